@@ -7,6 +7,7 @@ import { AuditPage } from "./pages/audit.tsx";
 import { ConnectPage } from "./pages/connect.tsx";
 import { KeyPage } from "./pages/key.tsx";
 import { KeysPage } from "./pages/keys.tsx";
+import { LimitRequestPage } from "./pages/limit-request.tsx";
 import { NodesPage } from "./pages/nodes.tsx";
 import { NoticesPage } from "./pages/notices.tsx";
 import { NowPage } from "./pages/now.tsx";
@@ -93,5 +94,12 @@ export const pages: readonly PageEntry[] = [
   { path: "/operators", name: "Operators", key: "t", needs: "pageOperators", list: OperatorsPage },
   { path: "/notices", name: "Notices", key: "i", needs: "getFleet", list: NoticesPage },
   { path: "/audit", name: "Audit", key: "a", needs: "pageAudit", list: AuditPage },
+  {
+    path: "/limit-requests",
+    name: "Request for more",
+    needs: "findLimitRequest",
+    under: "/organizations",
+    one: LimitRequestPage,
+  },
   { path: "/connect", name: "Connect", key: "c", needs: null, list: ConnectPage },
 ];

@@ -7,6 +7,7 @@ import administration from "./migrations/0001_baseline/administration.sql" with 
 import audit from "./migrations/0001_baseline/audit.sql" with { type: "text" };
 import calendars from "./migrations/0001_baseline/calendars.sql" with { type: "text" };
 import directory from "./migrations/0001_baseline/directory.sql" with { type: "text" };
+import invitations from "./migrations/0001_baseline/invitations.sql" with { type: "text" };
 import ledgerAdmissions from "./migrations/0001_baseline/ledger_admissions.sql" with { type: "text" };
 import ledgerBook from "./migrations/0001_baseline/ledger_book.sql" with { type: "text" };
 import ledgerCommands from "./migrations/0001_baseline/ledger_commands.sql" with { type: "text" };
@@ -14,6 +15,7 @@ import ledgerSettlements from "./migrations/0001_baseline/ledger_settlements.sql
 import ledgerSubjects from "./migrations/0001_baseline/ledger_subjects.sql" with { type: "text" };
 import ledgerTables from "./migrations/0001_baseline/ledger_tables.sql" with { type: "text" };
 import ledgerWindows from "./migrations/0001_baseline/ledger_windows.sql" with { type: "text" };
+import limitRequests from "./migrations/0001_baseline/limit_requests.sql" with { type: "text" };
 import limits from "./migrations/0001_baseline/limits.sql" with { type: "text" };
 import notices from "./migrations/0001_baseline/notices.sql" with { type: "text" };
 import partitions from "./migrations/0001_baseline/partitions.sql" with { type: "text" };
@@ -36,10 +38,12 @@ export interface Migration {
 const baseline = [
   directory,
   people,
+  invitations,
   administration,
   notices,
   responses,
   limits,
+  limitRequests,
   ledgerTables,
   calendars,
   ledgerWindows,

@@ -48,6 +48,7 @@ grant update (currency) on usage_ledger to sluice_run;
 grant insert, update on team, usage_subject, limit_change to sluice_run;
 grant insert, update, delete on limit_value to sluice_run;
 grant update on limit_change_head to sluice_run;
+grant insert, update, delete on limit_request, invitation to sluice_run;
 grant delete on usage_opening to sluice_run;
 
 -- What they are told.

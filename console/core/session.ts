@@ -1,7 +1,9 @@
 /** Who is signed in, and how one signs in and out. */
 import { computed, signal } from "@preact/signals";
+import { goInstead } from "./address.ts";
 import { actsIn, json, Refusal, send, sessionEnded } from "./http.ts";
 import { keepSecret, secret, secretOfAnotherTab } from "./secret.ts";
+import { takeWanted } from "./wanted.ts";
 
 export interface Membership {
   organization_id: string;
@@ -69,6 +71,8 @@ export async function begin(): Promise<void> {
     else if (link !== null) await exchange("/session/link", { code: link });
     else if (secret() === null) keepSecret(await secretOfAnotherTab());
     if (secret() !== null) await refresh();
+    const wanted = takeWanted();
+    if (code !== null && wanted !== null) goInstead(wanted);
   } catch (failure) {
     refused(failure);
   }

@@ -7,7 +7,9 @@ import type { PageProps } from "../pages.ts";
 import { Show } from "../parts/asked.tsx";
 import { AuditList } from "../parts/audit-list.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
+import { Invitations } from "../parts/invitations.tsx";
 import { Keys } from "../parts/keys.tsx";
+import { LimitRequests } from "../parts/limit-requests.tsx";
 import { OrganizationLimits } from "../parts/limits.tsx";
 import { OrganizationNotices } from "../parts/notices.tsx";
 import { Money } from "../parts/number.tsx";
@@ -27,6 +29,10 @@ type Organization = Answer<"findOrganization">;
 export function OrganizationPage({ id, tab }: PageProps) {
   const asked = useAnswer("findOrganization", { organization: id });
   const usage = useAnswer("readUsage", may("readUsage") ? { organization: id } : null);
+  const open = useAnswer(
+    "pageLimitRequests",
+    may("pageLimitRequests") ? { organization: id, state: "open", limit: open_max } : null,
+  );
   const changed = () => {
     for (const one of [asked, usage]) one.reload();
   };
@@ -49,7 +55,7 @@ export function OrganizationPage({ id, tab }: PageProps) {
           <Tabs
             base={`/organizations/${organization.slug}`}
             tab={tab}
-            of={tabsOf({ organization, usage, changed }).map((one) => one && withCommand(one, organization.slug))}
+            of={tabsOf({ organization, usage, open, changed }).map((one) => one && withCommand(one, organization.slug))}
           />
         )}
       </Show>
@@ -63,9 +69,18 @@ interface Of {
   changed: () => void;
 }
 
+interface OfTabs extends Of {
+  /** The open requests for more. */
+  open: Asked<Answer<"pageLimitRequests">>;
+}
+
+const open_max = 99;
+const countOf = ({ data, next_cursor }: Answer<"pageLimitRequests">) =>
+  next_cursor === null ? data.length : `${data.length}+`;
+
 type OwnTab = Tab & { verb: VerbName | null };
 
-function tabsOf({ organization, usage, changed }: Of): (OwnTab | false)[] {
+function tabsOf({ organization, usage, open, changed }: OfTabs): (OwnTab | false)[] {
   const { slug } = organization;
   return [
     {
@@ -92,9 +107,12 @@ function tabsOf({ organization, usage, changed }: Of): (OwnTab | false)[] {
       path: "people",
       verb: "pagePeople",
       shows: () => (
-        <Section title="People" aside={<a href={`/people?organization=${slug}`}>With filters</a>}>
-          <PeopleList input={{ organization: slug }} cursor="people" />
-        </Section>
+        <>
+          <Section title="People" aside={<a href={`/people?organization=${slug}`}>With filters</a>}>
+            <PeopleList input={{ organization: slug }} cursor="people" />
+          </Section>
+          {may("pageInvitations") && <Invitations organization={slug} />}
+        </>
       ),
     },
     { name: "Keys", path: "keys", verb: "pageKeys", shows: () => <Keys organization={slug} /> },
@@ -105,6 +123,16 @@ function tabsOf({ organization, usage, changed }: Of): (OwnTab | false)[] {
       shows: () => (
         <Section title="Requests" aside={<a href={`/requests?organization=${slug}`}>With filters</a>}>
           <RequestList input={{ organization: slug }} without={["organization"]} />
+        </Section>
+      ),
+    },
+    may("pageLimitRequests") && {
+      name: open.answer ? `Asked for more (${countOf(open.answer)})` : "Asked for more",
+      path: "asked",
+      verb: "pageLimitRequests",
+      shows: () => (
+        <Section title="Requests for more">
+          <LimitRequests input={{ organization: slug }} none="Nobody has asked for more." changed={open.reload} />
         </Section>
       ),
     },

@@ -1,9 +1,12 @@
 /** The first page of somebody who is in an organization: their own usage, limits, keys and requests. */
+import { useState } from "preact/hooks";
 import { membership, session } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { SubjectSpend } from "../later.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { OwnKeys, SignIns } from "../parts/keys.tsx";
+import { AskForLimit } from "../parts/limit-request-acts.tsx";
+import { LimitRequests } from "../parts/limit-requests.tsx";
 import { LimitsOf } from "../parts/limits.tsx";
 import { RequestList } from "../parts/request-list.tsx";
 import { Page, Section } from "../parts/section.tsx";
@@ -15,6 +18,7 @@ export function OwnPage() {
   const { id, name } = session.value!;
   const person = id!;
   const { organization, team } = own;
+  const [turn, setTurn] = useState(0);
   const limits = useAnswer("findPersonLimits", { organization, person });
   return (
     <Page
@@ -31,6 +35,13 @@ export function OwnPage() {
         of={limits}
         none="Nothing limits you but the limits of your organization, which everybody there shares."
       />
+      <Section title="Your requests for more" aside={<AskForLimit done={() => setTurn(turn + 1)} />}>
+        <LimitRequests
+          key={turn}
+          input={{ organization, person }}
+          none="You have not asked for more. Whoever meets a limit can."
+        />
+      </Section>
       <SubjectSpend of={{ person }} />
       <OwnKeys organization={organization} />
       <SignIns organization={organization} person={person} />

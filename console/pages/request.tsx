@@ -1,13 +1,16 @@
 /** One request: the line of its life, its receipt, and why it was refused. */
+import { useState } from "preact/hooks";
 import type { Answer } from "../core/client.ts";
 import { limitWords } from "../core/form.ts";
 import { grouped, milliseconds, percent, wordsOf } from "../core/format.ts";
 import { exactly, figureOf, moneyInFull, moneyWritten } from "../core/money.ts";
+import { session } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import type { PageProps } from "../pages.ts";
 import { Show } from "../parts/asked.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { LifeLine } from "../parts/life-line.tsx";
+import { AskForMore, type LimitRequest } from "../parts/limit-request-acts.tsx";
 import { OrganizationLink, RequestLink, ThingLink } from "../parts/links.tsx";
 import { Money } from "../parts/number.tsx";
 import { Facts, Page, Section, State } from "../parts/section.tsx";
@@ -63,11 +66,20 @@ function Why({ request: { outcome, error_code } }: { request: Request }) {
 }
 
 /** The message that the client read, and the limit that it met, as it was then. */
-function Refusal({ request: { limited_by, limited_models, refusal } }: { request: Request }) {
+function Refusal({ request: { id, person_id, limited_by, limited_models, refusal } }: { request: Request }) {
+  const [asked, setAsked] = useState<LimitRequest | null>(null);
   const { message, limit } = refusal!;
+  // Extra usage is not raised for a while.
+  const canAsk = limit?.name !== "extra" && person_id !== null && person_id === session.value?.id && asked === null;
   return (
     <Section title="What the client read">
       <p>{message}</p>
+      {limit && canAsk && <AskForMore request={id} done={setAsked} />}
+      {asked && (
+        <p>
+          You asked for more: <a href={`/limit-requests/${asked.id}`}>see what becomes of it</a>.
+        </p>
+      )}
       {limit && (
         <Facts
           of={[

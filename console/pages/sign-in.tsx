@@ -1,6 +1,7 @@
 /** The ways in: each issuer is a link, and an operator's token is typed. */
 import { useEffect, useState } from "preact/hooks";
 import { problem, signInWithToken, type WaysIn, waysIn } from "../core/session.ts";
+import { keepWanted } from "../core/wanted.ts";
 import { Mark } from "../frame.tsx";
 import { Block } from "../parts/copy.tsx";
 
@@ -25,7 +26,7 @@ export function SignIn() {
       {ways && ways.issuers.length > 0 && (
         <div class="issuers">
           {ways.issuers.map(({ name, href }) => (
-            <a key={href} class="button primary" href={href}>
+            <a key={href} class="button primary" href={href} onClick={keepWanted}>
               Sign in with {name}
             </a>
           ))}

@@ -16,6 +16,7 @@ import { Budgets } from "../parts/budgets.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { type Filter, Filters } from "../parts/filters.tsx";
+import { AskForLimit } from "../parts/limit-request-acts.tsx";
 import { RangePicker, readersZone, spanOfAddress } from "../parts/range-picker.tsx";
 import { leftOutOf, onlyAddress, ReportTable } from "../parts/report-table.tsx";
 import { Empty, Folding, Page, Section } from "../parts/section.tsx";
@@ -74,6 +75,7 @@ export function UsagePage() {
               </>
             )}
           </span>
+          <AskForLimit />
           <Downloads of={of} by={by} asked={{ from: range.from, to: range.to }} zone={range.zone.name} />
           <Copy text={sharedAddress()} label="Copy link" />
         </>

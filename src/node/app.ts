@@ -39,8 +39,8 @@ export type NodeDependencies = ResponsesDependencies;
 interface AppOptions {
   /** Whether /metrics is served on this port. */
   metrics: boolean;
-  /** Null or absent if nobody can sign in. */
-  people?: IdentityParts | null;
+  /** Null or absent if nobody can sign in. `contextFor` is for the verb by which people ask for more. */
+  people?: (IdentityParts & Pick<ManagementEntrance, "contextFor">) | null;
   /** The origins of the console, the one for links first. Absent: there is no console. */
   consoleOrigins?: () => readonly string[];
 }
@@ -52,7 +52,7 @@ export function app(dependencies: NodeDependencies, options: AppOptions) {
   return mount(dependencies, [
     ...operations.map((one) => (one === rootProbe ? withWelcome(one, { identity, consoleOrigins }) : one)),
     ...unlistedOperations,
-    ...(people ? serviceOperations(people) : []),
+    ...(people ? serviceOperations(people, people.contextFor) : []),
     ...(options.metrics ? metricsOperations : []),
   ]);
 }

@@ -65,7 +65,9 @@ export function listeners(
 
   function begun(): Listeners {
     const consoleOrigins = () => console.parts.origins();
-    const api = app(dependencies, { metrics: server.operator === null, people, consoleOrigins });
+    const { contextFor } = entrance;
+    const signedIn = people && { ...people, contextFor };
+    const api = app(dependencies, { metrics: server.operator === null, people: signedIn, consoleOrigins });
     const listening = listen(api, { ...server, ...limits, isShared }, identity);
     const operator = server.operator
       ? listen(operatorApp(dependencies, entrance), { ...server.operator, ...limits, isShared }, operatorIdentity)

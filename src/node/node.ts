@@ -245,6 +245,7 @@ function dependenciesOf({ serving, settings, log }: Foundation, parts: NodeParts
     sinks: answerSinks(kept),
     tokenCounter: parts.counter,
     currency: configuration.current().metering.currency,
+    consoleUrl: () => configuration.current().identity?.consoleUrl ?? null,
     messages: () => configuration.current().messages,
     images: () => configuration.current().images,
     bounds,

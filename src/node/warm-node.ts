@@ -96,6 +96,7 @@ export function startWarmNode({ configuration, like, bounds, counter }: WarmPart
   const own: Omit<NodeDependencies, Shared> = {
     catalog: () => catalog,
     currency: "USD",
+    consoleUrl: () => null,
     standings: standing,
     authenticate: authentication.authenticate,
     arrivals: arrivals(() => performance.now()),

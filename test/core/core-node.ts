@@ -72,6 +72,7 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
     catalog: () => ({ models: new Map([[modelId, model]]), plans: new Map([[plan.name, plan]]) }),
     authenticate: async () => principal(organizationId) as never,
     currency: "USD",
+    consoleUrl: () => null,
     standings: { begin: (principal) => ({ principal, [Symbol.dispose]() {} }) },
     runs: runs(
       wrap({

@@ -101,6 +101,7 @@ export const preparations: Record<string, Preparation> = {
   },
   "docs/identity.md": async (reader) => {
     writeFileSync(join(reader.folder, "token.jwt"), await withIssuer(reader));
+    await acme(reader);
     reader.values.push(
       ["SLUICE_CONSOLE_PORT=8082", `SLUICE_CONSOLE_PORT=${await freePort()}`],
       ["SLUICE_SECRET_KEY=…", `SLUICE_SECRET_KEY=${secretKey}`],

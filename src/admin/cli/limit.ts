@@ -18,11 +18,13 @@ import type { Management } from "../management/verbs.ts";
 import { type LimitName, limitNames } from "../store/shapes.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
+import { withSignIn } from "./limit-request.ts";
 import { type Named, subjectNamed } from "./limit-subject.ts";
 import { typedLimits } from "./limits.ts";
 import { type JsonFlag, jsonOption, missing, printJson, versionOption } from "./option.ts";
 import { printSaid } from "./said.ts";
 import type { Services } from "./services.ts";
+import { addVerbCommands } from "./verb-command.ts";
 
 interface Options extends JsonFlag {
   org?: string;
@@ -32,7 +34,8 @@ interface Options extends JsonFlag {
 
 const whose = "[org|team|key|person] and its name or ID; a name alone where only one thing has it";
 
-export function addLimitCommands(program: Command, { services }: CommandContext): void {
+export function addLimitCommands(program: Command, context: CommandContext): void {
+  const { services } = context;
   const group = program
     .command("limit")
     .description("show, set and increase for a while what organizations, teams, keys and people can use");
@@ -103,6 +106,7 @@ export function addLimitCommands(program: Command, { services }: CommandContext)
       };
       await change(services, names, options, { raise: options.end && models === undefined ? null : (raise as never) });
     });
+  addVerbCommands(group, context, { requestLimit: withSignIn });
 }
 
 /** The words that name somebody, and the limits among them. */

@@ -101,6 +101,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   group("operator", "manage operators, who may administer over HTTP");
   addPersonTryCommand(group("person", "show, suspend and forget people who signed in through an issuer"), context);
   group("membership", "give people memberships by hand, and take them");
+  group("invitation", "invite people into organizations before their first sign-in");
   addApplyCommand(program, context);
   addExportCommand(program, context);
   addSignInCommands(program, context);

@@ -23,8 +23,17 @@ type Call = (given: Given) => Promise<unknown>;
 /** Adds a group (`team`) with the commands of its verbs, in the order of the contract. */
 export function addVerbGroup(program: Command, context: CommandContext, name: string, description: string): Command {
   const group = program.command(name).description(description);
-  for (const verb of verbs) if (verb.command?.words.startsWith(`${name} `)) addVerbCommand(group, context, verb);
+  addVerbCommands(group, context, {});
   return group;
+}
+
+/** How a command reaches the verbs. */
+type Reaching = typeof withManagement;
+
+/** Adds the commands of verbs to a group that has others, too; `reaching`: of those that are not used as usual. */
+export function addVerbCommands(group: Command, context: CommandContext, reaching: Readonly<Record<string, Reaching>>) {
+  const mine = verbs.filter(({ command }) => command?.words.startsWith(`${group.name()} `));
+  for (const verb of mine) addVerbCommand(group, context, verb, reaching[verb.name]);
 }
 
 /** Adds the command of one word that a verb has. */
@@ -32,7 +41,12 @@ export function addWordCommand(program: Command, context: CommandContext, word: 
   addVerbCommand(program, context, verbs.find(({ command }) => command?.words === word)!);
 }
 
-function addVerbCommand(group: Command, { services }: CommandContext, verb: Verb): void {
+function addVerbCommand(
+  group: Command,
+  { services }: CommandContext,
+  verb: Verb,
+  reaching: Reaching = withManagement,
+): void {
   const spec = verb.command as Spec;
   const command = group.command(spec.words.split(" ").at(-1)!).description(spec.description);
   const { places, options } = argumentsOf(verb);
@@ -53,7 +67,7 @@ function addVerbCommand(group: Command, { services }: CommandContext, verb: Verb
       ...(spec.limits && (chosen.limit as object)),
       ...typed,
     });
-    await run(services, command, verb, { places, options }, given);
+    await run({ services, reaching }, command, verb, { places, options }, given);
   });
 }
 
@@ -67,7 +81,7 @@ function addForms(command: Command, { formats = {} }: Spec): void {
 }
 
 async function run(
-  services: Services,
+  { services, reaching }: { services: Services; reaching: Reaching },
   command: Command,
   verb: Verb,
   { places }: VerbArguments,
@@ -86,7 +100,7 @@ async function run(
   if (spec.confirms && !chosen.yes) await confirm(services, chosen, spec.confirms, given);
   const form = Object.keys(spec.formats ?? {}).find((name) => chosen[name]);
   const input = (form && verb.formats?.[form]?.asks?.(given)) || given;
-  const answer = await withManagement(services, (manage) =>
+  const answer = await reaching(services, (manage) =>
     answered(manage[called.name as keyof Management] as Call, called, input),
   );
   if (form) return services.terminal.out([...verb.formats![form]!.write(answer as never)].join(""));

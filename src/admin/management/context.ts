@@ -13,7 +13,9 @@ import type { RefusedRequests } from "../../core/store/refused.ts";
 import type { Standings } from "../../core/store/standing.ts";
 import type { Administration } from "../store/administration.ts";
 import { canonical } from "../store/audit-chain.ts";
+import type { InvitationAdministration } from "../store/invitations.ts";
 import type { StoredKey } from "../store/key.ts";
+import type { LimitRequestAdministration } from "../store/limit-requests.ts";
 import type { NoticeAdministration } from "../store/notices.ts";
 import type { OperatorAdministration } from "../store/operators.ts";
 import type { Organization } from "../store/organization.ts";
@@ -67,6 +69,8 @@ export interface ManagementStores {
   drains: DrainAdministration;
   fleet: Fleet;
   people: PeopleAdministration;
+  limitRequests: LimitRequestAdministration;
+  invitations: InvitationAdministration;
 }
 
 export interface ManagementOptions extends ManagementStores {

@@ -5,7 +5,7 @@ import { type Budget, budgetNames, noBudget } from "../../core/store/budget.ts";
 import { not_limited, raisedTo } from "../../core/store/over-plan.ts";
 import type { LimitsChange, NewRaise, Raise, SubjectLimits } from "../store/limits.ts";
 import { fail } from "./error.ts";
-import { type LimitValueChanges, limitInWords, valueAfter } from "./limit-shape.ts";
+import { type LimitValueChanges, limitInWords, valueAfter, valueShown } from "./limit-shape.ts";
 import * as parse from "./parse.ts";
 
 const day_ms = 86_400_000;
@@ -171,6 +171,24 @@ function raiseOf(
   if (until.getTime() > now_ms + raise_max_days * day_ms)
     fail(`A temporary increase ends within ${raise_max_days} days. For longer, change the limits themselves.`);
   return { models, limits, until };
+}
+
+/** A raise of one limit, beside what else of the same limits is raised now: one raise has one end. */
+export function raisedBeside(
+  { limit, models, granted, until }: { limit: keyof Budget; models: string; granted: number; until: Date },
+  now: SubjectLimits,
+  organization: SubjectLimits,
+  known: Known,
+): LimitsChange {
+  const before = now.raises.find((one) => one.models === models)?.limits ?? noBudget;
+  const below = models === "" ? now.inForce : now.models.get(models);
+  const raised = budgetNames.map((name) => {
+    if (name === limit) return [name, granted];
+    // A limit that has risen above its raise needs none.
+    return [name, (before[name] ?? 0) > ((below?.[name] || null) ?? Number.POSITIVE_INFINITY) ? before[name] : null];
+  });
+  const limits = valueShown(Object.fromEntries(raised) as Budget, known.currency);
+  return changeOf({ raise: { models, limits, until } }, now, organization, known);
 }
 
 function refuseLower(name: keyof Budget, raise: number, limit: number | null, whose: string, currency: Currency): void {

@@ -173,6 +173,26 @@ function amountOf(name: keyof Budget, given: Amount, currency: Currency): number
   return (typed as { nanos: number }).nanos;
 }
 
+/** One amount as somebody sends it: money of a window, else a whole number. */
+export const sentAmount = (description: string) =>
+  Type.Union([Type.String({ pattern: "^[0-9]{1,16}([.][0-9]{1,16})? ?[A-Za-z]{0,16}$" }), Type.Number()], {
+    description,
+    "x-must-be": 'an amount such as "50" or "0.25"',
+  });
+
+/** In what the limit counts. */
+export function sentIn(name: keyof Budget, given: string | number, currency: Currency): number {
+  if (isWindow(name)) return amountOf(name, given, currency);
+  const whole = Number(given);
+  if (Number.isSafeInteger(whole) && whole > 0) return whole;
+  return fail(`The limit '${snakeName(name)}' is a whole number from 1.`);
+}
+
+/** An amount in the program, as verbs answer it. */
+export const oneAmount = (description: string) => Type.Union([Money, Type.Integer({ minimum: 1 })], { description });
+export const amountOut = (name: keyof Budget, amount: number, currency: Currency) =>
+  isWindow(name) ? moneyOf(amount, currency) : amount;
+
 /** A number as its decimal text: JavaScript writes small ones as `1e-7`. */
 export function decimalText(amount: string | number): string {
   if (typeof amount === "string") return amount;
@@ -198,6 +218,10 @@ export function valueInWords(value: LimitValue | null): string | null {
   });
   return said.join(", ") || null;
 }
+
+/** `$50.00`, or `60`. */
+export const limitAmountWritten = (amount: Value<typeof Money> | number) =>
+  typeof amount === "number" ? grouped(amount) : moneyWritten(amount);
 
 const amountWritten = (limit: number | "none") => (limit === "none" ? limit : grouped(limit));
 

@@ -266,7 +266,7 @@ const pageOf = (input: { limit?: number | undefined; cursor?: string | undefined
 });
 
 /** Refuses the limits of an organization to those who do not administer the service. */
-function requireAdmin({ within }: ManagementContext, input: LimitChanges): void {
+export function requireAdmin({ within }: ManagementContext, input: LimitChanges): void {
   if (within === null) return;
   for (const field of ["own", "models", "raise"] as const)
     if (input[field] !== undefined)
@@ -277,7 +277,7 @@ function requireAdmin({ within }: ManagementContext, input: LimitChanges): void 
 export async function newLimits(
   { administration, currency: used }: ManagementContext,
   { id, slug }: Organization,
-  { limits, whose }: { limits: LimitValueChanges | null | undefined; whose: "team" | "key" },
+  { limits, whose }: { limits: LimitValueChanges | null | undefined; whose: "team" | "key" | "person" },
 ): Promise<Budget> {
   const currency = await used();
   const value = newValue(limits, currency);

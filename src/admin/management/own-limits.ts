@@ -8,9 +8,14 @@ import { fail } from "./error.ts";
  * and operators and the user of a node are no people who call models.
  */
 export function ownLimitsOf({ actor, within }: Pick<ManagementOptions, "actor" | "within">): OwnLimits | null {
-  if (within == null || !actor.startsWith(personal)) return null;
-  return { personId: actor.slice(personal.length), organizationId: within, refuse };
+  const personId = personActing(actor);
+  if (within == null || personId === null) return null;
+  return { personId, organizationId: within, refuse };
 }
+
+/** The ID of the person who acts; null: an operator, the user of a node, or the service. */
+export const personActing = (actor: string): string | null =>
+  actor.startsWith(personal) ? actor.slice(personal.length) : null;
 
 const personal = "person:";
 

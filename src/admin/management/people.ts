@@ -207,6 +207,9 @@ export async function personOf(context: ManagementContext, name: string): Promis
 const visible = ({ within }: ManagementContext, { memberships }: KnownPerson) =>
   within === null ? memberships : memberships.filter(({ organizationId }) => organizationId === within);
 
+/** The membership in the one organization that the actor sees. */
+export const membershipIn = (context: ManagementContext, known: KnownPerson) => visible(context, known)[0] ?? null;
+
 /** The person as the actor may see them: an organization's administrator does not learn about other organizations. */
 function personIn(context: ManagementContext, known: KnownPerson): Person {
   return context.within === null ? known : { ...known, groups: [], memberships: visible(context, known) };

@@ -20,6 +20,9 @@ export const entry = () =>
 /** A name that people choose. */
 export const name = text(200, "one line of 1 to 200 characters");
 
+/** Text that somebody writes for others to read, on one line. */
+export const message = (chars_max: number) => text(chars_max, `one line of 1 to ${chars_max} characters`);
+
 /** Text that matches a pattern, which `mustBe` describes. */
 export const formed = (pattern: RegExp, mustBe: string, description: string) =>
   Type.String({ pattern: pattern.source, description, "x-must-be": mustBe });

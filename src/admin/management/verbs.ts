@@ -7,7 +7,9 @@ import { calendarVerbs } from "./calendars.ts";
 import { configurationVerbs } from "./configuration.ts";
 import { consoleVerbs } from "./console.ts";
 import { fleetVerbs } from "./fleet.ts";
+import { invitationVerbs } from "./invitations.ts";
 import { keyVerbs } from "./keys.ts";
+import { limitRequestVerbs } from "./limit-requests.ts";
 import { limitVerbs } from "./limits.ts";
 import { membershipVerbs } from "./memberships.ts";
 import { modelVerbs } from "./models.ts";
@@ -37,6 +39,7 @@ const listed = [
   ...keyVerbs,
   ...teamVerbs,
   ...limitVerbs,
+  ...limitRequestVerbs,
   ...usageVerbs,
   ...requestListVerbs,
   ...requestVerbs,
@@ -52,6 +55,7 @@ const listed = [
   ...operatorVerbs,
   ...personVerbs,
   ...membershipVerbs,
+  ...invitationVerbs,
   ...searchVerbs,
   ...consoleVerbs,
 ] as const;

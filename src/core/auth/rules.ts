@@ -13,10 +13,13 @@ export function matching(rules: readonly Rule[], { issuer }: Pick<Issuer, "issue
 }
 
 function isMet({ claim, wanted }: Rule, claims: Claims): boolean {
-  if (claim === "email") return "is" in wanted && verifiedEmail(claims) === wanted.is.toLowerCase();
+  if (claim === "email") return "is" in wanted && verifiedEmail(claims) === lowered(wanted.is);
   const found = claimIn(claims, claim);
   return "is" in wanted ? found === wanted.is : Array.isArray(found) && found.includes(wanted.has);
 }
+
+/** Only A to Z become lower case: other letters that do, as the Kelvin sign, would make two addresses one. */
+export const lowered = (address: string): string => address.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 /**
  * The e-mail address in lower case; null unless the issuer says that it is verified (some issuers send the text
@@ -25,7 +28,7 @@ function isMet({ claim, wanted }: Rule, claims: Claims): boolean {
 export function verifiedEmail(claims: Claims): string | null {
   const email = ownIn(claims, "email");
   const isVerified = [true, "true"].includes(ownIn(claims, "email_verified") as boolean | string);
-  return typeof email === "string" && isPlain(email) && isVerified ? email.toLowerCase() : null;
+  return typeof email === "string" && isPlain(email) && isVerified ? lowered(email) : null;
 }
 
 /** A claim by its name; if there is none, by a path with dots into nested objects, as Keycloak sends them. */

@@ -69,7 +69,10 @@ export function refusalHeaders({ code, details }: Fault, { headers }: Request): 
 export function messagesFault(fault: Fault, requestId: string, { headers }: Request): MessagesError {
   const body = encodeFault(fault, requestId);
   if (fault.code !== "usage_limit_reached" || !isSignedIn(headers)) return body;
-  return { ...body, error: { ...body.error, type: "billing_error", message: inOneSentence(body.error.message) } };
+  const { console_url: url } = fault.details.body ?? {};
+  const sentence = inOneSentence(body.error.message);
+  const message = url === undefined ? sentence : `${sentence.replace(/[.]$/, "")}; you can ask for more at ${url}`;
+  return { ...body, error: { ...body.error, type: "billing_error", message } };
 }
 
 function inOneSentence(message: string): string {

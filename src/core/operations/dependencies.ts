@@ -42,6 +42,8 @@ export interface Dependencies extends FrameDependencies {
   tokenCounter: Pick<TokenCounter, "examine">;
   /** The currency in which the service counts. */
   currency: Currency;
+  /** The public address of the console, without a slash at its end; null: none is configured. */
+  consoleUrl(): string | null;
   messages(): MessagesOptions;
   /** The images that an engine may be asked to fetch. */
   images(): ImageSettings;

@@ -3,7 +3,7 @@ import Type from "typebox";
 import { instant as instantText, nullable } from "../protocol/shapes/contract.ts";
 import type { Value } from "../schema/codec.ts";
 
-const kinds = ["org", "key", "op", "req", "team", "per", "dest"] as const;
+const kinds = ["org", "key", "op", "req", "team", "per", "dest", "lreq", "inv"] as const;
 
 /** The schema of an id: a prefix that tells the kind of thing, and a UUIDv7 in hexadecimal digits. */
 export const id = (prefix: (typeof kinds)[number]) =>

@@ -24,6 +24,7 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   const { path, scope, metered, faultShape, refusedAs, request: body } = operation;
   const guarded = guardsOf(operation);
   const soon = together();
+  const faultBody = faultBodyOf(faultShape);
   /**
    * Resolves when all requests of this poll have come as far: docs/design/runtime.md, Bun as a server. Earlier refusals
    * are answered at once: while an answer is outstanding, the runtime takes no further request of its connection.
@@ -46,11 +47,20 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   return frame(dependencies, {
     path,
     isTraced: scope !== null,
-    faultBody: faultBodyOf(faultShape),
+    faultBody: (fault, requestId, request) =>
+      faultBody(withConsole(dependencies, fault, requestId), requestId, request),
     ...(operation.faultHeaders ? { faultHeaders: operation.faultHeaders } : {}),
     ...(metered ? { failed: (call, fault) => refused(dependencies, call, metered, fault) } : {}),
     work: refusedAs ? (call) => work(call).catch((thrown) => Promise.reject(refusing(thrown, refusedAs))) : work,
   });
+}
+
+/** The fault of a limit, with a link to the request in the console, where its person can ask for more. */
+function withConsole({ consoleUrl }: Dependencies, fault: Fault, requestId: string): Fault {
+  const origin = fault.details.limit ? consoleUrl() : null;
+  if (origin === null) return fault;
+  const body = { ...fault.details.body, console_url: `${origin}/requests/${requestId}` };
+  return new Fault(fault.code, fault.message, { ...fault.details, body });
 }
 
 /**

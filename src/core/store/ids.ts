@@ -1,5 +1,17 @@
 /** The ids of stored things as they are shown: a prefix and 32 hex digits, nearly always of a UUIDv7, which sorts by time. */
-export type IdPrefix = "dest_" | "org_" | "key_" | "lim_" | "mem_" | "op_" | "per_" | "req_" | "resp_" | "team_";
+export type IdPrefix =
+  | "dest_"
+  | "org_"
+  | "inv_"
+  | "key_"
+  | "lim_"
+  | "lreq_"
+  | "mem_"
+  | "op_"
+  | "per_"
+  | "req_"
+  | "resp_"
+  | "team_";
 
 /** The UUID inside an id, with dashes, as Postgres takes it; null if the text is no id with this prefix. */
 export function uuidOf(id: string, prefix: IdPrefix): string | null {

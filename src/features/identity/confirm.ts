@@ -15,6 +15,11 @@ export interface Confirming {
   newUuid(): string;
 }
 
+export interface Occasion {
+  /** Set if the person signs in with a browser. Only then are invitations taken. */
+  isSignIn?: boolean;
+}
+
 /** Thrown if the claims do not identify a person. */
 export class NoSubject extends Error {}
 
@@ -23,6 +28,7 @@ export async function confirmPerson(
   { people, identity, newUuid }: Confirming,
   issuer: Issuer,
   claims: Claims,
+  { isSignIn = false }: Occasion = {},
 ): Promise<Confirmed> {
   const subject = subjectIn(issuer, claims);
   if (subject === null)
@@ -40,6 +46,7 @@ export async function confirmPerson(
     kind,
     ...detailsIn(issuer, claims),
     memberships,
+    invited: isSignIn ? verifiedEmail(claims) : null,
     keysEndAfter_ms: identity.keysOfLeavers === "revoke" ? identity.confirmedMax_ms : null,
   });
 }

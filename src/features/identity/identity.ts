@@ -3,7 +3,7 @@ import type { Claims, Identity, Issuer } from "../../core/auth/identity.ts";
 import type { UnknownCredentials } from "../../core/auth/unknown-credentials.ts";
 import { idOf } from "../../core/store/ids.ts";
 import type { Sealing } from "../../core/store/sealing.ts";
-import { confirmPerson, NoSubject } from "./confirm.ts";
+import { confirmPerson, NoSubject, type Occasion } from "./confirm.ts";
 import { type KeptTokens, refreshed } from "./grants.ts";
 import { type IssuerClients, IssuerRefused } from "./issuer-clients.ts";
 import type { BrowserSessions } from "./store/browser-sessions.ts";
@@ -75,13 +75,17 @@ export function openTokens({ sealing }: Pick<IdentityParts, "sealing">, sealed: 
 }
 
 /** The person whom the claims identify, with the memberships that the rules give. Throws IssuerRefused, NotAdmitted. */
-export async function admitted(parts: IdentityParts, issuer: Issuer, claims: Claims): Promise<Confirmed> {
+export async function admitted(
+  parts: IdentityParts,
+  issuer: Issuer,
+  claims: Claims,
+  occasion: Occasion = {},
+): Promise<Confirmed> {
   const { people, newUuid } = parts;
-  const confirmed = await confirmPerson({ people, identity: identityOf(parts), newUuid }, issuer, claims).catch(
-    (cause) => {
-      throw cause instanceof NoSubject ? new IssuerRefused(cause.message, { cause }) : cause;
-    },
-  );
+  const confirming = { people, identity: identityOf(parts), newUuid };
+  const confirmed = await confirmPerson(confirming, issuer, claims, occasion).catch((cause) => {
+    throw cause instanceof NoSubject ? new IssuerRefused(cause.message, { cause }) : cause;
+  });
   requireAdmission(confirmed);
   return confirmed;
 }

@@ -85,7 +85,7 @@ export async function finishSignIn(parts: IdentityParts, { kind, answer, cookie 
   if (!(await isFirst(parts.uses, "sign-in", attempt.state, attempt_ms)))
     throw new IssuerRefused("this sign-in was finished before");
   const { claims, issuerSession, kept } = await exchanged(await parts.issuers.of(issuer), answer, attempt);
-  const known = await admitted(parts, issuer, claims);
+  const known = await admitted(parts, issuer, claims, { isSignIn: true });
   const secret = secretText(parts.random);
   const code = kind === "console" ? secretText(parts.random) : null;
   const hasBegun = await parts.sessions.begin({

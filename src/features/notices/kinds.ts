@@ -36,6 +36,17 @@ const kinds = {
     ],
     page: `/keys/${text(details.key_id)}`,
   }),
+  "limit.requested": ({ organization, details }) => ({
+    tone: "warning",
+    title: `${text(details.person)} of ${organization} asks for more`,
+    facts: [
+      ["Limit", `${details.subject}, ${details.limit}${details.models === null ? "" : ` for ${text(details.models)}`}`],
+      ["Is now", amount(details.value)],
+      ["Asked for", details.asked === null ? null : amount(details.asked)],
+      ["Why", text(details.message)],
+    ],
+    page: `/limit-requests/${text(details.limit_request_id)}`,
+  }),
   "engine.down": ({ details }) => ({
     tone: "bad",
     title: `The engine ${text(details.upstream)} is down`,
@@ -122,4 +133,6 @@ function shareReached({ organization, details }: Told): Message {
 const pageOf = (organization: string | null) => `/organizations/${organization}`;
 const text = (value: unknown) => String(value ?? "");
 const words = (value: unknown, between = ", ") => (Array.isArray(value) ? value.map(text).join(between) : text(value));
+/** Money, or a number of requests or tokens. */
+const amount = (value: unknown) => (typeof value === "number" ? String(value) : inWords(value as Money));
 const instant = (value: unknown) => (typeof value === "string" ? new Date(value) : null);

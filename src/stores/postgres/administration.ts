@@ -4,6 +4,8 @@
  */
 
 import type { Administration } from "../../admin/store/administration.ts";
+import type { InvitationAdministration } from "../../admin/store/invitations.ts";
+import type { LimitRequestAdministration } from "../../admin/store/limit-requests.ts";
 import type { NoticeAdministration } from "../../admin/store/notices.ts";
 import type { OperatorAdministration } from "../../admin/store/operators.ts";
 import type { OwnLimits } from "../../admin/store/own-limits.ts";
@@ -19,7 +21,9 @@ import { listAudit, readAuditHead, withAddress } from "./acts.ts";
 import type { Database } from "./database.ts";
 import { drainAdministration } from "./drains.ts";
 import { fleet } from "./fleet-reports.ts";
+import { invitations } from "./invitations.ts";
 import { keys } from "./keys.ts";
+import { limitRequests } from "./limit-requests.ts";
 import { limitValues } from "./limit-values.ts";
 import { managedPlans } from "./managed-plans.ts";
 import { noticeDestinations } from "./notice-destinations.ts";
@@ -62,6 +66,8 @@ export function administrationStores(database: Database, context?: ActContext) {
     upstreamReports: store,
     fleet: store,
     people: store,
+    limitRequests: store,
+    invitations: store,
   };
 }
 
@@ -76,6 +82,8 @@ export function administration(
   Fleet &
   Standings &
   PeopleAdministration &
+  LimitRequestAdministration &
+  InvitationAdministration &
   RequestList &
   UpstreamReports {
   const held = (other: string | null = null) => withAddress(heldToOwnLimits(database, own, other), address);
@@ -86,6 +94,8 @@ export function administration(
     ...keys(db),
     ...teams(db),
     ...limitValues(db, held),
+    ...limitRequests(db, held),
+    ...invitations(db),
     ...operators(db),
     ...managedPlans(db),
     ...noticeDestinations(db, sealing),

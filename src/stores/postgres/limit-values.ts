@@ -14,13 +14,13 @@ import type {
 import type { Budget } from "../../core/store/budget.ts";
 import { bare, uuidOf } from "../../core/store/ids.ts";
 import { budgetShown } from "./budgets.ts";
-import { type Changeable, change } from "./change.ts";
+import { type Changeable, change, type Made } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { changeableKey } from "./keys.ts";
 import { limitedBy, readLimits, readPage, uuidOfLimitSubject } from "./limit-reading.ts";
 import { changeableOrganization } from "./organization-change.ts";
 import { arrayOf, writeValue } from "./own-value.ts";
-import { limitedPerson } from "./people-administration.ts";
+import { limitedPerson } from "./person.ts";
 import { refreshLimits } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
 import { unwrapErrors } from "./rows.ts";
@@ -39,21 +39,33 @@ export function limitValues(db: Database, actingOn: (person: string) => Database
     updateLimits: (subject, { actor, version }, patch) =>
       change(
         subject.subject === "person" ? actingOn(subject.id) : db,
-        changeable(subject),
+        changeableLimits(subject),
         { id: subject.id, actor, version },
-        async (tx, _, at) => {
-          const now = (await readLimits(tx, subject))!;
-          const whole = { ...subject, subject: "organization", id: subject.organizationId } as const;
-          const wanted = patch(now, (await readLimits(tx, whole))!);
-          const differing = changesOf(now, wanted);
-          if (differing.length === 0) return null;
-          const unsummed = await write(tx, { now, differing, at, actor });
-          const details = { ...audited(differing, "to"), before: audited(differing, "from") };
-          const owner = bare(subject.organizationId, "org_");
-          return { action: `${subject.subject}.limits`, details, owner, unsummed };
-        },
+        (tx, _, at) => setLimits(tx, { subject, actor, at }, patch),
       ),
   };
+}
+
+interface Setting {
+  subject: LimitSubject;
+  actor: string;
+  at: Date;
+}
+
+/** The change of limits itself, under the locks of `changeableLimits`. Null: nothing differs. */
+export async function setLimits(
+  tx: Transaction,
+  { subject, actor, at }: Setting,
+  patch: (now: SubjectLimits, organization: SubjectLimits) => LimitsChange,
+): Promise<Made<SubjectLimits> | null> {
+  const now = (await readLimits(tx, subject))!;
+  const whole = { ...subject, subject: "organization", id: subject.organizationId } as const;
+  const differing = changesOf(now, patch(now, (await readLimits(tx, whole))!));
+  if (differing.length === 0) return null;
+  const unsummed = await write(tx, { now, differing, at, actor });
+  const details = { ...audited(differing, "to"), before: audited(differing, "from") };
+  const owner = bare(subject.organizationId, "org_");
+  return { action: `${subject.subject}.limits`, details, owner, unsummed };
 }
 
 /** A value that is to be changed: its kind, its current and its new value; null: none. */
@@ -142,7 +154,7 @@ function audited(differing: readonly Differing[], side: "from" | "to"): Record<s
 }
 
 /** How the limits of this kind of subject are changed. */
-function changeable(subject: LimitSubject): Changeable<object, SubjectLimits, "closed"> {
+export function changeableLimits(subject: LimitSubject): Changeable<object, SubjectLimits, "closed"> {
   const kind = kinds[subject.subject] as Changeable<object, unknown, "closed">;
   return {
     ...kind,

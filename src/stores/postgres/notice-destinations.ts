@@ -4,7 +4,7 @@ import { maskedUrl } from "../../core/inference/masked.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import type { Sealing } from "../../core/store/sealing.ts";
 import type { NoticeOwner } from "../../features/notices/store/notice.ts";
-import { transact, appendAuditEntry, detailsOf, storeNow } from "./acts.ts";
+import { appendAuditEntry, detailsOf, storeNow, transact } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { hasSecretAddress, storedSecret } from "./destination-secrets.ts";
 import { pageOf, shownId } from "./rows.ts";
@@ -44,7 +44,13 @@ export function noticeDestinations(db: Database, sealing: Sealing | null = null)
         const destination = (await read(tx, uuid, name))!;
         const isNewSecret = settings.form === "json" && (renews || before === null);
         const details = { ...listed(destination), new_secret: isNewSecret, before: before && listed(before) };
-        await appendAuditEntry(tx, at, { actor, action: "notice.set", owner: uuid, subject: owner ?? "fleet", details });
+        await appendAuditEntry(tx, at, {
+          actor,
+          action: "notice.set",
+          owner: uuid,
+          subject: owner ?? "fleet",
+          details,
+        });
         return { destination, isNewSecret };
       }),
     removeDestination: (owner, name, actor) =>
@@ -56,7 +62,13 @@ export function noticeDestinations(db: Database, sealing: Sealing | null = null)
         await tx.query("delete from notice_destination where id = $1", [bare(before.id, "dest_")]);
         const details = { before: listed(before) };
         const at = await storeNow(tx);
-        await appendAuditEntry(tx, at, { actor, action: "notice.remove", owner: uuid, subject: owner ?? "fleet", details });
+        await appendAuditEntry(tx, at, {
+          actor,
+          action: "notice.remove",
+          owner: uuid,
+          subject: owner ?? "fleet",
+          details,
+        });
         return before;
       }),
     addTest: ({ id, organizationId, name }, actor) =>

@@ -13,7 +13,7 @@ import { type Changeable, change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { auditDetails, inForce, isIn, resolved, revokeKeys } from "./memberships.ts";
 import { people } from "./people.ts";
-import { lockPerson, type PersonRow, peopleIn, readPerson } from "./person.ts";
+import { limitedPerson, type PersonRow, peopleIn } from "./person.ts";
 import { refreshPerson } from "./refresh-limits.ts";
 import { pageOf, unwrapErrors } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
@@ -132,18 +132,6 @@ const isOver = (percent: number, owner: string | undefined) =>
   sql`${person.id} in (
     select m.person_id from usage_subject m where ${hasUsed("person", sql`m.subject_id`, percent, owner)})`;
 
-/** How a person's limits are changed. That removes no administrator, so it waits for nobody who changes one. */
-export const limitedPerson: Changeable<PersonRow, KnownPerson> = {
-  lock: lockPerson,
-  read: (tx, { id }) => readPerson(tx, eq(person.id, id)),
-  bump: (tx, { id, version }) =>
-    tx.drizzle
-      .update(person)
-      .set({ version: version + 1 })
-      .where(eq(person.id, id)),
-  owner: () => null,
-};
-
 const changeablePerson: Changeable<PersonRow, KnownPerson, "last_admin"> = {
   ...limitedPerson,
   transaction: keepingAdministrator,
@@ -162,6 +150,9 @@ async function endSessions(tx: Transaction, id: string): Promise<void> {
 async function erase(tx: Transaction, id: string, at: Date): Promise<void> {
   await tx.drizzle.delete(membership).where(eq(membership.personId, id));
   await endSessions(tx, id);
+  // Their messages are the person's own words.
+  await tx.query("delete from limit_request where person_id = $1", [id]);
+  await tx.query("delete from invitation where person_id = $1", [id]);
   await tx.query(
     "update sign_in set ended_at = $2, tokens = null, refreshing_by = null, address = '' where person_id = $1 and ended_at is null",
     [id, at],

@@ -8,6 +8,7 @@ import { lockAdministrators } from "./administrators.ts";
 import { batched } from "./batched.ts";
 import { sumAll } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
+import { takeInvitations } from "./invitations.ts";
 import { applyRules } from "./memberships.ts";
 import { lockPerson, type PersonRow, peopleIn, readPerson } from "./person.ts";
 import { refreshPerson } from "./refresh-limits.ts";
@@ -40,11 +41,15 @@ export function people(db: Database): People {
         const rules = confirmation.memberships === null ? null : await applyRules(tx, row, confirmation, now);
         if (!isLocked && rules?.losesAdmin) throw new AdministratorLost();
         const changes = rules && (rules.given.length > 0 || rules.lost.length > 0) ? rules : null;
-        if (changes) await announceChange(tx, idOf(row.id, "per_"));
-        if (changes) unsummed = await refreshPerson(tx, changes.organizations, row.id);
+        const { issuer, invited } = confirmation;
+        const taken = invited ? await takeInvitations(tx, { person: row.id, issuer, email: invited }, now) : null;
+        const organizations = [...(changes?.organizations ?? []), ...(taken?.organizations ?? [])];
+        if (changes || organizations.length > 0) await announceChange(tx, idOf(row.id, "per_"));
+        unsummed = await refreshPerson(tx, [...new Set(organizations)], row.id);
+        if (taken) unsummed.push(...(await taken.limit()));
         const found = (await readPerson(tx, eq(person.id, row.id)))!;
         if (isNew || changes) {
-          const { kind, issuer } = confirmation;
+          const { kind } = confirmation;
           const details = {
             ...(isNew ? { kind, issuer } : {}),
             given: changes?.given ?? [],
@@ -53,6 +58,7 @@ export function people(db: Database): People {
           const action = isNew ? "person.create" : "person.memberships";
           await appendAuditEntry(tx, now, { actor: "service", action, owner: null, subject: found.id, details });
         }
+        for (const one of taken?.acts ?? []) await appendAuditEntry(tx, now, one);
         return { ...found, isNew, missing: rules?.missing ?? [] };
       };
       const answer = await transact(db, (tx) => confirming(tx, false)).catch((thrown) => {

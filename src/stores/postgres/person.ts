@@ -3,6 +3,7 @@ import { eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { person } from "../../../db/schema.ts";
 import { uuidOf } from "../../core/store/ids.ts";
 import type { KnownPerson, Person } from "../../features/identity/store/people.ts";
+import type { Changeable } from "./change.ts";
 import type { Transaction } from "./database.ts";
 import { membershipsShown } from "./memberships.ts";
 import { idIn } from "./rows.ts";
@@ -41,3 +42,15 @@ export async function lockPerson(tx: Transaction, id: string): Promise<PersonRow
   const [row] = await tx.drizzle.select().from(person).where(eq(person.id, uuid)).for("no key update");
   return row ?? null;
 }
+
+/** A person whose limits change: that takes no administrator away, and waits for nobody who makes one. */
+export const limitedPerson: Changeable<PersonRow, KnownPerson> = {
+  lock: lockPerson,
+  read: (tx, { id }) => readPerson(tx, eq(person.id, id)),
+  bump: (tx, { id, version }) =>
+    tx.drizzle
+      .update(person)
+      .set({ version: version + 1 })
+      .where(eq(person.id, id)),
+  owner: () => null,
+};

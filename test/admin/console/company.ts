@@ -12,7 +12,7 @@ import { Browser } from "../../harness/browser.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { newPerson } from "../management/world.ts";
-import { type ConsoleNode, pathsOf, type Role } from "./node.ts";
+import { askForMore, type ConsoleNode, pathsOf, type Role, signedIn } from "./node.ts";
 
 export const models = ["qwen/qwen3-coder", "qwen/qwen3-32b", "meta-llama/llama-3.1-8b-instruct"] as const;
 const hour_ms = 3_600_000;
@@ -79,7 +79,11 @@ export async function startCompany(seed = 7): Promise<Company> {
   const secret = body!.secret as string;
   const read = async <Answer>(path: string) =>
     (await session.call(page, `/management/v1${path}`, { secret })).body as Answer;
-  const signedIn = ({ id, name, keyId }: Employee) => ({ account: accountOf(name), id, request: last.get(keyId)! });
+  const personOf = async ({ id, name, keyId }: Employee) => {
+    const account = accountOf(name);
+    const limitRequest = await askForMore(await signedIn(node, account), { limit: "month", of: "team" });
+    return { account, id, request: last.get(keyId)!, limitRequest };
+  };
   const close = async () => {
     await node[Symbol.asyncDispose]();
     await db.close();
@@ -95,7 +99,7 @@ export async function startCompany(seed = 7): Promise<Company> {
       "organization-admin": await tokenOf("ola", "--role", "organization-admin", "--org", "acme"),
     },
     organizations: ["acme"],
-    people: { member: signedIn(employees[0]!), lead: signedIn(employees[1]!) },
+    people: { member: await personOf(employees[0]!), lead: await personOf(employees[1]!) },
     db,
     employees,
     teams,

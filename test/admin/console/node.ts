@@ -1,6 +1,6 @@
 // A node with a console and an issuer, and something to see: two organizations, one of whose names are full of markup, people
 // and operators of every role, and requests.
-import { Browser } from "../../harness/browser.ts";
+import { Browser, type Page } from "../../harness/browser.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
 import type { Tab } from "./chromium.ts";
@@ -22,6 +22,8 @@ interface Person {
   account: string;
   id: string;
   request: string;
+  /** Asks for more for the own key. */
+  limitRequest: string;
 }
 
 /** As whom one can be signed in: operators by their token, a member and an organization's administrator by the issuer. */
@@ -87,13 +89,32 @@ interface Newcomer {
   groups: string[];
 }
 
-/** Signs somebody in for the first time, and gives her a key and a request. */
-async function person({ provider, sluice, consoleUrl }: PeopleNode, { account, name, groups }: Newcomer) {
+interface SignedIn {
+  browser: Browser;
+  page: Page;
+  secret: string;
+}
+
+export async function signedIn({ provider, consoleUrl }: PeopleNode, account: string): Promise<SignedIn> {
   provider.account = account;
-  provider.claims.set(account, { name, groups, email: `${account}@example.com`, email_verified: true });
   const browser = new Browser();
   const page = await browser.visit(`${consoleUrl}/sign-in`);
-  const { body } = await browser.call(page, "/session", { secret: await browser.redeem(page) });
+  return { browser, page, secret: await browser.redeem(page) };
+}
+
+/** Returns the ID of the limit request. */
+export async function askForMore({ browser, page, secret }: SignedIn, asked: object): Promise<string> {
+  const body = { ...asked, message: markup };
+  const more = await browser.call(page, "/management/v1/limit-requests", { method: "POST", secret, body });
+  return more.body!.id as string;
+}
+
+/** Signs somebody in for the first time, and gives her a key and a request. */
+async function person(node: PeopleNode, { account, name, groups }: Newcomer) {
+  const { provider, sluice } = node;
+  provider.claims.set(account, { name, groups, email: `${account}@example.com`, email_verified: true });
+  const { browser, page, secret } = await signedIn(node, account);
+  const { body } = await browser.call(page, "/session", { secret });
   const id = body!.id as string;
   const words = [
     "--org",
@@ -105,16 +126,19 @@ async function person({ provider, sluice, consoleUrl }: PeopleNode, { account, n
     "--limit",
     "week=0.0005",
   ];
-  const { key } = await sluice.json<{ key: string }>("key", "create", ...words);
+  const { id: keyId, key } = await sluice.json<{ id: string; key: string }>("key", "create", ...words);
   const answer = await sluice.post("/v1/chat/completions", { model: models[0], max_tokens: 20, messages }, { key });
   await answer.text();
-  return { account, id, request: answer.headers.get("x-service-request-id")! };
+  const limitRequest = await askForMore({ browser, page, secret }, { limit: "week", of: "key", key: keyId });
+  return { account, id, request: answer.headers.get("x-service-request-id")!, limitRequest };
 }
 
 /** The parts of the page of an organization. */
 const organizationParts = [
   "",
-  ...["limits", "teams", "people", "keys", "requests", "notices", "audit", "settings"].map((part) => `/${part}`),
+  ...["limits", "teams", "people", "keys", "requests", "asked", "notices", "audit", "settings"].map(
+    (part) => `/${part}`,
+  ),
 ];
 
 /** The pages that somebody sees, and one of each thing. */
@@ -123,7 +147,9 @@ export async function pathsOf({ sluice, people, organizations }: ConsoleNode, ro
   const [request] = await sluice.json<{ id: string }[]>("request", "list", "--org", organization);
   const own = ["/usage", "/usage?by=model", "/requests", "/models", `/models/${models[0]}`, "/connect", "/nowhere"];
   const [hers] = await sluice.json<{ id: string }[]>("key", "list", "--person", people.member.id);
-  if (role === "member") return ["/you", ...own, `/requests/${people.member.request}`, `/keys/${hers!.id}`];
+  const limitRequest = `/limit-requests/${people.member.limitRequest}`;
+  if (role === "member")
+    return ["/you", ...own, `/requests/${people.member.request}`, `/keys/${hers!.id}`, limitRequest];
   const ofOrganization = (slug: string) => organizationParts.map((part) => `/organizations/${slug}${part}`);
   const [team] = await sluice.json<{ id: string }[]>("team", "list", "--org", organization);
   const things = [
@@ -132,7 +158,7 @@ export async function pathsOf({ sluice, people, organizations }: ConsoleNode, ro
     ...["", "/requests", "/audit"].map((part) => `/keys/${hers!.id}${part}`),
   ];
   const inside = [...own, `/requests/${request!.id}`, ...ofOrganization(organization), ...things];
-  const managed = [...inside, "/audit", "/people", "/teams", "/keys"];
+  const managed = [...inside, limitRequest, "/audit", "/people", "/teams", "/keys"];
   if (role === "lead") return ["/you", ...managed];
   if (role === "organization-admin") return managed;
   const machines = ["/engines", "/engines/simulator", "/nodes", "/plans", "/plans/pro"];

@@ -29,6 +29,8 @@ let world: OwnWorld;
 let book: ReturnType<typeof ledger>;
 let requestId: string;
 let operatorId: string;
+let limitRequestId: string;
+let invitationId: string;
 beforeAll(async () => {
   world = await ownWorld();
   book = ledger(world.db, { recovery: "checkpoint" });
@@ -37,7 +39,11 @@ beforeAll(async () => {
   await manage.createPlan({ name: "spare", week: "1" });
   await manage.setPlan({ organization: "acme", plan: "small" });
   await manage.giveMembership({ person: people.ann, organization: "acme", role: "member", team: "research" });
-  await manage.updateOrganizationLimits({ ...acme, members: weekOf(1_000), keys: weekOf(500) });
+  await manage.updateOrganizationLimits({
+    ...acme,
+    members: { ...weekOf(1_000), requestsPerMinute: 60 },
+    keys: weekOf(500),
+  });
   await manage.updateTeamLimits({ team: teams.research, own: weekOf(5_000) });
   await manage.updateKeyLimits({ id: keys.key, own: weekOf(400) });
   await manage.setNotices({
@@ -48,6 +54,9 @@ beforeAll(async () => {
   });
   await manage.drainUpstream({ upstream: "gpu-1" });
   operatorId = (await manage.createOperator({ name: "zoe", role: "viewer" })).id;
+  const ann = actingAs(world.db, callersIn(world).member);
+  limitRequestId = (await ann.requestLimit({ limit: "requests_per_minute", amount: "120", message: "The release" })).id;
+  invitationId = (await manage.createInvitation({ email: "zed@example.com", ...acme })).id;
   const asked = { ...admitOf(world.acme), keyId: keys.key };
   requestId = asked.requestId;
   await book.run([asked]);
@@ -94,6 +103,12 @@ const inputs: Record<VerbName, (id: string) => object> = {
   updateKeyLimits: (id) => ({ id, own: weekOf(600) }),
   findPersonLimits: () => ({ person: world.people.ann, ...acme }),
   updatePersonLimits: () => ({ person: world.people.ann, ...acme, own: weekOf(2_000) }),
+  requestLimit: () => ({ limit: "week", of: "organization", message: "The release" }),
+  pageLimitRequests: () => acme,
+  findLimitRequest: () => ({ id: limitRequestId }),
+  approveLimitRequest: () => ({ id: limitRequestId, until: tomorrow }),
+  declineLimitRequest: () => ({ id: limitRequestId, reason: "not this month" }),
+  withdrawLimitRequest: () => ({ id: limitRequestId }),
   readUsage: () => acme,
   adjustUsage: () => ({ ...acme, window: "week", amount: "-1", reason: "a test" }),
   checkUsage: () => ({ full: false }),
@@ -133,6 +148,9 @@ const inputs: Record<VerbName, (id: string) => object> = {
   forgetPerson: () => ({ person: world.people.ann }),
   giveMembership: () => ({ person: world.people.ann, ...acme, role: "organization-admin" }),
   takeMembership: () => ({ person: world.people.ann, ...acme }),
+  createInvitation: () => ({ email: "new@example.com", ...acme }),
+  pageInvitations: () => acme,
+  revokeInvitation: () => ({ id: invitationId }),
   search: () => ({ ...acme, text: "ann" }),
   createConsoleLink: () => ({}),
 };
@@ -149,7 +167,17 @@ const raisesOwn: readonly Row[] = ["removeTeam", "updateTeamLimits", "updateOrga
 const ofNobody =
   /^(pageOrganizations|createOrganization|checkUsage|listPlans|\w+Plan|planHistory|\w+Drains|(drain|resume)Upstream|listModels|listNodes|getFleet|showConfiguration|pageNotices|auditHead|listZones|\w+Operators?|createConsoleLink)$/;
 /** Ask for something that belongs to Ann alone. */
-const ofAnn: readonly Row[] = ["findRequest", "findPerson", "findPersonLimits"];
+const ofAnn: readonly Row[] = [
+  "findRequest",
+  "findPerson",
+  "findPersonLimits",
+  "findLimitRequest",
+  "approveLimitRequest",
+  "declineLimitRequest",
+  "withdrawLimitRequest",
+];
+/** Is of one who asks for oneself: a person in acme, and Ann for what Ann has asked. */
+const ofWhoAsks: readonly Row[] = ["requestLimit", "withdrawLimitRequest"];
 
 type Who = keyof ReturnType<typeof callersIn>;
 type Outcome = "yes" | "403" | "404" | "409";
@@ -157,11 +185,16 @@ type Outcome = "yes" | "403" | "404" | "409";
 function expectedOf(row: Row, who: Who, role: Caller["role"], kind: KeyKind | null): Outcome {
   const roles = rolesOf(row);
   if (!roles.includes(role)) return "403";
+  // Whose own organization has no such limit.
+  if (who === "organization-admin elsewhere" && row === "requestLimit") return "409";
   const isElsewhere = who === "organization-admin elsewhere" && !ofNobody.test(row);
   const isAnns = kind !== null || ofAnn.includes(row);
   if (isElsewhere || (who === "member, a colleague" && isAnns)) return "404";
   if (kind && refusedOn[kind].includes(row)) return "409";
   if (who === "organization-admin" && raisesOwn.includes(row)) return "409";
+  const asksNothing = ["command line", "operator admin", "operator organization-admin", "admin"];
+  if (asksNothing.includes(who) && ofWhoAsks.includes(row)) return "409";
+  if (who === "organization-admin" && row === "withdrawLimitRequest") return "409";
   // This node makes no links.
   return row === "createConsoleLink" ? "409" : "yes";
 }

@@ -53,6 +53,19 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       resume: async () => [],
     },
     fleet: { listProcesses: async () => [] },
+    invitations: {
+      createInvitation: async () => "already",
+      findInvitation: async () => null,
+      pageInvitations: async () => ({ items: [], hasMore: false }),
+      revokeInvitation: async () => null,
+    },
+    limitRequests: {
+      openLimitRequest: async () => "already",
+      findLimitRequest: async () => null,
+      pageLimitRequests: async () => ({ items: [], hasMore: false }),
+      approveLimitRequest: async () => "gone",
+      closeLimitRequest: async () => "gone",
+    },
     people: {
       findPerson: async () => null,
       pagePeople: async () => ({ items: [], hasMore: false }),

@@ -51,7 +51,7 @@ export function nodeOn(db: Database, book = ledger(db, { recovery: "checkpoint" 
         upstreams: ["gpu-1"],
         billing: { currency: "USD", provider: "Example AI" },
       }),
-      configuration: () => verbNamed("showConfiguration").example.answer,
+      configuration: () => ({ ...verbNamed("showConfiguration").example.answer, identity: identitySettings }),
       server: {} as never,
       limits: { failed_authentications_per_minute: 300 } as never,
       changed() {},
@@ -59,6 +59,11 @@ export function nodeOn(db: Database, book = ledger(db, { recovery: "checkpoint" 
     "1.2.3",
   );
 }
+
+const identitySettings = {
+  ...{ serviceUrl: "https://sluice.example", consoleUrl: "https://console.sluice.example", rules: [] },
+  issuers: [{ issuer, clientId: "sluice", hasClientSecret: true, audiences: [] }],
+};
 
 /** A world on a database that goes with it. */
 export interface OwnWorld extends World {

@@ -54,6 +54,12 @@ export function openaiError($id: string, { types = [], param }: { types?: string
         ...tooLong,
         extra_usage: Type.Optional(Type.Object({ enabled: Type.Boolean(), available: Money })),
         plan_type: Type.Optional(nullable(Type.String())),
+        console_url: Type.Optional(
+          Type.String({
+            description:
+              "With a 429 by a limit: the request in the console, where its person can ask for more. Absent where no address of a console is configured.",
+          }),
+        ),
         limited_by: Type.Optional(
           oneOf(["organization", "team", "person", "key"], {
             description: "With a 429 by a limit: whose limit it was.",

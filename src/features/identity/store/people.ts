@@ -104,6 +104,8 @@ export interface Confirmation {
   at?: Date | undefined;
   /** The memberships by rules; in each organization the first counts. Null: the memberships stay. */
   memberships: readonly NamedMembership[] | null;
+  /** The address that these claims verify, at a sign-in: its invitations are taken. Absent or null: none is. */
+  invited?: string | null | undefined;
   /**
    * If the person returns to an organization after longer than this, the old keys there are revoked. Null: they work
    * again.

@@ -32,6 +32,8 @@ export function memoryStores(of: Databases): ManagementStores {
     notices: partly({}),
     drains: partly({}),
     fleet: partly({}),
+    limitRequests: partly({}),
+    invitations: partly({}),
   };
 }
 

@@ -1,0 +1,118 @@
+/** Asking for more, and what is done with a request for more. */
+import type { Answer, Input } from "../core/client.ts";
+import { limitLabels, limitNames, moneyTyped } from "../core/form.ts";
+import { isMember, may, session } from "../core/session.ts";
+import { Act } from "./act.tsx";
+
+export type LimitRequest = Answer<"findLimitRequest">;
+
+const message = { name: "message", label: "Why", hint: "Your administrators read it" };
+const amount = {
+  name: "amount",
+  label: "How much it should be",
+  kind: "text",
+  hint: "Empty: they say how much",
+} as const;
+const says = "Your administrators see it here for seven days, and decide.";
+
+/** For the limit that a request met. */
+export function AskForMore({ request, done }: { request: string; done?: (answer: LimitRequest) => void }) {
+  return (
+    <Act
+      label="Ask for more"
+      verb="requestLimit"
+      isPrimary
+      given={{ request }}
+      fields={[amount, message]}
+      says={says}
+      done="Your administrators were asked."
+      onDone={(answer: LimitRequest) => done?.(answer)}
+    />
+  );
+}
+
+const whose = [
+  ["person", "Mine"],
+  ["team", "My team's"],
+  ["organization", "The organization's"],
+] as const;
+
+/** For a limit of one's choice. */
+export function AskForLimit({ done }: { done?: () => void }) {
+  if (!may("requestLimit") || session.value?.kind !== "person") return null;
+  return (
+    <Act
+      label="Ask for more"
+      verb="requestLimit"
+      fields={[
+        {
+          name: "limit",
+          label: "Limit",
+          isRequired: true,
+          choices: limitNames.map((name) => [name, limitLabels[name].label]),
+        },
+        { name: "of", label: "Whose", choices: whose, value: "person" },
+        { name: "models", label: "Models", hint: "Empty: the limit for all" },
+        amount,
+        message,
+      ]}
+      says={says}
+      done="Your administrators were asked."
+      onDone={() => done?.()}
+    />
+  );
+}
+
+const week_ms = 7 * 86_400_000;
+const inAWeek = () => new Date(Date.now() + week_ms).toISOString().slice(0, 10);
+
+interface Props {
+  of: LimitRequest;
+  changed: () => void;
+}
+
+/** Those of who decides, and of who asked. */
+export function LimitRequestActs({ of: { id, state, person_id, asked, limit }, changed }: Props) {
+  if (state !== "open") return null;
+  const isOwn = session.value?.id === person_id;
+  const typed = typeof asked === "object" && asked !== null ? moneyTyped(asked) : asked;
+  const given = { id } as Input<"approveLimitRequest">;
+  return (
+    <span class="acts">
+      {!isOwn && !isMember.value && (
+        <>
+          <Act
+            label="Approve"
+            verb="approveLimitRequest"
+            isPrimary
+            given={given}
+            fields={[
+              { name: "amount", label: limitLabels[limit].label, kind: "text", isRequired: true, value: typed },
+              { name: "until", label: "Ends on", kind: "day", isRequired: true, isSent: true, value: inAWeek() },
+            ]}
+            says="Applies now, and ends by itself when this day begins, UTC."
+            done="The limit is raised."
+            onDone={changed}
+          />
+          <Act
+            label="Decline"
+            verb="declineLimitRequest"
+            given={given}
+            fields={[{ name: "reason", label: "Why", hint: "Who asked reads it" }]}
+            done="The request is declined."
+            onDone={changed}
+          />
+        </>
+      )}
+      {isOwn && (
+        <Act
+          label="Withdraw"
+          verb="withdrawLimitRequest"
+          given={given}
+          done="The request is withdrawn."
+          onDone={changed}
+        />
+      )}
+    </span>
+  );
+}

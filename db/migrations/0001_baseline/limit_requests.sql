@@ -1,0 +1,37 @@
+-- People who met a limit ask for more (docs/limits.md, Asking for more). An approval makes a raise, which is kept where all
+-- raises are (limits.sql); what was asked and decided is kept here.
+create table limit_request (
+  id uuid primary key,
+  organization_id uuid not null references organization (id) on delete cascade,
+  -- Who asks.
+  person_id uuid not null references person (id) on delete cascade,
+  -- Whose limit it is, and for which models; '': for all.
+  subject text not null check (subject in ('organization', 'team', 'person', 'key')),
+  subject_id uuid not null,
+  models text not null default '',
+  limit_name text not null check (limit_name in
+    ('session', 'week', 'month', 'requests_per_minute', 'tokens_per_minute', 'concurrent_requests')),
+  -- How much it was, in what it counts, and how much is asked for; null: the decision says how much.
+  value bigint not null check (value > 0),
+  asked bigint check (asked > 0),
+  message text not null,
+  -- The inference request that was refused.
+  request_id uuid,
+  created_at timestamptz not null,
+  -- From then on, an open one can be decided no more.
+  expires_at timestamptz not null check (expires_at > created_at),
+  -- An open one that has expired gets the state when its person asks again; readers see it at once.
+  state text not null default 'open' check (state in ('open', 'approved', 'declined', 'withdrawn', 'expired')),
+  decided_at timestamptz check ((decided_at is null) = (state in ('open', 'expired'))),
+  decided_by text check ((decided_by is null) = (state in ('open', 'expired'))),
+  -- Of an approval: how much is in force, and until when.
+  granted bigint check ((granted is not null) = (state = 'approved')),
+  until timestamptz check ((until is not null) = (state = 'approved')),
+  -- Of a refusal: why.
+  reason text check ((reason is not null) = (state = 'declined'))
+);
+create index limit_request_of_organization on limit_request (organization_id, id);
+create index limit_request_of_person on limit_request (person_id);
+-- A person asks for the same limit once at a time.
+create unique index limit_request_open on limit_request (person_id, organization_id, subject, subject_id, models, limit_name)
+  where state = 'open';

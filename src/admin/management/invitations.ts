@@ -1,0 +1,270 @@
+/** Invitations of people who have not signed in yet (docs/identity.md, Invitations). */
+import Type from "typebox";
+import { lowered } from "../../core/auth/rules.ts";
+import type { Currency } from "../../core/inference/money.ts";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import type { Value } from "../../core/schema/codec.ts";
+import { idOf } from "../../core/store/ids.ts";
+import { memberRoles } from "../../core/store/people.ts";
+import { instant as instantWritten } from "../../core/time/written.ts";
+import { invitation_days, invitationStates, openInvitations_max, type StoredInvitation } from "../store/invitations.ts";
+import { id, instant } from "../store/shapes.ts";
+import { type Column, type Facts, flag, required } from "./command.ts";
+import type { ManagementContext } from "./context.ts";
+import { fail } from "./error.ts";
+import { LimitValue, limitValueChanges, valueInWords, valueShown } from "./limit-shape.ts";
+import { newLimits } from "./limits.ts";
+import { partFrom } from "./page.ts";
+import * as parse from "./parse.ts";
+import { examples, formed, limitIn, managers, oneOrganization, partOf, partOfIds, readers, words } from "./shapes.ts";
+import { teamNamed } from "./team.ts";
+import { verbsOf } from "./verb.ts";
+
+const verb = verbsOf("People");
+
+export const Invitation = Type.Object(
+  {
+    id: id("inv"),
+    organization_id: id("org"),
+    organization: Type.String({ description: "The organization's slug." }),
+    team_id: nullable(id("team")),
+    team: nullable(Type.String({ description: "Its name. Null: none, or it is gone." })),
+    role: oneOf([...memberRoles]),
+    issuer: Type.String({ description: "The issuer that must have verified the address." }),
+    email: Type.String({ description: "Without capital letters." }),
+    limits: nullable(LimitValue),
+    created_at: instant("When it was made."),
+    created_by: Type.String({ description: "Who invites." }),
+    expires_at: instant("From then on it cannot be taken."),
+    state: oneOf([...invitationStates]),
+    ended_at: nullable(instant("When it was taken or revoked, or expired.")),
+    ended_by: nullable(Type.String({ description: "The actor; `service` where a sign-in took it." })),
+    person_id: nullable(id("per")),
+  },
+  {
+    $id: "Invitation",
+    description: "The first who signs in by the issuer with this verified address gets the membership.",
+  },
+);
+type Invitation = Value<typeof Invitation>;
+
+const oneId = formed(
+  /^inv_[0-9a-f]{32}$/,
+  "the ID of an invitation, which begins with 'inv_'",
+  "ID of the invitation.",
+);
+const address = formed(
+  /^[!-?A-~]{1,64}@[!-?A-~]{1,255}$/,
+  "an e-mail address in ASCII, such as ann@example.com",
+  "The address, in ASCII. Capital and small letters are the same; nothing else is.",
+);
+const exampleId = `inv_${"0".repeat(31)}8`;
+const example: Invitation = {
+  id: exampleId,
+  organizationId: examples.organization,
+  organization: "acme",
+  teamId: examples.team,
+  team: "research",
+  role: "member",
+  issuer: "https://login.example",
+  email: "ann@example.com",
+  limits: null,
+  createdAt: examples.at,
+  createdBy: "operator:lea",
+  expiresAt: new Date(examples.at.getTime() + invitation_days * 86_400_000),
+  state: "open",
+  endedAt: null,
+  endedBy: null,
+  personId: null,
+};
+
+export const invitationVerbs = [
+  verb({
+    name: "createInvitation",
+    route: "POST /invitations",
+    summary: "Invite somebody",
+    description: `The first who signs in by the issuer with this verified address gets the membership, by hand, and the limits. It lasts ${invitation_days} days and is taken once, if who invites may still do so then. An \`organization-admin\` invites into their own organization.`,
+    roles: managers,
+    kind: "act",
+    faults: ["resource_not_found", "wrong_state", "already_exists"],
+    takes: Type.Object({
+      email: address,
+      ...oneOrganization,
+      role: Type.Optional(
+        oneOf([...memberRoles], {
+          description: "`member` unless it says otherwise.",
+          "x-must-be": memberRoles.join(" or "),
+        }),
+      ),
+      team: Type.Optional(nullable(words("ID or name of a team of the organization."))),
+      issuer: Type.Optional(words("The issuer; can be left out where there is only one.")),
+      limits: Type.Optional(
+        nullable(limitValueChanges("The own limits of the person, who can have them from the first moment.")),
+      ),
+    }),
+    answers: Invitation,
+    example: { takes: { email: example.email, organization: "acme", team: "research" }, answer: example },
+    command: {
+      words: "invitation create",
+      description: "invite somebody into an organization, who signs in for the first time within 14 days",
+      takes: {
+        email: flag("<email>", "the address that the issuer must have verified"),
+        organization: required("--org <org>", "slug or ID of the organization"),
+        role: flag("--role <role>", `role: ${memberRoles.join(", ")} (default: member)`),
+        team: flag("--team <team>", "ID or name of a team of the organization"),
+        issuer: flag("--issuer <issuer>", "the issuer (default: the only one)"),
+        limits: flag("--limit <name=amount>", "the person's own limits"),
+      },
+      says: invitationFacts,
+      help: `
+Examples:
+  $ sluice invitation create ann@example.com --org acme --team research
+  $ sluice invitation create lea@example.com --org acme --role organization-admin --limit month=50`,
+    },
+    async act(context, input) {
+      const organization = await context.openOrganization(input.organization);
+      const team = input.team == null ? null : await teamNamed(context, input.team, organization);
+      const wanted = {
+        id: idOf(context.newUuid(), "inv_"),
+        organizationId: organization.id,
+        teamId: team?.id ?? null,
+        role: input.role ?? "member",
+        issuer: await knownIssuer(context, input.issuer),
+        email: lowered(input.email),
+        limits:
+          input.limits == null
+            ? null
+            : await newLimits(context, organization, { limits: input.limits, whose: "person" }),
+      } as const;
+      const made = await context.invitations.createInvitation(wanted, context.actor);
+      if (made === "member") fail(`Somebody with the address is in ${organization.slug} already.`, "already_exists");
+      if (made === "already") fail("The address is invited already. Revoke that invitation first.", "already_exists");
+      if (made === "too_many") fail(`${openInvitations_max} invitations are open. Revoke some first.`, "wrong_state");
+      return shownIn(await context.currency(), made as StoredInvitation);
+    },
+  }),
+  verb({
+    name: "pageInvitations",
+    route: "GET /invitations",
+    summary: "List invitations",
+    description: "In the order in which they were made, with what became of them; those of the last hundred days.",
+    roles: readers,
+    faults: ["resource_not_found"],
+    takes: Type.Object({
+      organization: Type.Optional(oneOrganization.organization),
+      state: Type.Optional(oneOf([...invitationStates], { "x-must-be": invitationStates.join(", ") })),
+      ...partOfIds("inv"),
+    }),
+    answers: partOf(Invitation, "InvitationList"),
+    example: { takes: { organization: "acme" }, answer: { data: [example], nextCursor: null } },
+    command: {
+      words: "invitation list",
+      description: "list invitations, and what became of them",
+      takes: {
+        organization: flag("--org <org>", "only those into this organization"),
+        state: flag("--state <state>", `only these: ${invitationStates.join(", ")}`),
+      },
+      columns: columns(),
+      none: "Nobody is invited.\n",
+      parts: "all",
+    },
+    async act(context, input) {
+      const found = await context.invitations.pageInvitations({
+        limit: limitIn(input),
+        after: input.cursor,
+        organizationId: await context.narrowedTo(input.organization),
+        state: input.state,
+      });
+      const currency = await context.currency();
+      return partFrom(
+        found,
+        found.items.map((item) => shownIn(currency, item)),
+        (item) => item.id,
+      );
+    },
+  }),
+  verb({
+    name: "revokeInvitation",
+    route: "POST /invitations/{id}/revoke",
+    summary: "Revoke an invitation",
+    description: "Nobody takes it any more. A membership that it gave stays: take that.",
+    roles: managers,
+    kind: "act",
+    faults: ["resource_not_found", "wrong_state"],
+    takes: Type.Object({ id: oneId }),
+    answers: Invitation,
+    example: {
+      takes: { id: exampleId },
+      answer: { ...example, state: "revoked", endedAt: examples.at, endedBy: "operator:lea" },
+    },
+    command: {
+      words: "invitation revoke",
+      description: "revoke an invitation that nobody has taken",
+      takes: { id: flag("<id>", "ID of the invitation") },
+      says: invitationFacts,
+    },
+    async act(context, { id: named }) {
+      const found = await context.invitations.findInvitation(named);
+      if (!found || !context.isInSight(found.organizationId)) return noInvitation(named);
+      const ended = await context.invitations.revokeInvitation(named, context.actor);
+      if (ended === null) return noInvitation(named);
+      if (ended !== "not_open") return shownIn(await context.currency(), ended);
+      const { state } = (await context.invitations.findInvitation(named)) ?? found;
+      return fail(`This invitation is no longer open: it is ${state}.`, "wrong_state");
+    },
+  }),
+] as const;
+
+function shownIn(currency: Currency, stored: StoredInvitation): Invitation {
+  return { ...stored, limits: stored.limits && valueShown(stored.limits, currency) };
+}
+
+/** The issuer in the settings: the named one, or the only one by which people sign in. */
+async function knownIssuer({ configuration }: ManagementContext, named: string | undefined): Promise<string> {
+  const settings = (await configuration?.())?.identity ?? null;
+  const known = (settings?.issuers ?? []).filter(({ clientId }) => clientId !== null).map(({ issuer }) => issuer);
+  if (named !== undefined && known.includes(named)) return named;
+  const [first, ...others] = known;
+  if (first === undefined)
+    return fail("Nobody can sign in: sluice.yaml has no issuer (docs/identity.md).", "wrong_state");
+  if (named === undefined && others.length === 0) return first;
+  const problem = named === undefined ? "Name the issuer" : `People do not sign in by '${parse.excerpt(named)}'`;
+  return fail(`${problem}. There are: ${known.join(", ")}.`);
+}
+
+function noInvitation(named: string): never {
+  return fail(
+    `There is no invitation '${parse.excerpt(named)}'. To list all, run: sluice invitation list`,
+    "resource_not_found",
+  );
+}
+
+function invitationFacts(one: Invitation): Facts {
+  const { limits, endedAt, endedBy } = one;
+  return [
+    ["id", one.id],
+    ["address", one.email],
+    ["issuer", one.issuer],
+    ["organization", `${one.organization} (${one.organizationId})`],
+    ["role", one.role],
+    ["team", one.teamId && [one.team, `(${one.teamId})`].filter(Boolean).join(" ")],
+    ["limits", valueInWords(limits)],
+    ["invited", `${instantWritten(one.createdAt)} by ${one.createdBy}`],
+    ["expires", instantWritten(one.expiresAt)],
+    ["state", one.state],
+    ["ended", endedAt && `${instantWritten(endedAt)} by ${endedBy}`],
+    ["taken by", one.personId],
+  ];
+}
+
+function columns(): Column<Invitation>[] {
+  return [
+    { head: "ID", cell: (one) => one.id },
+    { head: "ADDRESS", cell: ({ email }) => email, breaks: true },
+    { head: "ORG", cell: ({ organization }) => organization },
+    { head: "TEAM", cell: ({ team }) => team ?? "", optional: true },
+    { head: "ROLE", cell: ({ role }) => role },
+    { head: "STATE", cell: ({ state }) => state },
+    { head: "EXPIRES", cell: ({ expiresAt }) => instantWritten(expiresAt) ?? "" },
+  ];
+}

@@ -1,0 +1,111 @@
+/** The limit for which somebody asks for more: the one that a request met, or the one that is named. */
+import type { Currency } from "../../core/inference/money.ts";
+import { camelName, snakeName } from "../../core/schema/codec.ts";
+import type { Budget } from "../../core/store/budget.ts";
+import { raisedTo } from "../../core/store/over-plan.ts";
+import type { AskedLimit, NewLimitRequest } from "../store/limit-requests.ts";
+import type { LimitName } from "../store/shapes.ts";
+import type { ManagementContext } from "./context.ts";
+import { fail } from "./error.ts";
+import { amountOut } from "./limit-shape.ts";
+import { membershipIn, personOf } from "./people.ts";
+
+interface Asking {
+  /** Who asks, in the one organization that the context sees. */
+  personId: string;
+  request?: string | undefined;
+  limit?: LimitName | undefined;
+  of?: AskedLimit["subject"] | undefined;
+  key?: string | undefined;
+  models?: string | undefined;
+}
+
+export async function askedLimit(context: ManagementContext, asking: Asking): Promise<AskedLimit> {
+  const { request, limit, of = "person", key, models } = asking;
+  if ((request === undefined) === (limit === undefined))
+    fail("Name the request that was refused, or the limit: one of them.");
+  if (request !== undefined) return limitMet(context, asking.personId, request);
+  const subjectId = await subjectOf(context, asking.personId, { subject: of, keyId: key });
+  return {
+    subject: of,
+    subjectId,
+    organizationId: context.within!,
+    models: models ?? "",
+    limit: camelName(limit!) as keyof Budget,
+  };
+}
+
+/** The limit that a refused request of the person met. */
+async function limitMet(context: ManagementContext, personId: string, requestId: string): Promise<AskedLimit> {
+  const refusal = await context.refused.find(requestId);
+  if (!refusal || !context.isInSight(refusal.organizationId) || refusal.personId !== personId)
+    return fail(
+      `There is no refused request ${requestId} of yours. Refusals are kept for 30 days, at most ten a second of an organization; name the limit instead.`,
+      "resource_not_found",
+    );
+  const { limit: met, organizationId, keyId } = refusal;
+  if (!met) return fail("That request met no limit, so more would not have helped.", "wrong_state");
+  if (met.name === "extra")
+    return fail(
+      "That request met the limit of extra usage, which is not raised for a while. Ask an administrator of the service.",
+      "wrong_state",
+    );
+  const subjectId = await subjectOf(context, personId, { subject: met.limitedBy, keyId });
+  const limit = camelName(met.name) as keyof Budget;
+  return { subject: met.limitedBy, subjectId, organizationId, models: met.models ?? "", limit };
+}
+
+/** `keyId`: the key that met the limit, or that is named. */
+async function subjectOf(
+  context: ManagementContext,
+  personId: string,
+  { subject, keyId }: { subject: AskedLimit["subject"]; keyId: string | undefined },
+): Promise<string> {
+  if (subject === "person") return personId;
+  if (subject === "organization") return context.within!;
+  const key = keyId === undefined ? null : await context.keyOf(keyId);
+  if (key && key.personId !== personId) fail("That key is not yours.", "resource_not_found");
+  if (subject === "key") {
+    if (!key) return fail("Name the key, by its ID.");
+    return (await context.keyFor(key.id, "limit")).id;
+  }
+  // A key counts in its own team, and the tokens of a sign-in in that of the membership.
+  const team = key?.kind === "key" ? key.team : membershipIn(context, await personOf(context, personId))?.team;
+  return team?.id ?? fail("You are in no team.", "wrong_state");
+}
+
+/** How much the limit is now. Refuses one that is not limited. */
+export async function askedValue(context: ManagementContext, asked: AskedLimit): Promise<number> {
+  const { subject, subjectId: id, organizationId, models, limit } = asked;
+  const found = await context.administration.limitsOf({ subject, id, organizationId });
+  const raise = found?.raises.find((one) => one.models === models)?.limits[limit];
+  const base = (models === "" ? found?.inForce : found?.models.get(models))?.[limit] || null;
+  return (
+    raisedTo(base, raise) ??
+    fail(`The ${subject} has no limit '${snakeName(limit)}'${models && ` for ${models}`} now.`, "wrong_state")
+  );
+}
+
+/** The data of the notice that administrators get. */
+export async function asksFor(
+  context: ManagementContext,
+  wanted: NewLimitRequest,
+  currency: Currency,
+): Promise<Record<string, unknown>> {
+  const { id, personId, subject, subjectId, models, limit, value, asked, message } = wanted;
+  const { name, email } = await personOf(context, personId);
+  const origin = (await context.configuration?.())?.identity?.consoleUrl ?? null;
+  return {
+    limit_request_id: id,
+    person_id: personId,
+    person: name ?? email,
+    subject,
+    subject_id: subjectId,
+    models: models || null,
+    limit: snakeName(limit),
+    value: amountOut(limit, value, currency),
+    asked: asked === null ? null : amountOut(limit, asked, currency),
+    message,
+    console_url: origin && `${origin}/limit-requests/${id}`,
+  };
+}

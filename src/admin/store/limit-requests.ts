@@ -1,0 +1,96 @@
+/**
+ * LIMIT REQUESTS: people who met a limit ask for more (docs/limits.md, Asking for more). An approval makes a raise of the
+ * limits that `limits.ts` keeps. Implemented by `postgres`.
+ */
+import type { Budget } from "../../core/store/budget.ts";
+import type { Actor } from "../../core/store/directory.ts";
+import type { Page, PageOf } from "../../core/store/page.ts";
+import type { LimitSubject, LimitsChange, SubjectLimits } from "./limits.ts";
+
+export const limitRequestStates = ["open", "approved", "declined", "withdrawn", "expired"] as const;
+export type LimitRequestState = (typeof limitRequestStates)[number];
+
+/** The limit of a subject for which somebody asks for more. */
+export interface AskedLimit extends Pick<LimitSubject, "subject" | "organizationId"> {
+  subjectId: string;
+  /** The models that it is for; "": all. */
+  models: string;
+  limit: keyof Budget;
+}
+
+export interface NewLimitRequest extends AskedLimit {
+  /** `lreq_` + UUIDv7 hex. */
+  id: string;
+  personId: string;
+  /** How much the limit was when somebody asked, in what it counts. */
+  value: number;
+  /** How much is asked for; null: the decision says how much. */
+  asked: number | null;
+  message: string;
+  /** The inference request that was refused; null: none is named. */
+  requestId: string | null;
+}
+
+export interface StoredLimitRequest extends NewLimitRequest {
+  /** The organization's slug. */
+  organization: string;
+  /** Name, else e-mail address, of who asks; null: erased. */
+  person: string | null;
+  /** The name of the subject: an organization's slug; null: it is gone, or has none. */
+  name: string | null;
+  createdAt: Date;
+  expiresAt: Date;
+  state: LimitRequestState;
+  decidedAt: Date | null;
+  decidedBy: Actor | null;
+  /** How much was granted, and until when. */
+  granted: number | null;
+  until: Date | null;
+  /** Why it was declined. */
+  reason: string | null;
+}
+
+/** How many requests of a person in an organization can be open at a time. */
+export const openLimitRequests_max = 3;
+/** How long a request is open. */
+export const limitRequest_days = 7;
+/** How long a request is kept that is no longer open. */
+export const limitRequestKept_days = 400;
+
+export interface LimitRequestQuery extends Page {
+  organizationId?: string | undefined;
+  personId?: string | undefined;
+  state?: LimitRequestState | undefined;
+}
+
+/** The decision that somebody approves: how much is granted, and the change of limits that grants it. */
+export interface Approval {
+  actor: Actor;
+  granted: number;
+  until: Date;
+  patch(now: SubjectLimits, organization: SubjectLimits): LimitsChange;
+}
+
+/** Why a request cannot be decided: it no longer is open, its subject is gone, or its organization is closed. */
+type Undecided = "not_open" | "gone" | "closed";
+
+export interface LimitRequestAdministration {
+  /**
+   * `details`: those of the notice to the organization. `too_many`: of this person too many are open. `already`: one for the same
+   * limit is.
+   */
+  openLimitRequest(
+    wanted: NewLimitRequest,
+    act: { actor: Actor; details: Record<string, unknown> },
+  ): Promise<StoredLimitRequest | "too_many" | "already">;
+  findLimitRequest(id: string): Promise<StoredLimitRequest | null>;
+  /** Pages through them in the order in which they were made. */
+  pageLimitRequests(query: LimitRequestQuery): Promise<PageOf<StoredLimitRequest>>;
+  /** Raises the limit and closes the request in one act. */
+  approveLimitRequest(request: StoredLimitRequest, approval: Approval): Promise<StoredLimitRequest | Undecided>;
+  /** Closes it without any effect. `reason`: of a refusal. */
+  closeLimitRequest(
+    id: string,
+    closing: { actor: Actor; state: "declined" | "withdrawn"; reason: string | null },
+  ): Promise<StoredLimitRequest | Exclude<Undecided, "closed">>;
+}

@@ -1,0 +1,228 @@
+/**
+ * Limit requests over SQL. A decision locks the subject and its organization first, as every change of limits does, and
+ * then the request: of two decisions at once, the second finds it decided.
+ */
+import {
+  type LimitRequestAdministration,
+  type LimitRequestState,
+  limitRequest_days,
+  limitRequestKept_days,
+  type NewLimitRequest,
+  openLimitRequests_max,
+  type StoredLimitRequest,
+} from "../../admin/store/limit-requests.ts";
+import { type Budget, budgetNames } from "../../core/store/budget.ts";
+import { bare, idOf, uuid_max, uuidOf } from "../../core/store/ids.ts";
+import { type StandingSubject, standingSubjects } from "../../core/store/standing.ts";
+import { appendAuditEntry, storeNow, transact } from "./acts.ts";
+import { change } from "./change.ts";
+import type { Database, Transaction } from "./database.ts";
+import { uuidOfLimitSubject } from "./limit-reading.ts";
+import { changeableLimits, setLimits } from "./limit-values.ts";
+import { addNotice } from "./notice-finding.ts";
+import { lockPerson } from "./person.ts";
+import { pageOf } from "./rows.ts";
+
+type Statements = Pick<Transaction, "query">;
+
+/** `actingOn`: the same database, for an act that locks this person and may be held to the rule of one's own limits. */
+export function limitRequests(
+  db: Database,
+  actingOn: (person: string) => Database = () => db,
+): LimitRequestAdministration {
+  return {
+    openLimitRequest: (wanted, { actor, details }) =>
+      transact(db, async (tx) => {
+        // The lock of the person: two requests at once are counted one after another.
+        await lockPerson(tx, wanted.personId);
+        const owner = bare(wanted.organizationId, "org_");
+        await tx.query(forgetting, [owner, limitRequestKept_days]);
+        await tx.query(closingExpired, [bare(wanted.personId, "per_"), owner]);
+        const [open] = await tx.query<{ count: number }>(counting, [bare(wanted.personId, "per_"), owner]);
+        const [made] = await tx.query(inserting, valuesOf(wanted, owner));
+        if (!made) return "already";
+        if (open!.count >= openLimitRequests_max) throw new TooMany();
+        await addNotice(tx, owner, { kind: "limit.requested", about: wanted.id, details });
+        const { id, subject, subjectId, models, limit, requestId } = wanted;
+        const limited = { subject, subject_id: subjectId, models: models || null, limit: limitNames[limit] };
+        const entry = { actor, action: "limit_request.create", owner, subject: id };
+        await appendAuditEntry(tx, await storeNow(tx), { ...entry, details: { ...limited, request_id: requestId } });
+        return (await find(tx, id))!;
+      }).catch((thrown) => {
+        if (thrown instanceof TooMany) return "too_many" as const;
+        throw thrown;
+      }),
+
+    findLimitRequest: (id) => find(db, id),
+
+    async pageLimitRequests({ organizationId, personId, state, after, limit }) {
+      const rows = await db.query<Row>(
+        `${reading} where ($1::uuid is null or r.organization_id = $1) and ($2::uuid is null or r.person_id = $2)
+           and ($3::text is null or ${stateOf} = $3) and ($4::uuid is null or r.id > $4) order by r.id limit $5`,
+        [
+          organizationId === undefined ? null : bare(organizationId, "org_"),
+          personId === undefined ? null : bare(personId, "per_"),
+          state ?? null,
+          after === undefined ? null : (uuidOf(after, "lreq_") ?? uuid_max),
+          limit + 1,
+        ],
+      );
+      return pageOf(rows.map(requestOf), limit);
+    },
+
+    async approveLimitRequest(request, { actor, granted, until, patch }) {
+      const { id, organizationId, subject, subjectId } = request;
+      const limited = { subject, id: subjectId, organizationId };
+      const answer = await change(
+        subject === "person" ? actingOn(subjectId) : db,
+        changeableLimits(limited),
+        { id: subjectId, actor },
+        async (tx, _, at) => {
+          if (!(await isOpen(tx, id))) return "not_open" as const;
+          const made = await setLimits(tx, { subject: limited, actor, at }, patch);
+          await tx.query(approving, [bare(id, "lreq_"), at, actor, granted, until]);
+          const { action = `${subject}.limits`, details = {}, unsummed = [] } = made ?? {};
+          const owner = bare(organizationId, "org_");
+          return { action, details: { ...details, limit_request: id }, owner, unsummed };
+        },
+      );
+      if (answer === null) return "gone";
+      return typeof answer === "string" ? answer : ((await find(db, id)) ?? "gone");
+    },
+
+    closeLimitRequest: (id, { actor, state, reason }) =>
+      transact(db, async (tx) => {
+        const request = await find(tx, id);
+        if (!request) return "gone" as const;
+        if (!(await isOpen(tx, id))) return "not_open" as const;
+        const at = await storeNow(tx);
+        await tx.query(closing, [bare(id, "lreq_"), at, actor, state, reason]);
+        const owner = bare(request.organizationId, "org_");
+        const action = state === "declined" ? "limit_request.decline" : "limit_request.withdraw";
+        await appendAuditEntry(tx, at, { actor, action, owner, subject: id, details: {} });
+        return (await find(tx, id))!;
+      }),
+  };
+}
+
+/** Thrown, so that what the transaction wrote is undone. */
+class TooMany extends Error {}
+
+/** The state that readers see: nobody writes that a request has expired. */
+const stateOf = "case when r.state = 'open' and r.expires_at <= store_now() then 'expired' else r.state end";
+
+const subjectNames = `case r.subject
+  when 'organization' then o.slug
+  when 'team' then (select t.name from team t where t.id = r.subject_id)
+  when 'key' then (select k.name from api_key k where k.id = r.subject_id)
+  else coalesce(p.name, p.email) end`;
+
+const reading = `
+  select r.*, ${stateOf} as state_now, o.slug, coalesce(p.name, p.email) as person_name, ${subjectNames} as subject_name
+  from limit_request r join organization o on o.id = r.organization_id join person p on p.id = r.person_id`;
+
+interface Row {
+  id: string;
+  organization_id: string;
+  slug: string;
+  person_id: string;
+  person_name: string | null;
+  subject: StandingSubject;
+  subject_id: string;
+  subject_name: string | null;
+  models: string;
+  limit_name: string;
+  value: number;
+  asked: number | null;
+  message: string;
+  request_id: string | null;
+  created_at: Date;
+  expires_at: Date;
+  state_now: LimitRequestState;
+  decided_at: Date | null;
+  decided_by: string | null;
+  granted: number | null;
+  until: Date | null;
+  reason: string | null;
+}
+
+const limitNames: Record<keyof Budget, string> = {
+  session: "session",
+  week: "week",
+  month: "month",
+  concurrentRequests: "concurrent_requests",
+  requestsPerMinute: "requests_per_minute",
+  tokensPerMinute: "tokens_per_minute",
+};
+
+const subjectPrefixes = { ...standingSubjects, person: "per_" } as const;
+
+function requestOf(row: Row): StoredLimitRequest {
+  return {
+    id: idOf(row.id, "lreq_"),
+    organizationId: idOf(row.organization_id, "org_"),
+    organization: row.slug,
+    personId: idOf(row.person_id, "per_"),
+    person: row.person_name,
+    subject: row.subject,
+    subjectId: idOf(row.subject_id, subjectPrefixes[row.subject]),
+    name: row.subject_name,
+    models: row.models,
+    limit: budgetNames.find((name) => limitNames[name] === row.limit_name)!,
+    value: row.value,
+    asked: row.asked,
+    message: row.message,
+    requestId: row.request_id && idOf(row.request_id, "req_"),
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    state: row.state_now,
+    decidedAt: row.decided_at,
+    decidedBy: row.decided_by,
+    granted: row.granted,
+    until: row.until,
+    reason: row.reason,
+  };
+}
+
+async function find(db: Statements, id: string): Promise<StoredLimitRequest | null> {
+  const uuid = uuidOf(id, "lreq_");
+  const [row] = uuid === null ? [] : await db.query<Row>(`${reading} where r.id = $1`, [uuid]);
+  return row ? requestOf(row) : null;
+}
+
+/** Whether it can still be decided; it is locked until the commit. */
+async function isOpen(tx: Statements, id: string): Promise<boolean> {
+  const rows = await tx.query(
+    "select from limit_request where id = $1 and state = 'open' and expires_at > store_now() for update",
+    [bare(id, "lreq_")],
+  );
+  return rows.length > 0;
+}
+
+const forgetting = `delete from limit_request
+  where organization_id = $1 and created_at < store_now() - make_interval(days => $2)`;
+
+const closingExpired = `update limit_request set state = 'expired'
+  where person_id = $1 and organization_id = $2 and state = 'open' and expires_at <= store_now()`;
+
+const counting =
+  "select count(*)::int as count from limit_request where person_id = $1 and organization_id = $2 and state = 'open'";
+
+const inserting = `insert into limit_request (id, organization_id, person_id, subject, subject_id, models, limit_name, value,
+    asked, message, request_id, created_at, expires_at)
+  select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now.at, now.at + make_interval(days => $12)
+  from (select store_now() as at) now
+  on conflict do nothing returning id`;
+
+function valuesOf(wanted: NewLimitRequest, owner: string): unknown[] {
+  const { id, personId, subject, subjectId, models, limit, value, asked, message, requestId } = wanted;
+  const limited = uuidOfLimitSubject({ subject, id: subjectId, organizationId: wanted.organizationId });
+  const request = requestId && bare(requestId, "req_");
+  const whose = [bare(id, "lreq_"), owner, bare(personId, "per_"), subject, limited];
+  return [...whose, models, limitNames[limit], value, asked, message, request, limitRequest_days];
+}
+
+const approving = `update limit_request set state = 'approved', decided_at = $2, decided_by = $3, granted = $4, until = $5
+  where id = $1`;
+
+const closing = "update limit_request set state = $4, decided_at = $2, decided_by = $3, reason = $5 where id = $1";
