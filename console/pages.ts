@@ -94,12 +94,6 @@ export const pages: readonly PageEntry[] = [
   { path: "/operators", name: "Operators", key: "t", needs: "pageOperators", list: OperatorsPage },
   { path: "/notices", name: "Notices", key: "i", needs: "getFleet", list: NoticesPage },
   { path: "/audit", name: "Audit", key: "a", needs: "pageAudit", list: AuditPage },
-  {
-    path: "/limit-requests",
-    name: "Request for more",
-    needs: "findLimitRequest",
-    under: "/organizations",
-    one: LimitRequestPage,
-  },
+  { path: "/limit-requests", name: "Request for more", needs: "findLimitRequest", one: LimitRequestPage },
   { path: "/connect", name: "Connect", key: "c", needs: null, list: ConnectPage },
 ];

@@ -7,7 +7,7 @@ import type { Sealing } from "../../core/store/sealing.ts";
 import type { NoticeForm } from "../../features/notices/store/notice.ts";
 import type { Database } from "./database.ts";
 
-/** It begins a sealed secret. One in plain text begins with `whsec_`, and an address otherwise. */
+/** The beginning of a sealed secret. A secret in plain text begins with `whsec_`, and an address never with this. */
 const mark = "sealed:";
 const columns = ["secret", "address"] as const;
 export type SecretColumn = (typeof columns)[number];

@@ -234,7 +234,7 @@ async function find(db: Statements, id: string): Promise<StoredInvitation | null
 const forgetting =
   "delete from invitation where organization_id = $1 and created_at < store_now() - make_interval(days => $2)";
 
-/** One that has expired makes room for the next. */
+/** An invitation that has expired makes room for the next one. */
 const knowing = `
   with expired as (
     update invitation set state = 'expired', ended_at = expires_at, ended_by = 'service'

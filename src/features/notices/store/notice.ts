@@ -40,7 +40,7 @@ export interface DueNotice {
   form: NoticeForm;
   /** Null: it is sealed with a key that is not here. */
   address: string | null;
-  /** It signs JSON. Null: likewise, or the form has none. */
+  /** The secret that signs JSON. Null: it is sealed with a key that is not here, or the form has none. */
   secret: string | null;
 }
 
