@@ -134,7 +134,7 @@ export const pageOrganizations = verb({
     const { administration, narrowedTo } = context;
     const { status, plan, over, cursor } = input;
     const organizationId = await narrowedTo(undefined);
-    const page = { limit: limitIn(input), after: cursor, organizationId, status, plan, over };
+    const page = { limit: limitIn(input), after: cursor, organizationId, status, plan, overPercent: over };
     const found = await administration.pageOrganizations(page);
     const currency = await context.currency();
     const items = found.items.map((one) => organizationShown(one, currency));

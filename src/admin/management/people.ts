@@ -113,6 +113,7 @@ export const personVerbs = [
         ...input,
         limit: limitIn(input),
         after: input.cursor,
+        overPercent: input.over,
         organizationId: await context.narrowedTo(owner?.id),
         teamId: input.team === undefined ? undefined : (await teamNamed(context, input.team, owner)).id,
       });

@@ -56,7 +56,7 @@ export const teamVerbs = [
     async act(context, input) {
       const { administration, narrowedTo } = context;
       const organizationId = await narrowedTo(input.organization);
-      const page = { limit: limitIn(input), after: input.cursor, over: input.over, organizationId };
+      const page = { limit: limitIn(input), after: input.cursor, overPercent: input.over, organizationId };
       const found = await administration.pageTeams(page);
       return partFrom(found, await withStandings(context, found.items), ({ id }) => id);
     },

@@ -52,7 +52,7 @@ test("somebody without a group comes in by an invitation, with its limits, and n
 /** All that acts change, row by row. */
 const kept = [
   ...["limit_request", "invitation", "limit_value", "membership", "person", "api_key", "team", "organization"],
-  ...["operator", "notice_hook", "drained_engine", "audit_entry", "audit_head", "plan"],
+  ...["operator", "notice_destination", "drained_engine", "audit_entry", "audit_head", "plan"],
 ];
 async function everything(): Promise<Record<string, unknown[]>> {
   const rows = await Promise.all(
