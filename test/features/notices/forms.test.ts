@@ -27,14 +27,18 @@ const details = (name: string) => ({
     node: name,
     problems: [name, name],
   },
+  ...{ person: name, message: name, limit_request_id: "lreq_1", asked: null },
+  value: { amount: "10.000000000", currency: "USD" },
 });
+/** It names a limit where others have its amount. */
+const asking = { limit: "month" };
 const due = (form: NoticeForm, kind: DueNotice["kind"], name: string, address: string): DueNotice => ({
   ...{
     id: "notice_0",
     organizationId: "org_0",
     organization: "acme",
     kind,
-    details: details(name),
+    details: { ...details(name), ...(kind === "limit.requested" ? asking : {}) },
     createdAt: new Date(at),
   },
   ...{ attempts: 1, destination: "alerts", form, address, secret: null },
@@ -109,3 +113,16 @@ test("an address that no key here opens is not asked, and the problem says what 
   const lost = { ...due("teams", "notice.test", "x", ""), address: null };
   expect(await deliver(lost, terms)).toContain("sluice notice set acme --name alerts --url URL");
 });
+
+test.each(forms)(
+  "%s shows who asks for more, for what and why, and leads to the page on which to decide",
+  async (form) => {
+    await send(form, "limit.requested", "Ann");
+    const { title, facts, link } = last(form);
+    expect({ title, facts, link }).toEqual({
+      title: "Ann of acme asks for more",
+      facts: { Limit: "team, month", "Is now": "$10.00", Why: "Ann" },
+      link: "https://console.example/limit-requests/lreq_1",
+    });
+  },
+);
