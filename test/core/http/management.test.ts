@@ -14,6 +14,7 @@ import type { Money } from "../../../src/core/inference/money.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import { roles } from "../../../src/features/identity/store/operators.ts";
+import { administrationStores } from "../../../src/stores/postgres/administration.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { typed } from "../../harness/money.ts";
@@ -37,9 +38,13 @@ beforeAll(async () => {
   await port.manage.createTeam({ organization: "acme", name: "own" });
   for (const organization of ["acme", "globex"])
     await port.manage.setNotices({ name: "webhook", organization, url: "https://hooks.example.com/sluice" });
-  await personIn("acme");
+  const ofOwn = await personIn("acme");
   const people = await personIn("globex");
-  foreign = { organization: "globex", keys: key.id, requests: requestId, teams: team.id, people };
+  await asksFor("acme", ofOwn);
+  foreign = {
+    ...{ organization: "globex", keys: key.id, requests: requestId, teams: team.id, people },
+    ...(await asksFor("globex", people)),
+  };
 });
 afterAll(async () => {
   await port?.stop();
@@ -55,6 +60,29 @@ async function personIn(organization: string): Promise<string> {
     memberships: [membership],
   });
   return person.id;
+}
+
+/** Leaves a person's request for more, and an invitation. Returns their ids, by the paths of their verbs. */
+async function asksFor(organization: string, personId: string): Promise<Record<string, string>> {
+  const { id: organizationId } = await port.manage.findOrganization({ organization });
+  const stores = administrationStores(owned.db);
+  const asked = {
+    id: idOf(Bun.randomUUIDv7(), "lreq_"),
+    personId,
+    organizationId,
+    models: "",
+    limit: "month",
+  } as const;
+  await stores.limitRequests.openLimitRequest(
+    { ...asked, subject: "person", subjectId: personId, value: 1, asked: null, message: "More", requestId: null },
+    { actor: `person:${personId}`, details: {} },
+  );
+  const invited = { id: idOf(Bun.randomUUIDv7(), "inv_"), organizationId, teamId: null, role: "member" } as const;
+  await stores.invitations.createInvitation(
+    { ...invited, issuer: "https://login.example", email: `new@${organization}.example`, limits: null },
+    "cli:test",
+  );
+  return { "limit-requests": asked.id, invitations: invited.id };
 }
 
 /** Leaves a request that was refused. */
@@ -170,10 +198,9 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
   test("answers 404 if a named object does not exist", async () => {
     // A destination of notices is made under any name.
     if (operation.id === null || operation.name === "setNotices") return;
-    const [path, asked] = exampleOf(
-      operation,
-      `${operation.path.includes("/requests/") ? "req" : "key"}_${"0".repeat(32)}`,
-    );
+    const [, kind = ""] = operation.path.split("/");
+    const prefixes: Record<string, string> = { requests: "req", "limit-requests": "lreq", invitations: "inv" };
+    const [path, asked] = exampleOf(operation, `${prefixes[kind] ?? "key"}_${"0".repeat(32)}`);
     const body = operation.name === "setPlan" ? { plan: "pro" } : sentBy(operation);
     const answer = await port.ask(path, operation.method === "get" ? asked : { ...asked, body });
     expect([answer.status, answer.code]).toEqual([404, "resource_not_found"]);
