@@ -58,7 +58,7 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
         billing: { currency: "USD", provider: "Example AI" },
       }),
       server: { operator: { host: "127.0.0.1", port: 0, ...options } } as never,
-      limits: { failed_authentications_per_minute: 300 } as never,
+      limits: { failed_authentications_per_minute: 600 } as never,
       changed() {},
     },
     "1.2.3",
