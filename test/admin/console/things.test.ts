@@ -53,6 +53,7 @@ describe.skipIf(noBrowser !== null)(`the page of a thing${noBrowser ? `: ${noBro
       "People",
       "Keys",
       "Requests",
+      "Asked for more (2)",
       "Notices",
       "Audit",
       "Settings",
@@ -204,6 +205,7 @@ describe.skipIf(noBrowser !== null)(`the page of a thing${noBrowser ? `: ${noBro
     const titles = await shown.getByRole("heading", { level: 2 }).allTextContents();
     expect(titles).toEqual([
       "Your usage and limits",
+      "Your requests for more",
       "Spend in 30 days",
       "Your keys",
       "Signed-in devices",

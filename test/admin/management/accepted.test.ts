@@ -10,6 +10,7 @@ import { managementDocument } from "../../../src/admin/http/document.ts";
 import { managementPath } from "../../../src/admin/http/gate.ts";
 import { verbs } from "../../../src/admin/management/verbs.ts";
 import { type OperatorPort, operatorPort } from "../../core/http/operator-port.ts";
+import { leaveAsked } from "../../harness/asked.ts";
 import { newMember } from "../../harness/members.ts";
 import { type Schema, valuesOf } from "../../harness/schema-values.ts";
 import { type Owned, openDatabase } from "../../stores/postgres/databases.ts";
@@ -78,6 +79,7 @@ const kinds: [says: RegExp, why: string][] = [
   [/A temporary increase never lowers\.$/, ofTheStore],
   [/ is in \w+, and this service counts in \w+[,.]/, ofTheStore],
   [/^A (person|key) has no '(keys|members)'/, ofTheStore],
+  [/^The request names no amount\. /, ofTheStore],
   [/^Set the limits first, and then increase them/, comparesMembers],
   [
     / must be an amount of \w+, such as 50 or 0\.25, /,
@@ -114,12 +116,16 @@ let made = 0;
 async function pathTo({ path }: { path: string }): Promise<string> {
   const [name, { manage }] = [`made-${++made}`, port];
   const { id: organization } = await manage.createOrganization({ slug: name });
+  const personId = await newMember(owned.db, name, { organization: name });
   const ids: Record<string, string> = {
     organizations: organization,
     keys: (await manage.createKey({ organization, name })).id,
     teams: (await manage.createTeam({ organization, name })).id,
     plans: (await manage.createPlan({ name })).name,
-    people: await newMember(owned.db, name, { organization: name }),
+    people: personId,
+    // Nothing is sent there: a test goes to a destination that is set.
+    notices: name,
+    ...(await leaveAsked(owned.db, { organizationId: organization, personId, email: `${name}@example.com` })),
     ...{ operators: "a-viewer", requests: "x", upstreams: "gpu-1" },
   };
   return path.replace("{id}", ids[path.split("/")[1]!]!).replace("{person}", ids.people!);

@@ -14,9 +14,9 @@ import type { Money } from "../../../src/core/inference/money.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import { roles } from "../../../src/features/identity/store/operators.ts";
-import { administrationStores } from "../../../src/stores/postgres/administration.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
+import { leaveAsked } from "../../harness/asked.ts";
 import { typed } from "../../harness/money.ts";
 import { type Owned, openDatabase } from "../../stores/postgres/databases.ts";
 import { type OperatorPort, operatorPort } from "./operator-port.ts";
@@ -62,27 +62,9 @@ async function personIn(organization: string): Promise<string> {
   return person.id;
 }
 
-/** Leaves a person's request for more, and an invitation. Returns their ids, by the paths of their verbs. */
 async function asksFor(organization: string, personId: string): Promise<Record<string, string>> {
   const { id: organizationId } = await port.manage.findOrganization({ organization });
-  const stores = administrationStores(owned.db);
-  const asked = {
-    id: idOf(Bun.randomUUIDv7(), "lreq_"),
-    personId,
-    organizationId,
-    models: "",
-    limit: "month",
-  } as const;
-  await stores.limitRequests.openLimitRequest(
-    { ...asked, subject: "person", subjectId: personId, value: 1, asked: null, message: "More", requestId: null },
-    { actor: `person:${personId}`, details: {} },
-  );
-  const invited = { id: idOf(Bun.randomUUIDv7(), "inv_"), organizationId, teamId: null, role: "member" } as const;
-  await stores.invitations.createInvitation(
-    { ...invited, issuer: "https://login.example", email: `new@${organization}.example`, limits: null },
-    "cli:test",
-  );
-  return { "limit-requests": asked.id, invitations: invited.id };
+  return leaveAsked(owned.db, { organizationId, personId, email: `new@${organization}.example` });
 }
 
 /** Leaves a request that was refused. */

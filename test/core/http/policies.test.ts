@@ -198,7 +198,7 @@ describe("an organization", () => {
       ["PATCH", `/teams/${team.id}/limits`, { own: { week: "5" } }],
       ["POST", `/teams/${team.id}/remove`, {}],
       ["POST", `/keys/${key.id}/rotate`, {}],
-      ["PUT", `/organizations/${slug}/notices`, { url: "https://example.test/" }],
+      ["PUT", "/notices/alerts", { organization: slug, url: "https://example.test/" }],
     ] as const)
       expect([method, path, ...outcome(await change(path, taken, { method }))]).toEqual([
         ...[method, path, 409, "wrong_state"],

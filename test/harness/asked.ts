@@ -1,0 +1,37 @@
+// What people ask for and are invited to, left in a database for tests of the verbs about it.
+
+import { idOf } from "../../src/core/store/ids.ts";
+import { administrationStores } from "../../src/stores/postgres/administration.ts";
+import type { Database } from "../../src/stores/postgres/database.ts";
+
+interface Whose {
+  organizationId: string;
+  personId: string;
+  /** Of the invitation: no two of an organization are alike. */
+  email: string;
+}
+
+/** Leaves a person's request for more, and an invitation. Returns their ids, by the paths of their verbs. */
+export async function leaveAsked(
+  db: Database,
+  { organizationId, personId, email }: Whose,
+): Promise<{ "limit-requests": string; invitations: string }> {
+  const stores = administrationStores(db);
+  const asked = {
+    id: idOf(Bun.randomUUIDv7(), "lreq_"),
+    personId,
+    organizationId,
+    models: "",
+    limit: "month",
+  } as const;
+  await stores.limitRequests.openLimitRequest(
+    { ...asked, subject: "person", subjectId: personId, value: 1, asked: null, message: "More", requestId: null },
+    { actor: `person:${personId}`, details: {} },
+  );
+  const invited = { id: idOf(Bun.randomUUIDv7(), "inv_"), organizationId, teamId: null, role: "member" } as const;
+  await stores.invitations.createInvitation(
+    { ...invited, issuer: "https://login.example", email, limits: null },
+    "cli:test",
+  );
+  return { "limit-requests": asked.id, invitations: invited.id };
+}
