@@ -115,6 +115,9 @@ test("a team's limits bind all of its keys, and the narrowest that resets last i
     reset_at: full.reset_at,
   };
   const stored = { limited_by: "team", refusal: { message: full.message, limit } };
+  // Refusals are written behind the answers' backs.
+  const isStored = async () => (await service.cli("request", "show", String(full.request_id))).code === 0;
+  await until(isStored, 10_000, "the refusal to be stored");
   expect(await service.json("request", "show", String(full.request_id))).toMatchObject(stored);
   const said = (await service.cli("request", "show", String(full.request_id))).stdout;
   expect(said).toContain(full.message);
