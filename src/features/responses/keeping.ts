@@ -12,21 +12,14 @@ import type { Run } from "../../core/usage/run.ts";
 import { type EarlierResponse, earlierResponse, failedResponse } from "./current-response.ts";
 import { Follower } from "./follower.ts";
 import { LogWriter } from "./log-writer.ts";
-import {
-  answerLost,
-  available,
-  type KeepingNeeds,
-  type LogHead,
-  poll_ms,
-  unavailable,
-  withinClaimTime,
-} from "./needs.ts";
+import { answerLost, available, type KeepingNeeds, type LogHead, unavailable, withinClaimTime } from "./needs.ts";
 import type { OpenAnswer, Unkept } from "./parts.ts";
 import type { LogName } from "./store/answer-log.ts";
 import type { Claim, Kept } from "./store/kept.ts";
 
-/** How often writing the end of a background response is tried, if the store does not confirm it. */
-const ends_max = 3;
+/** How long the end of a background response is written again while the store is away: as long as its log waits. */
+const end_patience_ms = 10_000;
+const end_retry_ms = 250;
 
 interface KeptAs {
   /** Null if the request has no idempotency key. */
@@ -122,13 +115,16 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     // A second attempt may find the end that the first one wrote.
     const isEnd = async () =>
       (await answers.end(this.requestId, end)) || (await answers.find(this.requestId))?.response === text;
-    for (let time = 1; ; time++) {
+    const until_ms = clock.now_ms() + end_patience_ms;
+    for (;;) {
       try {
         return await withinClaimTime(clock, isEnd());
       } catch (cause) {
-        this.#failed(cause);
-        if (time === ends_max) return false;
-        await passed(clock, poll_ms);
+        if (clock.now_ms() >= until_ms) {
+          this.#failed(cause);
+          return false;
+        }
+        await passed(clock, end_retry_ms);
       }
     }
   }

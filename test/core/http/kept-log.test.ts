@@ -4,7 +4,7 @@ import type { Principal } from "../../../src/core/auth/verdict.ts";
 import type { Call } from "../../../src/core/http/call.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
-import { systemClock } from "../../../src/core/time/clock.ts";
+import { type Clock, systemClock } from "../../../src/core/time/clock.ts";
 import { currentResponse, earlierResponse } from "../../../src/features/responses/current-response.ts";
 import { Follower } from "../../../src/features/responses/follower.ts";
 import { Keeping } from "../../../src/features/responses/keeping.ts";
@@ -69,7 +69,11 @@ const waitingCall = { request: { signal: { aborted: false } }, signal: { throwIf
 /** An answer with a key that is not streamed, over this store; its log takes everything. */
 function keepingOver(
   answers: object,
-  { call = { requestId: name.requestId }, isBackground = true }: { call?: object; isBackground?: boolean } = {},
+  {
+    call = { requestId: name.requestId },
+    isBackground = true,
+    onClock = clock,
+  }: { call?: object; isBackground?: boolean; onClock?: Clock } = {},
 ): Keeping {
   const logs = { append: async () => "appended", read: async () => [], remove: async () => {} };
   const kept = {
@@ -77,7 +81,7 @@ function keepingOver(
     logs,
     settings: () => ({ open_max: 1 }),
     open: new Set(),
-    clock,
+    clock: onClock,
     room: { ask() {} },
     metrics: { kept() {}, unkept() {}, replayed() {} },
   };
@@ -130,8 +134,9 @@ for (const isBackground of [true, false])
   });
 
 /** A background response that has begun, over this store. */
-async function begun(answers: object): Promise<Keeping> {
-  const keeping = keepingOver({ begin: async () => "begun", respond: async () => true, ...answers });
+async function begun(answers: object, onClock: Clock = clock): Promise<Keeping> {
+  const all = { begin: async () => "begun", respond: async () => true, ...answers };
+  const keeping = keepingOver(all, { onClock });
   await keeping.begin();
   await keeping.respond({ id: "resp_1", status: "in_progress" } as ResponseObject);
   return keeping;
@@ -158,6 +163,32 @@ test("a background response whose end the store does not confirm is ended again"
   }
 });
 
+test("the end of a background response waits out a store that is away for seconds, and is given up after ten", async () => {
+  for (const [away_ms, isStored] of [
+    [9_000, true],
+    [60_000, false],
+  ] as const) {
+    let now_ms = 0;
+    const quick = { now_ms: () => now_ms, after: quickAfter };
+    // The store settles at once, so the deadlines of its answers never fire.
+    function quickAfter(delay_ms: number, run: () => void): () => void {
+      const isDeadline = delay_ms > 500;
+      if (!isDeadline) {
+        now_ms += delay_ms;
+        setImmediate(run);
+      }
+      return () => {};
+    }
+    const end = async () => {
+      if (now_ms < away_ms) throw new Error("away");
+      return true;
+    };
+    const keeping = await begun({ end }, quick);
+    expect(await keeping.finish(completed)).toBe(isStored);
+    expect(now_ms).toBeLessThan(11_000);
+  }
+});
+
 test("a background response that was cancelled is not ended as completed", async () => {
   const keeping = await begun({ end: async () => false, find: async () => ({ response: "{}" }) });
   expect(await keeping.finish(completed)).toBe(false);
@@ -179,6 +210,20 @@ test("a background response that was charged, and whose end was lost, is never c
     expect(await earlierResponse(needs, waitingCall, kept).catch(({ code }) => code)).toBe("idempotency_answer_lost");
   expect(await currentResponse(needs, kept)).toMatchObject({ status: "failed", error: { code: "server_error" } });
   expect(kept.response).toContain("It was charged.");
+});
+
+test("a key whose background response was charged, and lost its beginning with a replica, is refused for good", async () => {
+  const kept: Kept = { ...name, state: "open", body: "00", responseId: null, response: null, age_ms: 60_000 };
+  const answers = {
+    find: async () => kept,
+    abandon: async () => false,
+    end: async (_: string, { state }: KeptEnd) => Object.assign(kept, { state }) !== null,
+  };
+  const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: false, nanos: { charged: 5 } };
+  const needs = { kept: { answers, clock }, ledger: { receipt: async () => receipt } } as unknown as KeepingNeeds;
+  for (let time = 0; time < 2; time++)
+    expect(await earlierResponse(needs, waitingCall, kept).catch(({ code }) => code)).toBe("idempotency_answer_lost");
+  expect(kept.state).toBe("lost");
 });
 
 test("the log of a background response whose node died before it began stays empty", async () => {
