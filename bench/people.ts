@@ -59,12 +59,24 @@ async function keyForModels(
   return made.key;
 }
 await limitPerson(person);
+
+/** The key of an organization of its own in which the organization, the team, the person and the key are limited. */
+async function keyOfAllLimited(slug: string): Promise<string> {
+  await service.json("org", "create", slug, "--plan", "unlimited");
+  await service.json("limit", "set", "org", slug, ...limits);
+  await service.json("team", "create", "--org", slug, "--name", "research", ...limit);
+  const holder = await newMember(db, slug, { organization: slug, team: "research" });
+  await service.json("limit", "set", "person", holder, "--org", slug, ...limits);
+  const named = ["--org", slug, "--name", "app", "--person", holder];
+  return (await service.json<{ key: string }>("key", "create", ...named, ...limit)).key;
+}
 const keys = {
   "a key that is limited alone": await newKey("alone", ...limit),
   "a key of a limited person": await newKey("of ann", "--person", person),
   "a limited key of a limited person": await newKey("both", "--person", person, ...limit),
   "a key without limits": await newKey("free"),
   "a limited key of a limited person in a limited team": await newKey("three", "--person", ofBen, ...limit),
+  "a limited key of a limited person in a limited team of a limited organization": await keyOfAllLimited("all"),
   "a key with a limit for the model": await keyForModels("one", ["key"]),
   "key, person, team and organization with one each": await keyForModels("four", [
     "key",
@@ -75,7 +87,8 @@ const keys = {
 };
 /** What a kind is compared with, where it is not the first. */
 const others: Partial<Record<Kind, Kind>> = {
-  "key, person, team and organization with one each": "a limited key of a limited person in a limited team",
+  "key, person, team and organization with one each":
+    "a limited key of a limited person in a limited team of a limited organization",
 };
 type Kind = keyof typeof keys;
 

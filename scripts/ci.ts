@@ -1,7 +1,7 @@
 // What .ci/run does once the packages are installed: the build, the tests, the checks, the pages. Every step runs, even
 // if an earlier one fails; the last line counts all of them.
 
-import { type CommandOptions, command, type Outcome } from "./command.ts";
+import { type CommandOptions, command, npmRun, type Outcome } from "./command.ts";
 import { commitNumber } from "./commit-number.ts";
 import { type Counts, close, failuresOf } from "./counts.ts";
 
@@ -18,8 +18,6 @@ interface Step {
   isOptional?: true;
 }
 
-const npm = Bun.which("npm") === null ? [process.execPath, "run"] : ["npm", "run"];
-
 /** Different ones each day. None starts after 40 s, so that the step takes about a minute. */
 const mutants = [process.execPath, "scripts/mutants.ts", "--sample", "8", "--within", "40"];
 
@@ -33,17 +31,17 @@ const binary = { TEST_SLUICE: `${process.cwd()}/dist/sluice`, TEST_AGAIN: "1" };
 /** Tests of HTTP that choose their database themselves, or that no database can change. */
 const notAgain = ["at-once", "learned", "tls", "warm-up"].map((name) => `test/core/http/${name}.test.ts`);
 
-const build: Step = { name: "build", words: [...npm, "build"], options: { limit_ms: 3 * minute_ms }, counts: false };
+const build: Step = { name: "build", words: [...npmRun, "build"], options: { limit_ms: 3 * minute_ms }, counts: false };
 
 const tests: Step = {
   name: "tests",
-  words: [...npm, "test"],
+  words: [...npmRun, "test"],
   options: { limit_ms: 41 * minute_ms, environment: { ...binary, TEST_SEED: String(commitNumber()) } },
   counts: true,
 };
 
 const checks: Step[] = [
-  { name: "check", words: [...npm, "check"], options: { limit_ms: 4 * minute_ms }, counts: false },
+  { name: "check", words: [...npmRun, "check"], options: { limit_ms: 4 * minute_ms }, counts: false },
   { name: "mutants", words: mutants, options: { limit_ms: 4 * minute_ms }, counts: true },
   {
     name: "drawn mutants",
@@ -57,15 +55,15 @@ const checks: Step[] = [
 const consolePages: Step[] = [
   {
     name: "the console",
-    words: [...npm, "console:check", "--", "--commit"],
+    words: [...npmRun, "console:check", "--", "--commit"],
     options: { limit_ms: 8 * minute_ms },
     counts: false,
   },
 ];
 
 const site: Step[] = [
-  { name: "the site", words: [...npm, "site:check"], options: { limit_ms: 8 * minute_ms }, counts: false },
-  { name: "the binary", words: [...npm, "smoke"], options: { limit_ms: 2 * minute_ms }, counts: true },
+  { name: "the site", words: [...npmRun, "site:check"], options: { limit_ms: 8 * minute_ms }, counts: false },
+  { name: "the binary", words: [...npmRun, "smoke"], options: { limit_ms: 2 * minute_ms }, counts: true },
 ];
 
 const deeper: Step = {

@@ -2,6 +2,9 @@
 
 import { spawn } from "node:child_process";
 
+/** What runs a script of package.json: npm, or Bun where that is alone. */
+export const npmRun = Bun.which("npm") === null ? [process.execPath, "run"] : ["npm", "run"];
+
 export interface Outcome {
   /** 0 if the program succeeded; 124 if the time limit ended it. */
   code: number;
