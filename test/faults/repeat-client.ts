@@ -99,8 +99,14 @@ export async function repeatRound(options: RepeatOptions): Promise<Client> {
   const asking = { client, key, protocol, body: JSON.stringify({ model, stream, ...protocol.body(prompt) }) };
   const cutAt = () => cutOf(chance, stream, wanted);
   const running = () => nodes.filter((other) => other.running && !other.frozen);
-  await until(() => running().length > 0, patience_ms, "a node that runs");
-  let node = chance.pick(running());
+  let serving: Node[] = [];
+  const isServed = () => {
+    serving = running();
+    return serving.length > 0;
+  };
+  await until(isServed, patience_ms, "a node that runs");
+  // One of those that were seen: by now the last of them may have been killed.
+  let node = chance.pick(serving);
   await ask(node, asking, cutAt());
   if (harm) await options.harm?.(node, harm);
   const until_ms = performance.now() + patience_ms;

@@ -35,8 +35,11 @@ export interface History {
   kept: Required<Keep>;
 }
 
-/** A history that is not over so long after the last harm never will be. What is asked again last may run anew. */
-const patience_ms = 100_000;
+/**
+ * A history that is not over so long after the last harm never will be. The request of a key and each of its repeats may run
+ * for half a minute, one after the other, if one engine after another breaks off.
+ */
+const patience_ms = 250_000;
 
 export function runHistory(seed: number, options: HistoryOptions = {}): History {
   const { keep = {}, defects = {}, traced = false, only } = options;
