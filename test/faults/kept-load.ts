@@ -6,7 +6,7 @@ import { objectionsToBackground } from "./background-judge.ts";
 import { type Chance, chanceOf } from "./chance.ts";
 import type { Spell } from "./injector.ts";
 import { type Client, goneWords, repeatRound } from "./repeat-client.ts";
-import { type Befallen, chargesOf, objectionsTo } from "./repeat-judge.ts";
+import { type Befallen, type Charge, chargesOf, objectionsTo } from "./repeat-judge.ts";
 import type { Rig } from "./rig.ts";
 import { type RoundKey, roundKeys } from "./round-keys.ts";
 
@@ -72,8 +72,11 @@ export async function startKeptLoad(options: KeptLoadOptions): Promise<KeptLoad>
       for (const { one, client } of background) await lookAgain(rig.nodes, one.key, client);
       const charges = await chargesOf(rig);
       const broken: string[] = [];
-      for (const { one, client } of repeated)
-        broken.push(...objectionsTo(client, charges.get(one.id) ?? [], befallenTo(client, happened)));
+      for (const { one, client } of repeated) {
+        const objections = objectionsTo(client, charges.get(one.id) ?? [], befallenTo(client, happened));
+        if (objections.length > 0) objections.push(...explanations(rig, client, charges.get(one.id) ?? []));
+        broken.push(...objections);
+      }
       for (const { one, client } of background)
         broken.push(...objectionsToBackground(client, charges.get(one.id) ?? [], befallenTo(client, happened)));
       const answers = repeated.flatMap(({ client }) => client.answers);
@@ -88,6 +91,17 @@ export async function startKeptLoad(options: KeptLoadOptions): Promise<KeptLoad>
       };
     },
   };
+}
+
+/** What the records and the logs of the nodes say of the requests of a client, for whoever looks for the cause. */
+function explanations({ nodes }: Rig, { answers }: Client, charges: readonly Charge[]): string[] {
+  const ids = new Set(
+    answers.flatMap(({ requestId, replayOf }) => [requestId, replayOf ?? ""]).filter((id) => id !== ""),
+  );
+  const said = [...ids].flatMap((id) =>
+    nodes.flatMap((node) => node.warnedOf(id).map((line) => `${node.name}: ${line}`)),
+  );
+  return [`records: ${JSON.stringify(charges)}`, ...said];
 }
 
 /** What a run that was left goes on for; and its settlement, which waits for outages. */

@@ -38,6 +38,8 @@ export interface Node {
   setClock(off_ms: number): void;
   /** The end of what it logged. */
   lastWords(): string;
+  /** The lines of its log above `info` that name this request, each with its event and time. */
+  warnedOf(requestId: string): string[];
 }
 
 export interface Rig {
@@ -159,6 +161,9 @@ const kindPrices: Record<string, string> = {
   completion: `input: ${price.input / 1000}, output: ${price.output / 1000}`,
 };
 
+/** How many lines of a node's log are kept to explain a broken promise. */
+const warnings_max = 5_000;
+
 async function nodeOf(
   name: string,
   folder: string,
@@ -187,6 +192,7 @@ async function nodeOf(
   };
   let child: ReturnType<typeof spawned> | null = null;
   let log = "";
+  const warnings: string[] = [];
   const spawned = () =>
     Bun.spawn([...program, "serve"], {
       cwd: folder,
@@ -207,7 +213,15 @@ async function nodeOf(
       child = started;
       void (async () => {
         const decoder = new TextDecoder();
-        for await (const chunk of started.stderr) log = (log + decoder.decode(chunk, { stream: true })).slice(-20_000);
+        let line = "";
+        for await (const chunk of started.stderr) {
+          const text = decoder.decode(chunk, { stream: true });
+          log = (log + text).slice(-20_000);
+          const lines = (line + text).split("\n");
+          line = lines.pop()!;
+          warnings.push(...lines.filter((one) => !one.includes('"level":"info"')));
+          warnings.splice(0, warnings.length - warnings_max);
+        }
       })();
       const ready = () =>
         fetch(`${node.url}/livez`).then(
@@ -233,6 +247,7 @@ async function nodeOf(
     },
     setClock: (off_ms) => writeFileSync(env.FAULTS_CLOCK, `${off_ms}`),
     lastWords: () => log,
+    warnedOf: (requestId) => warnings.filter((line) => line.includes(requestId)),
   };
   return node;
 }
