@@ -206,7 +206,7 @@ export class Store {
     const Model = this.defects.model ?? LedgerModel;
     this.#show(this.#organizations);
     const model = new Model(this.#seen, () => this.clock_ms, this.recovery === "hold");
-    if (!this.defects.hidesClaims) model.isClaimed = (requestId) => this.kept.isClaimed(requestId);
+    if (!this.defects.hidesClaims) model.isPaidByRepeat = (requestId) => this.kept.isPaidByRepeat(requestId);
     return model;
   }
 

@@ -162,7 +162,7 @@ create function usage_recover(
 -- Settles those whose lease has lapsed still, now that nobody else can change it: at their last checkpoint or, with
 -- `charge_holds`, streams as if all that was held had been used, under the limits and the raises in force. What nobody
 -- streamed was not delivered, and its checkpoints say so. A request with an idempotency key is charged nothing: its client
--- asks again with the same key, and pays once. A clock that is not between `clock_min` and `clock_max` was set, forward or
+-- asks again with the same key, and pays once; also where the key was given up before the admission came here, late. A clock that is not between `clock_min` and `clock_max` was set, forward or
 -- back (and it may have gone back and forward again since the last sweep): then no lease has lapsed by it.
 create function usage_settle_lapsed(
   lapsed uuid[], charge_holds boolean, clock_min timestamptz, clock_max timestamptz
@@ -200,7 +200,8 @@ create function usage_settle_lapsed(
     left join lateral (select o.plan from organization o where o.id = h.organization_id offset 0) o on true
     left join lateral (select * from plan p where p.name = o.plan offset 0) p on true
     left join lateral (
-      select c.request_id from kept_answer c where c.request_id = h.request_id and c.claim is not null offset 0
+      select c.request_id from kept_answer c
+      where c.request_id = h.request_id and (c.claim is not null or c.state = 'ended' and c.response is null) offset 0
     ) k on true;
     if commands is null then
       return 0;
