@@ -33,8 +33,8 @@ describe("docs/configuration.md", () => {
     const missing = Object.keys(sections).filter((name) => !documentation.includes(`<!-- settings: ${name} -->`));
     expect(missing).toEqual([]);
     expect(documentation).toContain("| `PORT` | 8080 (0–65535) |");
-    expect(documentation).toContain("| `heartbeat_ms` | 10000 (10 to 10000) |");
-    expect(documentation).toContain("| `first_part_ms` | 120000 (10 to 86400000) |");
+    expect(documentation).toContain("| `heartbeat_ms` | 10000 (10–10000) |");
+    expect(documentation).toContain("| `first_part_ms` | 120000 (10–86400000) |");
   });
 
   test("shows a default that is a list", () => {
