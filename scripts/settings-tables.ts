@@ -72,8 +72,8 @@ function rangeOf(row: Shape): string {
       .filter((range) => range !== "")
       .join(", ");
   if (row.enum) return row.enum.map((name) => `\`${name}\``).join(", ");
-  if (row.minimum !== undefined) return `${row.minimum} to ${row.maximum}`;
-  if (row.type === "array" && row.minItems) return `${row.minItems} to ${row.maxItems}`;
+  if (row.minimum !== undefined) return `${row.minimum}–${row.maximum}`;
+  if (row.type === "array" && row.minItems) return `${row.minItems}–${row.maxItems}`;
   return row.maxItems || row.maxProperties ? `at most ${row.maxItems ?? row.maxProperties}` : "";
 }
 

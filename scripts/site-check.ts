@@ -16,7 +16,7 @@ const looks = [
 const kinds = [
   "/",
   "/start.html",
-  "/tour/operator.html",
+  "/afternoon.html",
   "/configuration.html",
   "/cli.html",
   "/console.html",

@@ -30,6 +30,7 @@ export async function debianPackage(
   for (const paper of papers) put(paper, `usr/share/doc/sluice/${paper.split("/").at(-1)}`, 0o644);
   put("sluice.example.yaml", "usr/share/doc/sluice/sluice.example.yaml", 0o644);
   put("README.md", "usr/share/doc/sluice/README.md", 0o644);
+  put("deploy/systemd/shell.sh", "usr/share/doc/sluice/shell.sh", 0o644);
   mkdirSync(join(root, "usr/lib/systemd/system"), { recursive: true });
   const unit = readFileSync("deploy/systemd/sluice.service", "utf8").replace(
     "/usr/local/bin/sluice",

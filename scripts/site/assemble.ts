@@ -16,6 +16,7 @@ const downloads = [
   "compose.yaml",
   "deploy/roles.sql",
   "deploy/systemd/sluice.service",
+  "deploy/systemd/shell.sh",
   "deploy/prometheus/rules.yaml",
 ];
 

@@ -11,8 +11,6 @@ const start = [
   page("200 people in an afternoon", "/afternoon"),
   page("For managers", "/managers"),
   page("Your first request", "/first-request"),
-  page("Tour for developers", "/tour/developer"),
-  page("Tour for operators", "/tour/operator"),
 ];
 const use = [
   page("Clients", "/clients"),

@@ -32,14 +32,14 @@ describe("docs/configuration.md", () => {
     expect(documentation).toBe(withTables(documentation));
     const missing = Object.keys(sections).filter((name) => !documentation.includes(`<!-- settings: ${name} -->`));
     expect(missing).toEqual([]);
-    expect(documentation).toContain("| `PORT` | 8080 (0 to 65535) |");
-    expect(documentation).toContain("| `heartbeat_ms` | 10000 (10 to 10000) |");
-    expect(documentation).toContain("| `first_part_ms` | 120000 (10 to 86400000) |");
+    expect(documentation).toContain("| `PORT` | 8080 (0–65535) |");
+    expect(documentation).toContain("| `heartbeat_ms` | 10000 (10–10000) |");
+    expect(documentation).toContain("| `first_part_ms` | 120000 (10–86400000) |");
   });
 
   test("shows a default that is a list", () => {
     expect(withTables("<!-- settings: identity.issuers --><!-- end -->".replace("--><", "-->\n<"))).toContain(
-      "| `scopes` | `openid`, `profile`, `email`, `offline_access` (1 to 32) |",
+      "| `scopes` | `openid`, `profile`, `email`, `offline_access` (1–32) |",
     );
   });
 
@@ -51,7 +51,10 @@ describe("docs/configuration.md", () => {
         .map((cell) => cell.trim().replaceAll(",", "")),
     );
     const plans = [...configured(null).catalog.plans.values()];
-    const limits = plans.map(({ name: _, ...plan }) => Object.values(plan).map((limit) => String(limit ?? "")));
+    // Money as people write it, where the plan has billionths.
+    const shown = (name: string, limit: unknown) =>
+      limit === null ? "" : String(["session", "week", "month"].includes(name) ? Number(limit) / 1e9 : limit);
+    const limits = plans.map(({ name: _, ...plan }) => Object.entries(plan).map(([name, limit]) => shown(name, limit)));
     expect(rows).toEqual(limits);
   });
 

@@ -43,6 +43,15 @@ describe("systemd's unit", () => {
     for (const name of ["HOST", "SLUICE_OPERATOR_HOST"]) expect(unit).toMatch(new RegExp(`^Environment=${name}=`, "m"));
   });
 
+  test("has its settings for commands in a shell, too, whose secrets are files that it loads", () => {
+    const shell = textOf("deploy/systemd/shell.sh");
+    const listens = [...unit.matchAll(/^Environment=(\w+=[^%\s]+)$/gm)].map(([, setting]) => setting!);
+    expect(listens.length).toBeGreaterThan(3);
+    expect(listens.filter((setting) => !shell.includes(` ${setting}`))).toEqual([]);
+    const loaded = [...unit.matchAll(/^#?LoadCredential=[\w-]+:(\S+)$/gm)].map(([, path]) => path!);
+    expect(loaded.filter((path) => !shell.includes(`_FILE=${path}`))).toEqual([]);
+  });
+
   test("waits for the drain", () => {
     const [stop_s = 0] = seconds(unit, /^TimeoutStopSec=(\d+)$/gm);
     expect(stop_s * 1000).toBeGreaterThan(drain_ms + farewell_ms);

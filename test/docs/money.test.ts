@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 
 const root = join(import.meta.dir, "../..");
-const pages = ["README.md", "contract/*.json", "docs/*.md", "docs/tour/*.md", "docs/design/*.md"].flatMap((pattern) =>
+const pages = ["README.md", "contract/*.json", "docs/*.md", "docs/design/*.md"].flatMap((pattern) =>
   [...new Bun.Glob(pattern).scanSync({ cwd: root })].sort(),
 );
 

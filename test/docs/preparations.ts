@@ -167,5 +167,4 @@ export const preparations: Record<string, Preparation> = {
     const { id } = await reader.json<{ id: string }>("key create --org demo --name laptop");
     reader.values.push(["key_…", id]);
   },
-  "docs/tour/developer.md": started,
 };

@@ -69,8 +69,10 @@ async function whyNoConsole(origin: string, isOwn: boolean): Promise<string | nu
     const isConsole = response.ok && typeof ways === "object" && ways !== null && "issuers" in ways;
     return isConsole ? null : `something else answers (${response.status})`;
   } catch (cause) {
-    return cause instanceof Error && cause.name === "TimeoutError"
-      ? `no answer within ${answer_ms / 1000} s`
-      : "nothing answers";
+    const { name, code = "" } = cause as { name?: string; code?: string };
+    if (name === "TimeoutError") return `no answer within ${answer_ms / 1000} s`;
+    if (/CERT|SIGNATURE/.test(code))
+      return `its certificate is not trusted here (${code}); if the authority is your own, set NODE_EXTRA_CA_CERTS to its file`;
+    return "nothing answers";
   }
 }

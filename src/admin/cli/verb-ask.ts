@@ -1,6 +1,6 @@
 /** Questions of a command on a terminal before it calls its verb: for values that are missing, and whether it is meant. */
 import type { Command } from "commander";
-import type { Confirmation, Flag, Question } from "../management/command.ts";
+import type { Confirmation, Flag, FlagQuestion } from "../management/command.ts";
 import { allOf, type Part } from "../management/page.ts";
 import type { Verb } from "../management/verb.ts";
 import { type Management, verbs } from "../management/verbs.ts";
@@ -24,7 +24,7 @@ export async function askMissing(services: Services, command: Command, verb: Ver
   return { ...answers, ...given };
 }
 
-async function asked(services: Services, { message, from }: Question, verb: Verb, member: string): Promise<string> {
+async function asked(services: Services, { message, from }: FlagQuestion, verb: Verb, member: string): Promise<string> {
   if (!from) {
     const check = validator((text) => verb.take({ ...verb.example.takes, [member]: text }));
     return (await services.prompts()).text({ message, check });

@@ -5,7 +5,7 @@
 
 export interface ConsoleFile {
   bytes: Uint8Array;
-  /** Its media type: `text/javascript; charset=utf-8`. */
+  /** The media type, such as `text/javascript; charset=utf-8`. */
   type: string;
 }
 

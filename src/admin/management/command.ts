@@ -27,7 +27,7 @@ export interface Flag {
   /** A unit that may follow the number: `90d`. */
   unit?: string;
   /** Asks for the value on a terminal, where it is left out. */
-  asks?: Question;
+  asks?: FlagQuestion;
 }
 
 export function flag(written: string, description: string): Flag {
@@ -39,7 +39,7 @@ export function required(written: string, description: string): Flag {
 }
 
 /** Text is asked for, unless there is a list to choose from. */
-export interface Question {
+export interface FlagQuestion {
   message: string;
   from?: Choices;
 }

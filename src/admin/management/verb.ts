@@ -10,7 +10,7 @@ import { type Contract, contract } from "../../core/protocol/contract.ts";
 import { decode, encode, type Given, type Value } from "../../core/schema/codec.ts";
 import { nanos_max } from "../../core/store/ledger.ts";
 import type { CallerRole } from "./caller.ts";
-import type { Command, Confirmation, Question } from "./command.ts";
+import type { Command, Confirmation, FlagQuestion } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { ManagementError } from "./error.ts";
 import type { KeyAct } from "./key-kinds.ts";
@@ -49,7 +49,7 @@ type Input<How extends Kind, Takes extends TProperties> = TObject<
 >;
 
 export interface Declared<Name extends string, How extends Kind, Takes extends TProperties, Answers extends TSchema> {
-  /** It is the operation's id in the contract, too. */
+  /** The name of the verb, and the operation's id in the contract. */
   name: Name;
   /** Below `/management/v1`; a member of `takes` stands in its place: `PATCH /teams/{team}`. A `GET` only reads. */
   route: `${Method} /${string}`;
@@ -140,7 +140,7 @@ export function confirmation<V>(
 export function choiceOf<V>(
   list: V & { name: string },
   { message, option, none }: { message: string; option(item: ItemOf<V>): Choice | null; none: string },
-): Question {
+): FlagQuestion {
   return { message, from: { list, option: (item) => option(item as ItemOf<V>), none } };
 }
 type Choice = { value: string; label: string };

@@ -63,11 +63,11 @@ const listed = [
 type Listed = (typeof listed)[number];
 export type VerbName = Listed["name"];
 export type Named<Name extends VerbName> = Extract<Listed, { name: Name }>;
-export type Answer<Name extends VerbName> = AnswerOf<Named<Name>>;
+export type VerbAnswer<Name extends VerbName> = AnswerOf<Named<Name>>;
 
 /** A client: a function for each verb, by its name. */
 export type Management = {
-  [Name in VerbName]: (...given: Arguments<GivenTo<Named<Name>>>) => Promise<Answer<Name>>;
+  [Name in VerbName]: (...given: Arguments<GivenTo<Named<Name>>>) => Promise<VerbAnswer<Name>>;
 };
 type Arguments<Given> = object extends Given ? [given?: Given] : [given: Given];
 

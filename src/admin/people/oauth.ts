@@ -109,7 +109,7 @@ const agent_chars_max = 200;
 /** The name of the program, which it chooses itself. */
 function agentOf({ request }: Call, fields: Fields): string {
   const words = [fields.get("client_id"), fields.get("surface"), request.headers.get("user-agent")];
-  return cleaned(words.filter(Boolean).join(" "), agent_chars_max) || "unknown";
+  return cleaned([...new Set(words)].filter(Boolean).join(" "), agent_chars_max) || "unknown";
 }
 
 async function tokens(parts: IdentityParts, call: Call, fields: Fields): Promise<Response> {

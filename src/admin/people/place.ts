@@ -16,7 +16,7 @@ import type { SessionKind } from "../../features/identity/store/browser-sessions
 import type { CookieName } from "./cookies.ts";
 import { html, page } from "./html.ts";
 
-export interface Place {
+export interface SignInPlace {
   kind: SessionKind;
   /** Such as `https://console.example`. */
   origin: string;
@@ -27,7 +27,7 @@ export interface Place {
 }
 
 /** Throws NotConfigured. */
-export function placeOf(parts: IdentityParts, kind: SessionKind): Place {
+export function placeOf(parts: IdentityParts, kind: SessionKind): SignInPlace {
   const { consoleUrl, serviceUrl } = identityOf(parts);
   const origin = kind === "console" ? consoleUrl : serviceUrl;
   if (origin === null) throw new NotConfigured(`there is no address for ${kind}`);
@@ -45,7 +45,7 @@ export interface Visit {
   dependencies: Dependencies;
   call: Call;
   parts: IdentityParts;
-  place: Place;
+  place: SignInPlace;
   query: URLSearchParams;
 }
 

@@ -116,7 +116,7 @@ export interface Administration extends TeamAdministration, LimitAdministration,
   createKey(
     input: Pick<StoredKey, "id" | "organizationId" | "name" | "scopes" | "models" | "expiresAt" | "owner"> &
       Pick<StoredKey, "labels" | "allowFrom"> & {
-        /** Its own. */
+        /** The key's own limits. */
         limits: Budget;
         /** The person whose key it is: that person's limits count for it. Absent or null: the organization's. */
         personId?: string | null;
@@ -166,7 +166,7 @@ export interface TeamAdministration {
     id: string;
     organizationId: string;
     name: string;
-    /** Its own. */
+    /** The team's own limits. */
     limits: Budget;
     actor: string;
     repeat?: Repeat | undefined;
@@ -181,7 +181,7 @@ export interface TeamAdministration {
     change: VersionedChange,
     patch: (now: StoredTeam) => TeamChange,
   ): Promise<StoredTeam | Stale<StoredTeam> | "name_taken" | null>;
-  /** Its keys stay, without a team. Null if the team does not exist any more. */
+  /** The team's keys stay, without a team. Null if the team does not exist any more. */
   removeTeam(id: string, actor: string): Promise<StoredTeam | null>;
 }
 

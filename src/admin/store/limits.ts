@@ -38,7 +38,7 @@ export interface LimitValues {
   keys: Budget;
   /** The limits of its people who have nothing of their own; of organizations and teams. */
   members: Budget;
-  /** Its own, by patterns of models. */
+  /** The subject's own limits for models, by their patterns. */
   models: ReadonlyMap<string, Budget>;
   /** The raises in force. */
   raises: readonly Raise[];

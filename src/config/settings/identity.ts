@@ -61,7 +61,7 @@ const issuer = group(
     subject: list(
       claim({}, ""),
       { minItems: 1, maxItems: 4, uniqueItems: true, default: ["sub"] },
-      "The claims that together identify a person. For Entra ID `[tid, oid]`, because its `sub` differs from application to application.",
+      "The claims that together identify a person. For Entra ID `[tid, oid]`.",
     ),
     groups_claim: claim({ default: "groups" }, "The claim with a person's groups."),
   },
@@ -126,7 +126,7 @@ export const identity = group(
     keys_of_leavers: choice(
       ["revoke", "keep"],
       { default: "revoke" },
-      "When a membership ends: `revoke` stops the person's keys, which work again if it is regained, and end for good after `confirmed_max_days`; `keep` stops only tokens.",
+      "When a membership ends: `revoke` stops the person's keys, which work again if it is regained; `keep` stops only tokens.",
     ),
     session_idle_h: whole(
       { minimum: 1, maximum: 720, default: 8 },

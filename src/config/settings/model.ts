@@ -37,7 +37,7 @@ const route = group(
     ),
     continue: flag(
       { default: false },
-      "Whether this engine [continues](routing.md#going-on-in-mid-answer) a streamed answer that another engine broke off. It must speak `openai-chat` and know `continue_final_message` and `add_generation_prompt`, as vLLM and SGLang do. Not for models that reason.",
+      "Whether this engine [continues](routing.md#going-on-in-mid-answer) a streamed answer that another engine broke off. For vLLM and SGLang, and models that do not reason.",
     ),
     context_window: whole(
       { ...tokens, absent: "the model's" },
@@ -56,7 +56,7 @@ const route = group(
     instructions: choice(
       ["anywhere", "head"],
       { default: "anywhere" },
-      "Where the engine's chat template accepts system text. With `head` (templates of Mistral, Gemma and others), later system text goes into the user's turn, marked as such.",
+      "Where the engine's chat template accepts system text. With `head` (Mistral, Gemma and others), later system text goes into the user's turn.",
     ),
   },
   "One engine that serves the model.",
@@ -101,7 +101,7 @@ export const Model = group(
     aliases: list(
       text(id, ""),
       { maxItems: 64, uniqueItems: true, default: [] },
-      "Other names that requests may use, such as an earlier id. `GET /v1/models` lists them, and answers repeat them; limits, receipts and reports use the id.",
+      "Other names that requests may use, such as an earlier id.",
     ),
     deprecated_at: text(
       { ...instant, absent: "`retires_at`" },
@@ -138,7 +138,7 @@ export const Model = group(
     tokenizer: choice(
       tokenizerNames,
       { absent: "estimates" },
-      "The vocabulary and chat template for counting tokens: `o200k_harmony` (gpt-oss) or `llama3` (Llama 3.1, 3.2 and 3.3 Instruct, text only). Without it, counts are estimates from the size of the text, corrected by the engine's reports.",
+      "The vocabulary and chat template for counting tokens: `o200k_harmony` (gpt-oss) or `llama3` (Llama 3.1, 3.2 and 3.3 Instruct, text only).",
     ),
     extra_params: list(
       text(
@@ -149,7 +149,7 @@ export const Model = group(
         "",
       ),
       { maxItems: 64, uniqueItems: true, default: [] },
-      "Fields of the engine beyond the contract that chat completions for this model may have, such as `top_k`. They are forwarded unchanged and unchecked. Fields that change how much is generated, the order of requests, or the prompt (`ignore_eos`, `priority`, `chat_template`, …) are refused at the start.",
+      "Fields of the engine beyond the contract that chat completions for this model may have, such as `top_k`. They are forwarded unchanged. Fields that change how much is generated, the order of requests, or the prompt are refused at the start.",
     ),
     bounds: choice(
       ["specification", "engine"],

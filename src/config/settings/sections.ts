@@ -36,7 +36,7 @@ const workers: Row<WorkersWanted, "defaulted"> = {
   default: 1,
   variable: "SLUICE_WORKERS",
   description:
-    "How many processes serve: a number, or `auto` for one for each core ([workers](#workers)). More than one needs Postgres and Redis.",
+    "How many processes serve; `auto`: one for each core ([workers](#workers)). More than one needs Postgres and Redis.",
 };
 
 const server = group(
@@ -48,7 +48,7 @@ const server = group(
     ),
     read_pause_ms_max: whole(
       { minimum: 0, maximum: 100, default: 100 },
-      "The longest pause after each read of a stream from an engine. A busy node pauses, so that tokens [share their cost](performance.md#pauses-under-load). 0: never.",
+      "The longest pause after each read of a stream from an engine. A busy node [pauses](performance.md#pauses-under-load). 0: never.",
     ),
     read_pause_ms_min: whole(
       { minimum: 0, maximum: 100, default: 0 },
@@ -61,17 +61,14 @@ const server = group(
 
 export const calendar = group(
   {
-    zone: text(
-      { isRequired: true, minLength: 1, maxLength: 64 },
-      "The time zone, by its name in the IANA time zone database, such as `Europe/Berlin`.",
-    ),
+    zone: text({ isRequired: true, minLength: 1, maxLength: 64 }, "The time zone, such as `Europe/Berlin`."),
     week_starts: choice(weekDays, { default: "monday" }, "The day on which a week begins."),
     month_starts: whole(
       { minimum: 1, maximum: 31, default: 1 },
       "The day on which a month begins. In a shorter month it is the last day.",
     ),
   },
-  "When weeks and months begin for organizations that are created from now on without a time zone. Without it, they are counted from the creation, in UTC.",
+  "When weeks and months of new organizations begin. Without it, they are counted from the creation, in UTC.",
 );
 
 const metering = group(
@@ -82,7 +79,7 @@ const metering = group(
         pattern: "^([A-Z]{3}|credits)$",
         patternErrorMessage: "must be a currency of ISO 4217, such as USD or EUR, or credits",
       },
-      "The currency of all prices, limits and costs. Needed in a file with `prices`. The database keeps that of its first start: another one needs a new database.",
+      "The currency of all prices, limits and costs. Needed in a file with `prices`. The database keeps that of its first start.",
     ),
     lease_s: number(
       { minimum: 0.1, maximum: 3600, default: 60 },
@@ -95,16 +92,16 @@ const metering = group(
     sweep_s: number({ minimum: 0.02, maximum: 600, default: 5 }, "How often a node looks for lapsed leases."),
     unstreamed_tokens_max: whole(
       { minimum: 0, maximum: 1_000_000, default: 512 },
-      "If a client doesn't stream and its output cap is at most this, the engine doesn't stream either. If the client leaves, such an answer may finish, for at most 10 s. 0: the engine always streams.",
+      "If a client doesn't stream and its output cap is at most this, the engine doesn't stream either. 0: the engine always streams.",
     ),
     recovery: choice(
       ["checkpoint", "hold"],
       { default: "checkpoint" },
-      "What a dead node's stream is charged: usage up to its last checkpoint, or everything that was held. Other answers are charged nothing.",
+      "What a dead node's stream is charged: usage up to its last checkpoint, or everything that was held.",
     ),
     end_revoked: flag(
       { default: true },
-      "Whether running requests end with an error when their key is revoked, or their organization is suspended or loses its plan.",
+      "Whether running requests end when their key is revoked, or their organization is suspended or loses its plan.",
     ),
     calendar,
   },
@@ -128,7 +125,7 @@ const limits = group(
     ),
     body_values_max: whole(
       { minimum: 1000, maximum: 100_000_000, default: 100_000 },
-      "How many values a body may hold, plus one for each 128 bytes of it. More get 413. Each comma and each opening bracket counts as one.",
+      "How many values a body may hold, plus one for each 128 bytes of it. More get 413.",
     ),
     body_members_max: whole(
       { minimum: 1000, maximum: 100_000_000, default: 60_000 },
@@ -148,19 +145,19 @@ const limits = group(
     ),
     in_flight_bytes_max: whole(
       { minimum: 0, maximum: tebibyte, default: 0 },
-      "The most bytes of bodies, stored conversations and streams of a node's requests. Beyond that, requests get 503 `overloaded`. 0: a quarter of `memory_bytes`, and at least two of the largest bodies.",
+      "The most bytes that a node's requests hold; beyond, 503 `overloaded`. 0: a quarter of `memory_bytes`, and at least two of the largest bodies.",
     ),
     key_in_flight_bytes_max: whole(
       { minimum: 0, maximum: tebibyte, default: 0 },
-      "The most of these bytes for one key. Beyond that, its requests get 429 `concurrency_limit_exceeded`. 0: an eighth of the node's, and at least four of the largest bodies.",
+      "The most of these bytes for one key; beyond, 429 `concurrency_limit_exceeded`. 0: an eighth of the node's, and at least four of the largest bodies.",
     ),
     item_cache_bytes_max: whole(
       { minimum: 0, maximum: tebibyte, default: 64 * mebibyte },
-      "The memory of each process for messages and tools of recent requests, which then aren't parsed again; at most a 32nd of `memory_bytes`. 0: none.",
+      "The memory of each process for messages and tools of recent requests; at most a 32nd of `memory_bytes`. 0: none.",
     ),
     websocket_frame_bytes_max: whole(
       { minimum: 0, maximum: gibibyte, default: 4 * mebibyte },
-      "The largest message of a WebSocket, and the most bytes of conversations that one keeps in memory. A larger message ends its connection with 1009. A node has at most 2,000 WebSockets, and no more than such messages fit into half of `in_flight_bytes_max`; a key has at most 64. Beyond that, and with 0, an upgrade gets 426, and clients use POST.",
+      "The largest message of a WebSocket. A node has at most 2,000 WebSockets, and no more than such messages fit into half of `in_flight_bytes_max`; a key has at most 64. Beyond that, and with 0, an upgrade gets 426, and clients use POST.",
     ),
     failed_authentications_per_minute: whole(
       { minimum: 1, maximum: 1_000_000, default: 300 },
@@ -169,7 +166,7 @@ const limits = group(
     // Longer than the idle timeout of common balancers, 60 s: the side that sends requests should close a connection.
     idle_ms: whole(
       { minimum: 1000, maximum: 255_000, default: 75_000 },
-      "How long a connection may be silent between requests, and how long the head of a further request may take. The first head has 10 seconds.",
+      "How long a connection may be silent between requests, and the head of a further request may take. The first head has 10 seconds.",
     ),
     grant_ms: whole(
       { minimum: 10, maximum: 60_000, default: 3000 },
@@ -177,7 +174,7 @@ const limits = group(
     ),
     first_event_hold_ms: whole(
       { minimum: 0, maximum: 10_000, default: 5000 },
-      "How long a stream waits for the first part of the answer before it sends its status, so that early failures have a true status.",
+      "How long a stream waits for the first part before it sends its status, so that early failures have a true status.",
     ),
     heartbeat_ms: whole(
       { minimum: 10, maximum: 10_000, default: 10_000 },
@@ -200,7 +197,7 @@ const messages = group(
   {
     keep_billing_line: flag(
       { default: false },
-      "Whether to keep the line `x-anthropic-billing-header: …` at the head of Claude Code's system text. It changes with every request, so an engine's prefix cache would miss everything after it.",
+      "Whether to keep the line `x-anthropic-billing-header: …` of Claude Code's system text, which changes with every request and so defeats prefix caches.",
     ),
   },
   "How Sluice serves `/v1/messages`.",
@@ -208,14 +205,11 @@ const messages = group(
 
 const responses = group(
   {
-    store: flag(
-      { default: true },
-      "`false`: Sluice stores nothing, finds nothing that it stored before, and answers say `store: false`.",
-    ),
+    store: flag({ default: true }, "`false`: Sluice stores nothing, and finds nothing that it stored before."),
     kept_days: whole({ minimum: 1, maximum: 365, default: 30 }, "How long a response is stored."),
     organization_bytes_max: whole(
       { minimum: kibibyte, maximum: tebibyte, default: gibibyte },
-      "The most bytes of one organization's responses. The oldest go first; a single larger response isn't stored, and the log says so.",
+      "The most bytes of one organization's responses. The oldest go first; a single larger response isn't stored.",
     ),
   },
   "What Sluice stores for `/v1/responses`.",
@@ -229,7 +223,7 @@ const answers = group(
     ),
     answer_bytes_max: whole(
       { minimum: kibibyte, maximum: 256 * mebibyte, default: 16 * mebibyte },
-      "The largest log of one answer. A larger answer isn't kept: it ends if its client leaves, and can't be read again.",
+      "The largest log of one answer. A larger answer isn't kept.",
     ),
     organization_bytes_max: whole(
       { minimum: kibibyte, maximum: tebibyte, default: 256 * mebibyte },
@@ -260,14 +254,10 @@ const log = group(
       { default: "info" },
       "The least severe lines to write. Requests are `info`, those that fail with 5xx `error`; probes and `/metrics` are `debug`, unless they fail with 500.",
     ),
-    format: choice(
-      ["json", "logfmt"],
-      { default: "json" },
-      "How a line is written: `json`, or `logfmt` (`name=value`, quoted as in JSON where that is needed).",
-    ),
+    format: choice(["json", "logfmt"], { default: "json" }, "How a line is written."),
     engine_text: flag(
       { default: false },
-      "Whether attempts in the log have the engine's own text of a refusal (at most 500 characters, without credentials and quoted values). `sluice request show` has it in any case.",
+      "Whether attempts in the log have the engine's own text of a refusal. `sluice request show` has it in any case.",
     ),
   },
   "What the log has.",
@@ -277,7 +267,7 @@ const metrics = group(
   {
     organizations_max: whole(
       { minimum: 0, maximum: 1000, default: 0 },
-      "How many organizations `usage_organization_cost` and `usage_organization_requests` show by id: the largest of the last hour, and all others as `other`. Needs `SLUICE_OPERATOR_PORT`.",
+      "How many organizations `usage_organization_cost` and `usage_organization_requests` show by id, largest first. Needs `SLUICE_OPERATOR_PORT`.",
     ),
   },
   "What the metrics have.",
@@ -313,7 +303,7 @@ const telemetry = group(
         pattern: "^https?://[^\\s@?#]+$",
         patternErrorMessage: "must be an http or https URL without user name, query or fragment",
       },
-      "The base URL at which a collector takes OTLP over HTTP, such as `http://localhost:4318`. Sluice sends JSON to `/v1/traces` and `/v1/metrics` below it.",
+      "The base URL at which a collector takes OTLP over HTTP, such as `http://localhost:4318`.",
     ),
     headers: headers(
       { default: {} },
@@ -326,7 +316,7 @@ const telemetry = group(
     sample_ratio: number({ minimum: 0, maximum: 1, default: 0.01 }, "The share of requests that are traced."),
     follow_callers: flag(
       { default: true },
-      "Whether a caller's `traceparent` decides instead. `false` if untrusted callers could have everything traced; their trace ids stay.",
+      "Whether a caller's `traceparent` decides instead. `false` if you do not trust callers.",
     ),
     caller_ids: flag(
       { default: false },

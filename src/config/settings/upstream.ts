@@ -35,11 +35,11 @@ export const timeouts = (defaults: Partial<UpstreamTimeouts>, description: strin
 export const capacity = {
   concurrent_max: whole(
     { minimum: 1, maximum: 1_000_000, absent: "no limit" },
-    "The most requests that **each process** of Sluice (with `scope: fleet`, all together) may have at the engine at once. Further ones [wait](routing.md#when-engines-are-full). Each replica and address has this limit.",
+    "The most requests that **each process** (with `scope: fleet`, all together) may have at the engine at once. Further ones [wait](routing.md#when-engines-are-full). Each replica and address has this limit.",
   ),
   tokens_in_flight_max: whole(
     { minimum: 1, maximum: 1_000_000_000, absent: "no limit" },
-    "The most tokens of those requests together: their inputs, and at most 1,024 for each answer. Always per process.",
+    "The most tokens of those requests together: inputs, and at most 1,024 for each answer. Always per process.",
   ),
 };
 
@@ -68,13 +68,13 @@ const identityHeaders = group(
     organization: headerName("The header that has the organization's id."),
     plan: headerName("The header that has the name of its plan."),
     session: headerName(
-      "The header with Sluice's id of the conversation, if one is known: `X-Session-ID` for vLLM, `X-Dynamo-Session-ID` for Dynamo.",
+      "The header with the id of the conversation: `X-Session-ID` for vLLM, `X-Dynamo-Session-ID` for Dynamo.",
     ),
     priority: headerName(
       "The header with the priority of the request's plan, from `priorities`: `X-Vllm-Priority` for vLLM, `x-override-priority` for SGLang.",
     ),
   },
-  "Headers that tell a scheduler in front of the engines whose a request is. For llm-d 0.8, `x-llm-d-inference-fairness-id` and `x-llm-d-inference-objective`; later versions call them `x-gateway-inference-…`.",
+  "Headers that tell a scheduler in front of the engines whose a request is. For llm-d 0.8, `x-llm-d-inference-fairness-id` and `x-llm-d-inference-objective`.",
 );
 
 const rootPath = (path: string, description: string) =>
@@ -110,14 +110,14 @@ export const load = group(
       "An engine is crowded if more requests than this wait in it, or if more than 95 % of its cache is used.",
     ),
   },
-  "Reads from the engine's metrics how busy it is (vLLM, SGLang, llama.cpp with `--metrics`). A crowded engine gets no new requests while another one is not crowded.",
+  "Reads from the engine's metrics how busy it is (vLLM, SGLang, llama.cpp with `--metrics`).",
 );
 
 export const queue = group(
   {
     length_max: whole(
       { minimum: 0, maximum: 1_000_000, default: 1000 },
-      "The most requests that may wait for one engine, of which an organization may take as many as are still free. Further ones get 429 `capacity_exceeded`.",
+      "The most requests that may wait for one engine. Further ones get 429 `capacity_exceeded`.",
     ),
     wait_ms_max: whole(
       { minimum: 0, maximum: hour_ms, default: 30_000 },
@@ -125,7 +125,7 @@ export const queue = group(
     ),
     reserved_percent: whole(
       { minimum: 0, maximum: 50, default: 0 },
-      "The share of `concurrent_max` and `tokens_in_flight_max` that is kept for organizations that use less than that share, so that they need not wait. At least one request, unless this is 0.",
+      "The share of `concurrent_max` and `tokens_in_flight_max` that is kept for organizations that use less than it.",
     ),
   },
   "How requests wait when the engine is full. Per process.",
@@ -135,7 +135,7 @@ export const resolve = group(
   {
     interval_ms: whole(
       { minimum: 100, maximum: hour_ms, default: 5000 },
-      "How often the name is resolved; sooner if a server of `servers` gives a shorter time to live, but at most once a second.",
+      "How often the name is resolved; sooner if a server of `servers` gives a shorter time to live.",
     ),
     addresses_max: whole(
       { minimum: 1, maximum: 256, default: 64 },
@@ -161,11 +161,7 @@ export const Upstream = group(
       { isRequired: true, minLength: 1, maxLength: 2048 },
       "The base URL, `http` or `https`, with its `/v1`, which is added if the URL has no path; without user name, query or fragment.",
     ),
-    protocol: choice(
-      upstreamProtocols,
-      { default: "openai-chat" },
-      "The engine's protocol: `openai-chat` (at `/chat/completions` below the URL), `anthropic-messages` (`/messages`) or `openai-responses` (`/responses`).",
-    ),
+    protocol: choice(upstreamProtocols, { default: "openai-chat" }, "The engine's protocol."),
     dialect,
     dialect_rows: dialectRows,
     api_key: text(
@@ -178,7 +174,7 @@ export const Upstream = group(
       whole({ minimum: -2_147_483_648, maximum: 2_147_483_647 }, ""),
       "^.{1,64}$",
       { maxProperties: 1000, "x-key": "must be the name of a plan" },
-      "The priority of requests by the name of their plan, in the engine's order: vLLM serves the lowest number first, SGLang the highest, unless it was started with `--schedule-low-priority-values-first`. Needs `identity_headers.priority`.",
+      "The [priority](engines.md#priority-and-sessions) of requests by the name of their plan. Needs `identity_headers.priority`.",
     ),
     tls,
     replicas: list(
@@ -189,17 +185,17 @@ export const Upstream = group(
     resolve,
     cache_salt: flag(
       { default: false },
-      "Whether each organization has its own salt in the engine's prefix cache (vLLM's `cache_salt`), so that none can tell from response times what another has cached. Not for `anthropic-messages`.",
+      "Whether each organization has its own salt in the engine's prefix cache (vLLM's `cache_salt`). Not for `anthropic-messages`.",
     ),
     reuse: choice(
       reuses,
       { default: "any" },
-      "Whose requests a connection to the engine may carry after its first one: those of the same `organization`, of `any`, or `none`. For engines that you [do not trust](security.md#answers-that-nobody-asked-for).",
+      "Whose requests a connection may carry after its first one; for engines that you [do not trust](security.md#answers-that-nobody-asked-for).",
     ),
     running_usage: choice(
       ["off", "usage", "timings"],
       { default: "off" },
-      "Whether the engine reports its counts on every chunk of a stream, so that a client that leaves is charged by the engine's last count: `usage` for vLLM and SGLang (`stream_options.continuous_usage_stats`), `timings` for llama.cpp (`timings_per_token`). Chunks become larger. For `openai-chat` only.",
+      "Whether the engine reports its counts on every chunk, so that a client that leaves is charged by them: `usage` for vLLM and SGLang, `timings` for llama.cpp. For `openai-chat` only.",
     ),
     check,
     load,
@@ -207,7 +203,7 @@ export const Upstream = group(
     scope: choice(
       ["process", "fleet"],
       { default: "process" },
-      "Whether `concurrent_max` is of each process (divide the engine's capacity by all nodes and [workers](#workers)), or of the whole fleet, which [shares it in Redis](routing.md#one-limit-for-all-nodes). Not with `tokens_in_flight_max`.",
+      "Whether `concurrent_max` is of each process, or of the whole fleet, which [shares it in Redis](routing.md#one-limit-for-all-nodes). Not with `tokens_in_flight_max`.",
     ),
     queue,
     timeouts: timeouts(defaultTimeouts, "How long Sluice waits for the engine, in milliseconds."),

@@ -55,7 +55,7 @@ export const environment = {
   ),
   REDIS_URL: text(
     { writeOnly: true, problem: address(/^rediss?:\/\/\S+$/i, "redis://host:6379") },
-    "`redis://…` or `rediss://…`, for several nodes on one Postgres; for a cluster, the URL of any node. Without Redis, each process keeps its share of the limits a minute in memory, which is exact only for a single process.",
+    "`redis://…` or `rediss://…`, for several nodes on one Postgres; for a cluster, the URL of any node.",
   ),
   SLUICE_DATA_DIR: text({ default: "./data" }, "The folder of the embedded database."),
   SLUICE_MIGRATE: flag(
@@ -113,11 +113,11 @@ export const environment = {
       ),
     ),
     { needs: "SLUICE_OPERATOR_PORT" },
-    "Host names to which that port answers, such as `sluice.internal, sluice-1`, beside addresses, `localhost` and `SLUICE_OPERATOR_HOST`; any other `Host` gets 403.",
+    "Host names to which that port answers, such as `sluice.internal, sluice-1`, beside addresses, `localhost` and `SLUICE_OPERATOR_HOST`.",
   ),
   SLUICE_CONSOLE_PORT: whole(
     port,
-    "The port of the [console](console.md); 0: the system chooses one. Needs `identity.console_url`, unless it is for this machine alone. Without it, only a node with the embedded database has a console, for its own machine.",
+    "The port of the [console](console.md); 0: the system chooses one. Needs `identity.console_url`, unless it is for this machine alone.",
   ),
   SLUICE_CONSOLE_HOST: text(
     { default: "127.0.0.1", needs: "SLUICE_CONSOLE_PORT", problem: listening },
@@ -134,7 +134,7 @@ export const environment = {
       needs: "SLUICE_TRUSTED_PROXIES",
       problem: form((name) => /^[A-Za-z0-9-]{1,64}$/.test(name), "must name a header such as x-forwarded-for"),
     },
-    "The header in which these proxies name their client, such as `x-real-ip` or `forwarded`. A client that they don't name has no address, and matches no list of [allowed addresses](design/keys.md#from-some-addresses-only).",
+    "The header in which these proxies name their client, such as `x-real-ip` or `forwarded`.",
   ),
   SLUICE_SECRET_KEY: text(
     {

@@ -47,7 +47,7 @@ export interface Retirement {
   at_ms: number;
   /** From when clients were asked to stop using the id, in milliseconds since the epoch. */
   deprecatedAt_ms: number;
-  /** The id of another model. */
+  /** The id of the model that takes its place. */
   replacedBy?: string;
   /** Whether the replacement answers requests for this id after its retirement. */
   redirects?: boolean;

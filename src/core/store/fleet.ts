@@ -67,7 +67,7 @@ export interface EngineSeen {
   requests: number;
   tokens: number;
   waiting: number;
-  /** The most requests that the process may have there now; null: no limit. Absent in reports of 0.1. */
+  /** The most requests that the process may have at this engine now; null: no limit. Absent in reports of version 0.1. */
   requests_max?: number | null;
 }
 

@@ -86,7 +86,7 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
     return noted;
   }
 
-  /** The receipts in the outside memory. Empty while it is away; the next round tries again. */
+  /** The receipts in the memory outside the ledger. Empty while that is away; the next round tries again. */
   async function recall(book: string): Promise<Confirmed[]> {
     try {
       const elsewhere = (await memory?.recall(book)) ?? [];

@@ -91,7 +91,7 @@ export function memoryRates(now_ms: () => number): OwnRates {
         correct: (actual) => change(0, actual - tokens),
       };
     },
-    /** As if each process had counted as much as this one, so that a share that is used up reads as a limit that is. */
+    /** Counts as if each process had let through as much as this one: a share that is used up reads as a limit that is. */
     async read(_, subjects, processes = 1) {
       const at_ms = Math.floor(now_ms());
       return subjects.map(({ id, limits }) => {

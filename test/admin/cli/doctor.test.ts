@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { ServerSettings } from "../../../src/config/configuration.ts";
 import { identityOf } from "../../../src/config/identity.ts";
 import { defaultTimeouts, type Resolving, type Upstream } from "../../../src/core/upstream/target.ts";
+import { authority } from "../../harness/certificates.ts";
 import { startNameServer } from "../../harness/name-server.ts";
 import { shell } from "./shell.ts";
 
@@ -196,6 +197,16 @@ describe("doctor", () => {
       );
       const stopped = await consoleOf({ console: { host: "127.0.0.1", port } }, { runs: false });
       expect(stopped.console).toMatchObject({ status: "ok", says: expect.stringContaining("the server does not run") });
+    });
+
+    test("says that the certificate at its address is not trusted here, and what to do", async () => {
+      const { certificate: cert, key } = authority().issue(["127.0.0.1"]);
+      const proxy = Bun.serve({ hostname: "127.0.0.1", port: 0, tls: { cert, key }, fetch: () => new Response() });
+      servers.push(proxy);
+      const own = { console: { host: "127.0.0.1", port: ways() } };
+      const { says } = (await consoleOf(own, { url: `https://127.0.0.1:${proxy.port}` })).console;
+      expect(says).toContain("its certificate is not trusted here");
+      expect(says).toContain("NODE_EXTRA_CA_CERTS");
     });
 
     test("warns where it is public without TLS and no proxy is named, and of an operator's port that is public", async () => {

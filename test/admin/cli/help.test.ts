@@ -35,7 +35,8 @@ function rowOf(help: string): string {
     .filter((flags) => !everywhere.includes(flags.split(" ")[0]!));
   const cell = (text: string) => text.replaceAll("\n", " ").replaceAll("|", "\\|");
   const typed = usage.replace("Usage: ", "").replace(" [options]", "");
-  const named = [`\`${cell(typed)}\``, cell(description), options.map((flags) => `\`${cell(flags)}\``).join(", ")];
+  const names = options.map((flags) => `\`${flags.split(" ")[0]}\``);
+  const named = [`\`${cell(typed)}\``, cell(description), names.join(", ")];
   return `| ${named.join(" | ")} |\n`.replace(/ \| {2}\|\n$/, " | |\n");
 }
 

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { remoteManagement } from "../../../src/admin/cli/remote.ts";
 import { remoteAnswers } from "../../../src/admin/cli/remote-events.ts";
 import { adminSocket, socketManagement } from "../../../src/admin/cli/socket.ts";
-import { type Answer, type Management, verbNamed } from "../../../src/admin/management/verbs.ts";
+import { type Management, type VerbAnswer, verbNamed } from "../../../src/admin/management/verbs.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { type OperatorPort, operatorPort } from "../../core/http/operator-port.ts";
@@ -129,7 +129,7 @@ describe("every verb", () => {
     }
   });
   // It tells of the instant at which it is asked for.
-  const shownOf = ({ asOf: _, ...report }: Answer<"reportUsage">) => report;
+  const shownOf = ({ asOf: _, ...report }: VerbAnswer<"reportUsage">) => report;
   const reportOf = async (way: Management, by: string | undefined) => shownOf(await way.reportUsage({ by }));
 
   test("that changes something does the same over each way, and tells it", async () => {

@@ -1,15 +1,18 @@
 /** Whole lists, for tests that look at all there is. */
 import { allOf } from "../../../src/admin/management/page.ts";
-import type { Answer, Management } from "../../../src/admin/management/verbs.ts";
+import type { Management, VerbAnswer } from "../../../src/admin/management/verbs.ts";
 
-export function listKeys(manage: Management, filter: { organization?: string } = {}): Promise<Answer<"findKey">[]> {
+export function listKeys(manage: Management, filter: { organization?: string } = {}): Promise<VerbAnswer<"findKey">[]> {
   return allOf((page) => manage.pageKeys({ ...filter, ...page }));
 }
 
-export function listTeams(manage: Management, filter: { organization?: string } = {}): Promise<Answer<"findTeam">[]> {
+export function listTeams(
+  manage: Management,
+  filter: { organization?: string } = {},
+): Promise<VerbAnswer<"findTeam">[]> {
   return allOf((page) => manage.pageTeams({ ...filter, ...page }));
 }
 
-export function listOrganizations(manage: Management): Promise<Answer<"findOrganization">[]> {
+export function listOrganizations(manage: Management): Promise<VerbAnswer<"findOrganization">[]> {
   return allOf((page) => manage.pageOrganizations(page));
 }

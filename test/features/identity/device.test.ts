@@ -36,10 +36,8 @@ describe("a device", () => {
 
   const post = (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
     fetch(node.serviceUrl + path, { method: "POST", body: new URLSearchParams(fields), headers });
-  const authorize = async (fields: Record<string, string> = { surface: "claude_code" }) =>
-    (await (
-      await post("/oauth/device_authorization", fields, { "user-agent": "claude-cli/2" })
-    ).json()) as Authorization;
+  const authorize = async (fields: Record<string, string> = { surface: "claude_code" }, agent = "claude-cli/2") =>
+    (await (await post("/oauth/device_authorization", fields, { "user-agent": agent })).json()) as Authorization;
   const poll = async (device_code: string) => {
     const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
     const response = await post("/oauth/token", { grant_type, device_code });
@@ -119,6 +117,11 @@ describe("a device", () => {
       });
       expect([path, response.status]).toEqual([path, 200]);
     }
+  });
+
+  test("a program that names itself twice in the same words is shown once", async () => {
+    const decision = await toDecision(await authorize({ client_id: "sluice-cli" }, "sluice-cli"));
+    expect(decision.text).toContain("<td>sluice-cli</td>");
   });
 
   test("works with x-api-key too, and neither token opens anything else", async () => {

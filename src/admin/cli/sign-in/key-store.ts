@@ -16,7 +16,7 @@ export interface KeyStore {
   put(id: string, label: string, secret: string): Promise<void>;
   /** Null: it has no such entry. */
   get(id: string): Promise<string | null>;
-  /** One that is not there is no error. */
+  /** An entry that is not there is no error. */
   remove(id: string): Promise<void>;
 }
 
@@ -56,7 +56,7 @@ function secretService(program: string, environment: Environment): KeyStore {
     },
     async get(id) {
       const { code, out, err } = await run(["lookup", ...attributes(id)]);
-      // It prints nothing if there is no such entry.
+      // secret-tool prints nothing if there is no such entry.
       if (code !== 0 && err === "") return null;
       return code === 0 ? out : failed(err);
     },
@@ -75,7 +75,7 @@ function keychain(program: string, environment: Environment): KeyStore {
     async put(id, label, secret) {
       const words = ["add-generic-password", "-U", ...entry(id), "-l", label, "-w", secret];
       await succeeded(run(["-i"], `${words.map((word) => `"${word.replaceAll(/["\\]/g, "\\$&")}"`).join(" ")}\n`));
-      // Its interactive mode reports a failure only on the screen.
+      // In its interactive mode, `security` reports a failure only on the screen.
       if ((await this.get(id)) !== secret) throw new KeyStoreAway("it did not keep the secret");
     },
     async get(id) {

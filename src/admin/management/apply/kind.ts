@@ -49,7 +49,7 @@ export interface Kind<Now> {
   /** Null: nothing of this kind is made by a file. */
   creation: {
     verb: VerbName;
-    /** Its input, beside the fields. */
+    /** The input of that verb, beside the fields. */
     input(name: Name): Values;
   } | null;
   /** The members of an input by which a change names the thing. `now` is null if the thing is to be created before. */

@@ -286,7 +286,7 @@ export function client({
   };
 }
 
-/** The key of all callers, if all share connections. */
+/** The key of connections that all callers share. */
 const anybody = "";
 
 /** The engine's identity in `distrusted`: whichever authorities are trusted, it is the same engine. */

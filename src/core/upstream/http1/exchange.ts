@@ -79,7 +79,7 @@ export class Exchange implements ResponseSink, Reply {
   #head: ResponseHead | null = null;
   #unread: Uint8Array[] = [];
   #unread_bytes = 0;
-  /** The buffers of the last read that it could not return whole. */
+  /** The pieces that the last `read` returned; their large receive buffer is released at the next read. */
   #lent: Uint8Array[] = [];
   #isLarge = false;
   #isHeld = false;

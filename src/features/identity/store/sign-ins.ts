@@ -41,7 +41,7 @@ export interface NewSignIn extends SignInRights {
 
 /** A sign-in whose refresh token is being used, which one caller at a time may do. */
 export interface Refreshing {
-  /** Identifies the caller that may use it. */
+  /** Identifies the caller that may use the refresh token now. */
   claim: string;
   keyId: string;
   personId: string;

@@ -9,7 +9,7 @@ export interface LanePlace extends Disposable {
 
 export class Lanes {
   readonly #lanes_max: number;
-  /** For each lane, resolves when its last place has been left. */
+  /** For each lane, resolves when its last response so far has ended. */
   readonly #last = new Map<string, Promise<void>>();
 
   constructor(lanes_max: number) {

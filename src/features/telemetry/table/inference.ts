@@ -62,7 +62,7 @@ export const inferenceMetrics = {
   upstream_routes: {
     type: "gauge",
     across: "worker",
-    help: "Routes by state: closed (healthy), crowded, open (failing), half-open (retried), resting (full), down (check fails), unresolved (no address) or drained.",
+    help: "Routes by state: closed (healthy), crowded, open (failing), half-open (retried), resting (full), down (check fails), unresolved or drained.",
     labels: { model, upstream, state: bounds.routeState },
   },
   upstream_drained_since_seconds: {
@@ -127,7 +127,7 @@ export const inferenceMetrics = {
   },
   upstream_resolutions_total: {
     type: "counter",
-    help: "Resolutions of an upstream's name (resolve), by outcome: answered, many (more addresses than are used), failed, empty (no address) or own (an address of this machine).",
+    help: "Resolutions of an upstream's name, by outcome: answered, many, failed, empty or own.",
     labels: { upstream, outcome: ["answered", "many", "failed", "empty", "own"] },
   },
   upstream_replica_attempts_total: {

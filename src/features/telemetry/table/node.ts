@@ -43,7 +43,7 @@ export const nodeMetrics = {
   database_oldest_snapshot_transactions: {
     type: "gauge",
     across: "max",
-    help: "Transactions that began after the oldest one that still runs; vacuum keeps rows that died since.",
+    help: "Transactions that began after the oldest one that still runs.",
   },
   database_dead_rows: {
     type: "gauge",

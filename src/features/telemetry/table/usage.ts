@@ -13,7 +13,7 @@ export const usageMetrics = {
   },
   usage_organization_cost: {
     type: "gauge",
-    help: "Approximate cost of an organization's requests that ended on this node in the last hour: the largest, and the others together.",
+    help: "Approximate cost of an organization's requests that ended on this node in the last hour.",
     labels: { organization: organizations_max },
   },
   usage_organization_requests: {
