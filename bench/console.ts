@@ -3,7 +3,7 @@
 // (bench/console-fill.ts; 20 million unless said: 11 GB, and 15 to 40 minutes). A node serves it, and a real browser opens each
 // page anew, several times, and the next part of each list: milliseconds until all of the page is there, the usual and the
 // longest; of the longest next part also what the store took (if it has pg_stat_statements), the node besides, and the
-// browser. At last 20 people, each with a session of her own, follow the fleet, and the CPU of the node is compared with its
+// browser. Then what the reports of the page Usage read (bench/console-reads.ts). At last 20 people, each with a session of her own, follow the fleet, and the CPU of the node is compared with its
 // CPU without them.
 
 import Table from "cli-table3";
@@ -15,6 +15,7 @@ import { Browser } from "../test/harness/browser.ts";
 import { cpuOf_s } from "../test/harness/cpu.ts";
 import { type PeopleNode, startPeopleNode } from "../test/harness/people-node.ts";
 import { fillConsole } from "./console-fill.ts";
+import { printReads } from "./console-reads.ts";
 import { steadily } from "./steady.ts";
 
 const [, , url, records = "20000000", watched_s = "60", words = ""] = process.argv;
@@ -99,6 +100,7 @@ if (words !== "none") {
   await tab.signIn(token);
   console.log(`first load: ${(await firstLoad_bytes(origin)) / 1000} KB (gzip)`);
   await printPages(tab);
+  await printReads(db);
   await browser.close();
 }
 if (Number(watched_s) > 0) await printWatchers(node, Number(watched_s));

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { path } from "./core/address.ts";
 import { announcement } from "./core/announce.ts";
-import { actIn, membership, session, signOut } from "./core/session.ts";
+import { changeOrganization, membership, session, signOut } from "./core/session.ts";
 import { nextTheme, theme } from "./core/theme.ts";
 import { isListed, isSeen, type PageEntry, pages } from "./pages.ts";
 import { Search } from "./parts/search.tsx";
@@ -111,7 +111,7 @@ function Who() {
         <select
           aria-label="Organization"
           value={own.organization}
-          onChange={(event) => actIn(event.currentTarget.value)}
+          onChange={(event) => changeOrganization(event.currentTarget.value)}
         >
           {memberships.map(({ organization }) => (
             <option key={organization} value={organization}>

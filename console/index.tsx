@@ -3,7 +3,6 @@ import "./core/language.ts";
 import "./style/index.css";
 import { render } from "preact";
 import { followLinks } from "./core/address.ts";
-import { secret } from "./core/secret.ts";
 import { begin, isKnown, session } from "./core/session.ts";
 import { Frame } from "./frame.tsx";
 import { loadEarly } from "./later.tsx";
@@ -16,6 +15,4 @@ function Console() {
 
 followLinks();
 render(<Console />, document.body);
-begin();
-// Pages with charts need them as soon as the session is known.
-if (secret() !== null) loadEarly();
+begin(loadEarly);

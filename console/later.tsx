@@ -7,7 +7,7 @@ type Found<Props> = { Part: FunctionComponent<Props> } | "waiting" | "failed";
 
 const load = () => import("./charts.ts");
 
-/** Begins to load them beside what a page asks for first. Where that fails, the page that needs them says so. */
+/** Begins to load them before a page needs them. Where that fails, the page that needs them says so. */
 export const loadEarly = () => void load().catch(() => {});
 
 export function later<Props extends object>(

@@ -6,22 +6,20 @@ import { later } from "./later.tsx";
 import { AuditPage } from "./pages/audit.tsx";
 import { ConnectPage } from "./pages/connect.tsx";
 import { KeyPage } from "./pages/key.tsx";
-import { KeysPage } from "./pages/keys.tsx";
 import { LimitRequestPage } from "./pages/limit-request.tsx";
 import { NodesPage } from "./pages/nodes.tsx";
 import { NoticesPage } from "./pages/notices.tsx";
 import { NowPage } from "./pages/now.tsx";
+import { KeysPage, PeoplePage, TeamsPage } from "./pages/of-all.tsx";
 import { OperatorsPage } from "./pages/operators.tsx";
 import { OrganizationPage } from "./pages/organization.tsx";
 import { OrganizationsPage } from "./pages/organizations.tsx";
 import { OwnPage } from "./pages/own.tsx";
-import { PeoplePage } from "./pages/people.tsx";
 import { PersonPage } from "./pages/person.tsx";
 import { PlanPage, PlansPage } from "./pages/plans.tsx";
 import { RequestPage } from "./pages/request.tsx";
 import { RequestsPage } from "./pages/requests.tsx";
 import { TeamPage } from "./pages/team.tsx";
-import { TeamsPage } from "./pages/teams.tsx";
 
 export interface PageProps {
   /** The thing that the address names after the page's path, and after it the part of its page; empty: the first part. */

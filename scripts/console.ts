@@ -17,10 +17,14 @@ type Asset = WrittenFiles["assets"][number];
 
 async function main(): Promise<void> {
   const assets = await assetsOf(join(root, "console/index.tsx"));
+  const script = await scriptOf(join(root, "console/early.ts"), assets);
   mkdirSync(join(root, ".cache"), { recursive: true });
   // It is renamed into place, so that nobody reads half of it.
   const partial = `${made}.${process.pid}`;
-  await Bun.write(partial, JSON.stringify({ document: documentWith(assets), assets } satisfies WrittenFiles));
+  await Bun.write(
+    partial,
+    JSON.stringify({ document: documentWith(assets, script), script, assets } satisfies WrittenFiles),
+  );
   renameSync(partial, made);
 }
 
@@ -44,14 +48,27 @@ async function assetsOf(entry: string): Promise<Asset[]> {
   );
 }
 
+/** The script in the document. */
+async function scriptOf(entry: string, assets: readonly Asset[]): Promise<string> {
+  const laterFiles = JSON.stringify(assets.map(({ path }) => path).filter((path) => isLater(path, assets)));
+  const options = { target: "browser", minify: true, format: "iife", define: { laterFiles } } as const;
+  const { outputs } = await Bun.build({ entrypoints: [entry], ...options });
+  const text = (await outputs[0]!.text()).trim();
+  if (/<\/script|<!--/i.test(text)) throw new Error("The script in the document would end before its end.");
+  return text;
+}
+
+/** Reports whether a program imports the file when somebody needs it. */
+function isLater(path: string, assets: readonly Asset[]): boolean {
+  return assets.some(({ text }) => text.includes(`import("./${path.replace(/^.*\//, "")}")`));
+}
+
 /**
- * The frame of every page: nothing in it is of one page, so the server sends the same to all addresses. Files that a program
- * imports when somebody needs them are not named.
+ * The frame of every page: nothing in it is of one page, so the server sends the same to all addresses. Only the
+ * script names the files that are loaded later. It stands before the styles, for which a script after them would wait.
  */
-function documentWith(assets: readonly Asset[]): string {
-  const isLater = (path: string) =>
-    assets.some(({ text }) => text.includes(`import("./${path.replace(/^.*\//, "")}")`));
-  const first = assets.map(({ path }) => path).filter((path) => !isLater(path));
+function documentWith(assets: readonly Asset[], script: string): string {
+  const first = assets.map(({ path }) => path).filter((path) => !isLater(path, assets));
   const ending = (end: string) => first.filter((path) => path.endsWith(end));
   const styles = ending(".css").map((path) => `<link rel="stylesheet" href="${path}">`);
   const programs = ending(".js").map((path) => `<script type="module" src="${path}"></script>`);
@@ -63,6 +80,7 @@ function documentWith(assets: readonly Asset[]): string {
 <meta name="color-scheme" content="light dark">
 <title>Sluice</title>
 <link rel="icon" href="data:,">
+<script>${script}</script>
 ${[...styles, ...programs].join("\n")}
 </head>
 <body><noscript>The console needs JavaScript. Everything that it does can be done with commands, too: sluice help.</noscript></body>

@@ -24,12 +24,6 @@ export function withQuery(changes: Record<string, string | null>): string {
   return path.value + (written === "" ? "" : `?${written}`);
 }
 
-/** Goes to a page of this origin in the place of the current one. */
-export function goInstead(address: string): void {
-  history.replaceState(null, "", location.origin + address);
-  current.value = new URL(location.href);
-}
-
 /** Replaces the address, without an entry in the history: for what is typed. */
 export function replaceQuery(changes: Record<string, string | null>): void {
   history.replaceState(null, "", withQuery(changes));

@@ -1,4 +1,5 @@
 /** The typed client of the verbs: everything that the pages show and do is one of these calls. */
+import { signal } from "@preact/signals";
 import type { Static } from "typebox";
 import type { Named, VerbName } from "../../src/admin/management/verbs.ts";
 import { eventsIn } from "./events.ts";
@@ -19,6 +20,7 @@ export const entryOf = (name: string): VerbEntry | undefined => table[name];
 
 interface Options {
   signal?: AbortSignal | undefined;
+  priority?: "low" | undefined;
   /** By this the server knows a repeat of the same act. */
   repeatKey?: string;
 }
@@ -33,9 +35,19 @@ export function call<Name extends VerbName>(
 
 export type Given = Record<string, unknown>;
 
+/** The last change that this page made, with the path of its verb. Each is another value. */
+export const lastChange = signal<{ path: string } | null>(null);
+
 /** Calls a verb by a name that is only known when the page runs. */
-export function perform(name: string, input: Given, { signal, repeatKey }: Options = {}): Promise<unknown> {
-  return json({ ...requestOf(name, input, repeatKey), signal });
+export async function perform(
+  name: string,
+  input: Given,
+  { signal, priority, repeatKey }: Options = {},
+): Promise<unknown> {
+  const answer = await json({ ...requestOf(name, input, repeatKey), signal, priority });
+  const { method, path } = table[name]!;
+  if (method !== "get") lastChange.value = { path };
+  return answer;
 }
 
 /**

@@ -1,32 +1,13 @@
 /** Who is signed in, and how one signs in and out. */
 import { computed, signal } from "@preact/signals";
-import { goInstead } from "./address.ts";
-import { actsIn, json, Refusal, send, sessionEnded } from "./http.ts";
-import { keepSecret, secret, secretOfAnotherTab } from "./secret.ts";
-import { takeWanted } from "./wanted.ts";
+import { actsIn, json, send, sessionEnded } from "./http.ts";
+import { keptOrganization } from "./kept.ts";
+import { keepSecret } from "./secret.ts";
+import { type Membership, type NewSession, type Session, type TakenUp, takeUp } from "./taking-up.ts";
 
-export interface Membership {
-  organization_id: string;
-  organization: string;
-  role: "member" | "organization-admin";
-  team?: string;
-  models?: string[] | null;
-}
-
-export interface Session {
-  kind: "person" | "operator";
-  /** The id of the person; absent for an operator. */
-  id?: string;
-  name: string;
-  email?: string;
-  role: string | null;
-  memberships: Membership[];
-  embedded: boolean;
-  base_url: string;
-  /** The issuer's page of signing out. */
-  sign_out_url?: string;
-  /** The verbs that one may call. */
-  verbs: string[];
+declare global {
+  /** The session that the script in the document takes up; absent where the policy of a proxy keeps it from running. */
+  var takingUp: Promise<TakenUp> | undefined;
 }
 
 export interface WaysIn {
@@ -61,27 +42,23 @@ sessionEnded.subscribe((why) => {
   problem.value = why;
 });
 
-/** Takes up the session of the address, of this tab, or of another. */
-export async function begin(): Promise<void> {
-  const given = new URLSearchParams(location.hash.slice(1));
-  const [code, link] = [given.get("code"), given.get("link")];
-  if (code !== null || link !== null) history.replaceState(null, "", location.pathname + location.search);
-  try {
-    if (code !== null) await exchange("/session/secret", { code });
-    else if (link !== null) await exchange("/session/link", { code: link });
-    else if (secret() === null) keepSecret(await secretOfAnotherTab());
-    if (secret() !== null) await refresh();
-    const wanted = takeWanted();
-    if (code !== null && wanted !== null) goInstead(wanted);
-  } catch (failure) {
-    refused(failure);
-  }
+/** `loads` loads what a page needs besides, once somebody seems to be signed in. */
+export async function begin(loads: () => void): Promise<void> {
+  const taken = await (globalThis.takingUp ?? takeUp(loads));
+  actIn(taken.organization);
+  keepSecret(taken.secret);
+  session.value = taken.session;
+  problem.value = taken.problem;
   isKnown.value = true;
 }
 
 export async function signInWithToken(token: string): Promise<void> {
-  await exchange("/session/operator", { token });
-  await refresh();
+  const body = { token };
+  const begun = await json<NewSession>({ method: "post", path: "/session/operator", body });
+  keepSecret(begun.secret);
+  sessionEnded.value = null;
+  problem.value = null;
+  session.value = begun.session;
 }
 
 export const waysIn = () => json<WaysIn>({ method: "get", path: "/session/ways" });
@@ -95,23 +72,13 @@ export async function signOut(): Promise<void> {
   if (leave) location.assign(leave);
 }
 
-export async function actIn(organization: string): Promise<void> {
-  actsIn.value = organization;
-  sessionStorage.setItem("sluice-organization", organization);
-  await refresh();
-}
-
-async function refresh(): Promise<void> {
+/** Has another membership from now on. */
+export async function changeOrganization(organization: string): Promise<void> {
+  actIn(organization);
   session.value = await json<Session>({ method: "get", path: "/session" });
-  problem.value = null;
-  sessionEnded.value = null;
 }
 
-async function exchange(path: string, body: object): Promise<void> {
-  keepSecret((await json<{ secret: string }>({ method: "post", path, body })).secret);
-}
-
-function refused(failure: unknown): void {
-  keepSecret(null);
-  problem.value = failure instanceof Refusal ? failure.message : String(failure);
+function actIn(organization: string | null): void {
+  actsIn.value = organization;
+  keptOrganization.set(organization);
 }

@@ -13,8 +13,17 @@ export interface Asked<Of> {
   reload: () => void;
 }
 
+interface Options {
+  /** Absent: a page shows little without the answer. A browser has few connections, and asks the others first. */
+  priority?: "low";
+}
+
 /** Null as input: nothing is asked. */
-export function useAnswer<Name extends VerbName>(name: Name, input: Input<Name> | null): Asked<Answer<Name>> {
+export function useAnswer<Name extends VerbName>(
+  name: Name,
+  input: Input<Name> | null,
+  { priority }: Options = {},
+): Asked<Answer<Name>> {
   const [state, setState] = useState<Omit<Asked<Answer<Name>>, "reload">>(nothing);
   const [turn, setTurn] = useState(0);
   const written = JSON.stringify([name, input]);
@@ -25,7 +34,7 @@ export function useAnswer<Name extends VerbName>(name: Name, input: Input<Name> 
     const isOther = asked.current !== written;
     asked.current = written;
     setState((before) => ({ ...(isOther ? { ...before, failure: null } : before), isLoading: true }));
-    call(name, input, { signal: abort.signal }).then(
+    call(name, input, { signal: abort.signal, priority }).then(
       (answer) => !abort.signal.aborted && setState({ answer, failure: null, isLoading: false, at: new Date() }),
       (failure) => {
         if (abort.signal.aborted) return;

@@ -2,7 +2,8 @@
 import { useId, useState } from "preact/hooks";
 import { query } from "../core/address.ts";
 import { clients } from "../core/clients.ts";
-import { isMember, type Membership, may, membership, session } from "../core/session.ts";
+import { isMember, may, membership, session } from "../core/session.ts";
+import type { Membership } from "../core/taking-up.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { Show } from "../parts/asked.tsx";
 import { Block } from "../parts/copy.tsx";

@@ -28,17 +28,28 @@ export function NowPage() {
   const failure = useLive("getFleet", (fleet) =>
     setMoments((before) => [...before.slice(1 - history_max), { at: new Date(), fleet }]),
   );
+  const due = useDue();
   const last = moments.at(-1);
   return (
     <Page title="Now" aside={last && <span class={failure ? "late" : "live"}>as of {local(last.at).slice(11)}</span>}>
       {failure && <Failed failure={failure} />}
-      {last ? <FleetView fleet={last.fleet} moments={moments} /> : !failure && <p class="waiting">Loading…</p>}
+      {last ? (
+        <FleetView fleet={last.fleet} moments={moments} due={due} />
+      ) : (
+        !failure && <p class="waiting">Loading…</p>
+      )}
       <CommandLine verb="getFleet" />
     </Page>
   );
 }
 
-function FleetView({ fleet, moments }: { fleet: Fleet; moments: readonly Moment[] }) {
+interface FleetProps {
+  fleet: Fleet;
+  moments: readonly Moment[];
+  due: Due;
+}
+
+function FleetView({ fleet, moments, due }: FleetProps) {
   const strip = (value: (fleet: Fleet) => number | null) => moments.map((one) => value(one.fleet));
   const { nodes } = fleet;
   return (
@@ -74,7 +85,7 @@ function FleetView({ fleet, moments }: { fleet: Fleet; moments: readonly Moment[
         />
       </div>
       <Section title="Needs attention" aside={nodesInWords(nodes)}>
-        <Attention warnings={fleet.warnings} />
+        <Attention warnings={fleet.warnings} due={due} />
       </Section>
       <div class="columns">
         <Section title="Engines" aside={<a href="/engines">All</a>}>
@@ -118,9 +129,16 @@ function nodesInWords(nodes: Fleet["nodes"]) {
 const soon = "7d";
 const named_max = 5;
 
-function Attention({ warnings }: { warnings: readonly string[] }) {
+type Due = ReturnType<typeof useDue>;
+
+/** They are asked for beside the fleet, not after it. */
+function useDue() {
   const ending = useAnswer("pageKeys", { ends_within: soon, limit: named_max + 1 });
   const silent = useAnswer("pageNotices", { undelivered: true, limit: named_max + 1 });
+  return { ending, silent };
+}
+
+function Attention({ warnings, due: { ending, silent } }: { warnings: readonly string[]; due: Due }) {
   const keys = ending.answer?.data ?? [];
   const hooks = silent.answer?.data ?? [];
   const failure = ending.failure ?? silent.failure;

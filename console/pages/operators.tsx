@@ -1,5 +1,4 @@
 /** Operators with tokens: machines, and people without an issuer. */
-import { useState } from "preact/hooks";
 import type { ItemOf } from "../core/client.ts";
 import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
 import { Act } from "../parts/act.tsx";
@@ -13,16 +12,14 @@ import { Distance } from "../parts/time.tsx";
 type Operator = ItemOf<"pageOperators">;
 
 export function OperatorsPage() {
-  const [turn, setTurn] = useState(0);
   return (
-    <Page title="Operators" aside={<CreateOperator done={() => setTurn(turn + 1)} />}>
+    <Page title="Operators" aside={<CreateOperator />}>
       <List
-        key={turn}
         verb="pageOperators"
         input={{}}
         none="No operator yet. An operator's token is for scripts and other machines."
       >
-        {(rows, reload) => (
+        {(rows) => (
           <Table<Operator>
             caption="Operators"
             rows={rows}
@@ -35,7 +32,7 @@ export function OperatorsPage() {
               { head: "From", cell: ({ last_used_from }) => last_used_from ?? "–" },
               { head: "Expires", cell: ({ expires_at }) => <Distance at={expires_at} none="never" /> },
               { head: "Made by", cell: ({ created_by }) => created_by },
-              { head: "Actions", areActs: true, cell: (operator) => <Acts of={operator} changed={reload} /> },
+              { head: "Actions", areActs: true, cell: (operator) => <Acts of={operator} /> },
             ]}
           />
         )}
@@ -45,7 +42,7 @@ export function OperatorsPage() {
   );
 }
 
-function CreateOperator({ done }: { done: () => void }) {
+function CreateOperator() {
   return (
     <Act
       label="Create operator"
@@ -65,13 +62,12 @@ function CreateOperator({ done }: { done: () => void }) {
       ]}
       isPrimary
       done="The operator was created."
-      onDone={done}
       result={({ token }: { token: string | null }) => <Secret of={token} />}
     />
   );
 }
 
-function Acts({ of: operator, changed }: { of: Operator; changed: () => void }) {
+function Acts({ of: operator }: { of: Operator }) {
   if (operator.revoked_at) return null;
   return (
     <SecretActs
@@ -81,7 +77,6 @@ function Acts({ of: operator, changed }: { of: Operator; changed: () => void }) 
         old: "Ends the tokens that a rotation replaced, and the sessions that began with them.",
         all: "Ends the token and the sessions that began with it, within a second on every node.",
       }}
-      changed={changed}
     />
   );
 }

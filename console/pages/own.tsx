@@ -1,5 +1,4 @@
 /** The first page of somebody who is in an organization: their own usage, limits, keys and requests. */
-import { useState } from "preact/hooks";
 import { membership, session } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { SubjectSpend } from "../later.tsx";
@@ -18,7 +17,6 @@ export function OwnPage() {
   const { id, name } = session.value!;
   const person = id!;
   const { organization, team } = own;
-  const [turn, setTurn] = useState(0);
   const limits = useAnswer("findPersonLimits", { organization, person });
   return (
     <Page
@@ -35,9 +33,8 @@ export function OwnPage() {
         of={limits}
         none="Nothing limits you but the limits of your organization, which everybody there shares."
       />
-      <Section title="Your requests for more" aside={<AskForLimit done={() => setTurn(turn + 1)} />}>
+      <Section title="Your requests for more" aside={<AskForLimit />}>
         <LimitRequests
-          key={turn}
           input={{ organization, person }}
           none="You have not asked for more. Whoever meets a limit can."
         />

@@ -1,7 +1,7 @@
 /** The ways in: each issuer is a link, and an operator's token is typed. */
 import { useEffect, useState } from "preact/hooks";
+import { keptWanted } from "../core/kept.ts";
 import { problem, signInWithToken, type WaysIn, waysIn } from "../core/session.ts";
-import { keepWanted } from "../core/wanted.ts";
 import { Mark } from "../frame.tsx";
 import { Block } from "../parts/copy.tsx";
 
@@ -26,7 +26,12 @@ export function SignIn() {
       {ways && ways.issuers.length > 0 && (
         <div class="issuers">
           {ways.issuers.map(({ name, href }) => (
-            <a key={href} class="button primary" href={href} onClick={keepWanted}>
+            <a
+              key={href}
+              class="button primary"
+              href={href}
+              onClick={() => keptWanted.set(location.pathname + location.search)}
+            >
               Sign in with {name}
             </a>
           ))}

@@ -29,7 +29,7 @@ interface Act<Name extends VerbName = VerbName> {
   /** The thing that it ends, whose name has to be typed. */
   ends?: { name: string; what: ComponentChildren };
   done: string;
-  onDone?: (answer: never) => void;
+  onDone?: ((answer: never) => void) | undefined;
   /** Shows what the answer has to be read from now: a secret. */
   result?: (answer: never) => ComponentChildren;
   isPrimary?: boolean;

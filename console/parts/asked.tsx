@@ -1,6 +1,6 @@
 /** Shows that an answer is on its way, or why it failed. */
 import type { ComponentChildren } from "preact";
-import { Refusal } from "../core/http.ts";
+import { Refusal } from "../core/request.ts";
 import type { Asked } from "../core/use-answer.ts";
 
 interface Props<Of> {

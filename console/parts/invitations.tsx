@@ -1,6 +1,4 @@
 /** Who is invited into an organization, and what became of it. */
-import { Fragment } from "preact";
-import { useState } from "preact/hooks";
 import type { ItemOf } from "../core/client.ts";
 import { valueFields } from "../core/limit-fields.ts";
 import { Act } from "./act.tsx";
@@ -16,7 +14,6 @@ const says =
   "They get the membership at their first sign-in at the issuer, within 14 days. Nothing is sent: tell them the address of this page.";
 
 export function Invitations({ organization }: { organization: string }) {
-  const [turn, setTurn] = useState(0);
   const invite = (
     <Act
       label="Invite"
@@ -31,42 +28,39 @@ export function Invitations({ organization }: { organization: string }) {
       ]}
       says={says}
       done="They are invited."
-      onDone={() => setTurn(turn + 1)}
     />
   );
   return (
     <Section title="Invitations" aside={invite}>
-      <Fragment key={turn}>
-        <List verb="pageInvitations" input={{ organization }} cursor="invited" none="Nobody is invited.">
-          {(all, reload) => (
-            <Table<Invitation>
-              caption="Invitations"
-              rows={all}
-              keyOf={({ id }) => id}
-              columns={[
-                { head: "Address", cell: ({ email }) => email },
-                { head: "Role", cell: ({ role }) => role },
-                { head: "Team", isMinor: true, cell: ({ team }) => team ?? "–" },
-                {
-                  head: "State",
-                  cell: ({ state }) => <State of={state === "open" ? "waiting" : state} words={state} />,
-                },
-                { head: "Expires", isMinor: true, cell: ({ expires_at }) => <Distance at={expires_at} /> },
-                {
-                  head: "Taken by",
-                  cell: ({ person_id }) => (person_id ? <ThingLink kind="person" id={person_id} /> : "–"),
-                },
-                { head: "Actions", areActs: true, cell: (one) => <Revoke of={one} changed={reload} /> },
-              ]}
-            />
-          )}
-        </List>
-      </Fragment>
+      <List verb="pageInvitations" input={{ organization }} cursor="invited" none="Nobody is invited.">
+        {(all) => (
+          <Table<Invitation>
+            caption="Invitations"
+            rows={all}
+            keyOf={({ id }) => id}
+            columns={[
+              { head: "Address", cell: ({ email }) => email },
+              { head: "Role", cell: ({ role }) => role },
+              { head: "Team", isMinor: true, cell: ({ team }) => team ?? "–" },
+              {
+                head: "State",
+                cell: ({ state }) => <State of={state === "open" ? "waiting" : state} words={state} />,
+              },
+              { head: "Expires", isMinor: true, cell: ({ expires_at }) => <Distance at={expires_at} /> },
+              {
+                head: "Taken by",
+                cell: ({ person_id }) => (person_id ? <ThingLink kind="person" id={person_id} /> : "–"),
+              },
+              { head: "Actions", areActs: true, cell: (one) => <Revoke of={one} /> },
+            ]}
+          />
+        )}
+      </List>
     </Section>
   );
 }
 
-function Revoke({ of: { id, state, email }, changed }: { of: Invitation; changed: () => void }) {
+function Revoke({ of: { id, state, email } }: { of: Invitation }) {
   if (state !== "open") return null;
   return (
     <Act
@@ -75,7 +69,6 @@ function Revoke({ of: { id, state, email }, changed }: { of: Invitation; changed
       given={{ id }}
       says={`Nobody takes the invitation of ${email} any more.`}
       done="The invitation is revoked."
-      onDone={changed}
     />
   );
 }

@@ -14,10 +14,9 @@ interface Created {
   organization: string | null;
   /** Whose it is to be: a person, who has a team already, or a team. */
   given?: { person?: string; team?: string };
-  done: () => void;
 }
 
-export function CreateKey({ organization, given = {}, done }: Created) {
+export function CreateKey({ organization, given = {} }: Created) {
   const places = useOrganizations();
   const known = organization ?? places.only;
   const team = useTeamField(known);
@@ -47,7 +46,6 @@ export function CreateKey({ organization, given = {}, done }: Created) {
       fields={fields}
       isPrimary
       done="The key was created."
-      onDone={done}
       result={({ key }: { key: string | null }) => <Secret of={key} />}
     />
   );
@@ -72,7 +70,7 @@ interface OfKey {
  * In the row of a list: those that one needs most. Its page has the others. A sign-in has no secret to rotate, and what calls
  * with an issuer's tokens has none to revoke either.
  */
-export function KeyEnd({ of: key, changed }: OfKey) {
+export function KeyEnd({ of: key, changed }: Pick<OfKey, "of"> & Partial<OfKey>) {
   const running = key.standing?.running_requests ?? 0;
   if (key.state === "revoked" || key.kind === "jwt") return null;
   return (
@@ -137,7 +135,7 @@ interface SecretActsProps {
   canRotate?: boolean;
   /** The effect of ending the old secrets, and of ending all, in a sentence each. */
   ends: { old: string; all: string };
-  changed: () => void;
+  changed?: (() => void) | undefined;
 }
 
 /** Another secret, or none any more: of a key, or of an operator, whose secrets are tokens. */

@@ -1,6 +1,4 @@
 /** Keys of an organization, of a team or of a person. */
-import { Fragment } from "preact";
-import { useState } from "preact/hooks";
 import type { ItemOf } from "../core/client.ts";
 import { isMember, session } from "../core/session.ts";
 import { CreateKey, KeyEnd } from "./key-acts.tsx";
@@ -20,14 +18,10 @@ interface Props {
   of?: { team?: string; person?: string };
 }
 
-/** The act stands outside of the list, which begins anew with the new key: its secret stays until it was read. */
 export function Keys({ organization, title = "Keys", of = {} }: Props) {
-  const [turn, setTurn] = useState(0);
   return (
-    <Section title={title} aside={<CreateKey organization={organization} given={of} done={() => setTurn(turn + 1)} />}>
-      <Fragment key={turn}>
-        <KeyList caption={title} input={{ organization, ...of }} cursor={`keys-${organization}`} />
-      </Fragment>
+    <Section title={title} aside={<CreateKey organization={organization} given={of} />}>
+      <KeyList caption={title} input={{ organization, ...of }} cursor={`keys-${organization}`} />
     </Section>
   );
 }
@@ -43,7 +37,7 @@ interface Listed {
 export function KeyList({ caption, input, cursor = "cursor", hasOrganizations = false }: Listed) {
   return (
     <List verb="pageKeys" input={input as never} cursor={cursor} none="No key yet. A client calls with one.">
-      {(keys, reload) => (
+      {(keys) => (
         <Table<Key>
           caption={caption}
           rows={keys}
@@ -61,7 +55,7 @@ export function KeyList({ caption, input, cursor = "cursor", hasOrganizations = 
             { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
             { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
             { head: "Expires", isMinor: true, cell: ({ ends_at }) => <Distance at={ends_at} none="never" /> },
-            { head: "Actions", areActs: true, cell: (key) => <KeyEnd of={key} changed={reload} /> },
+            { head: "Actions", areActs: true, cell: (key) => <KeyEnd of={key} /> },
           ]}
         />
       )}
@@ -95,7 +89,7 @@ export function SignIns({ organization, person }: { organization: string; person
         cursor={`devices-${organization}`}
         none="No device is signed in. On a device: sluice login."
       >
-        {(keys, reload) => (
+        {(keys) => (
           <Table<Key>
             caption="Signed-in devices"
             rows={keys}
@@ -104,7 +98,7 @@ export function SignIns({ organization, person }: { organization: string; person
               { head: "Device", cell: ({ name, id }) => <ThingLink kind="key" id={id} name={name} /> },
               { head: "State", cell: ({ state }) => <State of={state} /> },
               { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
-              { head: "Actions", areActs: true, cell: (key) => <KeyEnd of={key} changed={reload} /> },
+              { head: "Actions", areActs: true, cell: (key) => <KeyEnd of={key} /> },
             ]}
           />
         )}

@@ -38,7 +38,7 @@ const whose = [
 ] as const;
 
 /** For a limit of one's choice. */
-export function AskForLimit({ done }: { done?: () => void }) {
+export function AskForLimit() {
   if (!may("requestLimit") || session.value?.kind !== "person") return null;
   return (
     <Act
@@ -58,7 +58,6 @@ export function AskForLimit({ done }: { done?: () => void }) {
       ]}
       says={says}
       done="Your administrators were asked."
-      onDone={() => done?.()}
     />
   );
 }
@@ -68,7 +67,7 @@ const inAWeek = () => new Date(Date.now() + week_ms).toISOString().slice(0, 10);
 
 interface Props {
   of: LimitRequest;
-  changed: () => void;
+  changed?: (() => void) | undefined;
 }
 
 /** Those of who decides, and of who asked. */

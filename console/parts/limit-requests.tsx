@@ -19,7 +19,7 @@ interface Props {
 export function LimitRequests({ input, none, changed }: Props) {
   return (
     <List verb="pageLimitRequests" input={input} cursor="asked" none={none}>
-      {(requests, reload) => (
+      {(requests) => (
         <Table<LimitRequest>
           caption="Requests for more"
           rows={requests}
@@ -37,15 +37,7 @@ export function LimitRequests({ input, none, changed }: Props) {
             {
               head: "Actions",
               areActs: true,
-              cell: (one) => (
-                <LimitRequestActs
-                  of={one}
-                  changed={() => {
-                    reload();
-                    changed?.();
-                  }}
-                />
-              ),
+              cell: (one) => <LimitRequestActs of={one} changed={changed} />,
             },
           ]}
         />

@@ -1,8 +1,11 @@
-/** A list by parts: the cursor stands in the address, and the way back is the browser's own. */
+/**
+ * A list by parts: the cursor stands in the address, and the way back is the browser's own. It asks again once something in it
+ * was created or changed on its page.
+ */
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { query, withQuery } from "../core/address.ts";
-import type { Answer, Input, VerbName } from "../core/client.ts";
+import { type Answer, entryOf, type Input, lastChange, type VerbName } from "../core/client.ts";
 import { rowsAtFirst } from "../core/narrow.ts";
 import { type Asked, useAnswer } from "../core/use-answer.ts";
 import { Show } from "./asked.tsx";
@@ -16,6 +19,7 @@ interface Listed<Name extends VerbName, Row> {
   cursor?: string;
   /** How many at most, where only the first ones are shown. */
   limit?: number;
+  /** `reload`: after a change whose path is not below that of the verb. */
   children: (rows: Row[], reload: () => void) => ComponentChildren;
 }
 
@@ -42,6 +46,18 @@ function usePart<Name extends VerbName>(
   return { ...asked, isPassedOver };
 }
 
+/** Asks again after a change in the list: in that of keys, at `/keys` or below it. */
+function useChanges(verb: VerbName, reload: () => void): void {
+  const last = lastChange.value;
+  const seen = useRef(last);
+  useEffect(() => {
+    if (last === seen.current) return;
+    seen.current = last;
+    const { path } = entryOf(verb)!;
+    if (last && `${last.path}/`.startsWith(`${path}/`)) reload();
+  }, [last]);
+}
+
 type RowOf<Name extends VerbName> = Answer<Name> extends { data: (infer Row)[] } ? Row : never;
 
 export function List<Name extends VerbName>({
@@ -55,6 +71,7 @@ export function List<Name extends VerbName>({
   const after = limit === undefined ? query.value.get(cursor) : null;
   const [size] = useState(() => limit ?? rowsAtFirst());
   const asked = usePart(verb, { ...input, limit: size, ...(after ? { cursor: after } : {}) } as Input<Name>);
+  useChanges(verb, asked.reload);
   return (
     <Show of={asked}>
       {(answer) => {

@@ -1,6 +1,5 @@
 /** Where notices are sent: of one organization, or of all and of the operators, who hear of the fleet. */
 
-import { useState } from "preact/hooks";
 import type { ItemOf } from "../core/client.ts";
 import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
 import { Act } from "./act.tsx";
@@ -14,11 +13,9 @@ import { Distance } from "./time.tsx";
 type Destination = ItemOf<"pageNotices">;
 
 export function OrganizationNotices({ organization }: { organization: string }) {
-  const [turn, setTurn] = useState(0);
-  const add = <AddDestination organization={organization} done={() => setTurn(turn + 1)} />;
   return (
-    <Section title="Notices" aside={add}>
-      <Destinations key={turn} organization={organization} />
+    <Section title="Notices" aside={<AddDestination organization={organization} />}>
+      <Destinations organization={organization} />
     </Section>
   );
 }
@@ -33,7 +30,7 @@ export function Destinations({ organization }: OfOrganization) {
   return (
     <>
       <List verb="pageNotices" input={input} none={none(organization)}>
-        {(rows, reload) => (
+        {(rows) => (
           <Table<Destination>
             caption="Where notices are sent"
             rows={rows}
@@ -48,7 +45,7 @@ export function Destinations({ organization }: OfOrganization) {
               { head: "Waiting", isNumber: true, cell: ({ waiting }) => waiting },
               { head: "Problem", cell: ({ problem }) => problem ?? "none" },
               { head: "Changed", isMinor: true, cell: ({ changed_at }) => <Distance at={changed_at} /> },
-              { head: "Actions", areActs: true, cell: (one) => <Acts of={one} changed={reload} /> },
+              { head: "Actions", areActs: true, cell: (one) => <Acts of={one} /> },
             ]}
           />
         )}
@@ -72,7 +69,7 @@ function Whose({ of: { organization } }: { of: Destination }) {
 
 const keyWords = (days: number) => (days === 0 ? "no notice" : `${days} days before`);
 
-export function AddDestination({ organization, done }: OfOrganization & { done: () => void }) {
+export function AddDestination({ organization }: OfOrganization) {
   return (
     <Act
       label="Add a destination"
@@ -92,7 +89,6 @@ export function AddDestination({ organization, done }: OfOrganization & { done: 
       ]}
       isPrimary
       done="The destination was added."
-      onDone={done}
       result={Added}
     />
   );
@@ -104,7 +100,7 @@ function Added({ secret, host }: { secret: string | null; host: string }) {
   return <p class="told">Notices go to {host}. Send a test to see whether they arrive.</p>;
 }
 
-function Acts({ of: one, changed }: { of: Destination; changed: () => void }) {
+function Acts({ of: one }: { of: Destination }) {
   const given = { name: one.name, organization: one.organization };
   return (
     <span class="acts">
@@ -114,7 +110,6 @@ function Acts({ of: one, changed }: { of: Destination; changed: () => void }) {
         given={{ ...given, wait_s: 15 }}
         says={`A message to ${one.host}. It arrives within some seconds.`}
         done="The test was sent."
-        onDone={changed}
         result={Tested}
       />
       <Act
@@ -128,7 +123,6 @@ function Acts({ of: one, changed }: { of: Destination; changed: () => void }) {
         ]}
         sends={({ shares, ...rest }) => ({ ...rest, ...(Array.isArray(shares) && { shares: shares.map(Number) }) })}
         done="The destination was changed."
-        onDone={changed}
       />
       <Act
         label="Remove"
@@ -136,7 +130,6 @@ function Acts({ of: one, changed }: { of: Destination; changed: () => void }) {
         given={given}
         ends={{ name: one.name, what: removal(one.waiting) }}
         done="The destination was removed."
-        onDone={changed}
       />
     </span>
   );

@@ -7,6 +7,9 @@ import { useAnswer } from "../core/use-answer.ts";
 /** So many can be chosen of; of more, one is named. */
 const choices_max = 200;
 
+/** A form shows them once somebody opens it. */
+const ofForm = { priority: "low" } as const;
+
 interface Places {
   /** Null: there are too many to choose of, or they are on their way. */
   slugs: string[] | null;
@@ -17,7 +20,7 @@ interface Places {
 export function useOrganizations(): Places {
   const own = membership.value?.organization ?? null;
   const isAsked = own === null && may("pageOrganizations");
-  const { answer } = useAnswer("pageOrganizations", isAsked ? { status: "active", limit: choices_max } : null);
+  const { answer } = useAnswer("pageOrganizations", isAsked ? { status: "active", limit: choices_max } : null, ofForm);
   if (own !== null) return { slugs: [own], only: own };
   if (!answer || answer.next_cursor) return { slugs: null, only: null };
   const slugs = answer.data.map(({ slug }) => slug);
@@ -35,7 +38,7 @@ export function organizationField({ slugs, only }: Places, none?: string): Field
 /** A choice of the organization's teams, where there are not too many; null: the organization is chosen in the same form. */
 export function useTeamField(organization: string | null, value = ""): Field {
   const isAsked = organization !== null && may("pageTeams");
-  const asked = useAnswer("pageTeams", isAsked ? { organization, limit: choices_max } : null);
+  const asked = useAnswer("pageTeams", isAsked ? { organization, limit: choices_max } : null, ofForm);
   const field = { name: "team", label: "Team", value } as const;
   if (organization === null || asked.answer?.next_cursor) return { ...field, kind: "text", hint: "Name" };
   return { ...field, kind: "choice", choices: teamNames(asked.answer) };

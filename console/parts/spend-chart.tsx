@@ -58,10 +58,12 @@ export function SpendChart({ of, by, range, now_ms, linkTo, linkOf }: Spent) {
     groups_max: series_max,
     ...spanAsked(range, [unit]),
   });
-  const earlier = useAnswer("reportUsage", { ...of, by: unit, ...spanAsked(before, [unit]) });
+  const past = { priority: "low" } as const;
+  const earlier = useAnswer("reportUsage", { ...of, by: unit, ...spanAsked(before, [unit]) }, past);
   const compared = useAnswer(
     "reportUsage",
     soFar.to_ms > soFar.from_ms ? { ...of, by: "outcome", ...spanAsked(soFar, []) } : null,
+    past,
   );
   return (
     <Show of={asked}>

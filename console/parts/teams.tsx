@@ -1,5 +1,4 @@
 /** Teams of an organization, and what can be done with one. */
-import { useState } from "preact/hooks";
 import { go } from "../core/address.ts";
 import type { Answer, ItemOf } from "../core/client.ts";
 import { valueFields } from "../core/limit-fields.ts";
@@ -15,10 +14,9 @@ import { Share } from "./windows.tsx";
 type Team = ItemOf<"pageTeams">;
 
 export function Teams({ organization }: { organization: string }) {
-  const [turn, setTurn] = useState(0);
   return (
-    <Section title="Teams" aside={<CreateTeam organization={organization} done={() => setTurn(turn + 1)} />}>
-      <TeamList key={turn} input={{ organization }} cursor="teams" />
+    <Section title="Teams" aside={<CreateTeam organization={organization} />}>
+      <TeamList input={{ organization }} cursor="teams" />
     </Section>
   );
 }
@@ -60,7 +58,7 @@ export function TeamList({ input, cursor = "cursor", hasOrganizations = false }:
 }
 
 /** Without an organization, the form asks for one where there are several. */
-export function CreateTeam({ organization, done }: { organization: string | null; done: () => void }) {
+export function CreateTeam({ organization }: { organization: string | null }) {
   const places = useOrganizations();
   const known = organization ?? places.only;
   return (
@@ -75,7 +73,6 @@ export function CreateTeam({ organization, done }: { organization: string | null
       ]}
       isPrimary
       done="The team was created."
-      onDone={done}
     />
   );
 }

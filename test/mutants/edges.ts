@@ -171,6 +171,14 @@ export const edges: Mutant[] = [
     rule: "docs/reports.md, Groups",
   },
   {
+    name: "a month of a zone east of UTC begins with that of UTC",
+    file: "src/stores/postgres/report-sources.ts",
+    find: "inUtc < inZone ? { from: inUtc, to: inZone } : { from: inZone, to: inUtc }",
+    replace: "{ from: inUtc, to: inZone }",
+    caughtBy: ["test/stores/postgres/report-sources.test.ts"],
+    rule: "docs/design/metering.md, Totals",
+  },
+  {
     name: "a report that begins within a day has all of that day",
     file: "src/stores/postgres/report-sources.ts",
     find: "new Date(Math.ceil(from.getTime() / day_ms) * day_ms)",

@@ -12,13 +12,14 @@ export interface ConsoleFile {
 export interface ConsoleFiles {
   /** The HTML of every page. */
   document: string;
+  /** The script that stands in it; empty: there is none. */
+  script: string;
   /** By path: `/assets/<name>.<hash>.<ext>`. A path always has the same bytes. */
   assets: ReadonlyMap<string, ConsoleFile>;
 }
 
 /** The files as they are written. */
-export interface WrittenFiles {
-  document: string;
+export interface WrittenFiles extends Pick<ConsoleFiles, "document" | "script"> {
   assets: { path: string; type: string; text: string }[];
 }
 
@@ -28,14 +29,14 @@ export async function consoleFiles(): Promise<ConsoleFiles> {
     const made = await import("../../../.cache/console.data", { with: { type: "file" } });
     return read((await Bun.file(made.default).json()) as WrittenFiles);
   } catch {
-    return { document: notMade, assets: new Map() };
+    return { document: notMade, script: "", assets: new Map() };
   }
 }
 
-function read({ document, assets }: WrittenFiles): ConsoleFiles {
+function read({ document, script, assets }: WrittenFiles): ConsoleFiles {
   const encoder = new TextEncoder();
   const files = assets.map(({ path, type, text }) => [path, { type, bytes: encoder.encode(text) }] as const);
-  return { document, assets: new Map(files) };
+  return { document, script, assets: new Map(files) };
 }
 
 const notMade = `<!doctype html>

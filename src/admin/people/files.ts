@@ -4,20 +4,23 @@ import { takesGzip } from "../../core/http/accept.ts";
 import { pathOf } from "../../core/operations/path.ts";
 import type { ConsoleFile, ConsoleFiles } from "../console/files.ts";
 
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-].join("; ");
+/** The only script in the document that runs is the one that was built. */
+const policyWith = (script: string) =>
+  [
+    "default-src 'none'",
+    script === "" ? "script-src 'self'" : `script-src 'self' 'sha256-${sha256(script)}'`,
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+  ].join("; ");
+
+const sha256 = (text: string) => new Bun.CryptoHasher("sha256").update(text).digest("base64");
 
 const headers = {
-  "content-security-policy": policy,
   "referrer-policy": "same-origin",
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
@@ -33,9 +36,12 @@ export interface ConsolePages {
   asset(request: Request): Response | null;
 }
 
-export function consolePages({ document, assets }: ConsoleFiles): ConsolePages {
-  const page = served({ bytes: new TextEncoder().encode(document), type: "text/html; charset=utf-8" }, "no-cache");
-  const files = new Map([...assets].map(([path, file]) => [path, served(file, "public, max-age=31536000, immutable")]));
+export function consolePages({ document, script, assets }: ConsoleFiles): ConsolePages {
+  const html = { bytes: new TextEncoder().encode(document), type: "text/html; charset=utf-8" };
+  const policy = policyWith(script);
+  const page = served(html, { policy, caching: "no-cache" });
+  const ofAsset = { policy, caching: "public, max-age=31536000, immutable" };
+  const files = new Map([...assets].map(([path, file]) => [path, served(file, ofAsset)]));
   return { document: page, asset: (request) => files.get(pathOf(request))?.(request) ?? null };
 }
 
@@ -58,13 +64,25 @@ function weightOf({ headers }: Request, type: string): number {
   return 0;
 }
 
+interface Serving {
+  policy: string;
+  caching: string;
+}
+
 /** The file is compressed for the first client that takes gzip, and stays compressed. */
-function served({ bytes, type }: ConsoleFile, caching: string): (request: Request) => Response {
+function served({ bytes, type }: ConsoleFile, { policy, caching }: Serving): (request: Request) => Response {
   const own = new Uint8Array(bytes);
   const etag = `"${Bun.hash(own).toString(36)}"`;
   let zipped: Uint8Array<ArrayBuffer> | null = null;
   return ({ headers: requestHeaders }) => {
-    const all = { ...headers, "content-type": type, "cache-control": caching, vary: "accept-encoding", etag };
+    const all = {
+      ...headers,
+      "content-security-policy": policy,
+      "content-type": type,
+      "cache-control": caching,
+      vary: "accept-encoding",
+      etag,
+    };
     if (requestHeaders.get("if-none-match")?.includes(etag)) return new Response(null, { status: 304, headers: all });
     if (!takesGzip(requestHeaders.get("accept-encoding"))) return new Response(own, { headers: all });
     zipped ??= new Uint8Array(gzipSync(own, { level: 9 }));

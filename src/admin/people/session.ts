@@ -7,6 +7,8 @@ import type { Operation } from "../../core/operations/operation.ts";
 import { unlisted } from "../../core/operations/unlisted.ts";
 import {
   type ConsoleParts,
+  type ConsoleSession,
+  consoleSession,
   endConsoleSession,
   linkSignIn,
   type NewSession,
@@ -41,7 +43,10 @@ export function sessionOperations(parts: ConsoleParts): Operation[] {
       },
     });
   return [
-    served("getSession", "get", "/session", (call) => show(parts, call)),
+    served("getSession", "get", "/session", async (call) => {
+      const session = await requireSession(parts, call);
+      return json(200, await listed(parts, session, call.request.headers.get(organizationHeader)));
+    }),
     served("endSession", "delete", "/session", (call) => signOut(parts, call)),
     served("listWaysIn", "get", "/session/ways", async () => json(200, waysIn(parts))),
     served("redeemSignIn", "post", "/session/secret", (call) => redeem(parts, call)),
@@ -60,15 +65,15 @@ function waysIn({ people, links }: ConsoleParts) {
   return { issuers, operator: true, embedded: links !== null };
 }
 
-async function show(parts: ConsoleParts, call: Call): Promise<Response> {
-  const session = await requireSession(parts, call);
-  const { role } = callerOf(session, call.request.headers.get(organizationHeader));
+/** Who is signed in, and what they may do in this organization; null: in the one that is theirs without a choice. */
+async function listed(parts: ConsoleParts, session: ConsoleSession, organization: string | null): Promise<object> {
+  const { role } = callerOf(session, organization);
   const known = session.kind === "person" ? session.person.known : null;
   const who = known
     ? { kind: "person", ...personWords(known), role: serviceRoleOf(known), memberships: membershipsOf(known) }
     : { kind: "operator", name: session.kind === "operator" ? session.localUser : "", role, memberships: [] };
   const signOutUrl = session.kind === "person" ? await issuersSignOut(parts, session.person.session.issuer) : null;
-  return json(200, {
+  return {
     ...who,
     embedded: parts.links !== null,
     base_url: parts.serviceUrl(),
@@ -76,7 +81,7 @@ async function show(parts: ConsoleParts, call: Call): Promise<Response> {
     verbs: [...verbs, { name: tryName, roles: tryRoles }]
       .filter(({ roles }) => roles.includes(role))
       .map(({ name }) => name),
-  });
+  };
 }
 
 const personWords = ({ id, name, email }: KnownPerson) => ({
@@ -116,8 +121,8 @@ async function redeem(parts: ConsoleParts, call: Call): Promise<Response> {
   const code = await textIn(call, "code");
   const cookie = cookieOf(parts, call);
   const secret = await bounded(parts, call, () => redeemCode(parts, { cookie, code }));
-  if (secret === null) throw usedCode();
-  return json(200, { secret });
+  if (secret === null || cookie === null) throw usedCode();
+  return begun(parts, call, { cookie, secret });
 }
 
 async function withToken(parts: ConsoleParts, call: Call): Promise<Response> {
@@ -135,7 +140,20 @@ async function withLink(parts: ConsoleParts, call: Call): Promise<Response> {
 /** Gives the browser a new session, and ends the one that it had before. */
 async function signedIn(parts: ConsoleParts, call: Call, { cookie, secret }: NewSession): Promise<Response> {
   await endConsoleSession(parts, cookieOf(parts, call));
-  return json(200, { secret }, { "set-cookie": setCookie(consoleCookie(parts), cookie) });
+  const headers = { "set-cookie": setCookie(consoleCookie(parts), cookie) };
+  return begun(parts, call, { cookie, secret }, headers);
+}
+
+/** The page gets its secret and who is signed in at once, so that it need not ask again. */
+async function begun(
+  parts: ConsoleParts,
+  call: Call,
+  { cookie, secret }: NewSession,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  const session = await consoleSession(parts, cookie, call.client);
+  if (session === null) throw usedCode();
+  return json(200, { secret, session: await listed(parts, session, null) }, headers);
 }
 
 async function signOut(parts: ConsoleParts, call: Call): Promise<Response> {

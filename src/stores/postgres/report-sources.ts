@@ -23,6 +23,17 @@ export interface ReportSources {
    */
   total: { kind: TotalKind; ranges: Range[]; others: Range[] | null };
   rollUps: RollUps;
+  /**
+   * The hours in those totals and whole days that are of another day or month in the zone of the report than in UTC. They
+   * are taken from the one and added to the other.
+   */
+  moved: Range[];
+}
+
+/** The first moment of a day or month, in UTC and in the zone of the report. */
+export interface Beginning {
+  inUtc: Date;
+  inZone: Date;
 }
 
 /** Days are read as a whole. Hours are read of days that are only partly in the span, or if the report is by hours. */
@@ -44,9 +55,7 @@ const groupsOf: Record<TotalKind, readonly ReportGroup[]> = {
 
 /** The kind of total with the fewest rows that distinguishes the groups of the query; null: none does. */
 export function totalFor(query: ReportQuery): TotalKind | null {
-  const { by, zone } = query;
-  if (zone && isByDays(by)) return null;
-  const told = [...by, ...filteredBy(query)];
+  const told = [...query.by, ...filteredBy(query)];
   const kinds = ["day", "organization", "key"] as const;
   return kinds.find((kind) => told.every((group) => groupsOf[kind].includes(group))) ?? null;
 }
@@ -57,8 +66,10 @@ function filteredBy({ organizationId, teamId, personId, keyId, model }: ReportQu
   return (Object.keys(filters) as (keyof typeof filters)[]).filter((group) => filters[group]);
 }
 
-/** Whether the report is by day or month. Roll-ups of days, and totals, are of days in UTC. */
-export const isByDays = (by: readonly ReportGroup[]) => by.includes("day") || by.includes("month");
+/** Whether the report is by days or months of a zone. Roll-ups of days, and totals, are of days in UTC. */
+export function isByZone({ by, zone }: Pick<ReportQuery, "by" | "zone">): boolean {
+  return zone != null && (by.includes("day") || by.includes("month"));
+}
 
 /** All totals lie between these two instants, except the sums of all months. */
 const beginning = new Date(0);
@@ -67,13 +78,39 @@ const end = new Date("9999-01-01T00:00:00Z");
 /**
  * The sources. `rolled`: the days with roll-ups, of all months that the span touches, the earliest first; other days
  * have no usage. A total is used if all days that it has are in the span, so this month's may be, although the month
- * goes on. `months`: the number of months with roll-ups.
+ * goes on. `months`: the number of months with roll-ups. `beginnings`: those of the days or months of the zone, if the report
+ * is by them.
  */
-export function sourcesOf(query: ReportQuery, rolled: readonly Rolled[], months: number): ReportSources {
+export function sourcesOf(
+  query: ReportQuery,
+  rolled: readonly Rolled[],
+  months: number,
+  beginnings: readonly Beginning[],
+): ReportSources {
+  const { from, to } = query;
+  if (beginnings.length > beginnings_max)
+    return { total: noTotal, rollUps: { usage_day: [], usage_hour: [{ from, to }] }, moved: [] };
+  const sources = inUtc(query, rolled, months);
+  return { ...sources, moved: movedIn([...sources.total.ranges, ...sources.rollUps.usage_day], beginnings) };
+}
+
+const noTotal: ReportSources["total"] = { kind: "day", ranges: [], others: null };
+
+/** To find the hours between so many midnights takes as long as to read all. */
+const beginnings_max = 130;
+
+/** The hours between the beginning of a day in the zone and its beginning in UTC, where they are in these ranges. */
+function movedIn(ranges: readonly Range[], beginnings: readonly Beginning[]): Range[] {
+  return beginnings.flatMap(({ inUtc, inZone }) => {
+    const between = inUtc < inZone ? { from: inUtc, to: inZone } : { from: inZone, to: inUtc };
+    return ranges.flatMap((range) => common(between, range) ?? []);
+  });
+}
+
+function inUtc(query: ReportQuery, rolled: readonly Rolled[], months: number): Omit<ReportSources, "moved"> {
   const { from, to, by } = query;
   const kind = totalFor(query);
-  if (kind === null)
-    return { total: { kind: "day", ranges: [], others: null }, rollUps: rollUpsOf(query, [{ from, to }]) };
+  if (kind === null) return { total: noTotal, rollUps: rollUpsOf(query, [{ from, to }]) };
   const periodOf = kind === "day" ? dayOf : monthOf;
   const isWhole = (day: Rolled) => day.isTotalled && day.startsAt >= from && dayOf(day.startsAt).to <= to;
   const parts = new Set(rolled.filter((day) => !isWhole(day)).map((day) => periodOf(day.startsAt).from.getTime()));
@@ -97,8 +134,8 @@ export function sourcesOf(query: ReportQuery, rolled: readonly Rolled[], months:
   return { total: { kind, ranges: total, others: isMost ? besides(total) : null }, rollUps: rollUpsOf(query, left) };
 }
 
-function rollUpsOf({ by, zone }: ReportQuery, ranges: readonly Range[]): RollUps {
-  if (by.includes("hour") || (zone && isByDays(by))) return { usage_day: [], usage_hour: [...ranges] };
+function rollUpsOf({ by }: ReportQuery, ranges: readonly Range[]): RollUps {
+  if (by.includes("hour")) return { usage_day: [], usage_hour: [...ranges] };
   const parts = ranges.map(dividedByDays);
   return { usage_day: parts.flatMap(({ days }) => days), usage_hour: parts.flatMap(({ hours }) => hours) };
 }

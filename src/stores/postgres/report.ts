@@ -15,7 +15,15 @@ import {
 } from "../../core/store/report.ts";
 import type { Database, Transaction } from "./database.ts";
 import { isOfPerson } from "./person-of-key.ts";
-import { isByDays, type Range, type ReportSources, type Rolled, sourcesOf, totalFor } from "./report-sources.ts";
+import {
+  type Beginning,
+  isByZone,
+  type Range,
+  type ReportSources,
+  type Rolled,
+  sourcesOf,
+  totalFor,
+} from "./report-sources.ts";
 
 const statement_ms = 60_000;
 /** Memory for 100,000 groups without a temporary file. */
@@ -53,6 +61,10 @@ const columns: Record<Exclude<ReportGroup, "person">, readonly [name: string, ex
   month: ["period", second("date_trunc('month', s.starts_at at time zone 'UTC') at time zone 'UTC'")],
 };
 
+/** SQL for the day or month of a zone as a number, of its local time as if it were in UTC. */
+const ofZone = (unit: "day" | "month", zone: string) =>
+  second(`date_trunc('${unit}', s.starts_at at time zone ${zone}::text)`);
+
 /** The column of a measure: `cached_input_nanos` for `cachedInputNanos`. */
 const columnOf = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const sums = [...reportCounts, ...reportCosts].map((name) => [name, columnOf(name)] as const);
@@ -73,7 +85,9 @@ async function read(tx: Transaction, query: ReportQuery): Promise<UsageReport> {
      set local work_mem = '${memory_kB}kB'`,
   );
   const { from, to, rows_max, largest } = query;
-  const { text, values } = statementOf(query, sourcesOf(query, await rolledDays(tx, query), await rolledMonths(tx)));
+  const rolled = await rolledDays(tx, query);
+  const sources = sourcesOf(query, rolled, await rolledMonths(tx), await beginningsIn(tx, query));
+  const { text, values } = statementOf(query, sources);
   const found = await tx.query<Row>(text, values);
   const [open] = await tx.query<{ at: Date; requests: number; nanos: string }>(
     `select store_now() as at, count(h.*) as requests, coalesce(sum(h.nanos), 0)::text as nanos
@@ -129,6 +143,22 @@ async function rolledMonths(tx: Transaction): Promise<number> {
 }
 
 /**
+ * Where the days or months of the zone begin that could be in the span, as the server knows the zone. A midnight that clocks
+ * pass twice, or leap over, comes an hour after 23:00.
+ */
+async function beginningsIn(tx: Transaction, query: ReportQuery): Promise<readonly Beginning[]> {
+  if (!isByZone(query)) return [];
+  const unit = query.by.includes("day") ? "day" : "month";
+  return tx.query<Beginning>(
+    `select d at time zone 'UTC' as "inUtc",
+       least(d at time zone $3, (d - interval '1 hour') at time zone $3 + interval '1 hour') as "inZone"
+     from generate_series(date_trunc('${unit}', $1::timestamptz at time zone 'UTC' - interval '1 day'),
+       $2::timestamptz at time zone 'UTC' + interval '1 day', interval '1 ${unit}') d`,
+    [query.from, query.to, query.zone],
+  );
+}
+
+/**
  * The statement. Each source is summed by itself, so that the server can read the larger one in parallel. By person, it
  * is summed by key, and then each key's person is looked up. Names are looked up afterwards, each once. Pure.
  */
@@ -151,33 +181,44 @@ function statementOf(query: ReportQuery, sources: ReportSources): { text: string
   const isByPerson = by.includes("person");
   const others = by.filter((group) => group !== "person");
   const summed = isByPerson && !others.includes("key") ? [...others, "key" as const] : others;
-  const zone = query.zone && isByDays(by) ? value(query.zone) : null;
-  const expressionOf = (group: (typeof summed)[number]) =>
-    zone !== null && (group === "day" || group === "month")
-      ? second(`date_trunc('${group}', s.starts_at at time zone ${zone}::text)`)
-      : columns[group][1];
-  const grouped = summed.map((group) => `${expressionOf(group)} as ${columns[group][0]}`);
+  const zone = isByZone(query) ? value(query.zone) : null;
+  const zoned = (group: (typeof summed)[number]) =>
+    zone !== null && (group === "day" || group === "month") ? ofZone(group, zone) : columns[group][1];
+  const grouped = (expressionOf: typeof zoned) =>
+    summed.map((group) => `${expressionOf(group)} as ${columns[group][0]}`);
+  const inUtc = grouped((group) => columns[group][1]);
+  const inZone = grouped(zoned);
+  // A row that is taken from its time in UTC and added to that in the zone.
+  const inBoth = grouped((group) => `case m.sign when 1 then ${zoned(group)} else ${columns[group][1]} end`);
   const counted = [["records", "records"] as const, ...sums];
   const added = counted.map(([name, column]) => `usage_sum(s.${column}) as "${name}"`);
+  const signed = counted.map(([name, column]) => `usage_sum(m.sign * s.${column}) as "${name}"`);
   const single = (sign: "" | "-") => counted.map(([name, column]) => `${sign}s.${column} as "${name}"`);
-  const rowsOf = (source: string, condition: string) => `from ${source} s where ${condition} ${only}`;
   const listed = (source: string, condition: string, sign: "" | "-" = "") =>
-    `select ${[...grouped, ...single(sign)].join(", ")} ${rowsOf(source, condition)}`;
-  const part = (source: string, ranges: readonly Range[], condition = "", areSummed = true) => {
-    if (ranges.length === 0) return [];
-    const rows = `(${within(ranges)}) ${condition}`;
-    return areSummed
-      ? `select ${[...grouped, ...added].join(", ")} ${rowsOf(source, rows)} ${groupingOf(grouped)} having count(*) > 0`
-      : listed(source, rows);
+    `select ${[...inUtc, ...single(sign)].join(", ")} from ${source} s where ${condition} ${only}`;
+  const part = (source: string, ranges: readonly Range[], groups: readonly string[], measures = added) =>
+    ranges.length === 0
+      ? []
+      : `select ${[...groups, ...measures].join(", ")} from ${source} where (${within(ranges)}) ${only}
+         ${groupingOf(groups)} having count(*) > 0`;
+  const { total, rollUps, moved } = sources;
+  const totals = (ranges: readonly Range[]) => {
+    // A key has about one total a month, so that to sum them by key would be work for nothing.
+    const isSingle = summed.includes("key") && ranges.length > 0;
+    if (isSingle) return listed("usage_total", `(${within(ranges)}) ${ofKind[total.kind]}`);
+    return part(`(select * from usage_total s where true ${ofKind[total.kind]}) s`, ranges, inUtc);
   };
-  const { total, rollUps } = sources;
   const unread = `usage_recorded_hours((select read_until from usage_audit), 9223372036854775807, ${value(from)}, ${value(to)})`;
   const fromTotals = total.others
     ? [listed("usage_total", always), listed("usage_total", `(${within(total.others)}) ${ofKind.key}`, "-")]
-    : // A key has about one total a month, so that to sum them by key would be work for nothing.
-      part("usage_total", total.ranges, ofKind[total.kind], !summed.includes("key"));
-  const rolledUp = (["usage_day", "usage_hour"] as const).map((table) => part(table, rollUps[table]));
-  const parts = [fromTotals, ...rolledUp, part(unread, [{ from, to }])];
+    : totals(total.ranges);
+  const parts = [
+    fromTotals,
+    part("usage_day s", rollUps.usage_day, inUtc),
+    part("usage_hour s", rollUps.usage_hour, inZone),
+    part("usage_hour s cross join (values (1), (-1)) m (sign)", moved, inBoth, signed),
+    part(`${unread} s`, [{ from, to }], inZone),
+  ];
   const union = parts.flat().join(" union all ");
   const all = isByPerson
     ? `select u.*, coalesce(k.person_id, '${none}') as person_id from (${union}) u left join api_key k on k.id = u.key_id`

@@ -18,7 +18,7 @@ const headers = { "accept-encoding": "gzip", accept: "text/html" };
 
 async function firstFiles(origin: string): Promise<string[]> {
   const document = await (await fetch(`${origin}/`, { headers })).text();
-  return [...document.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => path!);
+  return [...document.matchAll(/ (?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path!);
 }
 
 async function sizeOf(origin: string, paths: readonly string[]): Promise<number> {

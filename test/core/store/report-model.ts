@@ -26,7 +26,7 @@ export async function plainSum(db: Database, query: ReportQuery): Promise<Plain>
     if (query.teamId !== undefined && shown(record.team_id, "team_") !== query.teamId) continue;
     if (query.keyId !== undefined && shown(record.key_id, "key_") !== query.keyId) continue;
     if (query.model !== undefined && record.model !== query.model) continue;
-    const key = groupOf(record, query.by);
+    const key = groupOf(record, query);
     const before = sums.get(key);
     const add = (name: (typeof reportCounts)[number], value: unknown) => (before?.[name] ?? 0) + Number(value);
     const charge = (name: (typeof reportCosts)[number], value: unknown) =>
@@ -72,8 +72,15 @@ function paidByKind(record: RecordRow): Record<"input" | "cached_input" | "cache
 
 const shown = (id: unknown, prefix: "team_" | "key_") => (id === null ? null : idOf(String(id), prefix));
 
-function groupOf(record: RecordRow, by: ReportQuery["by"]): string {
-  const iso = record.admitted_at.toISOString();
+/** The local time as if it were in UTC, in the zone of a report by days or months. */
+function clockOf(at: Date, { by, zone }: ReportQuery): Date {
+  if (!zone || by.includes("hour")) return at;
+  return new Date(`${at.toLocaleString("sv-SE", { timeZone: zone }).replace(" ", "T")}Z`);
+}
+
+function groupOf(record: RecordRow, query: ReportQuery): string {
+  const { by } = query;
+  const iso = clockOf(record.admitted_at, query).toISOString();
   const period = by.includes("hour")
     ? `${iso.slice(0, 13)}:00:00.000Z`
     : by.includes("day")

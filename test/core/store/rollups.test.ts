@@ -103,6 +103,9 @@ const groups: ReportGroup[][] = [
   ["team", "month"],
   ["key"],
 ];
+/** Before UTC, after it, and so far from it that its days are others for most hours. */
+const zones = ["America/Los_Angeles", "Europe/Berlin", "Pacific/Kiritimati"];
+
 /** Of one key, one team and one model alone. */
 const filters: Pick<ReportQuery, "keyId" | "teamId" | "model">[] = [
   { keyId: keys[0]! },
@@ -241,6 +244,19 @@ for (const name of databaseKinds(import.meta.path)) {
             const nanos = [...plain.values()].map((one) => one.nanos).toSorted((one, other) => Number(other - one));
             expect(some.rows!.map((one) => one.nanos)).toEqual(nanos.slice(0, 2));
             foldsTo(await node().report({ ...query, groups_max: 1 }), query, plain);
+          }
+        }
+      }
+      for (const zone of zones) {
+        for (const by of [["day"], ["organization", "month"], ["key", "day"], ["model", "month"]] as ReportGroup[][]) {
+          for (const time of length === 0 ? [always] : [always, part]) {
+            const query = { ...time, by, zone, organizationId: null, rows_max: 100_000 };
+            const report = await node().report(query);
+            expect({ zone, by, rows: summed(report.rows!) }).toEqual({
+              zone,
+              by,
+              rows: await plainSum(store.db, query),
+            });
           }
         }
       }

@@ -2,7 +2,13 @@
 
 import { describe, expect, test } from "bun:test";
 import type { ReportQuery } from "../../../src/core/store/report.ts";
-import { type Range, type Rolled, sourcesOf, totalFor } from "../../../src/stores/postgres/report-sources.ts";
+import {
+  type Beginning,
+  type Range,
+  type Rolled,
+  sourcesOf as sourcesWith,
+  totalFor,
+} from "../../../src/stores/postgres/report-sources.ts";
 
 const at = (text: string) => new Date(`${text}Z`);
 const range = (from: string, to: string): Range => ({ from: at(from), to: at(to) });
@@ -15,6 +21,11 @@ const asked = (from: string, to: string, change: Partial<ReportQuery> = {}): Rep
   rows_max: 10,
   ...change,
 });
+const sourcesOf = (query: ReportQuery, rolled: readonly Rolled[], months: number) => {
+  const { moved, ...sources } = sourcesWith(query, rolled, months, []);
+  expect(moved).toEqual([]);
+  return sources;
+};
 const sources = (query: ReportQuery, rolled: readonly Rolled[]) => {
   const { total, rollUps } = sourcesOf(query, rolled, 1_000);
   return { total: total.ranges, ...rollUps };
@@ -75,14 +86,12 @@ describe("a report by organization reads", () => {
     });
   });
 
-  test("hours alone, by the hour and by the days of a zone", () => {
-    const whole = [range("2026-01-01", "2026-02-01")];
-    for (const change of [{ by: ["hour"] }, { by: ["day"], zone: "Europe/Berlin" }] satisfies Partial<ReportQuery>[])
-      expect(sources(asked("2026-01-01", "2026-02-01", change), days("2026-01-01", 31))).toEqual({
-        total: [],
-        usage_day: [],
-        usage_hour: whole,
-      });
+  test("hours alone, by the hour", () => {
+    expect(sources(asked("2026-01-01", "2026-02-01", { by: ["hour"] }), days("2026-01-01", 31))).toEqual({
+      total: [],
+      usage_day: [],
+      usage_hour: [range("2026-01-01", "2026-02-01")],
+    });
   });
 
   test("days of a month of which totals lack a day", () => {
@@ -140,5 +149,44 @@ test("a report by day reads totals of the days that have them", () => {
     total: [range("2026-01-04", "2026-01-10")],
     usage_day: [range("2026-01-02", "2026-01-04")],
     usage_hour: [],
+  });
+});
+
+describe("a report by the days or months of a zone reads what one of UTC reads, and moves", () => {
+  const rolled = days("2025-12-01", 100);
+  const beginning = (utc: string, zone: string): Beginning => ({ inUtc: at(utc), inZone: at(zone) });
+
+  test("the hours between the midnights of both, in the totals and days that it reads", () => {
+    // Three days of Berlin, which begin an hour earlier.
+    const berlin = asked("2026-01-09T23:00", "2026-01-12T23:00", { by: ["key", "day"], zone: "Europe/Berlin" });
+    const midnights = ["09", "10", "11", "12", "13"].map((day) =>
+      beginning(`2026-01-${day}`, `2026-01-${String(Number(day) - 1).padStart(2, "0")}T23:00`),
+    );
+    expect(sourcesWith(berlin, [], 4, midnights)).toEqual({
+      total: { kind: "day", ranges: [], others: null },
+      rollUps: {
+        usage_day: [range("2026-01-10", "2026-01-12")],
+        usage_hour: [range("2026-01-09T23:00", "2026-01-10"), range("2026-01-12", "2026-01-12T23:00")],
+      },
+      // That of the first and of the last day are no hours of whole days.
+      moved: [range("2026-01-10T23:00", "2026-01-11"), range("2026-01-11T23:00", "2026-01-12")],
+    });
+  });
+
+  test("a few hours for each month, though it has totals of all others", () => {
+    const asked13 = asked("2025-12-01T08:00", "2026-03-01T08:00", {
+      by: ["organization", "month"],
+      zone: "America/Los_Angeles",
+    });
+    const firsts = ["2025-12", "2026-01", "2026-02", "2026-03"].map((month) =>
+      beginning(`${month}-01`, `${month}-01T08:00`),
+    );
+    const { total, rollUps, moved } = sourcesWith(asked13, rolled, 4, firsts);
+    expect(total.ranges).toEqual([range("2026-01-01", "2026-03-01")]);
+    expect(rollUps).toEqual({
+      usage_day: [range("2025-12-02", "2026-01-01")],
+      usage_hour: [range("2025-12-01T08:00", "2025-12-02"), range("2026-03-01", "2026-03-01T08:00")],
+    });
+    expect(moved).toEqual([range("2026-01-01", "2026-01-01T08:00"), range("2026-02-01", "2026-02-01T08:00")]);
   });
 });

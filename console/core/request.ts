@@ -1,0 +1,58 @@
+/** A request to this server, in JSON, with the secret of the session. It depends on nothing that a page has loaded. */
+
+/** A refusal, in the words of the server. */
+export class Refusal extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+    readonly code: string,
+    readonly requestId: string | null,
+  ) {
+    super(message);
+  }
+}
+
+export interface Sent {
+  method: string;
+  path: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal | undefined;
+  /** Absent: a page shows little without the answer. */
+  priority?: "low" | undefined;
+}
+
+export interface Sender {
+  secret: string | null;
+  /** The organization in which the sender acts. */
+  organization: string | null;
+}
+
+/** Throws Refusal. */
+export async function request(
+  { method, path, body, headers = {}, signal, priority }: Sent,
+  { secret, organization }: Sender,
+): Promise<Response> {
+  const own: Record<string, string> = { accept: "application/json", ...headers };
+  if (secret !== null) own["x-sluice-console"] = secret;
+  if (organization !== null) own["x-sluice-organization"] = organization;
+  if (body !== undefined) own["content-type"] = "application/json";
+  const response = await fetch(path, {
+    method: method.toUpperCase(),
+    headers: own,
+    ...(signal && { signal }),
+    ...(priority && { priority }),
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  }).catch((failure) => {
+    if (signal?.aborted) throw failure;
+    throw new Refusal("The server does not answer. Is it running?", 0, "unreachable", null);
+  });
+  if (response.ok) return response;
+  throw await refusalOf(response);
+}
+
+async function refusalOf(response: Response): Promise<Refusal> {
+  const { error } = await response.json().catch(() => ({ error: null }));
+  const message = error?.message ?? `The server answered with status ${response.status}.`;
+  return new Refusal(message, response.status, error?.code ?? "unknown", error?.request_id ?? null);
+}

@@ -1,0 +1,108 @@
+/**
+ * Takes up a session: the one that a sign-in has just begun, as the address says; that of this tab; or that of another tab of
+ * the same browser. The document does it, while the files of the pages are still on their way (early.ts).
+ */
+import { keptOrganization, keptSecret, keptWanted } from "./kept.ts";
+import { Refusal, request, type Sent } from "./request.ts";
+
+export interface Membership {
+  organization_id: string;
+  organization: string;
+  role: "member" | "organization-admin";
+  team?: string;
+  models?: string[] | null;
+}
+
+export interface Session {
+  kind: "person" | "operator";
+  /** The id of the person; absent for an operator. */
+  id?: string;
+  name: string;
+  email?: string;
+  role: string | null;
+  memberships: Membership[];
+  embedded: boolean;
+  base_url: string;
+  /** The issuer's page of signing out. */
+  sign_out_url?: string;
+  /** The verbs that one may call. */
+  verbs: string[];
+}
+
+export interface TakenUp {
+  /** Null: nobody is signed in. */
+  secret: string | null;
+  session: Session | null;
+  /** The organization in which the session is asked for; null: the server chooses. */
+  organization: string | null;
+  /** Why nobody is signed in. */
+  problem: string | null;
+}
+
+const answer_ms = 250;
+export const question = "who?";
+export const secretChannel = () => new BroadcastChannel("sluice-console");
+
+/** `begins` is called once somebody seems to be signed in, before the server says so. */
+export async function takeUp(begins: () => void): Promise<TakenUp> {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const [code, link] = [given.get("code"), given.get("link")];
+  const wanted = keptWanted.get();
+  keptWanted.set(null);
+  // An issuer has sent the browser back to the first page, whichever one was wanted.
+  const address = (code !== null && wanted) || location.pathname + location.search;
+  if (code !== null || link !== null) history.replaceState(null, "", location.origin + address);
+  try {
+    if (code !== null) return await exchanged({ path: "/session/secret", body: { code } }, begins);
+    if (link !== null) return await exchanged({ path: "/session/link", body: { code: link } }, begins);
+    const secret = keptSecret.get() ?? (await secretOfAnotherTab());
+    if (secret === null) return nobody(null);
+    begins();
+    return await takenUp(secret);
+  } catch (failure) {
+    return nobody(failure instanceof Refusal ? failure.message : String(failure));
+  }
+}
+
+const nobody = (problem: string | null): TakenUp => ({ secret: null, session: null, organization: null, problem });
+
+async function exchanged(sent: Omit<Sent, "method">, begins: () => void): Promise<TakenUp> {
+  begins();
+  const answer = await request({ ...sent, method: "post" }, { secret: null, organization: null });
+  const { secret, session } = (await answer.json()) as NewSession;
+  // The answer is for the organization that the server chose.
+  return keptOrganization.get() === null ? { secret, session, organization: null, problem: null } : takenUp(secret);
+}
+
+/** The answer to a sign-in. */
+export interface NewSession {
+  secret: string;
+  session: Session;
+}
+
+async function takenUp(secret: string): Promise<TakenUp> {
+  const within = async (organization: string | null): Promise<TakenUp> => {
+    const answer = await request({ method: "get", path: "/session" }, { secret, organization });
+    return { secret, session: (await answer.json()) as Session, organization, problem: null };
+  };
+  const organization = keptOrganization.get();
+  try {
+    return await within(organization);
+  } catch (failure) {
+    // The membership in that organization has ended meanwhile.
+    if (organization === null || !(failure instanceof Refusal && failure.code === "missing_role")) throw failure;
+    return within(null);
+  }
+}
+
+/** Null: no other tab has it. */
+function secretOfAnotherTab(): Promise<string | null> {
+  const { promise, resolve } = Promise.withResolvers<string | null>();
+  const channel = secretChannel();
+  channel.addEventListener("message", ({ data }: MessageEvent) => {
+    if (typeof data?.secret === "string") resolve(data.secret);
+  });
+  channel.postMessage(question);
+  setTimeout(() => resolve(null), answer_ms);
+  return promise.finally(() => channel.close());
+}

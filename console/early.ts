@@ -1,0 +1,17 @@
+/**
+ * The script that stands in the document: it asks who is signed in beside the files of the pages, not after them. index.tsx
+ * takes the answer.
+ */
+import { takeUp } from "./core/taking-up.ts";
+
+/** The paths of files that pages load later. scripts/console.ts writes them here. */
+declare const laterFiles: readonly string[];
+
+globalThis.takingUp = takeUp(() => {
+  for (const path of laterFiles) {
+    const link = document.createElement("link");
+    link.rel = "modulepreload";
+    link.href = path;
+    document.head.append(link);
+  }
+});

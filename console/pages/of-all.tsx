@@ -1,0 +1,75 @@
+/** The pages that list the teams, the people or the keys of all organizations that one sees. */
+import type { ComponentChildren, FunctionComponent } from "preact";
+import type { VerbName } from "../core/client.ts";
+import { membership } from "../core/session.ts";
+import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
+import { CommandLine } from "../parts/command-line.tsx";
+import { type Filter, Filters, filtersSet } from "../parts/filters.tsx";
+import { CreateKey } from "../parts/key-acts.tsx";
+import { KeyList } from "../parts/keys.tsx";
+import { PeopleList } from "../parts/people-list.tsx";
+import { Page } from "../parts/section.tsx";
+import { CreateTeam, TeamList } from "../parts/teams.tsx";
+
+interface OfAll {
+  title: string;
+  verb: VerbName;
+  filters: readonly Filter[];
+  /** Its organization is that of the filter. */
+  create?: (organization: string | null) => ComponentChildren;
+  /** `hasOrganizations`: the rows may be of several. */
+  list: (input: Record<string, string>, hasOrganizations: boolean) => ComponentChildren;
+}
+
+/** In an organization of one's own, none is chosen. */
+function pageOf({ title, verb, filters, create, list }: OfAll): FunctionComponent {
+  return function OfAllPage() {
+    const own = membership.value !== null;
+    const offered = own ? filters.filter(({ name }) => name !== "organization") : filters;
+    const input = filtersSet(offered);
+    const organization = input.organization ?? null;
+    return (
+      <Page title={title} aside={create?.(organization)}>
+        <Filters of={offered} />
+        {list(input, !own && organization === null)}
+        <CommandLine verb={verb} input={input} />
+      </Page>
+    );
+  };
+}
+
+const ofOrganization: Filter = { name: "organization", label: "Organization", hint: "all", finds: "organization" };
+const ofTeam: Filter = { name: "team", label: "Team", hint: "all", finds: "team" };
+
+export const TeamsPage = pageOf({
+  title: "Teams",
+  verb: "pageTeams",
+  filters: [ofOrganization, { name: "over", label: "Used at least, %", hint: "80" }],
+  create: (organization) => <CreateTeam organization={organization} />,
+  list: (input, hasOrganizations) => <TeamList input={input} hasOrganizations={hasOrganizations} />,
+});
+
+export const PeoplePage = pageOf({
+  title: "People",
+  verb: "pagePeople",
+  filters: [
+    { name: "search", label: "Name or e-mail" },
+    ofOrganization,
+    ofTeam,
+    { name: "suspended", label: "Suspended", choices: ["true", "false"] },
+  ],
+  list: (input) => <PeopleList input={input} />,
+});
+
+export const KeysPage = pageOf({
+  title: "Keys",
+  verb: "pageKeys",
+  filters: [
+    ofOrganization,
+    ofTeam,
+    { name: "person", label: "Person", hint: "all", finds: "person" },
+    { name: "state", label: "State", choices: choicesOf("pageKeys", "state") },
+  ],
+  create: (organization) => <CreateKey organization={organization} />,
+  list: (input, hasOrganizations) => <KeyList caption="Keys" input={input} hasOrganizations={hasOrganizations} />,
+});

@@ -1,0 +1,80 @@
+// How many round trips a page takes one after the other, however fast the machine is: all requests of the browser are held,
+// until the page sends no more. Then all of them are let go at once, and that is one wave.
+import type { Route } from "playwright-core";
+import { until } from "../../harness/until.ts";
+import type { Tab } from "./chromium.ts";
+
+/** The paths that a page asks for at once. */
+export interface Wave {
+  urgent: string[];
+  /** Those that the page shows much without. A browser sends them when it has a connection to spare. */
+  low: string[];
+}
+
+/** Longer than Preact waits for a frame before it runs effects, by the clock of the page's own loop. */
+const idle = "new Promise((idle) => setTimeout(idle, 60))";
+
+/** The waves from an act, which begins a navigation, until all of the page is there. */
+export async function wavesOf(tab: Tab, act: () => Promise<unknown>): Promise<Wave[]> {
+  const held: Route[] = [];
+  const low = await lowPriorities(tab);
+  await tab.page.route(
+    (url) => url.href.startsWith(`${tab.url}/`),
+    (route) => void held.push(route),
+  );
+  const acted = act();
+  const waves: Wave[] = [];
+  // The first request is that of the document, while the page before it is still there.
+  await until(() => held.length > 0, 30_000, "the request of the document");
+  while (held.length > 0) {
+    const routes = held.splice(0);
+    const paths = routes.map((route) => route.request().url());
+    waves.push({
+      urgent: paths.filter((url) => !low.has(url)).map(pathOf),
+      low: paths.filter((url) => low.has(url)).map(pathOf),
+    });
+    await Promise.all(routes.map(answered));
+    await until(async () => held.length > 0 || (await isThere(tab)), 30_000, "the next wave, or all of the page");
+    await quiet(tab, held);
+  }
+  await acted;
+  await tab.page.unrouteAll({ behavior: "ignoreErrors" });
+  return waves;
+}
+
+/** Without the hashes and IDs, which differ from run to run. */
+const pathOf = (url: string) =>
+  new URL(url).pathname.replace(/\.[a-z0-9]{8}\./, ".").replaceAll(/[a-z]{2,4}_[0-9a-f]{32}/g, "one");
+
+/** The addresses that the page has asked for with low priority so far. */
+async function lowPriorities({ context, page }: Tab): Promise<ReadonlySet<string>> {
+  const low = new Set<string>();
+  const session = await context.newCDPSession(page);
+  await session.send("Network.enable");
+  session.on("Network.requestWillBeSent", ({ request: { url, initialPriority } }) => {
+    if (initialPriority === "Low" || initialPriority === "VeryLow") low.add(url);
+  });
+  return low;
+}
+
+/** Waits until the page has asked for all that it asks for without another answer. */
+async function quiet({ page }: Tab, held: readonly Route[]): Promise<void> {
+  for (let count = -1; count !== held.length; ) {
+    count = held.length;
+    await page.evaluate(idle);
+  }
+}
+
+async function isThere({ page }: Tab): Promise<boolean> {
+  if ((await page.locator("main h1").count()) === 0) return false;
+  return (await page.locator("[aria-busy=true], .waiting").count()) === 0;
+}
+
+/** A stream has no end: of it, the beginning is enough. */
+async function answered(route: Route): Promise<void> {
+  const request = route.request();
+  const response = request.response();
+  await route.continue();
+  const begun = await response;
+  if (request.headers().accept !== "text/event-stream") await begun?.finished();
+}
