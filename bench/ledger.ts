@@ -44,6 +44,12 @@ async function subjectIn(tree: string): Promise<Subject> {
      select gen_random_uuid(), 'bench-' || n, 'Bench', '2026-01-31Z' from generate_series(1, ${organizations_count}) n
      returning id::text`,
   );
+  // Each has asked before, and has its windows.
+  await db.exec(`
+    insert into usage_now (subject_id, generation, updates, running, starts_at, ends_at, used, held)
+    select o.id, 1, 0, 0, w.starts_at, w.ends_at, '{0,0,0,0}', '{0,0,0,0}'
+    from organization o cross join lateral usage_windows_at(o.id, now()) w`);
+  await db.exec("vacuum analyze");
   const organizations: string[] = made.map(({ id }: { id: string }) => `org_${id.replaceAll("-", "")}`);
   const book: Ledger = ledger(db, { recovery: "checkpoint", lanes: 1 });
   const [ended, running] = [admitOf(organizations[0]!), admitOf(organizations[0]!)];
