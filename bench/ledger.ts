@@ -1,6 +1,7 @@
 // What a batch of the ledger costs Postgres: `bun bench/ledger.ts [another checkout] [rounds]`. CPU of the backend that
 // runs the batches, from the kernel's own count in nanoseconds. With another checkout (say, the one before a change) the
-// two take turns, batch by batch, each with its own migrations and its own code; compare the columns, not machines.
+// two take turns, batch by batch, each with its own migrations and its own code; compare the columns, not machines. Of batches
+// over many organizations, what the same rows cost that nothing is decided about (ledger-floor.ts) stands beside it.
 
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -8,10 +9,13 @@ import Table from "cli-table3";
 import type { Command, Ledger } from "../src/core/store/ledger.ts";
 import type { admitOf, settleOf } from "../test/core/store/ledger-stores.ts";
 import { freshDatabase } from "../test/harness/services.ts";
+import { type Floor, floorOf } from "./ledger-floor.ts";
+import { percentile } from "./speed/percentile.ts";
 
 const here = join(import.meta.dir, "..");
 const trees = [here, ...process.argv.slice(2, 3).map((path) => resolve(path))];
 const rounds = Number(process.argv[3] ?? 300);
+const organizations_count = 10_000;
 const only = process.argv[4] ? new RegExp(process.argv[4]) : null;
 
 /** Makers of commands as the tree's own code names their fields. */
@@ -22,6 +26,7 @@ interface Makers {
 interface Subject extends Makers {
   book: Ledger;
   organizations: string[];
+  floor: Floor;
   cpu_us(): number;
   close(): Promise<void>;
 }
@@ -34,25 +39,35 @@ async function subjectIn(tree: string): Promise<Subject> {
   const database = await freshDatabase();
   const db = await serverDatabase(database.url);
   await migrate(db);
-  const organizations = Array.from({ length: 10 }, () => `org_${Bun.randomUUIDv7().replaceAll("-", "")}`);
-  for (const id of organizations) {
-    await db.query("insert into organization (id, slug, name, anchor_at) values ($1, $2, 'Bench', '2026-01-31Z')", [
-      id.slice(4),
-      id.slice(4),
-    ]);
-  }
+  const made = await db.query(
+    `insert into organization (id, slug, name, anchor_at)
+     select gen_random_uuid(), 'bench-' || n, 'Bench', '2026-01-31Z' from generate_series(1, ${organizations_count}) n
+     returning id::text`,
+  );
+  // Each has asked before, and has its windows.
+  await db.exec(`
+    insert into usage_now (subject_id, generation, updates, running, starts_at, ends_at, used, held)
+    select o.id, 1, 0, 0, w.starts_at, w.ends_at, '{0,0,0,0}', '{0,0,0,0}'
+    from organization o cross join lateral usage_windows_at(o.id, now()) w`);
+  await db.exec("vacuum analyze");
+  const organizations: string[] = made.map(({ id }: { id: string }) => `org_${id.replaceAll("-", "")}`);
   const book: Ledger = ledger(db, { recovery: "checkpoint", lanes: 1 });
-  await book.run([admitOf(organizations[0]!)]);
+  const [ended, running] = [admitOf(organizations[0]!), admitOf(organizations[0]!)];
+  await book.run([ended, running]);
+  await book.run([settleOf(ended, 700)]);
   const [backend] = await db.query(
     "select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' order by state_change desc limit 1",
   );
+  const floor = await floorOf(db);
   return {
     book,
     admitOf,
     settleOf,
     organizations,
+    floor,
     cpu_us: () => Number(readFileSync(`/proc/${backend.pid}/schedstat`, "utf8").split(" ")[0]) / 1000,
     close: async () => {
+      await floor.close();
       await book.close();
       await db.close();
       await database.drop();
@@ -63,8 +78,11 @@ async function subjectIn(tree: string): Promise<Subject> {
 /** Batches that go one after the other, and leave nothing running. */
 type Round = (subject: Subject) => Command[][];
 const limits = { session: 1e14, week: 1e14, month: 1e14, concurrentRequests: 100_000 };
+/** Of each in turn, or of any where there are more than admissions. */
+const ownerOf = (at: number, count: number, owners: number) =>
+  owners > count ? Math.floor(Math.random() * owners) : at % owners;
 const admissions = (count: number, owners: number, { admitOf, organizations }: Subject) =>
-  Array.from({ length: count }, (_, at) => admitOf(organizations[at % owners]!, { limits }));
+  Array.from({ length: count }, (_, at) => admitOf(organizations[ownerOf(at, count, owners)]!, { limits }));
 
 const pairs = (count: number, owners: number): Round => {
   return (subject) => {
@@ -97,6 +115,7 @@ const streams = (count: number, verb: "grow" | "checkpoint"): Round => {
     return [admits, ...steps, admits.map((one) => subject.settleOf(one, 700))];
   };
 };
+const manyOrganizations = `32, both verbs, ${organizations_count} organizations`;
 const loads: Record<string, Round> = {
   "1 command": pairs(1, 1),
   "8 commands": pairs(8, 1),
@@ -106,9 +125,23 @@ const loads: Record<string, Round> = {
   "32, both verbs": mixed(32, 1),
   "32, ten organizations": pairs(32, 10),
   "32, both verbs, ten organizations": mixed(32, 10),
+  "32, both verbs, a hundred organizations": mixed(32, 100),
+  [manyOrganizations]: mixed(32, organizations_count),
   "16 grows (6 of 8 batches)": streams(16, "grow"),
   "16 checkpoints (6 of 8 batches)": streams(16, "checkpoint"),
 };
+
+/** What the rows of a batch of as many admissions as settlements cost, each of another organization. */
+async function floorCost({ floor, organizations }: Subject): Promise<number> {
+  const samples: number[] = [];
+  for (let turn = -20; turn < rounds; turn++) {
+    const begin = Math.floor(Math.random() * (organizations.length - 32));
+    const before = floor.cpu_us();
+    await floor.write(organizations.slice(begin, begin + 32));
+    if (turn >= 0) samples.push(floor.cpu_us() - before);
+  }
+  return percentile(samples, 0.5);
+}
 
 async function main(): Promise<void> {
   const subjects = await Promise.all(trees.map(subjectIn));
@@ -137,6 +170,10 @@ async function main(): Promise<void> {
     table.push([name, ...medians.map((one) => one.toFixed(0)), ...theirs.map((one) => (ours! / one).toFixed(2))]);
   }
   console.log(table.toString());
+  if (!only || only.test(manyOrganizations)) {
+    const floor_us = await floorCost(subjects[0]!);
+    console.log(`the rows of a batch of ${manyOrganizations}, and nothing decided: ${floor_us.toFixed(0)} µs`);
+  }
   for (const subject of subjects) await subject.close();
 }
 

@@ -7,6 +7,7 @@
 //   --others   Portkey and LiteLLM too, from their packages
 //   --only W   scenarios whose id has this word, or one of several with commas between them; the row of the first requests
 //              (cold); the most streamed events (capacity). Written only with --write, as a part
+//   --fsync    Postgres waits for its disk
 //   --note T   what else was going on, for the result
 //   --profile  the node on Postgres runs from source and says in which parts its time goes; with --only. Not written
 // TEST_SLUICE names an executable; otherwise one is built from this checkout. TEST_SLUICE_BEFORE names an older one, which
@@ -33,7 +34,7 @@ import { newest, type Result, write } from "./speed/results.ts";
 import { behaviours, names, type Scenario, type Slice, scenarios, shortened } from "./speed/scenarios.ts";
 import { askerOf, sliceOf } from "./speed/slice.ts";
 import { startLines } from "./speed/start.ts";
-import { databaseBeside, recordsOf, type Stores, storesOf } from "./speed/stores.ts";
+import { databaseBeside, onDisk, recordsOf, type Stores, storesOf } from "./speed/stores.ts";
 import {
   askedWhole,
   type NodeOptions,
@@ -54,6 +55,7 @@ interface Options {
   only: string;
   note: string;
   profile: boolean;
+  fsync: boolean;
 }
 
 /** What a run finds out, and how it tells how far it is. */
@@ -72,6 +74,7 @@ async function main(): Promise<number> {
       ...{ quick: { type: "boolean", default: false }, write: { type: "boolean", default: false } },
       ...{ others: { type: "boolean", default: false }, only: { type: "string", default: "" } },
       ...{ note: { type: "string", default: "" }, profile: { type: "boolean", default: false } },
+      fsync: { type: "boolean", default: false },
     },
   });
   const began = performance.now();
@@ -127,7 +130,7 @@ async function measureScenarios(run: Run): Promise<void> {
   const { options, program, lines, say } = run;
   await using ending = new AsyncDisposableStack();
   const profiles = options.profile ? mkdtempSync(join(tmpdir(), "sluice-bench-profile-")) : null;
-  const starting = { isWithOthers: options.others, profiles, isNeeded: needed(options) };
+  const starting = { isWithOthers: options.others, isOnDisk: options.fsync, profiles, isNeeded: needed(options) };
   const { driven, stores, databaseUrl } = await started(program, starting, ending);
   run.versions = { ...stores.versions, ...(options.others ? othersVersions : {}) };
   const cold = await coldLine(driven, say);
@@ -160,6 +163,7 @@ function needed(options: Options): (name: string) => boolean {
 
 interface Starting {
   isWithOthers: boolean;
+  isOnDisk: boolean;
   isNeeded(name: string): boolean;
   /** The folder that takes a profile; null: none is made. */
   profiles: string | null;
@@ -167,12 +171,12 @@ interface Starting {
 
 async function started(
   executable: string,
-  { isWithOthers, isNeeded, profiles }: Starting,
+  { isWithOthers, isOnDisk, isNeeded, profiles }: Starting,
   ending: AsyncDisposableStack,
 ) {
   const engine = await startEngineProcess();
   ending.defer(() => engine.stop());
-  const postgres = await startPostgres();
+  const postgres = await startPostgres(undefined, () => (isOnDisk ? onDisk : []));
   ending.defer(() => postgres.stop());
   const redis = await startRedis();
   ending.defer(() => redis.stop());

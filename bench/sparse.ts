@@ -1,4 +1,4 @@
-// Where a request on its own goes: `bun bench/sparse.ts [--rounds N] [--only WORD] NAME=PATH …`. Each executable is a node on
+// Where a request on its own goes: `bun bench/sparse.ts [--rounds N] [--only WORD] [--fsync] NAME=PATH …`. Each executable is a node on
 // Postgres and Redis, with every limit on; in each round all take a turn of each load. It prints what a request cost (at rest:
 // a second), in CPU of the node and its threads, of the Postgres sessions of its own database, and of Redis; and what it did:
 // wakes of the main thread, page faults, transactions and calls of Redis. Counts hold on any machine, times beside each other.
@@ -13,12 +13,17 @@ import { percentile } from "./speed/percentile.ts";
 import { busyCores, pinOthers } from "./speed/process.ts";
 import { behaviours, type Scenario, scenarios } from "./speed/scenarios.ts";
 import { askerOf } from "./speed/slice.ts";
+import { onDisk } from "./speed/stores.ts";
 import { type Driven, warmed } from "./speed/warming.ts";
 import { closely, steadily } from "./steady.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: "string", default: "5" }, only: { type: "string", default: "" } },
+  options: {
+    rounds: { type: "string", default: "5" },
+    only: { type: "string", default: "" },
+    fsync: { type: "boolean", default: false },
+  },
 });
 const warming_s = 12;
 const scenarioOf = (id: string) => scenarios.find((one) => one.id === id)!;
@@ -34,6 +39,7 @@ interface Load {
 const loads: Record<string, Load> = {
   "at rest, a second": { scenario: steady, run: () => Bun.sleep(4000) },
   "100 a second": { scenario: steady, run: (ask) => steadily(ask, { length_s: 4, rate: 100, latencies }) },
+  "1 connection": { scenario: close, run: (ask) => closely(ask, { length_s: 2, connections: 1, latencies }) },
   "4 connections": { scenario: close, run: (ask) => closely(ask, { length_s: 2, connections: 4, latencies }) },
   "64 connections": { scenario: close, run: (ask) => closely(ask, { length_s: 1, connections: 64, latencies }) },
 };
@@ -51,7 +57,7 @@ async function main(): Promise<void> {
   pinOthers();
   await using ending = new AsyncDisposableStack();
   const measured = new Map<string, Measured>();
-  for (const [name, node] of await nodesBeside(positionals, behaviours, ending)) {
+  for (const [name, node] of await nodesBeside(positionals, behaviours, ending, values.fsync ? onDisk : [])) {
     const sql = postgres(node.databaseUrl, { max: 1, onnotice: () => {} });
     ending.defer(() => sql.end({ timeout: 1 }));
     measured.set(name, { ...node, sql, redis: new RedisClient(node.redisUrl) });

@@ -14,15 +14,19 @@ export interface Beside extends Driven {
   redisUrl: string;
 }
 
-/** Nodes by name, with every limit on, for words such as `now=dist/sluice`. All of it ends with `ending`. */
+/**
+ * Nodes by name, with every limit on, for words such as `now=dist/sluice`, on a Postgres with these settings. All of it
+ * ends with `ending`.
+ */
 export async function nodesBeside(
   words: readonly string[],
   behaviours: readonly Behaviour[],
   ending: AsyncDisposableStack,
+  settings: readonly string[] = [],
 ): Promise<Map<string, Beside>> {
   const engine = await startEngineProcess();
   ending.defer(() => engine.stop());
-  const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
+  const [postgres, redis] = await Promise.all([startPostgres(undefined, () => [...settings]), startRedis()]);
   ending.defer(() => postgres.stop());
   ending.defer(() => redis.stop());
   const nodes = new Map<string, Beside>();

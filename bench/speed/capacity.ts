@@ -16,7 +16,7 @@ import { type Asker, askerOf } from "./slice.ts";
 import { databaseBeside } from "./stores.ts";
 import { type NodeOptions, startEngineProcess, startNginx, startNode, startPasser, type Target } from "./targets.ts";
 
-const longestPause_ms = 100;
+const longestPause_ms = 50;
 const addedFirst_ms_max = 100;
 const addedGap_ms_max = 150;
 /** In this time the node finds its level, and code gets warm. */
@@ -131,12 +131,16 @@ export interface Wanted {
   targets: readonly string[] | null;
   /** An older executable, which takes part too. */
   before?: string | null;
+  /** Nodes that always pause for so long, in the place of the usual ones. */
+  pauses_ms?: readonly number[];
   paces?: readonly number[];
 }
 
+export const pausedName = (pause_ms: number) => `pauses of ${pause_ms} ms`;
+
 /** The targets that bear streams, ended with `ending`. With pauses and without, a node is another one. */
 export async function flowing(
-  { program, isWithOthers, targets, before = null, paces = paces_ms }: Wanted,
+  { program, isWithOthers, targets, before = null, paces = paces_ms, pauses_ms = [] }: Wanted,
   ending: AsyncDisposableStack,
 ): Promise<Flowing[]> {
   const engine = await startEngineProcess("flow-engine.ts");
@@ -165,6 +169,13 @@ export async function flowing(
       async () =>
         before === null ? null : startOne(names.before, { ...node, program: [before], stores: await beside("before") }),
     ],
+    ...pauses_ms.map((pause_ms): [string, () => Promise<Target | null>] => [
+      pausedName(pause_ms),
+      async () => {
+        const server = { read_pause_ms_min: pause_ms, read_pause_ms_max: pause_ms };
+        return startOne(pausedName(pause_ms), { ...node, stores: await beside(`paused_${pause_ms}`), server });
+      },
+    ]),
     [names.portkey, () => (isWithOthers ? startPortkey(engine.url) : Promise.resolve(null))],
     [names.litellm, () => (isWithOthers ? startLitellm(engine.url) : Promise.resolve(null))],
     [names.busbar, () => startBusbar(gateway)],

@@ -33,6 +33,17 @@ export function cpu_us(root: number): number {
   return [...stats].reduce((sum, [pid, stat]) => sum + (isWithin(pid) ? stat.cpu_us : 0), 0);
 }
 
+/** The time that the threads of a process ran until now, to the nanosecond; 0 of one that has ended. */
+export function ran_us(pid: number): number {
+  try {
+    const threads = readdirSync(`/proc/${pid}/task`);
+    const ran_ns = threads.map((thread) => readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0]);
+    return ran_ns.reduce((sum, ns) => sum + Number(ns) / 1000, 0);
+  } catch {
+    return 0;
+  }
+}
+
 export function resident_bytes(pid: number): number {
   const [, kilobytes] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
   return Number(kilobytes) * 1024;

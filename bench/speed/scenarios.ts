@@ -243,6 +243,18 @@ const sparseClosely: Scenario = {
   rows: [cpuRow("sparse-4", "CPU a small request, 4 connections", perRequest, null)],
 };
 
+/** A client alone, of an engine that answers at once: what waits for company waits in vain. */
+const alone: Scenario = {
+  ...{ ...sparseClosely, id: "sparse-1", load: { kind: "closely", connections: 1, length_s: 1.5 } },
+  rows: [
+    cpuRow("sparse-1", "CPU a small request, 1 connection", perRequest, null),
+    {
+      ...{ id: "sparse-1-p50", name: "1 connection, engine of 0 ms: p50", unit: "ms", budget: 1.5 },
+      ...{ of: (slice) => percentile(slice.latencies_ms, 0.5), compared: passed("added") },
+    },
+  ],
+};
+
 const sparseSteadily: Scenario = {
   ...{ ...sparseClosely, id: "sparse-100", behaviour: late, rounds: few_rounds },
   load: { kind: "steadily", rate: 100, length_s: 3 },
@@ -310,6 +322,7 @@ const largeBodies: Scenario = {
 export const scenarios: readonly Scenario[] = [
   ...protocols.map(small),
   smallEmbedding,
+  alone,
   sparseClosely,
   sparseSteadily,
   ...protocols.map(agentWhole),

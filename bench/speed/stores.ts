@@ -4,6 +4,9 @@ import { readFileSync } from "node:fs";
 import { RedisClient } from "bun";
 import postgres from "postgres";
 
+/** Settings of a Postgres that waits for its disk. */
+export const onDisk = ["fsync=on", "synchronous_commit=on", "full_page_writes=on"];
+
 export interface Stores {
   postgresPid: number;
   redisPid: number;

@@ -44,6 +44,7 @@ import { storePatience } from "./store-patience.ts";
 import { type Stores, startStores } from "./stores.ts";
 import { startTelemetry, type Telemetry } from "./telemetry.ts";
 import { startWarmNode } from "./warm-node.ts";
+import { countsNothing } from "./warm-store.ts";
 
 /** How long a start waits for the list of existing keys. The rest is read while the node serves. */
 const existing_ms = 2_000;
@@ -121,13 +122,15 @@ export async function startNode(foundation: Foundation) {
         store: stores.fleet,
         failed: foundation.outage("fleet_unreported"),
       }),
-    startWarmNode: () =>
-      startWarmNode({
+    startWarmNode() {
+      const counter = serving.database.kind === "pglite" ? countsNothing : parts.counter;
+      return startWarmNode({
         configuration: serving.configuration.current(),
-        like: dependencies,
+        like: { ...dependencies, tokenCounter: counter },
         bounds: boundsOf(settings, parts.lifecycle),
-        counter: parts.counter,
-      }),
+        counter,
+      });
+    },
   };
   return disposable(node, ending);
 }

@@ -50,7 +50,7 @@ const aborted = (signal: AbortSignal) =>
   new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 
 /** The most requests with the embedded database, which takes longer for each, and serves few clients. */
-const idle_requests_max = 400;
+const idle_requests_max = 100;
 /** The number of requests in one slice. A client's request waits for the end of the slice. */
 const slice_requests = 8;
 /** The node is idle if no request has come for this long, and the event loop is less late than this. */

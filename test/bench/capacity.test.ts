@@ -9,9 +9,9 @@ const flowAt = (streams: number, { first = 60, gap = 90, cpu_us = 20 } = {}): Fl
 });
 
 test("a flow is borne up to 100 ms more until the first token, and up to pace + pause + 150 ms between two", () => {
-  expect(isBorne(flowAt(10, { first: 120, gap: 274 }), behaviour)).toBe(true);
+  expect(isBorne(flowAt(10, { first: 120, gap: 224 }), behaviour)).toBe(true);
   expect(isBorne(flowAt(10, { first: 121 }), behaviour)).toBe(false);
-  expect(isBorne(flowAt(10, { gap: 275 }), behaviour)).toBe(false);
+  expect(isBorne(flowAt(10, { gap: 225 }), behaviour)).toBe(false);
 });
 
 test("the most that is borne is found to an eighth, from wherever it lies, in thirty flows at most", async () => {

@@ -227,8 +227,16 @@ export const admission: Mutant[] = [
   {
     name: "batches leave without a gap between them",
     file: "src/core/admission/batcher.ts",
-    find: "lastFlush_ms + settings.gap_ms",
+    find: "lastFlush_ms + settings.gap_ms * share",
     replace: "lastFlush_ms",
+    caughtBy: [batcher],
+    rule: "docs/design/metering.md, Batches",
+  },
+  {
+    name: "a request on its own waits behind the last batch",
+    file: "src/core/admission/batcher.ts",
+    find: "underway > 0 ? 1 : Math.min(1, company / (crowd_commands - 1))",
+    replace: "1",
     caughtBy: [batcher],
     rule: "docs/design/metering.md, Batches",
   },

@@ -135,7 +135,7 @@ export const rates: Mutant[] = [
   {
     name: "Redis is asked twice a request",
     file: "src/stores/redis/rates.ts",
-    find: "= waiting.take(organizationId);",
+    find: "= waiting.take(together);",
     replace: "= null;",
     caughtBy: [`${redis} > a request asks Redis once`],
     rule,
@@ -145,7 +145,23 @@ export const rates: Mutant[] = [
     file: "src/stores/redis/rates.ts",
     find: "if (call.takes.length === takes_max)",
     replace: "if (call.takes.length > 0)",
-    caughtBy: [`${together} > the requests of one organization`],
+    caughtBy: [`${together} > what requests of two organizations`],
+    rule,
+  },
+  {
+    name: "each organization has a call of its own on one server",
+    file: "src/stores/redis/rates.ts",
+    find: '(redis.isOneServer() ? "" : organizationId)',
+    replace: "organizationId",
+    caughtBy: [`${together} > what requests of two organizations`],
+    rule,
+  },
+  {
+    name: "on a cluster, organizations share a call",
+    file: "src/stores/redis/rates.ts",
+    find: '(redis.isOneServer() ? "" : organizationId)',
+    replace: '(organizationId === "" ? organizationId : "")',
+    caughtBy: [`${together} > what requests of two organizations`],
     rule,
   },
   {

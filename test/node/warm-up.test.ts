@@ -75,13 +75,14 @@ describe("before a node is ready", () => {
 
 describe("in idle moments", () => {
   test("it does nothing while the node has requests, stops when one comes, and goes on later", async () => {
-    let [isIdle, hasCome] = [false, false];
+    let isIdle = false;
+    /** After so many requests to itself, a request of a client comes. */
+    const stops = [40, 64];
     const { parts, seen } = rig({
       async serves() {
-        // After some slices a request comes.
-        if (seen.requests < 40 || hasCome) return;
+        if (seen.requests < (stops[0] ?? Number.POSITIVE_INFINITY)) return;
+        stops.shift();
         isIdle = false;
-        hasCome = true;
       },
     });
     const looks = { count: 0 };
@@ -97,9 +98,7 @@ describe("in idle moments", () => {
     await until(() => looks.count > then + 3, 10_000, "it to look again");
     expect(seen.requests).toBe(40);
     isIdle = true;
-    await until(() => seen.requests > 60, 30_000, "it to go on");
-    isIdle = false;
-    await until(() => seen.open === 0, 10_000, "it to stop");
+    await until(() => seen.requests === 64 && !isIdle && seen.open === 0, 30_000, "it to go on, and to stop again");
     expect(seen.nodes).toBeGreaterThan(1);
     expect(seen.events).toEqual([]);
     isIdle = true;

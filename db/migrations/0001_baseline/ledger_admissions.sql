@@ -234,7 +234,8 @@ create function usage_admit(
     perform usage_write_holds(commands, grants, limits, clock, book);
   end $$;
 
--- Writes a hold for each admission that was granted nanos.
+-- Writes a hold for each admission that was granted nanos. Only where a window may be shorter than others is a share worked
+-- out: a call of a function costs more than the rest of a row.
 create function usage_write_holds(
   commands usage_admit_command[], grants usage_grant[], limits bigint[], clock timestamptz, book usage_book
 )
@@ -249,12 +250,14 @@ create function usage_write_holds(
       book.starts_at[4 * c.owner - 3], book.ends_at[4 * c.owner - 3],
       usage_own(limits[c.plan][1], book.own[4 * c.owner - 3], book.raised[4 * c.owner - 3]), book.used[4 * c.owner - 3],
       book.starts_at[4 * c.owner - 2], book.ends_at[4 * c.owner - 2],
-      usage_in_proportion(usage_own(limits[c.plan][2], book.own[4 * c.owner - 2], book.raised[4 * c.owner - 2]),
-        book.starts_at[4 * c.owner - 2], book.ends_at[4 * c.owner - 2], book.wholes[4 * c.owner - 2]),
+      case when book.wholes is null then usage_own(limits[c.plan][2], book.own[4 * c.owner - 2], book.raised[4 * c.owner - 2])
+        else usage_in_proportion(usage_own(limits[c.plan][2], book.own[4 * c.owner - 2], book.raised[4 * c.owner - 2]),
+          book.starts_at[4 * c.owner - 2], book.ends_at[4 * c.owner - 2], book.wholes[4 * c.owner - 2]) end,
       book.used[4 * c.owner - 2],
       book.starts_at[4 * c.owner - 1], book.ends_at[4 * c.owner - 1],
-      usage_in_proportion(usage_own(limits[c.plan][3], book.own[4 * c.owner - 1], book.raised[4 * c.owner - 1]),
-        book.starts_at[4 * c.owner - 1], book.ends_at[4 * c.owner - 1], book.wholes[4 * c.owner - 1]),
+      case when book.wholes is null then usage_own(limits[c.plan][3], book.own[4 * c.owner - 1], book.raised[4 * c.owner - 1])
+        else usage_in_proportion(usage_own(limits[c.plan][3], book.own[4 * c.owner - 1], book.raised[4 * c.owner - 1]),
+          book.starts_at[4 * c.owner - 1], book.ends_at[4 * c.owner - 1], book.wholes[4 * c.owner - 1]) end,
       book.used[4 * c.owner - 1],
       0, 0, 0, 0, 0, 0, 0, 'counted', g.team, g.subjects, c.lease_ms
     from unnest(commands) with ordinality c

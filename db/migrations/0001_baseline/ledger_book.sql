@@ -188,18 +188,50 @@ create function usage_locate(
     end loop;
   end $$;
 
+-- Writes the rows of changed subjects in place, of all in one statement, which from nine subjects on costs less than one for
+-- each. Not those that have no row, or were written in place so often that they are due as another generation.
+create function usage_save_in_place(book usage_book) returns void
+  language plpgsql volatile
+  as $$
+  declare
+    ids uuid[] := book.subjects; parents integer[] := book.parents; generations bigint[] := book.generations;
+    times integer[] := book.updates; now_running bigint[] := book.running;
+    opened boolean[] := book.is_open; is_changed boolean[] := book.is_changed;
+    starts timestamptz[] := book.starts_at; ends timestamptz[] := book.ends_at;
+    now_used bigint[] := book.used; now_held bigint[] := book.held;
+  begin
+    update usage_now u set updates = u.updates + 1, running = now_running[s.n],
+      starts_at = case when s.is_open then starts[s.last - 3:s.last] else null::timestamptz || starts[s.last - 2:s.last] end,
+      ends_at = case when s.is_open then ends[s.last - 3:s.last] else null::timestamptz || ends[s.last - 2:s.last] end,
+      used = now_used[s.last - 3:s.last], held = now_held[s.last - 3:s.last]
+    from (
+      -- The row's place, found by its key (usage_checkpoint).
+      select n.n, 4 * n.n as last, opened[coalesce(parents[n.n], n.n)] as is_open, o.place
+      from generate_subscripts(ids, 1) n (n)
+      cross join lateral (
+        select o.ctid as place from usage_now o where o.subject_id = ids[n.n] and o.generation = generations[n.n] offset 0
+      ) o
+      where is_changed[n.n] and times[n.n] < 32
+    ) s
+    where u.ctid = s.place;
+  end $$;
+
 -- Writes what a batch has changed.
 create function usage_save(book usage_book) returns void
   language plpgsql volatile
   as $$
   declare
     counters integer := cardinality(book.starts_at);
+    is_few boolean := cardinality(book.subjects) <= 8;
     before integer;
     starts timestamptz[];
     ends timestamptz[];
   begin
+    if not is_few then
+      perform usage_save_in_place(book);
+    end if;
     for n in 1..cardinality(book.subjects) loop
-      continue when not book.is_changed[n];
+      continue when not book.is_changed[n] or (not is_few and book.updates[n] < 32 and book.generations[n] is not null);
       before := 4 * n - 4;
       starts := book.starts_at[before + 1:before + 4];
       ends := book.ends_at[before + 1:before + 4];

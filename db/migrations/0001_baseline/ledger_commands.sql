@@ -67,15 +67,15 @@ create function usage_organization_answer(
         coalesce(usage_ms(wholes[3])::text, 'null'), ']') end, ']')
   $$;
 
--- The organizations of a batch, in their order; null for one that does not exist.
-create function usage_organizations_answer(book usage_book) returns text
+-- The organizations of a batch, in their order; null for one that does not exist, or is not among `asked`.
+create function usage_organizations_answer(asked integer[], book usage_book) returns text
   language plpgsql stable
   as $$
   declare
     answer text;
   begin
     for extra in 4..4 * cardinality(book.extra_enabled) by 4 loop
-      answer := concat(answer || ',', case when book.extra_enabled[extra / 4] is null then 'null' else
+      answer := concat(answer || ',', case when book.extra_enabled[extra / 4] is null or extra / 4 <> all (asked) then 'null' else
         usage_organization_answer(book.starts_at[extra - 3:extra - 1], book.ends_at[extra - 3:extra - 1],
           book.used[extra - 3:extra], book.extra_enabled[extra / 4], usage_in_proportion(book.limits[extra],
             book.starts_at[extra], book.ends_at[extra], book.wholes[extra]),
@@ -318,7 +318,7 @@ create function usage_batch(
         answers := concat(answers, done.answers);
       end if;
       if cardinality(admits) > 0 then
-        seen := usage_organizations_answer(book);
+        seen := usage_organizations_answer(array(select a.owner from unnest(admits) a), book);
         done := usage_admit(admits, usage_over(admits), limits, clock, book);
         book := done.book;
         answers := concat(answers, done.answers);

@@ -47,7 +47,7 @@ const server = group(
       "How long a node may [warm up](#warming-up) with requests to itself. 0: not at all.",
     ),
     read_pause_ms_max: whole(
-      { minimum: 0, maximum: 100, default: 100 },
+      { minimum: 0, maximum: 100, default: 50 },
       "The longest pause after each read of a stream from an engine. A busy node [pauses](performance.md#pauses-under-load). 0: never.",
     ),
     read_pause_ms_min: whole(

@@ -1,6 +1,7 @@
 /**
- * Gathers one node's commands for the ledger into batches. A batch leaves at once, unless less than `gap_ms` has passed
- * since the last; settlements join it. A failed batch is sent again, because every command is idempotent: an admission
+ * Gathers one node's commands for the ledger into batches. A command that somebody waits for leaves at once, unless a
+ * batch is on its way or the last one had company: then up to `gap_ms` passes between departures, so that many leave
+ * together. Settlements and checkpoints join them, or leave `gap_ms` after the last batch. A failed batch is sent again, because every command is idempotent: an admission
  * until its deadline, a settlement until it succeeds, a checkpoint never (the next one says more). If batch after batch
  * fails, the store is at fault. If one fails among others that succeed, it holds a command that no store will ever
  * take, and queue.ts keeps that from holding up the others.
@@ -8,10 +9,10 @@
 import { Fault } from "../inference/fault.ts";
 import type { AnswerOf, Command, Ledger, LedgerAnswer } from "../store/ledger.ts";
 import type { Clock } from "../time/clock.ts";
-import { commandQueue, type Item } from "./queue.ts";
+import { commandQueue, isAwaited, type Item } from "./queue.ts";
 
 export interface BatcherSettings {
-  /** The least time between the departures of two batches. */
+  /** The least time between the departures of two batches, unless the last one had few commands that somebody waits for. */
   gap_ms: number;
   batch_commands_max: number;
   /** The most batches that wait for the store's answer at a time. */
@@ -34,6 +35,9 @@ export const batcherSettings: BatcherSettings = {
   retry_ms_min: 25,
   retry_ms_max: 1_000,
 };
+
+/** So many commands in a batch that somebody waits for are a crowd: the next batch gathers for the whole of `gap_ms`. */
+const crowd_commands = 3;
 
 /** After this many failed batches without a success in between, the store is at fault and not a command. */
 const outage_batches = 3;
@@ -76,6 +80,8 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
   /** The batches that failed since one succeeded. */
   let failedInARow = 0;
   let lastFlush_ms = Number.NEGATIVE_INFINITY;
+  /** How many commands that somebody waits for the last batch had beside one. */
+  let company = 0;
   let lastAnswer_ms = clock.now_ms();
   let stopped = false;
   let wake: { at_ms: number; cancel: () => void } | null = null;
@@ -94,19 +100,30 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
   function pump(): void {
     while (underway < settings.batches_max) {
       const now_ms = clock.now_ms();
-      const next_ms = Math.max(queue.next_ms(now_ms), lastFlush_ms + settings.gap_ms);
+      const gathered_ms = Math.max(queue.next_ms(now_ms), lastFlush_ms + settings.gap_ms);
+      const next_ms = Math.min(gathered_ms, Math.max(queue.awaitedNext_ms(now_ms), opens_ms()));
       if (next_ms > now_ms) {
         wakeAt(next_ms, now_ms);
         return;
       }
       lastFlush_ms = now_ms;
-      send(queue.take(now_ms));
+      const batch = queue.take(now_ms);
+      company = batch.reduce((count, item) => count + Number(isAwaited(item)), -1);
+      send(batch);
     }
   }
 
+  /** From when on a command that somebody waits for may leave. */
+  function opens_ms(): number {
+    const share = underway > 0 ? 1 : Math.min(1, company / (crowd_commands - 1));
+    return lastFlush_ms + settings.gap_ms * share;
+  }
+
   function wakeAt(at_ms: number, now_ms: number): void {
-    if (at_ms === Number.POSITIVE_INFINITY || (wake && wake.at_ms <= at_ms)) return;
+    if (wake && wake.at_ms <= at_ms && at_ms !== Number.POSITIVE_INFINITY) return;
     wake?.cancel();
+    wake = null;
+    if (at_ms === Number.POSITIVE_INFINITY) return;
     const cancel = clock.after(at_ms - now_ms, () => {
       wake = null;
       pump();

@@ -19,12 +19,17 @@ export interface Item {
   notBefore_ms: number;
 }
 
+/** Whether somebody's answer waits for the command. */
+export const isAwaited = ({ command: { verb } }: Item) => verb === "admit" || verb === "grow";
+
 export interface CommandQueue {
   add(item: Item): void;
   remove(item: Item): void;
   isEmpty(): boolean;
   /** When commands may leave: now at the earliest; Infinity if there are none. */
   next_ms(now_ms: number): number;
+  /** The same of those alone that somebody waits for. */
+  awaitedNext_ms(now_ms: number): number;
   /** Removes and returns the commands that leave together now. */
   take(now_ms: number): Item[];
   /** Clears all suspicion and waits, because the store was away and is back. */
@@ -58,16 +63,8 @@ export function commandQueue(batch_commands_max: number): CommandQueue {
       else urgent = urgent.filter((one) => one !== item);
     },
     isEmpty: () => urgent.length + settlements.length === 0,
-    next_ms(now_ms) {
-      let next_ms = Number.POSITIVE_INFINITY;
-      for (const queue of [urgent, settlements]) {
-        for (const { notBefore_ms } of queue) {
-          if (notBefore_ms <= now_ms) return now_ms;
-          next_ms = Math.min(next_ms, notBefore_ms);
-        }
-      }
-      return next_ms;
-    },
+    next_ms: (now_ms) => Math.min(nextOf(urgent, now_ms), nextOf(settlements, now_ms)),
+    awaitedNext_ms: (now_ms) => nextOf(urgent, now_ms, isAwaited),
     /** Alternates between commands that failed before, most often first, and commands that did not. */
     take(now_ms) {
       const ready = (item: Item) => item.notBefore_ms <= now_ms;
@@ -88,4 +85,15 @@ export function commandQueue(batch_commands_max: number): CommandQueue {
       }
     },
   };
+}
+
+/** When the first of these items may leave: now at the earliest. */
+function nextOf(items: readonly Item[], now_ms: number, may = (_item: Item) => true): number {
+  let next_ms = Number.POSITIVE_INFINITY;
+  for (const item of items) {
+    if (!may(item)) continue;
+    if (item.notBefore_ms <= now_ms) return now_ms;
+    next_ms = Math.min(next_ms, item.notBefore_ms);
+  }
+  return next_ms;
 }

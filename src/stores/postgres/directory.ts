@@ -1,4 +1,7 @@
-/** The Directory over SQL. `credential` is one statement, prepared once: an indexed look-up by the secret's hash. */
+/**
+ * The Directory over SQL. `credential` is one statement, prepared once: an indexed look-up by the secret's hash, of all
+ * secrets that are asked for in one turn.
+ */
 import { and, eq, isNull, type SQLWrapper, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/pg-core";
 import {
@@ -16,6 +19,7 @@ import type { Directory } from "../../core/store/directory.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
 import type { RateLimits, RateSubject } from "../../core/store/rates.ts";
 import { modelLimitsPrefix, standingSubjects } from "../../core/store/standing.ts";
+import { batched } from "./batched.ts";
 import type { Database } from "./database.ts";
 import { secretEnds } from "./key-life.ts";
 import { unwrapErrors } from "./rows.ts";
@@ -39,6 +43,7 @@ const isForService = sql`case ${apiKey.kind}
 export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
   const find = db.drizzle
     .select({
+      hash: keySecret.hash,
       key: {
         id: apiKey.id,
         name: apiKey.name,
@@ -90,12 +95,17 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
     .leftJoin(person, eq(person.id, apiKey.personId))
     .leftJoin(byHand, isRight(byHand, "hand"))
     .leftJoin(byRule, isRight(byRule, "rule"))
-    .where(and(eq(keySecret.hash, sql.placeholder("hash")), isForService))
+    .where(and(sql`${keySecret.hash} = any (${sql.placeholder("hashes")}::bytea[])`, isForService))
     .prepare("credential");
+  const look = batched<Uint8Array, Row>(
+    (hash) => hash.toHex(),
+    async (hashes) => new Map((await find.execute({ hashes })).map((row) => [row.hash.toHex(), row])),
+  );
+  type Row = Awaited<ReturnType<typeof find.execute>>[number];
 
   return {
     async credential(keyHash) {
-      const [row] = await unwrapErrors(find.execute({ hash: keyHash }));
+      const row = await unwrapErrors(look(keyHash));
       if (!row) return null;
       const { key, secret, ends, readAt, hand, rule } = row;
       const { scopes, models } = hand?.scopes ? hand : (rule ?? { scopes: null, models: null });

@@ -1,7 +1,8 @@
 /**
  * REDIS holds hints: everything in it can be rebuilt from Postgres, and nothing waits for it long. All keys of an
  * organization have one `{org}` hash tag, so that they work on a cluster as well as on one server. Any node of a
- * cluster may be named; the server is asked whether it belongs to one.
+ * cluster may be named; the server is asked whether it belongs to one. One that does not say so, a proxy for instance,
+ * shows it by refusing keys of several tags.
  */
 import { Cluster, Redis, type RedisOptions, ReplyError } from "ioredis";
 import { nobody, type StoreWatcher } from "../../core/store/watcher.ts";
@@ -10,7 +11,9 @@ import { within } from "../../core/time/deadline.ts";
 export interface RedisConnection {
   /** Rejects unless Redis answers in time. A connection that is still being made is waited for. */
   ping(timeout_ms: number): Promise<void>;
-  /** Runs a Lua script over keys with one hash tag. Rejects at once if Redis is known to be away. */
+  /** Whether the keys of one script may have different hash tags. */
+  isOneServer(): boolean;
+  /** Runs a Lua script, on a cluster over keys with one hash tag. Rejects at once if Redis is known to be away. */
   script(lua: string): (keys: readonly string[], args: readonly string[]) => Promise<unknown>;
   close(): void;
 }
@@ -73,6 +76,7 @@ export function redisConnection(
 
   /** Null until the server has said whether it belongs to a cluster. */
   let commands: Redis | Cluster | null = null;
+  let isSharded = false;
   let closed = false;
   watched(single);
 
@@ -104,6 +108,7 @@ export function redisConnection(
       while (!isReady() && !closed && performance.now() < end_ms) await Bun.sleep(10);
       await within(ready().ping(), end_ms - performance.now(), "Redis");
     },
+    isOneServer: () => commands === single && !isSharded,
     script(lua) {
       const sha = new Bun.CryptoHasher("sha1").update(lua).digest("hex");
       return async (keys, args) => {
@@ -116,6 +121,7 @@ export function redisConnection(
           tell(null);
           return value;
         } catch (error) {
+          isSharded ||= isRefusal(error, "CROSSSLOT");
           tell(error instanceof ReplyError ? "statement" : "connection");
           throw error;
         }
@@ -139,10 +145,13 @@ async function evaluated(
   try {
     return await client.evalsha(sha, keys.length, ...keys, ...args);
   } catch (error) {
-    if (!(error instanceof ReplyError && (error as Error).message.startsWith("NOSCRIPT"))) throw error;
+    if (!isRefusal(error, "NOSCRIPT")) throw error;
     return client.eval(lua, keys.length, ...keys, ...args);
   }
 }
+
+const isRefusal = (error: unknown, word: string) =>
+  error instanceof ReplyError && (error as Error).message.startsWith(word);
 
 /** Reports an outage once, and not at each attempt. */
 function reporting<Client extends Redis | Cluster>(client: Client, failed: (cause: unknown) => void): Client {

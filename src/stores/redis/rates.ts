@@ -1,9 +1,9 @@
 /**
  * Sliding rates in Redis, for many nodes: one script (rates-script.ts), which takes for a request's organization, its
- * team and its key at once, or for none. What one organization's requests ask for in one turn of the process goes in one
- * call, with the corrections of requests that ended (waiting-changes.ts), and is decided one by one, in its order. Each
- * of the subjects has one key, all under the organization's hash tag. One key, so that Redis, when it runs out of memory,
- * forgets all of it or nothing.
+ * team and its key at once, or for none. What requests ask for in one turn of the process goes in one call, with the
+ * corrections of requests that ended (waiting-changes.ts), and is decided one by one, in its order. Each of the subjects
+ * has one key, all under the organization's hash tag; on a cluster, where a call has keys of one tag alone, each
+ * organization has a call of its own. One key, so that Redis, when it runs out of memory, forgets all of it or nothing.
  *
  * Every call is sent at most once, and one that has no answer within its deadline has failed, whatever Redis still does
  * with it: then too much may be counted for a minute, and too little only of a request that came to more than it took.
@@ -24,7 +24,7 @@ import { within } from "../../core/time/deadline.ts";
 import type { RedisConnection } from "./connection.ts";
 import { RatesCall } from "./rates-call.ts";
 import { ratesScript, type SubjectReply, type TakeReply } from "./rates-script.ts";
-import { type CarriedChanges, type Change, type WaitingChanges, waitingChanges } from "./waiting-changes.ts";
+import { type CarriedChanges, type Change, waitingChanges } from "./waiting-changes.ts";
 
 export interface RedisRatesOptions {
   /** An answer after this time does not count. */
@@ -37,57 +37,61 @@ export interface RedisRatesOptions {
   now_ms?: () => number;
 }
 
-/** The corrections that may wait for one organization. Beyond these they are sent at once, without a request. */
+/** The corrections that may wait for a call. Beyond these they are sent at once, without a request. */
 const changes_max = 96;
 /** The requests in one call. Redis serves nobody else meanwhile. */
 const takes_max = 64;
 
-export function redisRates(redis: Pick<RedisConnection, "script">, options: RedisRatesOptions = {}): Rates {
+export function redisRates(
+  redis: Pick<RedisConnection, "script" | "isOneServer">,
+  options: RedisRatesOptions = {},
+): Rates {
   const { answer_ms = 100, wait_ms = 25, prefix = "sluice:rates:" } = options;
   const script = redis.script(ratesScript);
-  /** The calls that are sent at the end of this turn of the event loop, by organization. */
+  /** The calls that are sent at the end of this turn of the event loop, by what goes together. */
   const leaving = new Map<string, RatesCall>();
   const waiting = waitingChanges({
     wait_ms,
     changes_max,
-    async send(organizationId, changes) {
-      await send(callOf(organizationId), changes).catch(() => {});
+    async send(_, changes) {
+      await send(new RatesCall(prefix), changes).catch(() => {});
     },
   });
-
-  const callOf = (organizationId: string) => new RatesCall(`${prefix}{${organizationId}}`);
+  const togetherWith = (organizationId: string) => (redis.isOneServer() ? "" : organizationId);
+  const correct: Correct = (organizationId, changes) => waiting.add(togetherWith(organizationId), changes);
 
   async function send(call: RatesCall, changes: readonly Change[]): Promise<readonly TakeReply[]> {
     const asked = call.asked(options.now_ms?.() ?? null, changes);
     return JSON.parse((await script(call.keys, [asked])) as string);
   }
 
-  /** Sends a call, with every correction that waits for its organization. */
-  function depart(organizationId: string, call: RatesCall): void {
-    leaving.delete(organizationId);
-    const carried: CarriedChanges | null = waiting.take(organizationId);
+  /** Sends a call, with every correction that waits for it. */
+  function depart(together: string, call: RatesCall): void {
+    leaving.delete(together);
+    const carried: CarriedChanges | null = waiting.take(together);
     const answer = send(call, carried?.changes ?? []);
     if (carried) void answer.then(carried.done, carried.done);
     within(answer, answer_ms, "Redis").then(call.answer.resolve, call.answer.reject);
   }
 
   function departAll(): void {
-    for (const [organizationId, call] of leaving) depart(organizationId, call);
+    for (const [together, call] of leaving) depart(together, call);
   }
 
-  function nextCall(organizationId: string): RatesCall {
-    const open = leaving.get(organizationId);
+  function nextCall(together: string): RatesCall {
+    const open = leaving.get(together);
     if (open) return open;
     if (leaving.size === 0) setImmediate(departAll);
-    const call = callOf(organizationId);
-    leaving.set(organizationId, call);
+    const call = new RatesCall(prefix);
+    leaving.set(together, call);
     return call;
   }
 
   function ask(organizationId: string, subjects: readonly RateSubject[], request: RateRequest | null) {
-    const call = nextCall(organizationId);
-    const reply = call.add(subjects, request);
-    if (call.takes.length === takes_max) depart(organizationId, call);
+    const together = togetherWith(organizationId);
+    const call = nextCall(together);
+    const reply = call.add(organizationId, subjects, request);
+    if (call.takes.length === takes_max) depart(together, call);
     return reply;
   }
 
@@ -100,7 +104,7 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
       const [taken, , replies] = reply;
       const counts = replies.map(countOf);
       if (taken !== 1) return rateRefusal(counts, subjects);
-      return new Taken(waiting, request, reply, tightestOf(counts, subjects));
+      return new Taken(correct, request, reply, tightestOf(counts, subjects));
     },
     async read(organizationId, subjects) {
       const [, , replies] = await ask(organizationId, subjects, null);
@@ -110,17 +114,20 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
   };
 }
 
+/** Sends changes with the next call. Resolves when it is over. */
+type Correct = (organizationId: string, changes: readonly Change[]) => Promise<void>;
+
 /** A class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
 class Taken implements RateTaken {
   readonly answer = "taken";
   readonly readings: RateReadings;
-  readonly #waiting: WaitingChanges;
+  readonly #correct: Correct;
   readonly #request: RateRequest;
   readonly #reply: TakeReply;
 
-  constructor(waiting: WaitingChanges, request: RateRequest, reply: TakeReply, readings: RateReadings) {
+  constructor(correct: Correct, request: RateRequest, reply: TakeReply, readings: RateReadings) {
     this.readings = readings;
-    this.#waiting = waiting;
+    this.#correct = correct;
     this.#request = request;
     this.#reply = reply;
   }
@@ -140,9 +147,9 @@ class Taken implements RateTaken {
     const [, , replies] = this.#reply;
     const changes = subjects.map((subject, place): Change => {
       const [, , , , , number, until_ms] = replies[place]!;
-      return { subject, number, name: until_ms || requestId, requests, tokens };
+      return { organizationId, subject, number, name: until_ms || requestId, requests, tokens };
     });
-    return this.#waiting.add(organizationId, changes);
+    return this.#correct(organizationId, changes);
   }
 }
 

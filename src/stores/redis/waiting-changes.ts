@@ -1,5 +1,5 @@
 /**
- * Changes of what was taken, which wait a moment for the next call of their organization, so that a request asks Redis
+ * Changes of what was taken, which wait a moment for the next call that they may go with, so that a request asks Redis
  * once. A change that takes more does not wait, because late it would let too much in; one that gives back may be late.
  * Whatever the outcome of the call, a change is sent once.
  */
@@ -8,6 +8,7 @@ import { type Clock, idleClock } from "../../core/time/clock.ts";
 import type { EntryName } from "./rates-script.ts";
 
 export interface Change {
+  organizationId: string;
   /** The subjects, and their entry that changes. */
   subject: Pick<RateSubject, "id">;
   number: number;
@@ -24,20 +25,21 @@ export interface CarriedChanges {
   done(): void;
 }
 
+/** Changes go together under a name. */
 export interface WaitingChanges {
   /** Resolves when the call that carries them is over, whether it succeeded or not. */
-  add(organizationId: string, changes: readonly Change[]): Promise<void>;
+  add(together: string, changes: readonly Change[]): Promise<void>;
   /** Returns the waiting changes, for a call that leaves now. */
-  take(organizationId: string): CarriedChanges | null;
+  take(together: string): CarriedChanges | null;
   /** Resolves when all waiting changes were sent. */
   flush(): Promise<void>;
 }
 
 export interface WaitingParts {
   /** Sends a call with changes only. Never rejects. */
-  send(organizationId: string, changes: readonly Change[]): Promise<void>;
+  send(together: string, changes: readonly Change[]): Promise<void>;
   wait_ms: number;
-  /** The most changes of one organization that wait; more leave at once. */
+  /** The most changes that wait together; more leave at once. */
   changes_max: number;
   clock?: Pick<Clock, "after">;
 }
@@ -51,25 +53,25 @@ export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock()
   const waiting = new Map<string, Batch>();
   let cancel: (() => void) | null = null;
 
-  function batchOf(organizationId: string): Batch {
-    const known = waiting.get(organizationId);
+  function batchOf(together: string): Batch {
+    const known = waiting.get(together);
     if (known) return known;
     const batch = { changes: [], over: Promise.withResolvers<void>() };
-    waiting.set(organizationId, batch);
+    waiting.set(together, batch);
     return batch;
   }
 
-  function take(organizationId: string): CarriedChanges | null {
-    const batch = waiting.get(organizationId);
+  function take(together: string): CarriedChanges | null {
+    const batch = waiting.get(together);
     if (!batch) return null;
-    waiting.delete(organizationId);
+    waiting.delete(together);
     return { changes: batch.changes, done: batch.over.resolve };
   }
 
-  async function depart(organizationId: string): Promise<void> {
-    const carried = take(organizationId);
+  async function depart(together: string): Promise<void> {
+    const carried = take(together);
     if (!carried) return;
-    await send(organizationId, carried.changes);
+    await send(together, carried.changes);
     carried.done();
   }
 
@@ -80,11 +82,11 @@ export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock()
   }
 
   return {
-    add(organizationId, changes) {
-      const batch = batchOf(organizationId);
+    add(together, changes) {
+      const batch = batchOf(together);
       for (const change of changes) include(batch.changes, change);
       const takesMore = changes.some(isMore);
-      if (takesMore || batch.changes.length >= changes_max) void depart(organizationId);
+      if (takesMore || batch.changes.length >= changes_max) void depart(together);
       else cancel ??= clock.after(wait_ms, () => void flush());
       return batch.over.promise;
     },
@@ -97,9 +99,10 @@ const isMore = ({ tokens }: Change) => tokens > 0;
 
 /** Requests that share an entry share its change. */
 function include(changes: Change[], change: Change): void {
-  const { subject, number, name } = change;
+  const { organizationId, subject, number, name } = change;
   for (const one of changes) {
-    if (one.number !== number || one.subject.id !== subject.id || one.name !== name) continue;
+    if (one.number !== number || one.name !== name || one.subject.id !== subject.id) continue;
+    if (one.organizationId !== organizationId) continue;
     one.requests += change.requests;
     one.tokens += change.tokens;
     return;

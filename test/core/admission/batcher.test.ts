@@ -26,18 +26,70 @@ const checkpointOf = (requestId: string): Checkpoint => ({
   lease_ms: 60_000,
 });
 
-test("a batch leaves at once with all that was submitted together; the next leaves 5 ms later", async () => {
+const admitted = (commands: ReturnType<typeof setting>["commands"], count: number) =>
+  Array.from({ length: count }, () => commands.submit(admit()));
+
+test("a batch leaves at once with all that was submitted together; behind a crowd the next leaves 5 ms later", async () => {
   const { clock, ledger, commands } = setting();
-  const first = [commands.submit(admit()), commands.submit(admit())];
+  const first = admitted(commands, 3);
   await settled();
-  expect(ledger.batches.map((batch) => batch.length)).toEqual([2]);
-  expect((await Promise.all(first)).map((one) => one.answer)).toEqual(["granted", "granted"]);
-  const later = [commands.submit(admit()), commands.submit(admit())];
+  expect(ledger.batches.map((batch) => batch.length)).toEqual([3]);
+  expect((await Promise.all(first)).map((one) => one.answer)).toEqual(["granted", "granted", "granted"]);
+  const later = admitted(commands, 2);
   await clock.advance(4);
   expect(ledger.batches).toHaveLength(1);
   await clock.advance(1);
-  expect(ledger.batches.map((batch) => batch.length)).toEqual([2, 2]);
+  expect(ledger.batches.map((batch) => batch.length)).toEqual([3, 2]);
   await Promise.all(later);
+  const last = commands.submit(admit());
+  await clock.advance(2);
+  expect(ledger.batches).toHaveLength(2);
+  await clock.advance(1);
+  expect((await last).answer).toBe("granted");
+});
+
+test("requests that come one after another wait for no timer, and take the settlement before them along", async () => {
+  const { clock, ledger, commands } = setting();
+  const settlements: Promise<unknown>[] = [];
+  for (let count = 0; count < 10; count++) {
+    const request = admit();
+    expect((await commands.submit(request)).answer).toBe("granted");
+    settlements.push(commands.submit(settleOf(request, 10)));
+    await settled();
+  }
+  expect(ledger.batches.map((batch) => batch.length)).toEqual([1, ...new Array<number>(9).fill(2)]);
+  expect(commands.waiting()).toBe(1);
+  await clock.advance(5);
+  await Promise.all(settlements);
+  expect(ledger.batches.at(-1)).toHaveLength(1);
+  expect(clock.timers).toBe(0);
+});
+
+test("what comes while a batch is on its way gathers, and leaves together when it is answered", async () => {
+  const { clock, ledger, commands } = setting();
+  const arrival = Promise.withResolvers<"well">();
+  ledger.wire = () => arrival.promise;
+  const all = [commands.submit(admit())];
+  await settled();
+  all.push(...admitted(commands, 2));
+  await clock.advance(1);
+  expect(ledger.batches).toHaveLength(1);
+  arrival.resolve("well");
+  expect((await Promise.all(all)).map((one) => one.answer)).toEqual(["granted", "granted", "granted"]);
+  expect(ledger.batches.map((batch) => batch.length)).toEqual([1, 2]);
+});
+
+test("behind a batch that the store keeps for longer, the next leaves 5 ms later", async () => {
+  const { clock, ledger, commands } = setting();
+  ledger.wire = () => "silent";
+  commands.submit(admit()).catch(() => {});
+  await settled();
+  ledger.wire = () => "well";
+  const next = commands.submit(admit());
+  await clock.advance(4);
+  expect(ledger.batches).toHaveLength(1);
+  await clock.advance(1);
+  expect((await next).answer).toBe("granted");
 });
 
 test("what is done but unanswered is sent again, and done once", async () => {

@@ -14,7 +14,7 @@ const pause_ms = 100;
 
 const service = await startService({
   engine: { directives: "", namesModel: false },
-  more: `server: { read_pause_ms_min: ${pause_ms} }`,
+  more: `server: { read_pause_ms_min: ${pause_ms}, read_pause_ms_max: ${pause_ms} }`,
 });
 afterAll(() => service.stop());
 

@@ -246,6 +246,21 @@ for (const name of databaseKinds(import.meta.path)) {
       ]);
     });
 
+    test("a batch of many organizations keeps the book of each, however often it is written", async () => {
+      const organizations = await Promise.all(Array.from({ length: 12 }, () => store.newOrganization()));
+      // More batches than a row is written in place.
+      for (let round = 0; round < 20; round++) {
+        const admits = organizations.map((id) => admitOf(id));
+        expect(new Set((await book.run(admits)).map((one) => one.answer))).toEqual(new Set(["granted"]));
+        await book.run(admits.map((one, at) => settleOf(one, 100 + at)));
+      }
+      for (const [at, id] of organizations.entries()) {
+        const { session, week, month } = await book.windows(id, unlimited);
+        for (const { used, held } of [session, week, month])
+          expect({ used, held }).toEqual({ used: 20 * (100 + at), held: 0 });
+      }
+    }, 60_000);
+
     test("a request that was given up before its admission arrived never runs, and is charged nothing", async () => {
       const organization = await store.newOrganization();
       const command = admitOf(organization);

@@ -24,6 +24,43 @@ test("each outage is told once, however often the connection is tried again", as
   await server.stop();
 });
 
+test("one server takes keys of several tags; a cluster does not, nor does a proxy before one", async () => {
+  const [server, cluster, proxy] = [await startRedis(), await startRedisCluster(), sharding()];
+  const connectionTo = async (url: string) => {
+    const connection = redisConnection(url, () => {});
+    expect(connection.isOneServer()).toBe(false);
+    await connection.ping(10_000);
+    return connection;
+  };
+  const connections = await Promise.all([server.url, cluster.urls[0]!, proxy.url].map(connectionTo));
+  expect(connections.map((one) => one.isOneServer())).toEqual([true, false, true]);
+  await expect(connections[2]!.script("return 1")(["{a}", "{b}"], [])).rejects.toThrow("CROSSSLOT");
+  expect(connections.map((one) => one.isOneServer())).toEqual([true, false, false]);
+  for (const one of connections) one.close();
+  proxy.stop();
+  await Promise.all([server.stop(), cluster.stop()]);
+});
+
+/** Says that it belongs to no cluster, and refuses every script as one that does. */
+function sharding() {
+  const answers: Record<string, string> = {
+    info: "$30\r\nloading:0\r\ncluster_enabled:0\r\n\r\n",
+    ping: "+PONG\r\n",
+    evalsha: "-CROSSSLOT Keys in request don't hash to the same slot\r\n",
+  };
+  const listener = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      data(socket, data) {
+        for (const [, name] of data.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n/g))
+          socket.write(answers[name!.toLowerCase()] ?? "+OK\r\n");
+      },
+    },
+  });
+  return { url: `redis://127.0.0.1:${listener.port}`, stop: () => listener.stop(true) };
+}
+
 test("the user and the password of the URL are those at every node of a cluster", async () => {
   const cluster = await startRedisCluster();
   for (const url of cluster.urls) {

@@ -1,4 +1,5 @@
-// What the requests of one organization ask of Redis in one turn goes in one call, and is answered one by one.
+// What requests ask of Redis in one turn goes in one call, on a cluster in one for each organization, and is answered one by
+// one.
 
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
@@ -21,6 +22,7 @@ let now_ms = start_ms;
 /** How many requests each call had, and whether Redis is there. */
 let calls: number[] = [];
 let isAway = false;
+let isCluster = false;
 
 beforeAll(async () => {
   connection = redisConnection(await redisUrl(), () => {});
@@ -28,14 +30,15 @@ beforeAll(async () => {
   await connection.ping(10_000);
 });
 beforeEach(() => {
-  [calls, isAway, now_ms] = [[], false, start_ms];
+  [calls, isAway, isCluster, now_ms] = [[], false, false, start_ms];
 });
 afterAll(() => {
   connection.close();
   client.disconnect();
 });
 
-const counted: Pick<RedisConnection, "script"> = {
+const counted: Pick<RedisConnection, "script" | "isOneServer"> = {
+  isOneServer: () => !isCluster,
   script(lua) {
     const call = connection.script(lua);
     return (keys, words) => {
@@ -53,15 +56,34 @@ const requestOf = (organizationId: string, perMinute: number, requestId = newReq
   subjects: ofOrganization(organizationId, { requestsPerMinute: perMinute, tokensPerMinute: null }),
 });
 
-test("the requests of one organization in one turn ask Redis once, and those of two twice", async () => {
-  const rates = ratesOf("once");
-  const [one, other] = [newOrganizationId(), newOrganizationId()];
-  const asked = [one, other, one, other, one].map((id) => rates.take(requestOf(id, 2)));
-  const readings = rates.read(one, requestOf(one, 2).subjects);
-  const answers = (await Promise.all(asked)).map(({ answer }) => answer);
-  expect(answers).toEqual(["taken", "taken", "taken", "taken", "refused"]);
-  expect((await readings)[0]!.requests!.remaining).toBe(0);
-  expect(calls.sort()).toEqual([2, 4]);
+test.each([
+  ["one server", [6]],
+  ["a cluster", [2, 4]],
+] as const)(
+  "what requests of two organizations ask in one turn of %s goes in calls of %p",
+  async (server, expected) => {
+    isCluster = server === "a cluster";
+    const rates = ratesOf(`once on ${server}`);
+    const [one, other] = [newOrganizationId(), newOrganizationId()];
+    const asked = [one, other, one, other, one].map((id) => rates.take(requestOf(id, 2)));
+    const readings = rates.read(one, requestOf(one, 2).subjects);
+    const answers = (await Promise.all(asked)).map(({ answer }) => answer);
+    expect(answers).toEqual(["taken", "taken", "taken", "taken", "refused"]);
+    expect((await readings)[0]!.requests!.remaining).toBe(0);
+    expect(calls.sort()).toEqual([...expected]);
+  },
+);
+
+test("corrections of all organizations ride with the next request of any", async () => {
+  const rates = ratesOf("corrections");
+  const ids = Array.from({ length: 20 }, newOrganizationId);
+  const answers = await Promise.all(ids.map((id) => rates.take({ ...requestOf(id, 1), tokens: 9 })));
+  const given = answers.map((answer) => (answer.answer === "taken" ? answer.giveBack() : null));
+  await rates.take(requestOf(newOrganizationId(), 1));
+  await Promise.all(given);
+  expect(calls).toEqual([20, 1]);
+  const again = await Promise.all(ids.map((id) => rates.take(requestOf(id, 1))));
+  expect(again.map(({ answer }) => answer)).toEqual(ids.map(() => "taken"));
 });
 
 test("a call carries so many requests, and no more", async () => {

@@ -158,7 +158,8 @@ test(
   "a correction ends with the call that carries it, also where Redis is away",
   async () => {
     let isAway = false;
-    const cut: Pick<RedisConnection, "script"> = {
+    const cut: Pick<RedisConnection, "script" | "isOneServer"> = {
+      isOneServer: () => true,
       script(lua) {
         const call = connection.script(lua);
         return (...words) => (isAway ? Promise.reject(new Error("away")) : call(...words));

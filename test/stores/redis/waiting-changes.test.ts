@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { type Change, waitingChanges } from "../../../src/stores/redis/waiting-changes.ts";
 
 const change = (id: string, number: number, name: string, tokens: number): Change => ({
+  organizationId: "org_1",
   subject: { id },
   number,
   name: name as Change["name"],

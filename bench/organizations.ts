@@ -1,0 +1,143 @@
+// What a request costs where many organizations ask: `bun bench/organizations.ts [--rounds N] [--counts 1,100,10000]
+// [--connections 64] [--requests 3000] [--fsync] NAME=PATH …`. Each executable is a node on Postgres and Redis, with every limit
+// on. So many organizations, each with a key, ask in turn; the slices of all counts and nodes alternate. It prints CPU a
+// request, of the node, of the Postgres sessions of its database and of Redis, and what that is to one organization's: the
+// median of the ratios of neighbouring slices.
+
+import { parseArgs } from "node:util";
+import { RedisClient } from "bun";
+import Table from "cli-table3";
+import postgres from "postgres";
+import { hashKey, key_random_bytes, newKey } from "../src/core/auth/key.ts";
+import { type Beside, nodesBeside } from "./speed/beside.ts";
+import { percentile } from "./speed/percentile.ts";
+import { busyCores, pinOthers, ran_us } from "./speed/process.ts";
+import { behaviours, scenarios } from "./speed/scenarios.ts";
+import { type Asker, askerOf } from "./speed/slice.ts";
+import { onDisk } from "./speed/stores.ts";
+import { counted } from "./steady.ts";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    ...{ rounds: { type: "string", default: "5" }, counts: { type: "string", default: "1,100,10000" } },
+    ...{ connections: { type: "string", default: "64" }, requests: { type: "string", default: "3000" } },
+    fsync: { type: "boolean", default: false },
+  },
+});
+const counts = values.counts.split(",").map(Number);
+const connections = Number(values.connections);
+const requests = Number(values.requests);
+const small = scenarios.find(({ id }) => id === "small-chat")!;
+
+interface Cost {
+  node: number;
+  Postgres: number;
+  Redis: number;
+}
+const parts = ["node", "Postgres", "Redis"] as const;
+
+/** A node, and what asks it: by how many organizations there are. */
+interface Measured extends Beside {
+  sql: postgres.Sql;
+  redisPid: number;
+  askers: Map<number, Asker>;
+}
+
+async function main(): Promise<void> {
+  const busy = await busyCores();
+  pinOthers();
+  await using ending = new AsyncDisposableStack();
+  const measured = new Map<string, Measured>();
+  for (const [name, node] of await nodesBeside(positionals, behaviours, ending, values.fsync ? onDisk : [])) {
+    const sql = postgres(node.databaseUrl, { max: 1, onnotice: () => {} });
+    ending.defer(() => sql.end({ timeout: 1 }));
+    const redis = new RedisClient(node.redisUrl);
+    const redisPid = Number(/process_id:(\d+)/.exec(String(await redis.send("INFO", ["server"])))?.[1]);
+    redis.close();
+    const keys = await organizations(sql, Math.max(...counts));
+    const askers = new Map(counts.map((count) => [count, inTurn(node, keys.slice(0, count))]));
+    measured.set(name, { ...node, sql, redisPid, askers });
+  }
+  const costs = new Map<string, Cost[]>();
+  const slices = [...measured].flatMap(([name, node]) => counts.map((count) => ({ name, node, count })));
+  for (const { node, count } of slices) await sliceOf(node, count);
+  for (let round = 0; round < Number(values.rounds); round++) {
+    for (const { name, node, count } of round % 2 ? slices : slices.toReversed()) {
+      const label = labelOf(name, count);
+      costs.set(label, [...(costs.get(label) ?? []), await sliceOf(node, count)]);
+    }
+  }
+  const table = new Table({
+    head: ["µs a request", ...parts.flatMap((part) => [part, `÷ ${counts[0]}`])],
+    style: { head: [], border: [], compact: true },
+  });
+  for (const { name, count } of slices) {
+    const of = (label: string) => costs.get(label)!;
+    const [all, one] = [of(labelOf(name, count)), of(labelOf(name, counts[0]!))];
+    table.push([
+      labelOf(name, count),
+      ...parts.flatMap((part) =>
+        cellsOf(
+          all.map((cost) => cost[part]),
+          one.map((cost) => cost[part]),
+        ),
+      ),
+    ]);
+  }
+  console.log(table.toString());
+  console.log(`${busy.toFixed(2)} cores were busy before`);
+}
+
+const labelOf = (name: string, count: number) => `${name}, ${count}`;
+
+function cellsOf(all: number[], one: number[]): string[] {
+  const ratios = all.map((value, at) => value / one[at]!);
+  return [percentile(all, 0.5).toFixed(0), percentile(ratios, 0.5).toFixed(2)];
+}
+
+/** Makes organizations with a key each, and returns the keys. */
+async function organizations(sql: postgres.Sql, count: number): Promise<string[]> {
+  const keys = Array.from({ length: count }, () => newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes))));
+  const hashes = keys.map((key) => hashKey(key).toHex());
+  await sql`
+    with made as (
+      select gen_random_uuid() as org, gen_random_uuid() as key, hash, n
+      from unnest(${hashes}::text[]) with ordinality h (hash, n)
+    ), owners as (
+      insert into organization (id, slug, name, plan, anchor_at)
+      select org, 'many-' || n, 'Bench', 'on', '2026-01-31Z' from made
+    ), owned as (
+      insert into api_key (id, organization_id, name, scopes) select key, org, 'bench', '{inference:create}' from made
+    )
+    insert into key_secret (key_id, number, hash, prefix, suffix)
+    select key, 1, decode(hash, 'hex'), 'slk_abcd', 'wxyz' from made`;
+  return keys;
+}
+
+/** Asks with one key after the other. */
+function inTurn({ target, connections, count }: Beside, keys: readonly string[]): Asker {
+  const askers = keys.map((key) => {
+    const headers = { ...target.headers, authorization: `Bearer ${key}` };
+    return askerOf({ ...target, headers }, connections, small, count);
+  });
+  let turn = 0;
+  return () => askers[turn++ % askers.length]!();
+}
+
+async function sliceOf({ target, sql, redisPid, askers }: Measured, count: number): Promise<Cost> {
+  const sessions = await sql<{ pid: number }[]>`select pid from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()`;
+  const now = () => ({
+    node: ran_us(target.pid),
+    Postgres: sessions.reduce((sum, { pid }) => sum + ran_us(pid), 0),
+    Redis: ran_us(redisPid),
+  });
+  const before = now();
+  await counted(askers.get(count)!, { count: requests, connections });
+  const after = now();
+  const each = (part: keyof Cost) => (after[part] - before[part]) / requests;
+  return { node: each("node"), Postgres: each("Postgres"), Redis: each("Redis") };
+}
+
+await main();
