@@ -23,9 +23,9 @@ import type {
 } from "openai/resources/responses/responses";
 import { ResponsesWS } from "openai/resources/responses/ws";
 import { z } from "zod";
-import type { Money } from "../../src/core/inference/money.ts";
 import { model, plainModel, type Service, startService, words } from "../harness/engine.ts";
 import { nanosOf } from "../harness/money.ts";
+import { endedReceipt } from "../harness/receipts.ts";
 import { until } from "../harness/until.ts";
 
 let service: Service;
@@ -441,27 +441,6 @@ describe("what is kept", () => {
     expect(await thrown(client.responses.retrieve(response.id))).toBeInstanceOf(NotFoundError);
     expect(await thrown(client.responses.delete(response.id))).toBeInstanceOf(NotFoundError);
   });
-
-  test("is nothing with store: false", async () => {
-    const response = await ask({ input: cue("echo"), store: false });
-    expect(await thrown(client.responses.retrieve(response.id))).toBeInstanceOf(NotFoundError);
-  });
-
-  test("of another organization is not there", async () => {
-    const { id, output } = await ask({ input: cue("echo") });
-    await service.json("org", "create", "stranger", "--plan", "unlimited");
-    const { key } = await service.json<{ key: string }>("key", "create", "--org", "stranger", "--name", "one");
-    const stranger = clientWith(key);
-    expect(await thrown(stranger.responses.retrieve(id))).toBeInstanceOf(NotFoundError);
-    expect(await thrown(stranger.responses.delete(id))).toBeInstanceOf(NotFoundError);
-    expect(await thrown(stranger.responses.inputItems.list(id))).toBeInstanceOf(NotFoundError);
-    const refused = { status: 400, code: "previous_response_not_found" };
-    const go = (body: object) => thrown(stranger.responses.create({ model, input: "hello", ...body }));
-    expect(await go({ previous_response_id: id })).toMatchObject({ ...refused, param: "previous_response_id" });
-    const reference = { type: "item_reference", id: output[0]?.id };
-    expect(await go({ input: [reference] })).toMatchObject({ ...refused, param: "input[0].id" });
-    expect(await client.responses.retrieve(id)).toMatchObject({ id });
-  });
 });
 
 describe("leaving in the middle stops the engine within a second, and is charged what was produced", () => {
@@ -474,14 +453,7 @@ describe("leaving in the middle stops the engine within a second, and is charged
     const stopped = () => service.engine.counts.clients_left > before && service.engine.counts.active === 0;
     await until(stopped, 1000, "the engine to be let go");
     if (!id) return;
-    interface Receipt {
-      outcome: string;
-      usage: { output_tokens: number } | null;
-      cost: { charged: Money };
-    }
-    const receipt = async () => (await (await service.fetch(`/v1/service/requests/${id}`)).json()) as Receipt;
-    await until(async () => (await receipt()).outcome !== "running", 5000, "the receipt");
-    const { outcome, usage, cost } = await receipt();
+    const { outcome, usage, cost } = await endedReceipt(service, id, { deadline_ms: 5_000 });
     expect(outcome).toBe("cancelled");
     expect(usage?.output_tokens).toBeGreaterThan(0);
     expect(usage?.output_tokens).toBeLessThan(1000);

@@ -4,8 +4,9 @@
  * behind it.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { RequestReceipt } from "../../src/core/operations/receipt-shape.ts";
 import { linesThen } from "../harness/log-lines.ts";
-import { until } from "../harness/until.ts";
+import { endedReceipt } from "../harness/receipts.ts";
 import { asks, protocols, type Seen } from "./callers.ts";
 import { type Case, type Rig, type Route, startRig } from "./rig.ts";
 import { canonical } from "./wall.ts";
@@ -81,15 +82,9 @@ function routed(fault: (typeof all)[number]): Case {
   };
 }
 
-interface Receipt {
-  attempts: number;
-  outcome: string;
-  usage: { input_tokens: number };
-}
-
 interface Outcome {
   seen: Seen;
-  receipt: Receipt;
+  receipt: RequestReceipt;
 }
 
 let rig: Rig;
@@ -99,7 +94,7 @@ beforeAll(async () => {
   rig = await startRig(all.map(routed));
   const asked = async ({ key, caller, mode }: (typeof all)[number]) => {
     const seen = await asks(rig.sluice, caller, `acme/${key}`, mode === "streamed", mode === "collected" ? beyond : {});
-    outcomes.set(key, { seen, receipt: await receiptOf(seen.requestId) });
+    outcomes.set(key, { seen, receipt: await endedReceipt(rig.sluice, seen.requestId, { deadline_ms: 60_000 }) });
   };
   // What breaks in the middle is asked by itself: a busy service would read the break with the first words, and be rescued.
   const inTheMiddle = (one: (typeof all)[number]) => one.mode !== "whole" && one.streamed !== pass;
@@ -107,17 +102,6 @@ beforeAll(async () => {
   await Promise.all(all.filter((one) => !inTheMiddle(one)).map(asked));
 }, 120_000);
 afterAll(() => rig.stop());
-
-/** When it is settled: a stream's last byte may be read before. */
-async function receiptOf(requestId: string): Promise<Receipt> {
-  let receipt: Receipt | null = null;
-  const settled = async () => {
-    receipt = (await (await rig.sluice.fetch(`/v1/service/requests/${requestId}`)).json()) as Receipt;
-    return receipt.outcome !== "running";
-  };
-  await until(settled, 60_000, "the request to be settled");
-  return receipt!;
-}
 
 for (const one of all) {
   const verdict = one[one.mode === "streamed" ? "streamed" : "whole"];

@@ -1,7 +1,7 @@
 /** Engines that are full: who waits, where they go, what a wait shows and costs. Over real sockets. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { RequestReceipt } from "../../src/core/operations/receipt-shape.ts";
 import { dollars } from "../harness/money.ts";
+import { endedReceipt } from "../harness/receipts.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { bodyOf, seen } from "./callers.ts";
@@ -54,17 +54,6 @@ async function metric(line: RegExp): Promise<number> {
 const waitingFor = (model: string) =>
   metric(new RegExp(`^upstream_queue_length\\{model="acme/${model}".*\\} (\\d+)`, "m"));
 
-async function receiptOf(id: string): Promise<RequestReceipt> {
-  let receipt: RequestReceipt | null = null;
-  const isThere = async () => {
-    const response = await sluice.fetch(`/v1/service/requests/${id}`);
-    receipt = response.status === 200 ? ((await response.json()) as RequestReceipt) : null;
-    return receipt !== null && receipt.outcome !== "running";
-  };
-  await until(isThere, 10_000, `the record of ${id}`);
-  return receipt!;
-}
-
 test("an engine is never asked for more than its limit at once, and all are answered", async () => {
   const answers = await Promise.all(Array.from({ length: 12 }, async () => seen(await asks("one"))));
   expect(answers.map(({ text }) => text)).toEqual(Array(12).fill(words));
@@ -84,7 +73,7 @@ test.concurrent("who leaves while waiting gives the place up at once, is charged
   await until(async () => (await waitingFor("one")) === 1, 10_000, "it to wait");
   leaving.abort();
   await until(async () => (await waitingFor("one")) === 0, 1_000, "its place to be free");
-  const receipt = await receiptOf(left.headers.get("x-service-request-id")!);
+  const receipt = await endedReceipt(sluice, left.headers.get("x-service-request-id")!);
   expect(receipt).toMatchObject({ outcome: "cancelled", cost: { charged: dollars(0) }, usage: { input_tokens: 0 } });
   expect((await seen(await running)).text).toBe(words);
   expect(one.asked).toHaveLength(before + 1);
@@ -117,7 +106,7 @@ test.concurrent("too many that wait, and too long a wait, are 429 capacity_excee
   expect(refused).toMatchObject({ status: 429, code: "capacity_exceeded", retryAfter: "1" });
   for (const one of await Promise.all(waiting)) {
     expect(one).toMatchObject({ status: 429, code: "capacity_exceeded", retryAfter: expect.stringMatching(/^\d+$/) });
-    const receipt = await receiptOf(one.requestId);
+    const receipt = await endedReceipt(sluice, one.requestId);
     expect(receipt).toMatchObject({
       outcome: "failed",
       error_code: "capacity_exceeded",
@@ -138,6 +127,6 @@ test.concurrent("a wait longer than the lease keeps it, and has heartbeats", asy
   expect(text.match(/^: /gm)?.length ?? 0).toBeGreaterThanOrEqual(5);
   expect(text).toContain(words);
   expect((await seen(await running)).text).toBe(words);
-  const receipt = await receiptOf(response.headers.get("x-service-request-id")!);
+  const receipt = await endedReceipt(sluice, response.headers.get("x-service-request-id")!);
   expect(receipt).toMatchObject({ outcome: "completed", recovered: false });
 }, 30_000);

@@ -1,8 +1,8 @@
 /** What the catalogue of faults does not hold: engines that come back, clients that leave, and routes that are all dead. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Money } from "../../src/core/inference/money.ts";
 import { lineOf } from "../harness/log-lines.ts";
 import { dollars, nanosOf } from "../harness/money.ts";
+import { endedReceipt } from "../harness/receipts.ts";
 import { until } from "../harness/until.ts";
 import { asks, bodyOf } from "./callers.ts";
 import { type Rig, startRig } from "./rig.ts";
@@ -31,28 +31,11 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => rig.stop());
 
-interface Receipt {
-  outcome: string;
-  attempts: number;
-  error_code: string | null;
-  cost: { charged: Money };
-}
-
-async function settled(requestId: string): Promise<Receipt> {
-  let receipt: Receipt | null = null;
-  const isSettled = async () => {
-    receipt = (await (await rig.sluice.fetch(`/v1/service/requests/${requestId}`)).json()) as Receipt;
-    return receipt.outcome !== "running";
-  };
-  await until(isSettled, 20_000, "the request to be settled");
-  return receipt!;
-}
-
 test("all routes of a model on one dead host: one clear error, one record, nothing charged", async () => {
   for (const stream of [true, false]) {
     const seen = await asks(rig.sluice, "chat", "acme/dead", stream);
     expect(seen).toMatchObject({ status: 503, code: "upstream_unavailable", retryAfter: "1" });
-    const receipt = await settled(seen.requestId);
+    const receipt = await endedReceipt(rig.sluice, seen.requestId);
     expect(receipt).toMatchObject({ outcome: "failed", attempts: 3, error_code: "upstream_unavailable" });
     expect(nanosOf(receipt.cost.charged)).toBe(0);
   }
@@ -61,7 +44,7 @@ test("all routes of a model on one dead host: one clear error, one record, nothi
 test("an engine that is full for thirty years: the caller is asked to wait a minute", async () => {
   const seen = await asks(rig.sluice, "messages", "acme/forever", true);
   expect(seen).toMatchObject({ status: 429, code: "capacity_exceeded", retryAfter: "60" });
-  expect(await settled(seen.requestId)).toMatchObject({ attempts: 1, cost: { charged: dollars(0) } });
+  expect(await endedReceipt(rig.sluice, seen.requestId)).toMatchObject({ attempts: 1, cost: { charged: dollars(0) } });
 });
 
 test("a client that leaves during the second attempt ends it: one record, and no third", async () => {
@@ -76,7 +59,7 @@ test("a client that leaves during the second attempt ends it: one record, and no
   leaving.abort();
   await asking;
   const line = await lineOf(rig.sluice, { event: "request", model: "acme/left" });
-  const receipt = await settled(line.request_id);
+  const receipt = await endedReceipt(rig.sluice, line.request_id);
   expect(receipt).toMatchObject({ outcome: "cancelled", attempts: 2 });
   expect(rig.asked("ok-left")).toBe(0);
 });

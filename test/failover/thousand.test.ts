@@ -1,10 +1,9 @@
 /** Faults of engines under load, with a limit on each engine: one record a request, and the books agree. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { RequestReceipt } from "../../src/core/operations/receipt-shape.ts";
 import { chanceOf } from "../faults/chance.ts";
 import { seed, times } from "../harness/depth.ts";
 import { nanosOf } from "../harness/money.ts";
-import { until } from "../harness/until.ts";
+import { endedReceipt } from "../harness/receipts.ts";
 import { asks, protocols, type Seen } from "./callers.ts";
 import { type Rig, startRig } from "./rig.ts";
 import { canonical } from "./wall.ts";
@@ -53,7 +52,9 @@ test("whatever engines do, each request has one answer and one record, and nothi
     if (one.isComplete) expect(["", canonical]).toContain(one.text);
     else expect(one.code).toBeString();
   }
-  const receipts = await Promise.all(told.map(({ requestId }) => settled(requestId)));
+  const receipts = await Promise.all(
+    told.map(({ requestId }) => endedReceipt(rig.sluice, requestId, { deadline_ms: 30_000 })),
+  );
   for (const [index, { outcome, cost }] of receipts.entries()) {
     const { isComplete, text } = told[index]!;
     expect(outcome).toBe(isComplete ? "completed" : "failed");
@@ -64,14 +65,3 @@ test("whatever engines do, each request has one answer and one record, and nothi
   expect(records.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(told.length);
   expect((await rig.sluice.cli("usage", "check")).code).toBe(0);
 }, 240_000);
-
-async function settled(id: string): Promise<RequestReceipt> {
-  let receipt: RequestReceipt | null = null;
-  const isSettled = async () => {
-    const response = await rig.sluice.fetch(`/v1/service/requests/${id}`);
-    receipt = response.status === 200 ? ((await response.json()) as RequestReceipt) : null;
-    return receipt !== null && receipt.outcome !== "running";
-  };
-  await until(isSettled, 30_000, `the record of ${id}`);
-  return receipt!;
-}

@@ -1,11 +1,11 @@
 // Clients that leave in mid-answer, at a node of this checkout before a real engine: what they are charged beside the tokens
 // that the engine says it made (its metrics), and beside those of the text that they had read (its /tokenize).
 
-import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
 import { dialects } from "../../../src/core/protocol/dialects.ts";
 import { generatedTokens } from "../../../src/core/routing/engine-load.ts";
 import { type UpstreamProtocol, upstreamProtocols } from "../../../src/core/upstream/codecs.ts";
 import { chanceOf } from "../../faults/chance.ts";
+import { endedReceipt } from "../../harness/receipts.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 
@@ -147,21 +147,10 @@ async function leave(
       if (line.startsWith("data: {")) text += textOf(JSON.parse(line.slice("data: ".length))) ?? "";
   }
   leaving.abort();
-  const { output_tokens: charged, source } = (await receiptOf(service, id)).usage;
+  const { output_tokens: charged, source } = (await endedReceipt(service, id, { deadline_ms: 20_000 })).usage;
   const after = await settledCount(place);
   const made = before === null || after === null ? null : after - before;
   return { client, engine, isWhole, read: await tokensOf(place, text), charged, made, source };
-}
-
-async function receiptOf(service: Sluice, id: string): Promise<RequestReceipt> {
-  let receipt = null as RequestReceipt | null;
-  const isSettled = async () => {
-    const found = await service.fetch(`/v1/service/requests/${id}`);
-    receipt = found.status === 200 ? ((await found.json()) as RequestReceipt) : null;
-    return receipt !== null && receipt.outcome !== "running";
-  };
-  await until(isSettled, 20_000, `the receipt of ${id}`);
-  return receipt!;
 }
 
 /** The tokens that the engine has made so far, once it makes no more. */

@@ -10,7 +10,6 @@ import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import type { Command, Grow, SettleAnswer } from "../../../src/core/store/ledger.ts";
 import { noLimits, type Plan } from "../../../src/core/store/plan.ts";
-import { dollars } from "../../harness/money.ts";
 import type { ModelSubject } from "../store/budget-model.ts";
 import { newRequestId } from "../store/ledger-stores.ts";
 import { CutLedger, organizationId, settled, VirtualClock } from "./virtual-time.ts";
@@ -488,79 +487,6 @@ describe("the settlement", () => {
 });
 
 describe("a refusal", () => {
-  test("of a full window says which, until when, and what extra usage could take", async () => {
-    const { clock, ledger, entered, refused } = node();
-    const plan = { session: 1000, month: 900 };
-    const reservation = await entered({ plan, inputTokens: 1, cap: 50 });
-    await Promise.all([reservation.settle({ ...ending, nanos: 900 }), clock.advance(10)]);
-    ledger.organization.extra = { enabled: true, capNanos: 400 };
-    const fault = await refused({ plan, inputTokens: 1, cap: 50 });
-    const resetAt = new Date(Date.UTC(1970, 1, 1));
-    const seconds = Math.ceil((resetAt.getTime() - clock.now_ms()) / 1000);
-    expect(fault.code).toBe("usage_limit_reached");
-    expect(fault.message).toBe(
-      "This request needs at least $0.0000005, but the organization has used its $0.0000009 for this month, and has $0.0000001 left of its $0.000001 for this session of five hours (90% used), and has $0.0000004 left of its $0.0000004 of extra usage for this month (0% used). Its month starts anew on 1 February 00:00 (UTC). Send less input, choose a cheaper model, wait until then, or ask your administrator for a higher plan or a higher extra usage limit.",
-    );
-    expect(fault.details).toMatchObject({
-      retryAfterSeconds: seconds,
-      headers: {
-        "x-should-retry": "false",
-        "x-service-usage-session-percent": "90",
-        "x-service-usage-month-percent": "100",
-        "x-service-usage-month-reset-at": "1970-02-01T00:00:00.000Z",
-      },
-      body: {
-        window: "month",
-        reset_at: "1970-02-01T00:00:00.000Z",
-        resets_at: resetAt.getTime() / 1000,
-        resets_in_seconds: seconds,
-        extra_usage: { enabled: true, available: dollars(400) },
-        plan_type: "pro",
-      },
-    });
-  });
-
-  test("of a window that is used up says so, and not what the request needs", async () => {
-    const { clock, entered, refused } = node();
-    const plan = { session: 900 };
-    const reservation = await entered({ plan, inputTokens: 1, cap: 50 });
-    await Promise.all([reservation.settle({ ...ending, nanos: 900 }), clock.advance(10)]);
-    const { message } = await refused({ plan, inputTokens: 1, cap: 50 });
-    expect(message).toStartWith("The organization has used its $0.0000009 for this session of five hours.");
-  });
-
-  test("for what others hold, or for concurrency, is worth trying again", async () => {
-    const { entered, refused } = node();
-    await entered({ plan: { week: 900, concurrentRequests: 1 }, inputTokens: 1, cap: 50 });
-    const reserved = await refused({ plan: { week: 900 }, inputTokens: 1, cap: 50 });
-    expect(reserved).toMatchObject({ code: "usage_reserved", details: { retryAfterSeconds: 1 } });
-    expect(reserved.details.headers).not.toHaveProperty("x-should-retry");
-    const busy = await refused({ plan: { concurrentRequests: 1 } });
-    expect(busy).toMatchObject({ code: "concurrency_limit_exceeded", details: { retryAfterSeconds: 1 } });
-    expect(busy.message).toContain("limit of 1 request at a time");
-  });
-
-  test("of a request whose least hold is above a whole limit names the limit, and is not worth trying again", async () => {
-    const { refused } = node();
-    const fault = await refused({ plan: { session: 2000 } });
-    expect(fault.code).toBe("usage_limit_reached");
-    expect(fault.message).toContain(
-      "needs at least $0.0000029, more than the organization's whole $0.000002 for this session of five hours.",
-    );
-    expect(fault.details).toEqual({
-      headers: { "x-should-retry": "false" },
-      limit: { limitedBy: "organization", name: "session", limit: 2000, used: null, needed: 2860 },
-      body: {
-        limit: "session",
-        limit_value: dollars(2000),
-        needed: dollars(2860),
-        limited_by: "organization",
-        extra_usage: { enabled: false, available: dollars(0) },
-        plan_type: "pro",
-      },
-    });
-  });
-
   test("for want of an answer leaves a record of nothing, so that the admission cannot run later", async () => {
     const { clock, ledger, enter } = node();
     ledger.wire = () => "unanswered"; // it was granted, and nobody learned of it

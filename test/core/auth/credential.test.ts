@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { credentialOf } from "../../../src/core/auth/credential.ts";
 import { newKey } from "../../../src/core/auth/key.ts";
-import { Fault } from "../../../src/core/inference/fault.ts";
+import { faultOf } from "../../harness/faults.ts";
 
 const key = newKey(crypto.getRandomValues(new Uint8Array(64)));
 const other = newKey(crypto.getRandomValues(new Uint8Array(64)));
@@ -11,15 +11,7 @@ function from(headers: Record<string, string> | [string, string][]): string {
   return credentialOf(new Headers(headers));
 }
 
-function fault(headers: Record<string, string> | [string, string][]): Fault {
-  try {
-    from(headers);
-  } catch (thrown) {
-    if (thrown instanceof Fault) return thrown;
-    throw thrown;
-  }
-  throw new Error("was accepted");
-}
+const fault = (headers: Record<string, string> | [string, string][]) => faultOf(() => from(headers))!;
 
 describe("where a request carries its key", () => {
   test("a bearer token and x-api-key are both accepted", () => {

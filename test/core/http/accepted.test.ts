@@ -7,7 +7,6 @@ import { afterAll, describe, expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020";
 import fc from "fast-check";
 import { defaultModels } from "../../../src/config/models.ts";
-import { Fault } from "../../../src/core/inference/fault.ts";
 import { refuseImages } from "../../../src/core/inference/image-url.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 import { anthropicMessagesCaller } from "../../../src/core/protocol/anthropic-messages/codec.ts";
@@ -28,6 +27,7 @@ import {
 import { assertCapable, type Route } from "../../../src/core/routing/catalog.ts";
 import { openapiDocument } from "../../../src/features/openapi/document.ts";
 import { operations } from "../../../src/node/operations.ts";
+import { faultOf } from "../../harness/faults.ts";
 import { type Schema, valuesOf } from "../../harness/schema-values.ts";
 import { startSluice } from "../../harness/sluice.ts";
 import { kinds } from "./accepted-kinds.ts";
@@ -87,15 +87,7 @@ function capable(request: InferenceRequest): void {
 describe.each(Object.entries(judged))("%s", (name, { path, take }) => {
   const accepts = validator.compile({ $ref: `contract#/components/schemas/${name}` });
   const bodies = valuesOf(schemas[name]!, schemas, words);
-  const refusal = (body: unknown): Fault | null => {
-    try {
-      take(body);
-      return null;
-    } catch (thrown) {
-      expect(thrown).toBeInstanceOf(Fault);
-      return thrown as Fault;
-    }
-  };
+  const refusal = (body: unknown) => faultOf(() => take(body));
   const isListed = (code: string, message: string) =>
     kinds[name]!.some((kind) => kind.code === code && kind.says.test(message));
 

@@ -112,13 +112,6 @@ describe("a text goes on at another engine", () => {
     expect(await receiptOf(response)).toMatchObject({ outcome: "completed", attempts: 3, continued: true });
     expect(failing.map(({ counts }) => counts.requests)).toEqual([1, 1]);
   });
-
-  test("within the caller's own cap", async () => {
-    const frames = await framesOf(await chat(asks(going, { max_tokens: 20 })));
-    expect(frames.join("")).toContain('"finish_reason":"length"');
-    expect((well.requests.at(-1)!.body as { max_tokens: number }).max_tokens).toBeLessThanOrEqual(8);
-    expect((await wholeText()).startsWith(chatText(frames))).toBe(true);
-  });
 });
 
 describe("an answer does not go on", () => {
@@ -132,12 +125,6 @@ describe("an answer does not go on", () => {
   };
 
   test("where no route says that its engine can", () => broken(asks(plain)));
-  test("of more choices than one: it is refused before an engine is asked", async () => {
-    const asked = dying.counts.requests;
-    const response = await chat(asks(going, { n: 2 }));
-    expect([response.status, dying.counts.requests - asked]).toEqual([400, 0]);
-    await response.text();
-  });
   test("in the middle of a call", () =>
     broken(
       asks(other, {
@@ -147,29 +134,6 @@ describe("an answer does not go on", () => {
         ],
       }),
     ));
-  test("that must have a form", () =>
-    broken(
-      asks(other, {
-        response_format: {
-          type: "json_schema",
-          json_schema: {
-            name: "x",
-            schema: {
-              type: "object",
-              properties: Object.fromEntries([..."abcdefgh"].map((name) => [name, { type: "string" }])),
-              required: [..."abcdefgh"],
-            },
-          },
-        },
-      }),
-    ));
-
-  test("where the engine that should fails too: the first failure is the answer's", async () => {
-    const response = await chat(asks(lost));
-    const frames = await framesOf(response);
-    expect(frames.filter((frame) => frame.includes('"error"'))).toHaveLength(1);
-    expect(await receiptOf(response)).toMatchObject({ outcome: "failed" });
-  });
 });
 
 function chatText(frames: readonly string[]): string {

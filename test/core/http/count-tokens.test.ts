@@ -86,20 +86,6 @@ describe("a count", () => {
     // No session was opened: it would begin now.
     expect(Math.abs(Date.parse(session.reset_at) - Date.now() - 5 * 3_600_000)).toBeLessThan(60_000);
   });
-
-  test("is refused for a wrong model or body, in the form of Messages", async () => {
-    expect(await codeOf(await service.post(path, foo("acme/none")))).toBe("404 model_not_found");
-    expect(await codeOf(await service.post(path, "{"))).toBe("400 invalid_json");
-    expect(await codeOf(await service.post(path, { model: exact }))).toBe("400 missing_field");
-    expect(await codeOf(await service.post(path, "x", { headers: { "content-type": "text/plain" } }))).toBe(
-      "400 invalid_content_type",
-    );
-    expect(await codeOf(await service.fetch(path))).toBe("405 method_not_allowed");
-    const unknown = await service.post(path, foo(exact, [{ type: "hologram" }]));
-    expect(((await unknown.json()) as { error: { message: string } }).error.message).toStartWith(
-      "messages[0].content[0].type: ",
-    );
-  });
 });
 
 test("a tool without a name is counted, as the contract has it: which engine will be asked is not known", async () => {

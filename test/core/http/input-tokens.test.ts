@@ -87,17 +87,11 @@ describe("a count", () => {
 
 describe("what is no request", () => {
   const strange: [string, object, (string | number | null)[]][] = [
-    ["nothing", {}, [400, "missing_field", "input"]],
-    ["no model", { model: undefined, input: "foo" }, [400, "missing_field", "model"]],
-    ["an unknown model", { model: "no/such", input: "foo" }, [404, "model_not_found", "model"]],
-    ["an empty list", { input: [] }, [400, "invalid_value", "input"]],
-    ["a number", { input: 7 }, [400, "invalid_value", "input"]],
     [
       "a foreign compaction",
       { input: [{ type: "compaction", encrypted_content: "x" }] },
       [400, "invalid_value", "input[0].encrypted_content"],
     ],
-    ["a conversation", { input: "foo", conversation: "conv_1" }, [400, "unsupported_feature", "conversation"]],
     [
       "what is not stored",
       { previous_response_id: "resp_x" },

@@ -63,14 +63,6 @@ test("a membership that contradicts itself is refused in words", async () => {
   ).toContain("no membership by hand");
 });
 
-test("an act on an older version is refused, and the person as she is comes with it", async () => {
-  const id = await person("cat", "acme");
-  await port.manage.suspendPerson({ person: id, version: 1 });
-  const refused = await port.ask(`/people/${id}/resume`, { method: "POST", body: {}, headers: { "if-match": '"1"' } });
-  expect(refused.status).toBe(412);
-  expect(refused.body.error?.current).toMatchObject({ id, state: "suspended", version: 2 });
-});
-
 test("somebody who is unknown is answered with what to do", async () => {
   const unknown = await port.ask(`/people/per_${"0".repeat(32)}`);
   expect(unknown.code).toBe("resource_not_found");

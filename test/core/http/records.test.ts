@@ -1,34 +1,16 @@
 /** Each admitted request leaves exactly one record, with the tokens that were produced, however it ended. */
 import { afterAll, describe, expect, test } from "bun:test";
-import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
 import { errorOf, eventsOf, model, says, startService, words } from "../../harness/engine.ts";
 import { dollars, nanosOf } from "../../harness/money.ts";
 import { newMember } from "../../harness/organizations.ts";
-import { requestIdOf } from "../../harness/receipts.ts";
-import { until } from "../../harness/until.ts";
+import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 
 const service = await startService();
 afterAll(() => service.stop(), 60_000);
 
 const chat = (body: object, init: RequestInit = {}) => service.post("/v1/chat/completions", { model, ...body }, init);
 
-async function receiptOf(id: string): Promise<RequestReceipt | null> {
-  const response = await service.fetch(`/v1/service/requests/${id}`);
-  return response.status === 200 ? ((await response.json()) as RequestReceipt) : null;
-}
-
-async function settled(id: string, within_ms = 2000): Promise<RequestReceipt> {
-  let receipt: RequestReceipt | null = null;
-  await until(
-    async () => {
-      receipt = await receiptOf(id);
-      return receipt !== null && receipt.outcome !== "running";
-    },
-    within_ms,
-    `the record of ${id}`,
-  );
-  return receipt!;
-}
+const settled = (id: string, deadline_ms = 2000) => endedReceipt(service, id, { deadline_ms });
 
 describe("a record", () => {
   test("of an answer has the engine's counts, the prices and the sum", async () => {

@@ -213,13 +213,6 @@ describe("a stored response", () => {
       expect([status, code, param]).toEqual([400, "invalid_value", /\w+/.exec(query)![0]]);
     }
   });
-
-  test("needs a key with the scope", async () => {
-    const { id } = await answered({ input: "one" });
-    expect(await refusalOf(await fetched(id, { key: null }))).toEqual([401, "missing_api_key", null]);
-    expect(await refusalOf(await fetched(`${id}/x`))).toEqual([404, "route_not_found", null]);
-    expect(await refusalOf(await fetched(id, { method: "POST" }))).toEqual([405, "method_not_allowed", null]);
-  });
 });
 
 test("what was kept is there after a restart", async () => {

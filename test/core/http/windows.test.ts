@@ -148,22 +148,6 @@ describe("a window that is full of settled use", () => {
     );
   }, 30_000);
 
-  test("refuses clients of Messages in their form, so that they stop", async () => {
-    const client = await clientOn("small");
-    await usedUp(client);
-    const response = await service.post(
-      "/v1/messages",
-      { model, max_tokens: 256, messages: [{ role: "user", content: "again" }] },
-      { key: client.key },
-    );
-    const usage = await usageOf(client);
-    expect([response.status, await errorOf(response)]).toMatchObject([429, { type: "rate_limit_error" }]);
-    expect(response.headers.get("anthropic-ratelimit-unified-status")).toBe("rejected");
-    expect(response.headers.get("anthropic-ratelimit-unified-reset")).toBe(
-      String(Math.ceil(Date.parse(usage.session.reset_at) / 1000)),
-    );
-  }, 30_000);
-
   test.each(protocols)(
     "says what is so in every protocol: %s",
     async (path, asks) => {
@@ -193,16 +177,6 @@ describe("a window that is full of settled use", () => {
     },
     30_000,
   );
-
-  test("whose whole limit is below the least that a request holds says so, and that waiting does not help", async () => {
-    const client = await clientOn("dwarf");
-    const response = await client.chat(asksMuch);
-    expect([response.status, response.headers.get("x-should-retry")]).toEqual([429, "false"]);
-    expect(await errorOf(response)).toMatchObject({
-      code: "usage_limit_reached",
-      message: expect.stringMatching(/more than the organization \S+'s whole \$0\.0000001 for this week\./),
-    });
-  }, 30_000);
 });
 
 describe("what is held by requests that run", () => {
@@ -220,20 +194,6 @@ describe("what is held by requests that run", () => {
     abort.abort();
     expect((await receiptOf(client, requestIdOf(running))).outcome).toBe("cancelled");
     expect((await client.chat(asksMuch)).status).toBe(200);
-  }, 30_000);
-
-  test("counts against the requests that may run at a time", async () => {
-    const client = await clientOn("narrow");
-    const abort = new AbortController();
-    const running = await client.chat({ messages: says("tps=20 tokens=200"), stream: true }, { signal: abort.signal });
-    for (const stream of [false, true]) {
-      const response = await client.chat({ ...asksLittle, stream });
-      expect([response.status, response.headers.get("retry-after")]).toEqual([429, "1"]);
-      expect((await errorOf(response)).code).toBe("concurrency_limit_exceeded");
-    }
-    abort.abort();
-    await receiptOf(client, requestIdOf(running));
-    expect((await client.chat(asksLittle)).status).toBe(200);
   }, 30_000);
 });
 

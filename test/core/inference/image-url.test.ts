@@ -1,9 +1,9 @@
 /** URLs that an engine would fetch from inside: what can be told from the URL is refused, however it is spelled. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { Fault } from "../../../src/core/inference/fault.ts";
 import { imageUrlProblem, refuseImages } from "../../../src/core/inference/image-url.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
+import { faultOf } from "../../harness/faults.ts";
 
 const open = { deny_private: false, denied_hosts: [] };
 const closed = { deny_private: true, denied_hosts: [] };
@@ -111,12 +111,8 @@ test("no text makes it throw, and no address of this machine gets through in any
 test("a request is refused for any of its images, with the place of the first one among its needs", () => {
   const image = (url: string) => ({ kind: "image" as const, url });
   const refusal = (urls: readonly string[], needs: InferenceRequest["needs"]) => {
-    try {
-      refuseImages({ turns: [{ role: "user", parts: urls.map(image) }], needs }, open);
-      return null;
-    } catch (thrown) {
-      return thrown instanceof Fault ? [thrown.code, thrown.details.param] : thrown;
-    }
+    const fault = faultOf(() => refuseImages({ turns: [{ role: "user", parts: urls.map(image) }], needs }, open));
+    return fault && [fault.code, fault.details.param];
   };
   const needs: InferenceRequest["needs"] = [
     { capability: "tools", param: "tools" },

@@ -12,6 +12,7 @@ import { openaiChatCaller } from "../../../src/core/protocol/openai-chat/codec.t
 import { validateChatRequest } from "../../../src/core/protocol/openai-chat/validate.ts";
 import { openaiResponsesCaller } from "../../../src/core/protocol/openai-responses/codec.ts";
 import { validateResponsesRequest } from "../../../src/core/protocol/openai-responses/validate.ts";
+import { faultOf } from "../../harness/faults.ts";
 import { says, text, user } from "./losses/probe.ts";
 import { ask, decoders, upstreams } from "./losses/sides.ts";
 import { type EngineName, engineNames } from "./pairs/wires.ts";
@@ -45,16 +46,6 @@ function asked(client: SdkName, body: object, engines: readonly EngineName[] = e
   });
 }
 
-function refusalOf(client: SdkName, body: object): Fault {
-  try {
-    decoders[client](body);
-  } catch (thrown) {
-    if (thrown instanceof Fault) return thrown;
-    throw thrown;
-  }
-  throw new Error("It was accepted.");
-}
-
 function requestRows({ client, refusals, rows }: RequestPlace): void {
   test.each(Object.entries(rows))("%s", (type, row) => {
     if (row.verdict === "carried") {
@@ -68,7 +59,7 @@ function requestRows({ client, refusals, rows }: RequestPlace): void {
       const wanted = refusals(type);
       expect(wanted.length).toBeGreaterThan(0);
       for (const { body, param } of wanted) {
-        const { code, details, message } = refusalOf(client, body);
+        const { code, details, message } = faultOf(() => decoders[client](body))!;
         expect([code, details.param]).toEqual(["unsupported_feature", param]);
         expect(message).toContain(type);
       }

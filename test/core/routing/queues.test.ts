@@ -1,7 +1,6 @@
 /** Who may be at which engine, and who waits: within the limits, never idle for nothing, and nobody's slot is lost. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { Fault } from "../../../src/core/inference/fault.ts";
 import type { Route } from "../../../src/core/routing/catalog.ts";
 import type { Claim } from "../../../src/core/routing/fair-queue.ts";
 import { type Queues, queues, type Slot, type Waiting } from "../../../src/core/routing/queues.ts";
@@ -9,6 +8,7 @@ import { sharing } from "../../../src/core/routing/sharing.ts";
 import type { EngineSlots } from "../../../src/core/store/engine-slots.ts";
 import type { Clock } from "../../../src/core/time/clock.ts";
 import type { Capacity } from "../../../src/core/upstream/target.ts";
+import { faultOf } from "../../harness/faults.ts";
 
 const unlimited: Capacity = {
   ...{ concurrent_max: null, tokens_in_flight_max: null, reserved_percent: 0 },
@@ -30,15 +30,6 @@ function come(at: Queues, routes: readonly Route[], one: Claim): Slot | Waiting 
   return open ? at.enter(open, one) : at.wait(routes, one);
 }
 const isWaiting = (one: Slot | Waiting): one is Waiting => "slot" in one;
-const codeOf = (act: () => unknown): { code: string; seconds: number | undefined } | null => {
-  try {
-    act();
-    return null;
-  } catch (thrown) {
-    if (!(thrown instanceof Fault)) throw thrown;
-    return { code: thrown.code, seconds: thrown.details.retryAfterSeconds };
-  }
-};
 
 test("never more in flight than allowed, never room that whoever is next would fit, nobody is lost", async () => {
   const anyAct = fc.record({
@@ -106,18 +97,6 @@ test("a request goes to whichever of its engines has room first, and waits at no
   expect([at.lengthOf(first), at.lengthOf(second)]).toEqual([0, 0]);
   there[0]!.release();
   expect(at.open([first, second], claim("a"))).toEqual([first]);
-});
-
-test("one that leaves gives its slot up at once", async () => {
-  const only = route("only", { concurrent_max: 1 });
-  const at = queues(() => 0);
-  const there = at.enter(only, claim("a"));
-  const [left, stays] = [at.wait([only], claim("a")), at.wait([only], claim("a"))];
-  left.giveUp();
-  expect(await left.slot).toBeNull();
-  expect(at.lengthOf(only)).toBe(1);
-  there.release();
-  expect((await stays.slot)!.route).toBe(only);
 });
 
 test("one that is larger than all the room has it to itself", async () => {
@@ -188,10 +167,10 @@ test("an organization may take as many places as are still free: one that has no
   const at = queues(() => 0);
   at.enter(only, claim("a"));
   let taken = 0;
-  for (; codeOf(() => at.wait([only], claim("noisy"))) === null; taken++);
+  for (; faultOf(() => at.wait([only], claim("noisy"))) === null; taken++);
   expect(taken).toBe(8);
-  expect(codeOf(() => at.wait([only], claim("quiet")))).toBeNull();
-  expect(codeOf(() => at.wait([only], claim("noisy")))?.code).toBe("capacity_exceeded");
+  expect(faultOf(() => at.wait([only], claim("quiet")))).toBeNull();
+  expect(faultOf(() => at.wait([only], claim("noisy")))?.code).toBe("capacity_exceeded");
 });
 
 test("when to come back is what the engine's pace says, and a wait that would be too long is not begun", () => {
@@ -210,12 +189,14 @@ test("when to come back is what the engine's pace says, and a wait that would be
     }
     const told = at.full([only], claim("a"));
     expect(told.details.retryAfterSeconds).toBe(50);
-    expect(codeOf(() => at.wait([only], claim("a")))).toBeNull();
+    expect(faultOf(() => at.wait([only], claim("a")))).toBeNull();
     for (let count = 0; count < 5; count++) void at.wait([only], claim("a"));
-    expect(codeOf(() => at.wait([only], claim("a")))).toEqual({ code: "capacity_exceeded", seconds: 60 });
+    expect(faultOf(() => at.wait([only], claim("a")))).toMatchObject({
+      ...{ code: "capacity_exceeded", details: { retryAfterSeconds: 60 } },
+    });
     // Somebody else would be next.
     expect(at.full([only], claim("b")).details.retryAfterSeconds).toBe(2);
-    expect(codeOf(() => at.wait([only], claim("b")))).toBeNull();
+    expect(faultOf(() => at.wait([only], claim("b")))).toBeNull();
   })();
 });
 
@@ -232,9 +213,9 @@ test("a short pause of the engine refuses nobody, and an engine that ends nothin
     await Promise.resolve();
   }
   now_ms += 10_000;
-  expect(codeOf(() => at.wait([only], claim("a")))).toBeNull();
+  expect(faultOf(() => at.wait([only], claim("a")))).toBeNull();
   now_ms += 20_000;
-  expect(codeOf(() => at.wait([only], claim("a")))?.code).toBe("capacity_exceeded");
+  expect(faultOf(() => at.wait([only], claim("a")))?.code).toBe("capacity_exceeded");
 });
 
 test("before the first end nobody is refused for the requests in flight, which end together", async () => {
@@ -246,11 +227,11 @@ test("before the first end nobody is refused for the requests in flight, which e
   now_ms += 8_000;
   // At best eight end now, and the next ones take as long: 24 s for three times eight.
   expect(at.full([only], claim("a")).details.retryAfterSeconds).toBe(21);
-  expect(codeOf(() => at.wait([only], claim("a")))).toBeNull();
+  expect(faultOf(() => at.wait([only], claim("a")))).toBeNull();
   now_ms += 8_000;
-  expect(codeOf(() => at.wait([only], claim("a")))?.code).toBe("capacity_exceeded");
+  expect(faultOf(() => at.wait([only], claim("a")))?.code).toBe("capacity_exceeded");
   for (const slot of there) slot.release();
-  expect(codeOf(() => at.wait([only], claim("a")))).toBeNull();
+  expect(faultOf(() => at.wait([only], claim("a")))).toBeNull();
 });
 
 test("a limit that a reload raises or lifts counts at once", async () => {

@@ -7,6 +7,7 @@ import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import type { UpstreamProtocol } from "../../../src/core/upstream/codecs.ts";
 import { defaultTimeouts } from "../../../src/core/upstream/target.ts";
 import { Attempts } from "../../../src/core/usage/attempts.ts";
+import { faultOf } from "../../harness/faults.ts";
 import { attemptsParts } from "../../harness/patience.ts";
 
 const model = (...protocols: UpstreamProtocol[]): CatalogModel => ({
@@ -42,14 +43,8 @@ const cited: Partial<InferenceRequest> = {
 
 function verdict(more: Partial<InferenceRequest>, ...protocols: UpstreamProtocol[]): string {
   const only = model(...protocols);
-  try {
-    assertCapable(only, { ...request, ...more });
-    return only.id;
-  } catch (thrown) {
-    const fault = thrown as Fault;
-    expect(fault).toBeInstanceOf(Fault);
-    return `${fault.code} ${fault.details.param}`;
-  }
+  const fault = faultOf(() => assertCapable(only, { ...request, ...more }));
+  return fault ? `${fault.code} ${fault.details.param}` : only.id;
 }
 
 test("citations need an engine that speaks Messages", () => {

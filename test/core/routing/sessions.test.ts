@@ -110,21 +110,6 @@ describe("64 sessions of 20 turns on 4 replicas", () => {
       }
     });
   }
-
-  test("one is lost: only its sessions move", () => {
-    for (const seed of seeds) {
-      const lost = { turn: 10, url: replicas[seed % 4]!.upstream.url };
-      const asked = simulated({ seed, thinking: 1, lost });
-      const at = asked.findIndex(({ turn }) => turn >= lost.turn) + 1;
-      const homes = new Map(asked.slice(0, at).map(({ session, url }) => [session, url]));
-      const after = asked.slice(at);
-      expect(after.every(({ url }) => url !== lost.url)).toBe(true);
-      const firstAfter = new Map(after.toReversed().map(({ session, url }) => [session, url]));
-      const moved = [...firstAfter].filter(([session, url]) => homes.get(session) !== url);
-      expect(moved.length).toBeGreaterThan(0);
-      expect(moved.every(([session]) => homes.get(session) === lost.url)).toBe(true);
-    }
-  });
 });
 
 const request = (user: string, more: Partial<InferenceRequest> = {}): InferenceRequest => ({

@@ -274,21 +274,6 @@ for (const name of databaseKinds(import.meta.path)) {
       expect((await book.windows(organization, unlimited)).session.used).toBe(0);
     });
 
-    test("of 1,000 simultaneous requests on three nodes against room for five, five are admitted", async () => {
-      const nodes = await Promise.all(
-        [0, 1, 2].map(async () => ledger(await store.another(), { recovery: "checkpoint" })),
-      );
-      const organization = await store.newOrganization();
-      const limits = limited({ month: 5999 });
-      const commands = Array.from({ length: 1000 }, () => admitOf(organization, { limits }));
-      const batches = Array.from({ length: 50 }, (_, at) => commands.slice(at * 20, at * 20 + 20));
-      const answers = (await Promise.all(batches.map((batch, at) => nodes[at % 3]!.run(batch)))).flat();
-      expect(answers.filter((one) => one.answer === "granted")).toHaveLength(5);
-      expect(answers.filter((one) => one.answer === "reserved")).toHaveLength(995);
-      expect((await book.windows(organization, limits)).month).toMatchObject({ used: 0, held: 5000 });
-      await Promise.all(nodes.map((node) => node.close()));
-    }, 20_000);
-
     test("a hold shrinks to what is left, down to its least; a refusal then distinguishes settled use from others' holds", async () => {
       const organization = await store.newOrganization();
       // Five nanos are too few for one more token, and are left.

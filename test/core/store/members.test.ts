@@ -9,7 +9,6 @@ import { scopes } from "../../../src/core/store/directory.ts";
 import type { Admit, AdmitAnswer, Command, Ledger, LedgerAnswer } from "../../../src/core/store/ledger.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { limits as limitStore } from "../../../src/stores/postgres/limits.ts";
 import { peopleAdministration } from "../../../src/stores/postgres/people-administration.ts";
 import { standings } from "../../../src/stores/postgres/standing.ts";
@@ -91,21 +90,6 @@ for (const name of databaseKinds(import.meta.path))
       expect(await standings(store.db).nearest("person", 1_000)).toContainEqual(
         expect.objectContaining({ id: memberId }),
       );
-    });
-
-    test("sixteen connections at once against room for five in a person's windows: five are admitted", async () => {
-      const acme = await store.newOrganization();
-      const ann = await member(acme);
-      const keys = await Promise.all([newKeyOf(acme, ann), newKeyOf(acme, ann)]);
-      await limit(ann, acme, { week: 5_000 });
-      const books = await Promise.all(
-        Array.from({ length: name === "postgres" ? 4 : 1 }, async () =>
-          ledger(await store.another(), { recovery: "checkpoint" }),
-        ),
-      );
-      const commands = Array.from({ length: 80 }, (_, n) => asked(acme, keys[n % 2]!.id));
-      const answers = await Promise.all(commands.map((command, n) => books[n % books.length]!.run([command])));
-      expect(answers.filter(([answer]) => answer!.answer === "granted")).toHaveLength(5);
     });
 
     test("key, person and team are counted side by side, in this order, and running requests count for a person who gets a limit", async () => {

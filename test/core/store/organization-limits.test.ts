@@ -8,7 +8,6 @@ import type { Admit, AdmitAnswer, Command, Ledger, LedgerAnswer, WindowKind } fr
 import { not_limited } from "../../../src/core/store/over-plan.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { limits as limitStore } from "../../../src/stores/postgres/limits.ts";
 import { standings } from "../../../src/stores/postgres/standing.ts";
 import { databaseKinds } from "../../harness/depth.ts";
@@ -120,18 +119,6 @@ for (const name of databaseKinds(import.meta.path))
       await store.setClock(new Date(noon.getTime() + 60_000));
       expect((await book.recover(10)).settled).toBeGreaterThanOrEqual(1);
       expect(await book.receipt(organization, requestId)).toMatchObject({ nanos: { charged: 300, uncharged: 600 } });
-    });
-
-    test("of many connections at once against room for five under them, five are admitted", async () => {
-      await set({ session: 5_000, concurrentRequests: not_limited });
-      const books = await Promise.all(
-        Array.from({ length: name === "postgres" ? 4 : 1 }, async () =>
-          ledger(await store.another(), { recovery: "checkpoint", answer_ms: 60_000 }),
-        ),
-      );
-      const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => books[n % books.length]!.run([asked()])));
-      expect(answers.filter(([answer]) => answer!.answer === "granted")).toHaveLength(5);
-      await Promise.all(books.map((one) => one.close()));
     });
 
     test("of a minute reach the directory, and so do those that say none", async () => {

@@ -305,22 +305,6 @@ describe("an engine that lies", () => {
     }
   });
 
-  test("of its input is charged what was expected, marked as an estimate; its output stands", async () => {
-    const { settled } = await run([[start, text, ...words, close, lie(21, { inputTokens: 5_000 }), end]]);
-    expect(settled[0]).toMatchObject({
-      usage: { inputTokens: 40, outputTokens: 21, source: "estimated" },
-      reportRejected: { input: "above_context" },
-    });
-  });
-
-  test("by saying less and less is counted", async () => {
-    const { settled } = await run([
-      [start, text, ...words, lie(20)],
-      [...words, lie(15), close, end],
-    ]);
-    expect(settled[0]).toMatchObject({ usage: { outputTokens: 40 }, reportRejected: { output: "decreasing" } });
-  });
-
   test("teaches nothing, and one that thinks better of it is believed", async () => {
     const learned = outputCalibration();
     const calibration = learned.of("main/m");

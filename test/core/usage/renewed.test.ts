@@ -8,7 +8,6 @@ import { client } from "../../../src/core/upstream/http1/client.ts";
 import { type Capacity, defaultTimeouts, type Upstream } from "../../../src/core/upstream/target.ts";
 import { Attempts, type AttemptsParts } from "../../../src/core/usage/attempts.ts";
 import { type Engine, startEngine } from "../../failover/engine.ts";
-import { busyness } from "../../harness/busyness.ts";
 import { attemptsParts } from "../../harness/patience.ts";
 import { saying } from "../../harness/request.ts";
 import { until } from "../../harness/until.ts";
@@ -92,17 +91,6 @@ test("an attempt that fails is followed by one at an address that is new, and no
   expect(engines[1].asked).toHaveLength(1);
 });
 
-test("one whose only address fails and goes is not repeated there", async () => {
-  const { leadsTo, asks } = rig();
-  leadsTo("127.0.0.1");
-  Object.assign(engines[0], { isSick: true, delay_ms: 300 });
-  const asking = asks("one");
-  await until(() => engines[0].inFlight === 1, 10_000, "the first attempt");
-  leadsTo("127.0.0.2");
-  const { end, tried } = await asking;
-  expect([end.type, ...tried]).toEqual(["response-end", "127.0.0.1 failed", "127.0.0.2 answered"]);
-});
-
 test("a request that waits for room goes to an address that is new as soon as it is there", async () => {
   const { leadsTo, asks, waiting } = rig({ capacity });
   leadsTo("127.0.0.1");
@@ -131,14 +119,4 @@ test("a request that waits at an address that goes, goes where the name leads; w
   expect(engines[1].most).toBe(1);
   expect(await first).toMatchObject({ end: { type: "response-end" }, tried: ["127.0.0.1 answered"] });
   expect(engines[0].asked).toHaveLength(1);
-});
-
-test("a name without a known address fails at once, as an engine that cannot be reached", async () => {
-  const { leadsTo, asks } = rig();
-  leadsTo();
-  const began_ms = performance.now();
-  const { end, tried } = await asks("one");
-  expect(end).toMatchObject({ type: "response-failed", fault: { code: "upstream_unavailable" } });
-  expect(tried).toEqual(["undefined unreachable"]);
-  expect(performance.now() - began_ms).toBeLessThan(2_000 * busyness());
 });

@@ -193,31 +193,6 @@ describe("a run that was granted is settled once", () => {
     }
   });
 
-  test("whose prompt is never counted where the engine reported it", async () => {
-    const counted = () => {
-      throw new Error("nobody may ask");
-    };
-    const early: InferenceEvent = { type: "usage", usage: { ...noUsage, inputTokens: 9, source: "reported" } };
-    const left = bench([[begun, early, text, token], [token]], { counted });
-    const run = await left.start();
-    await run.events.next();
-    left.leave();
-    await run[Symbol.asyncDispose]();
-    expect(left.settlements).toMatchObject([{ usage: { inputTokens: 9, outputTokens: 1, source: "counted" } }]);
-    const whole = bench([[begun, text, token, close, reported, end]], { counted });
-    await read(await whole.start());
-    expect(whole.settlements).toMatchObject([{ usage: { source: "reported" } }]);
-  });
-
-  test("and nobody reported: what its caller reads is what is charged, as it was counted", async () => {
-    const { start, settlements } = bench([[begun, text, token, close, end]], { counted: async () => 33 });
-    await using run = await start();
-    const told: InferenceEvent[] = [];
-    for await (const batch of run.events) told.push(...batch);
-    expect(settlements).toMatchObject([{ outcome: "completed", usage: { inputTokens: 33, source: "counted" } }]);
-    expect(told.at(-2)).toMatchObject({ type: "usage", usage: settlements[0]!.usage });
-  });
-
   test("when its caller left while the ledger decided: nobody was asked, and nothing is charged", async () => {
     const { start, settlements, engine, leave } = bench(whole);
     const starting = start();

@@ -14,6 +14,7 @@ import { administration } from "../../../src/stores/postgres/administration.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
 import { revocations } from "../../../src/stores/postgres/revocations.ts";
+import { laterFaultOf } from "../../harness/faults.ts";
 import { identityParts } from "../../harness/identity-parts.ts";
 import { forged, issuerKey, startIssuer, type TestIssuer } from "../../harness/issuer.ts";
 import { until } from "../../harness/until.ts";
@@ -92,14 +93,7 @@ afterAll(async () => {
 
 const ann = { sub: "ann", aud: audience, groups: ["research"] };
 const now_s = () => Math.floor(Date.now() / 1000);
-const refusal = async (work: Promise<unknown>) => {
-  const thrown = await work.then(
-    () => "was accepted",
-    (cause) => cause,
-  );
-  if (!(thrown instanceof Fault)) throw new Error(String(thrown), { cause: thrown });
-  return thrown;
-};
+const refusal = async (work: Promise<unknown>) => (await laterFaultOf(work))!;
 const refused = async (token: string) => {
   const fault = await refusal(node.call(token));
   expect([fault.status, fault.code]).toEqual([401, "invalid_api_key"]);

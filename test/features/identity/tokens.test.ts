@@ -147,26 +147,6 @@ describe("a refresh", () => {
     }
   });
 
-  test("ends the family when a used token comes after a minute", async () => {
-    const { refreshToken } = await signedIn();
-    const next = await byRefreshToken(parts, refreshToken);
-    const later = new Date(Date.now() + 61_000);
-    await withClock(db, later, async () =>
-      expect(await error(byRefreshToken(parts, refreshToken))).toBe("invalid_grant"),
-    );
-    expect(await error(byRefreshToken(parts, next.refreshToken!))).toBe("invalid_grant");
-    expect(await works(next.accessToken)).toBe(false);
-  });
-
-  test("of two at once asks the issuer once, and brings the same successor", async () => {
-    const { refreshToken } = await signedIn();
-    const before = asked.length;
-    const all = await Promise.all([1, 2, 3, 4, 5].map(() => byRefreshToken(parts, refreshToken)));
-    expect(new Set(all.map((one) => one.refreshToken)).size).toBe(1);
-    expect(new Set(all.map((one) => one.accessToken)).size).toBe(5);
-    expect(asked.length - before).toBe(1);
-  });
-
   test("lasts a day where the issuer gives no refresh token", async () => {
     hasRefreshToken = false;
     const { refreshToken } = await signedIn();
@@ -183,25 +163,6 @@ describe("a refresh", () => {
     expect(next.scopes).toEqual(["models:read"]);
     const found = await directory(db).credential(hashKey(next.accessToken));
     expect(found?.key.scopes).toEqual(["models:read"]);
-  });
-
-  test("is refused for one who is suspended, or from whom nothing counts that was issued before", async () => {
-    const { refreshToken } = await signedIn();
-    await db.query("update person set suspended_at = store_now()");
-    expect(await error(byRefreshToken(parts, refreshToken))).toBe("invalid_grant");
-    await db.query("update person set suspended_at = null");
-    const person = (await parts.people.personOf(issuer.issuer, "ann"))!;
-    await parts.people.endIssued(person.id, "service");
-    expect(await error(byRefreshToken(parts, refreshToken))).toBe("invalid_grant");
-  });
-
-  test("ends with the session at the issuer", async () => {
-    const { accessToken, refreshToken } = await signedIn();
-    const events = { "http://schemas.openid.net/event/backchannel-logout": {} };
-    const token = await issuer.sign({ aud: "sluice", sid: "s1", jti: "j1", events } as JWTPayload);
-    expect((await leave(parts, token)).signIns).toBeGreaterThan(0);
-    expect(await works(accessToken)).toBe(false);
-    expect(await error(byRefreshToken(parts, refreshToken))).toBe("invalid_grant");
   });
 });
 

@@ -79,15 +79,6 @@ test("a batch that the ledger did not answer is a failure, and one that it answe
   expect(text).toContain("\nadmission_batch_commands_sum 17\n");
 });
 
-test("on a port that clients reach, no engine is named", async () => {
-  const metrics = metricsOf(false);
-  metrics.attempt("secret-engine", "answered");
-  metrics.firstPart("secret-engine", 1);
-  const text = await metrics.render("prometheus");
-  expect(text).toContain('upstream_attempts_total{upstream="",outcome="answered"} 1');
-  expect(text).not.toContain("secret-engine");
-});
-
 test("the time of a token is that of the answer after its first part, by the tokens that came then", () => {
   const ended = {
     stream: true,

@@ -1,11 +1,11 @@
 /** What a Messages request may be, and how one that may not is told: a 400 whose message begins with the path. */
 import { describe, expect, test } from "bun:test";
-import { Fault } from "../../../../src/core/inference/fault.ts";
 import { encodeFault } from "../../../../src/core/protocol/anthropic-messages/fault.ts";
 import {
   validateCountTokens,
   validateMessagesRequest,
 } from "../../../../src/core/protocol/anthropic-messages/validate.ts";
+import { faultOf } from "../../../harness/faults.ts";
 
 const user = { role: "user", content: "Hello" };
 const base = { model: "acme/writer-1", max_tokens: 100, messages: [user] };
@@ -23,15 +23,7 @@ const content = (...blocks: unknown[]) => says({ role: "user", content: blocks }
 const loop = (...results: unknown[]) =>
   says(user, { role: "assistant", content: [use] }, { role: "user", content: results });
 
-function refusal(body: unknown): Fault | null {
-  try {
-    validateMessagesRequest(body);
-    return null;
-  } catch (thrown) {
-    expect(thrown).toBeInstanceOf(Fault);
-    return thrown as Fault;
-  }
-}
+const refusal = (body: unknown) => faultOf(() => validateMessagesRequest(body));
 const verdict = (body: unknown) => {
   const fault = refusal(body);
   return fault ? `${fault.code} ${fault.details.param ?? "-"}` : "accepted";
@@ -408,12 +400,8 @@ describe("the words of a refusal", () => {
 
 describe("a count", () => {
   const verdictOfCount = (body: unknown) => {
-    try {
-      validateCountTokens(body);
-      return "accepted";
-    } catch (thrown) {
-      return `${(thrown as Fault).code} ${(thrown as Fault).details.param}`;
-    }
+    const fault = faultOf(() => validateCountTokens(body));
+    return fault ? `${fault.code} ${fault.details.param}` : "accepted";
   };
 
   test("needs no cap, and ignores what is not input", () => {

@@ -1,7 +1,6 @@
 /** Tools that a Messages caller lists by their type alone, as functions, and their calls and results. */
 import { describe, expect, test } from "bun:test";
 import { Compile } from "typebox/compile";
-import { Fault } from "../../../../src/core/inference/fault.ts";
 import {
   anthropicMessagesCaller,
   anthropicMessagesUpstream,
@@ -10,6 +9,7 @@ import { publishedTools } from "../../../../src/core/protocol/anthropic-messages
 import { validateMessagesRequest } from "../../../../src/core/protocol/anthropic-messages/validate.ts";
 import { openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import { openaiResponsesUpstream } from "../../../../src/core/protocol/openai-responses/codec.ts";
+import { faultOf } from "../../../harness/faults.ts";
 import { folded } from "../reading.ts";
 
 const ask = { model: "engine", stream: true, outputTokens_max: 4096 };
@@ -125,14 +125,7 @@ test.each([
   ["a version that nobody published", { type: "bash_20991231", name: "bash" }, "unsupported_feature tools[0].type"],
   ["computer use", { type: "computer_20251124", name: "computer" }, "unsupported_feature tools[0].type"],
 ])("%s is refused", (_, tool, told) => {
-  let fault: unknown;
-  try {
-    validateMessagesRequest({ ...base, tools: [tool] });
-  } catch (thrown) {
-    fault = thrown;
-  }
-  expect(fault).toBeInstanceOf(Fault);
-  const { code, details, message } = fault as Fault;
+  const { code, details, message } = faultOf(() => validateMessagesRequest({ ...base, tools: [tool] }))!;
   expect(`${code} ${details.param}`).toBe(told);
   if (code === "unsupported_feature") expect(message).toContain(tool.type);
 });

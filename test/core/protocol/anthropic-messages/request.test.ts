@@ -1,6 +1,5 @@
 /** What an engine is asked for a Messages caller, and what a Messages engine is asked for a chat caller. */
 import { describe, expect, test } from "bun:test";
-import { Fault } from "../../../../src/core/inference/fault.ts";
 import { withoutLostHints } from "../../../../src/core/inference/hints.ts";
 import type { Capability, InferenceRequest } from "../../../../src/core/inference/request.ts";
 import {
@@ -11,6 +10,7 @@ import { unsigned } from "../../../../src/core/protocol/anthropic-messages/signa
 import { validateMessagesRequest } from "../../../../src/core/protocol/anthropic-messages/validate.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import { validateChatRequest } from "../../../../src/core/protocol/openai-chat/validate.ts";
+import { faultOf } from "../../../harness/faults.ts";
 
 const ask = { model: "writer-awq", stream: true, outputTokens_max: 4096 };
 const base = { model: "acme/writer-1", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] };
@@ -41,13 +41,8 @@ const user = (...content: unknown[]) => ({ role: "user", content });
 const assistant = (...content: unknown[]) => ({ role: "assistant", content });
 
 function codeOf(act: () => unknown): string {
-  try {
-    act();
-    return "accepted";
-  } catch (thrown) {
-    if (!(thrown instanceof Fault)) throw thrown;
-    return `${thrown.code} ${thrown.details.param}`;
-  }
+  const fault = faultOf(act);
+  return fault ? `${fault.code} ${fault.details.param}` : "accepted";
 }
 
 describe("a chat engine is asked", () => {

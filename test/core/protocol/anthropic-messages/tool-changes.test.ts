@@ -1,7 +1,6 @@
 /** Tools that a conversation adds and removes, efforts that it sets, and instructions that end with their turn. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { Fault } from "../../../../src/core/inference/fault.ts";
 import {
   anthropicMessagesCaller,
   anthropicMessagesUpstream,
@@ -14,6 +13,7 @@ import {
 import { openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import { openaiResponsesUpstream } from "../../../../src/core/protocol/openai-responses/codec.ts";
 import { busyness } from "../../../harness/busyness.ts";
+import { faultOf } from "../../../harness/faults.ts";
 
 const ask = { model: "engine", stream: true, outputTokens_max: 4096 };
 const user = { role: "user", content: "Hello" };
@@ -30,15 +30,7 @@ const centre = (body: object) =>
   anthropicMessagesCaller().request.decode(validateMessagesRequest({ ...base, ...body }));
 const namesOf = (body: object) => centre(body).tools.map(({ name }) => name);
 
-function refusalOf(body: object): Fault {
-  try {
-    validateMessagesRequest({ ...base, ...body });
-  } catch (thrown) {
-    if (thrown instanceof Fault) return thrown;
-    throw thrown;
-  }
-  throw new Error("It was accepted.");
-}
+const refusalOf = (body: object) => faultOf(() => validateMessagesRequest({ ...base, ...body }))!;
 const told = (body: object) => {
   const { code, details } = refusalOf(body);
   return `${code} ${details.param}`;

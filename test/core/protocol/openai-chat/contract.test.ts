@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { Fault } from "../../../../src/core/inference/fault.ts";
 import { validateChatRequest } from "../../../../src/core/protocol/openai-chat/validate.ts";
+import { faultOf } from "../../../harness/faults.ts";
 
 const user = { role: "user", content: "Hello" };
 const base = { model: "acme/writer-1", messages: [user] };
@@ -11,24 +11,11 @@ const content = (part: unknown) => says({ role: "user", content: [part] });
 
 /** `code param`, or "accepted". */
 function verdict(body: unknown, extraParams: string[] = []): string {
-  try {
-    validateChatRequest(body, extraParams);
-    return "accepted";
-  } catch (thrown) {
-    expect(thrown).toBeInstanceOf(Fault);
-    const fault = thrown as Fault;
-    return `${fault.code} ${fault.details.param ?? "-"}`;
-  }
+  const fault = faultOf(() => validateChatRequest(body, extraParams));
+  return fault ? `${fault.code} ${fault.details.param ?? "-"}` : "accepted";
 }
 
-function message(body: unknown): string {
-  try {
-    validateChatRequest(body, []);
-    return "";
-  } catch (thrown) {
-    return (thrown as Fault).message;
-  }
-}
+const message = (body: unknown) => faultOf(() => validateChatRequest(body, []))?.message ?? "";
 
 describe("a chat request that satisfies the contract is accepted", () => {
   const accepted: Record<string, unknown> = {

@@ -1,26 +1,19 @@
 /** `bounds: engine`: requests that engines take are not refused, and the specification's bounds stay for all other models. */
 import { describe, expect, test } from "bun:test";
-import { Fault } from "../../../../src/core/inference/fault.ts";
 import { anthropicMessagesCaller } from "../../../../src/core/protocol/anthropic-messages/codec.ts";
 import { dialects } from "../../../../src/core/protocol/dialects.ts";
 import { beyondAll } from "../../../../src/core/protocol/engine-bounds.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import { validateChatRequest } from "../../../../src/core/protocol/openai-chat/validate.ts";
+import { faultOf } from "../../../harness/faults.ts";
 
 const hi = { model: "acme/one", messages: [{ role: "user", content: "hi" }] };
 const tools = (...names: string[]) => names.map((name) => ({ type: "function", function: { name } }));
 const many = (count: number) => tools(...Array.from({ length: count }, (_, at) => `t${at}`));
 const long = "mcp__plugin_chrome-devtools-mcp_chrome-devtools__get_console_message_of_page";
 
-function refusal(more: object, bounds?: "engine", unchecked: Record<string, unknown[]> | null = null): Fault | null {
-  try {
-    validateChatRequest({ ...hi, ...more }, [], unchecked, bounds);
-    return null;
-  } catch (fault) {
-    if (fault instanceof Fault) return fault;
-    throw fault;
-  }
-}
+const refusal = (more: object, bounds?: "engine", unchecked: Record<string, unknown[]> | null = null) =>
+  faultOf(() => validateChatRequest({ ...hi, ...more }, [], unchecked, bounds));
 
 const taken: [string, object][] = [
   ["an empty list of tools", { tools: [] }],

@@ -19,7 +19,7 @@ import {
   toolName,
   usage,
 } from "../laws.ts";
-import { bytes, decodedBy, folded } from "../reading.ts";
+import { folded } from "../reading.ts";
 
 const identity = { responseId: `chatcmpl-${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
 const wire = {
@@ -104,26 +104,6 @@ describe("chat completions", () => {
     };
     expect([told("END"), told(["a", "END"])]).toEqual(["END", "END"]);
     expect([told(["a"]), told(undefined), told([])]).toEqual([null, null, null]);
-  });
-
-  test("calls whose fragments interleave are written one after the other, each whole", () => {
-    const events: InferenceEvent[] = [
-      { type: "response-start", ...identity },
-      { type: "part-start", index: 0, part: { kind: "tool-call", callId: "a", toolName: "f" } },
-      { type: "part-start", index: 1, part: { kind: "tool-call", callId: "b", toolName: "g" } },
-      { type: "part-delta", index: 1, delta: '{"y"' },
-      { type: "part-delta", index: 0, delta: '{"x"' },
-      { type: "part-delta", index: 1, delta: ":2}" },
-      { type: "part-delta", index: 0, delta: ":1}" },
-      { type: "part-end", index: 0 },
-      { type: "part-end", index: 1 },
-      { type: "response-end", reason: "tool_calls" },
-    ];
-    const order = [...encoded(events).matchAll(/"tool_calls":\[\{"index":(\d)/g)].map((match) => Number(match[1]));
-    expect(order).toEqual([...order].sort());
-    expect(folded(decodedBy(openaiChatUpstream, identity, [bytes(encoded(events))])).parts).toEqual(
-      folded(events).parts,
-    );
   });
 
   test("whatever an engine sends, what leaves is grammatical and a client can read it", () => {

@@ -424,27 +424,7 @@ describe("failures", () => {
 describe("transformers serve 5.23.0", () => {
   const chunk = (delta: string, more = "") =>
     `data: {"id":"ab2b2bb6","choices":[{"delta":${delta},"index":0${more}}],"created":1795251358,"model":"tiny/parrot@main","object":"chat.completion.chunk","system_fingerprint":""}\n\n`;
-  const usage = (prompt: number, completion: number) =>
-    `,"usage":{"completion_tokens":${completion},"prompt_tokens":${prompt},"total_tokens":${prompt + completion}}`;
-  const end = (reason: string, usage: string) =>
-    chunk("{}", `,"finish_reason":"${reason}"`).replace(`"system_fingerprint":""`, `"system_fingerprint":""${usage}`);
   const role = chunk(`{"role":"assistant"}`);
-
-  test("whole calls, usage beside the reason, no [DONE]", () => {
-    const call = (index: number, name: string) =>
-      chunk(
-        `{"tool_calls":[{"index":${index},"id":"ab2b2bb6_tool_call_${index}","function":{"arguments":"{\\"city\\": \\"Oslo\\"}","name":"${name}"},"type":"function"}]}`,
-      );
-    const raw = role + call(0, "weather") + call(1, "time") + end("tool_calls", usage(46, 70));
-    expect(toolsOf(raw)).toEqual([
-      ["ab2b2bb6_tool_call_0", "weather", '{"city": "Oslo"}'],
-      ["ab2b2bb6_tool_call_1", "time", '{"city": "Oslo"}'],
-    ]);
-    expect(answerOf(raw)).toMatchObject({
-      reason: "tool_calls",
-      usage: { inputTokens: 46, outputTokens: 70, source: "reported" },
-    });
-  });
 
   test("an error as bare text, whose quotes and line ends nobody escaped, after a head that promised an answer", () => {
     for (const said of [
@@ -472,38 +452,6 @@ describe("llama-server of llama-cpp-python 0.3.36", () => {
   const role = chunk(`{"role":"assistant","content":null}`);
   const usage = `data: {"choices":[],${end},"usage":{"completion_tokens":6,"prompt_tokens":27,"total_tokens":33,"prompt_tokens_details":{"cached_tokens":26}},"timings":{"cache_n":26,"prompt_n":1,"predicted_per_second":81.18}}\n\n`;
   const done = "data: [DONE]\n\n";
-
-  test("text, then the reason, then usage with timings beside it", () => {
-    const raw = role + chunk(`{"content":" grü"}`) + chunk(`{"content":"vo"}`) + chunk("{}", `"length"`) + usage + done;
-    expect(answerOf(raw)).toMatchObject({
-      parts: [{ head: { kind: "text" }, text: " grüvo" }],
-      reason: "length",
-      usage: { inputTokens: 1, cachedInputTokens: 26, outputTokens: 6, source: "reported" },
-    });
-  });
-
-  test("two calls, whose first fragments have the name before the id and the arguments in crumbs", () => {
-    const open = (index: number, id: string, name: string) =>
-      chunk(
-        `{"tool_calls":[{"index":${index},"type":"function","function":{"name":"${name}","arguments":"{"},"id":"${id}"}]}`,
-      );
-    const crumb = (index: number, text: string) =>
-      chunk(`{"tool_calls":[{"index":${index},"function":{"arguments":${JSON.stringify(text)}}}]}`);
-    const raw =
-      role +
-      open(0, "vJ1V", "weather") +
-      crumb(0, ' "') +
-      crumb(0, 'city" :"Rome"\n \t}') +
-      open(1, "2ALj", "time") +
-      crumb(1, "}") +
-      chunk("{}", `"tool_calls"`) +
-      usage +
-      done;
-    expect(toolsOf(raw)).toEqual([
-      ["vJ1V", "weather", '{ "city" :"Rome"\n \t}'],
-      ["2ALj", "time", "{}"],
-    ]);
-  });
 
   test("a call cut in its head leaves an answer of nothing, which is an answer and no failure", () => {
     expect(answerOf(role + chunk("{}", `"length"`) + usage + done)).toMatchObject({ parts: [], reason: "length" });

@@ -21,6 +21,7 @@ import {
 import { validateResponsesRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
 import { SseDecoder } from "../../../../src/core/sse/decode.ts";
 import { encodeSse } from "../../../../src/core/sse/encode.ts";
+import { faultOf } from "../../../harness/faults.ts";
 import { folded } from "../reading.ts";
 import { lifecycleProblem } from "./lifecycle.ts";
 
@@ -651,12 +652,8 @@ describe("state", () => {
       ],
     });
     const said = (act: () => unknown) => {
-      try {
-        act();
-      } catch (thrown) {
-        if (thrown instanceof Fault) return [thrown.code, thrown.details.param ?? ""];
-      }
-      return [];
+      const fault = faultOf(act);
+      return fault ? [fault.code, fault.details.param ?? ""] : [];
     };
     expect(said(() => withResolved(byId, nothing))).toEqual([code, "previous_response_id"]);
     expect(said(() => withResolved(byItem, nothing))).toEqual([code, "input[1].id"]);

@@ -278,37 +278,6 @@ describe("reasoning", () => {
 });
 
 describe("engines that nobody here wrote", () => {
-  test("llama.cpp numbers nothing: no places, no sequence, ids alone", () => {
-    const id = "msg_WkqIQEqqnOsT17AI8qdyuKFQjMHkiu7y";
-    const thought = {
-      id: "rs_GpqF7hwpEcfqe4w4236VvysZbpVnP4MZ",
-      type: "reasoning",
-      encrypted_content: "",
-      summary: [],
-    };
-    const text = { type: "output_text", annotations: [], logprobs: [], text: " povo sura" };
-    const said = { id, type: "message", role: "assistant", status: "completed", content: [text] };
-    const told = { ...thought, content: [{ type: "reasoning_text", text: " hm" }] };
-    const answer = answerOf(
-      created,
-      { type: "response.output_item.added", item: { ...thought, content: [], status: "in_progress" } },
-      { type: "response.reasoning_text.delta", item_id: thought.id, delta: " hm" },
-      { type: "response.output_item.done", item: told },
-      { type: "response.output_item.added", item: { ...said, content: [], status: "in_progress" } },
-      { type: "response.content_part.added", item_id: id, part: { type: "output_text", text: "" } },
-      { type: "response.output_text.delta", item_id: id, delta: " povo" },
-      { type: "response.output_text.delta", item_id: id, delta: " sura" },
-      { type: "response.output_text.done", item_id: id, text: text.text },
-      { type: "response.content_part.done", item_id: id, part: text },
-      { type: "response.output_item.done", item: said },
-      completed(told, said),
-    );
-    expect(shown(answer)).toEqual([
-      ["reasoning", " hm"],
-      ["text", " povo sura"],
-    ]);
-  });
-
   test("llama.cpp ends all its items with the answer: each ends when the next begins, and what goes on is a part of its own", () => {
     const [thought, said] = [{ id: "rs_1", type: "reasoning", encrypted_content: "", summary: [] }, message("I look.")];
     const told = { ...thought, content: [{ type: "reasoning_text", text: "hm" }] };
@@ -341,36 +310,6 @@ describe("engines that nobody here wrote", () => {
     expect(order.slice(0, 7)).toEqual([
       ...["part-start 0", "part-delta 0", "part-end 0"],
       ...["part-start 1", "part-delta 1", "part-delta 1", "part-end 1"],
-    ]);
-  });
-
-  test("transformers puts its first call in the second place, whole, and an empty message in that of the last", () => {
-    const calls = [fn("weather", "a_0", '{"city": "Oslo"}', "a_0"), fn("time", "a_1", "{}", "a_1")];
-    const nothing = { ...message(""), status: "completed" };
-    const place = { output_index: 2, content_index: 0, item_id: nothing.id };
-    const answer = answerOf(
-      { type: "response.created", response: { id: "r", status: "queued", output: [] } },
-      ...calls.flatMap((item, at) => [
-        added(at + 1, item),
-        {
-          type: "response.function_call_arguments.done",
-          output_index: at + 1,
-          item_id: item.id,
-          arguments: item.arguments,
-        },
-        done(at + 1, item),
-      ]),
-      added(2, { ...nothing, content: [], status: "in_progress" }),
-      { type: "response.content_part.added", ...place, part: { type: "output_text", text: "" } },
-      { type: "response.output_text.done", ...place, text: "" },
-      { type: "response.content_part.done", ...place, part: nothing.content[0] },
-      done(2, nothing),
-      completed(nothing, ...calls),
-    );
-    expect(answer.reason).toBe("tool_calls");
-    expect(shown(answer)).toEqual([
-      ["a_0", "weather", '{"city": "Oslo"}'],
-      ["a_1", "time", "{}"],
     ]);
   });
 

@@ -1,6 +1,5 @@
 /** What Responses clients send, and what engines of each protocol are told of it. */
 import { describe, expect, test } from "bun:test";
-import { Fault } from "../../../../src/core/inference/fault.ts";
 import { withoutLostHints } from "../../../../src/core/inference/hints.ts";
 import { anthropicMessagesUpstream } from "../../../../src/core/protocol/anthropic-messages/codec.ts";
 import { openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
@@ -11,6 +10,7 @@ import {
 import type { ResponseObject } from "../../../../src/core/protocol/openai-responses/contract.ts";
 import { storable, withResolved } from "../../../../src/core/protocol/openai-responses/references.ts";
 import { validateResponsesRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
+import { faultOf } from "../../../harness/faults.ts";
 
 const stored = { id: `resp_${"0".repeat(32)}`, status: "completed", output: [] } as unknown as ResponseObject;
 const ask = { model: "engine", stream: true, outputTokens_max: 1000 };
@@ -23,13 +23,8 @@ const toMessages = (more: object) => sent(anthropicMessagesUpstream.request.enco
 const toResponses = (more: object) => sent(openaiResponsesUpstream.request.encode(centre(more), ask));
 
 function refused(more: object): { code: string; param: string | undefined } {
-  try {
-    centre(more);
-  } catch (thrown) {
-    if (!(thrown instanceof Fault)) throw thrown;
-    return { code: thrown.code, param: thrown.details.param };
-  }
-  throw new Error("it was not refused");
+  const { code, details } = faultOf(() => centre(more))!;
+  return { code, param: details.param };
 }
 
 const lark = { type: "grammar", syntax: "lark", definition: "start: LINE+" };
