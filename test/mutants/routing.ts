@@ -86,7 +86,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a request that fails before its grant ends the process",
-    file: "src/core/usage/engine-answer.ts",
+    file: "src/core/usage/record.ts",
     find: "    this.#first.catch(() => {});\n",
     replace: "",
     caughtBy: [drain],

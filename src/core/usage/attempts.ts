@@ -23,8 +23,8 @@ import {
   isReadAsProduced,
 } from "./attempt-request.ts";
 import { type Finishing, finishing } from "./departure.ts";
-import { type EngineAnswer, type EngineEvents, type EngineProgress, initialProgress } from "./engine-answer.ts";
 import type { LesserDialects } from "./lesser-dialects.ts";
+import { type EngineAnswer, type EngineEvents, type EngineProgress, initialProgress } from "./record.ts";
 import { RouteOrder, type RouteOrderParts, type Stage, type TakenSlot } from "./route-order.ts";
 
 type Batch = InferenceEvent[];

@@ -8,7 +8,7 @@ import type { InferenceEvent } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
 import { isTerminal, type TerminalEvent } from "../inference/terminal.ts";
 import type { AttemptRequest } from "./attempt-request.ts";
-import { type EngineAnswer, type EngineEvents, type EngineProgress, initialProgress } from "./engine-answer.ts";
+import { type EngineAnswer, type EngineEvents, type EngineProgress, initialProgress } from "./record.ts";
 
 type Batch = InferenceEvent[];
 type Next = IteratorResult<Batch, void>;

@@ -9,7 +9,7 @@ import { nextAfter } from "../routing/after.ts";
 import type { Route } from "../routing/catalog.ts";
 import { type AttemptRequest, type ForEngines, isReadAsProduced } from "./attempt-request.ts";
 import type { Open } from "./compacting.ts";
-import { type EngineAnswer, type EngineEvents, initialProgress } from "./engine-answer.ts";
+import { type EngineAnswer, type EngineEvents, initialProgress } from "./record.ts";
 
 type Batch = InferenceEvent[];
 type Next = IteratorResult<Batch, void>;

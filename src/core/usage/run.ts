@@ -13,11 +13,11 @@ import { noUsage, promptTokens } from "../inference/usage.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
 import { type AttemptRequest, type ForEngines, isReadAsProduced } from "./attempt-request.ts";
 import type { Signals } from "./departure.ts";
-import { type EngineAnswer, startedAnswer, type Tried } from "./engine-answer.ts";
 import type { InputEstimate } from "./input-estimate.ts";
 import { type Ending, type Fetched, Meter, type Metering } from "./meter.ts";
 import { type OutputCalibration, routeName } from "./output-calibration.ts";
 import { priceOf } from "./price.ts";
+import { type EngineAnswer, startedAnswer, type Tried } from "./record.ts";
 import type { AnswerTokens, Counting } from "./tally.ts";
 import type { RunTrace } from "./trace.ts";
 

@@ -1,7 +1,7 @@
 /** The cost of attempts at engines that was charged to nobody: docs/operating.md, Metrics. Pure. */
 import { promptTokens } from "../inference/usage.ts";
 import type { AttemptKind } from "../upstream/attempt.ts";
-import type { Tried } from "./engine-answer.ts";
+import type { Tried } from "./record.ts";
 import type { Ended } from "./run.ts";
 
 export interface Uncharged {

@@ -9,7 +9,7 @@ import { defaultTimeouts } from "../../../src/core/upstream/target.ts";
 import type { AttemptRequest } from "../../../src/core/usage/attempt-request.ts";
 import { Attempts } from "../../../src/core/usage/attempts.ts";
 import { Compacting, type Open } from "../../../src/core/usage/compacting.ts";
-import { type EngineAnswer, initialProgress } from "../../../src/core/usage/engine-answer.ts";
+import { type EngineAnswer, initialProgress } from "../../../src/core/usage/record.ts";
 import { attemptsParts } from "../../harness/patience.ts";
 import { saying } from "../../harness/request.ts";
 import { until } from "../../harness/until.ts";

@@ -6,7 +6,7 @@ import { Fault } from "../../../src/core/inference/fault.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import type { AttemptRequest, ForEngines } from "../../../src/core/usage/attempt-request.ts";
 import { Continuing, mayGoOn } from "../../../src/core/usage/continuing.ts";
-import type { EngineAnswer } from "../../../src/core/usage/engine-answer.ts";
+import type { EngineAnswer } from "../../../src/core/usage/record.ts";
 import { times } from "../../harness/depth.ts";
 
 type Batch = InferenceEvent[];
