@@ -2,8 +2,8 @@
 import { admission } from "../../src/core/admission/admission.ts";
 import { unreadBodies, unreadLimits } from "../../src/core/body/unread.ts";
 import { lifecycle } from "../../src/core/http/lifecycle.ts";
+import { noSinks } from "../../src/core/operations/answer.ts";
 import type { Dependencies } from "../../src/core/operations/dependencies.ts";
-import { noSinks } from "../../src/core/operations/sink.ts";
 import { nothingStored } from "../../src/core/operations/stored.ts";
 import type { CatalogModel } from "../../src/core/routing/catalog.ts";
 import { noLimits } from "../../src/core/store/plan.ts";

@@ -162,7 +162,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "the input is held at its plain price, not at the dearest",
-    file: "src/core/admission/hold.ts",
+    file: "src/core/admission/allowance.ts",
     find: "Math.max(prices.input, prices.cachedInput, prices.cacheWrite)",
     replace: "prices.input",
     caughtBy: [reservation],
@@ -170,7 +170,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a fraction of a token is rounded down",
-    file: "src/core/admission/hold.ts",
+    file: "src/core/admission/allowance.ts",
     find: "Math.max(0, Math.ceil(value))",
     replace: "Math.max(0, Math.floor(value))",
     caughtBy: [reservation],
@@ -194,7 +194,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a hint of ample room never gets old",
-    file: "src/core/admission/ample.ts",
+    file: "src/core/admission/allowance.ts",
     find: "if (!organization || this.#isOld(organization.at_ms)) return false;",
     replace: "if (!organization) return false;",
     caughtBy: ["test/core/admission/ample.test.ts"],

@@ -128,7 +128,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a key may do what its scopes do not say",
-    file: "src/core/operations/authorize.ts",
+    file: "src/core/operations/serve-operation.ts",
     find: '  if (scope !== "any") requireScope(principal, scope);\n',
     replace: "",
     caughtBy: [`${doors} > a key without the scope is 403`],

@@ -310,7 +310,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "items of an organization that wants no content kept are kept",
-    file: "src/core/operations/inference-body.ts",
+    file: "src/core/operations/prepare.ts",
     find: "repeated.length > 0 && organization.keepsContent",
     replace: "repeated.length > 0",
     caughtBy: ["test/core/http/body-items.test.ts"],

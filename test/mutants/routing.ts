@@ -70,7 +70,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a request for an alias is recorded by that name",
-    file: "src/core/operations/inference-body.ts",
+    file: "src/core/operations/prepare.ts",
     find: "answering ? { model: answering.id,",
     replace: "answering ? { model: model as string,",
     caughtBy: [names],

@@ -433,7 +433,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "one answer teaches as much as all before",
-    file: "src/core/usage/text-ratio.ts",
+    file: "src/core/usage/output-calibration.ts",
     find: "within(mean, ratio * (1 - step_max), ratio * (1 + step_max))",
     replace: "mean",
     caughtBy: [outputCalibration],

@@ -3,7 +3,7 @@ import type { TSchema } from "typebox";
 import Type from "typebox";
 import { operatorTokenPattern } from "../../core/auth/key.ts";
 import { managementStatusOf } from "../../core/inference/fault.ts";
-import { parametersOf } from "../../core/operations/parameters.ts";
+import { parametersOf } from "../../core/operations/serve-operation.ts";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
 import { encode } from "../../core/schema/codec.ts";
 import { Components, type Json, type JsonObject } from "../../features/openapi/components.ts";

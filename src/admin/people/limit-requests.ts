@@ -5,7 +5,7 @@
 import { planOf } from "../../core/admission/allowance.ts";
 import { readJson } from "../../core/body/read.ts";
 import { json } from "../../core/http/json.ts";
-import { authorize } from "../../core/operations/authorize.ts";
+import { authorize } from "../../core/operations/serve-operation.ts";
 import { unlisted } from "../../core/operations/unlisted.ts";
 import { ratesOverPlan } from "../../core/store/over-plan.ts";
 import type { ManagementEntrance } from "../http/gate.ts";

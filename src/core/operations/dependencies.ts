@@ -19,9 +19,8 @@ import type { TokenCounter } from "../tokens/counter.ts";
 import type { InputEstimate } from "../usage/input-estimate.ts";
 import type { RefusedLog } from "../usage/refused.ts";
 import type { Runs } from "../usage/run.ts";
-import type { StreamLimits } from "./answering.ts";
+import type { AnswerSinks, StreamLimits } from "./answer.ts";
 import type { Readiness } from "./readiness.ts";
-import type { AnswerSinks } from "./sink.ts";
 import type { StoredResponses } from "./stored.ts";
 
 export interface Dependencies extends FrameDependencies {

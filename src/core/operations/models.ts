@@ -15,8 +15,8 @@ import { codexModels } from "./codex-models.ts";
 import { getExample } from "./examples.ts";
 import { retirementHeaderNames } from "./headers.ts";
 import { anyModel, jsonSuccess, operation } from "./operation.ts";
-import { wrongParameter } from "./parameters.ts";
 import { pricesShown } from "./receipt.ts";
+import { wrongParameter } from "./serve-operation.ts";
 import { MessagesModel, MessagesModelList, ModelDetails, ModelList } from "./shapes.ts";
 
 const headers = Type.Object({

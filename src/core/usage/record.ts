@@ -1,7 +1,71 @@
-/** The answer of a model's engines to one request: its events, and the progress of the request. */
+/**
+ * USAGE, the record of a request: what is known of it before it runs, how far its engines have come with it, and how it
+ * ended.
+ */
+import type { Entry } from "../admission/entrance.ts";
+import type { OwnBytes } from "../body/own-bytes.ts";
 import type { InferenceEvent } from "../inference/event.ts";
-import type { Route } from "../routing/catalog.ts";
-import type { AttemptKind } from "../upstream/attempt.ts";
+import type { Fault } from "../inference/fault.ts";
+import type { Media } from "../inference/media.ts";
+import type { RejectedReport, Usage } from "../inference/usage.ts";
+import type { Loss, ResponseIdentity } from "../protocol/codec.ts";
+import type { CatalogModel, CodecOf, Route } from "../routing/catalog.ts";
+import type { BillingSource, Operation, StoppingLimit } from "../store/ledger.ts";
+import type { AttemptEnd, AttemptKind } from "../upstream/attempt.ts";
+import type { Signals } from "./departure.ts";
+import type { RunTrace } from "./trace.ts";
+
+/**
+ * The record of a prepared request, from here to its end: admission, attempts and the count all get this object, and
+ * none copies it.
+ */
+export interface RunRequest extends Entry {
+  model: CatalogModel;
+  /** The names that the answer has for its caller. */
+  identity: ResponseIdentity;
+  /** The client's name for its session, from a header. */
+  session: string | null;
+  /** The size of the caller's request with everything that it refers to, from which `inputTokens` was estimated. */
+  inputBytes: number;
+  /** The bytes of a large request as the caller wrote them, for the first engine. */
+  own?: OwnBytes | null;
+  /** The likely size of the whole prompt, which is charged if no engine reports. At most `inputTokens`. */
+  inputTokensExpected: number;
+  /** The part of the input that is not text. */
+  media: Media;
+  /** The output tokens that the model and its context allow. */
+  outputTokensAllowed: number;
+  /** The codec in which the engines are asked; absent: that of each engine's protocol. */
+  codecOf?: CodecOf;
+  /** How the answer is fetched, if it is a background response. */
+  fetched?: Fetched | null;
+  /** Called with the memory that the answer takes, if that is much. May throw the Fault that ends the request. */
+  holdAnswer?: ((bytes: number) => void) | undefined;
+}
+
+/** A background response: its text can be fetched while it runs and after its end. */
+export interface Fetched {
+  /** Whether text can be fetched as it is produced. Otherwise only the whole answer can. */
+  readonly asProduced: boolean;
+  /** Whether everything that was produced can be fetched, or will be. */
+  readonly isKept: boolean;
+  /** Resolves when all events so far can be fetched: true; or with false if they never can. */
+  stored(): Promise<boolean>;
+}
+
+export interface AttemptRequest extends Signals {
+  asked: RunRequest;
+  /**
+   * The output tokens that an answer may have: `allowed` by the model and its context, `held` by the nanos held so far.
+   */
+  room: { allowed: number; held: number };
+  /** Resolves when the ledger has granted the request. Only then may the request wait for a slot. */
+  granted: Promise<void>;
+  /** Routes that must not be asked, because they failed in the middle of this answer. */
+  except?: readonly Route[];
+  /** Observes each attempt, if the run is traced. */
+  trace?: RunTrace | null;
+}
 
 /** One attempt at an engine that has ended. */
 export interface Tried {
@@ -17,6 +81,19 @@ export interface Tried {
   status?: number;
   /** The engine's own text of its refusal, or of an error inside its answer. Only operators read it. */
   said?: string;
+}
+
+export function triedOf(route: Route, { kind, status, said }: AttemptEnd, ms: number, isContinued: boolean): Tried {
+  const { name: upstream, address: replica } = route.upstream;
+  return {
+    upstream,
+    ...(replica && { replica }),
+    outcome: kind,
+    ms: Math.round(ms),
+    ...(isContinued && { continued: true }),
+    ...(status !== undefined && { status }),
+    ...(said !== undefined && { said }),
+  };
 }
 
 /** How far a request has come. Written by the attempts. */
@@ -101,4 +178,90 @@ class StartedEvents implements EngineEvents {
   [Symbol.asyncIterator](): EngineEvents {
     return this;
   }
+}
+
+/** How a request ended, as the meter saw it. */
+export interface Ending {
+  usage: Usage;
+  outcome: "completed" | "cancelled" | "failed";
+  /** The limit of a usage window that cut the answer short. */
+  stoppedBy: StoppingLimit | null;
+  errorCode: string | null;
+  /** The engine's report, if it was not believed. */
+  reportRejected: RejectedReport | null;
+  /** The reported tokens of a complete answer ÷ our count of it; null if either is missing. */
+  divergence: number | null;
+}
+
+export interface Ended extends Ending {
+  requestId: string;
+  operation: Operation;
+  /** The public model id. */
+  model: string;
+  organizationId: string;
+  stream: boolean;
+  /** The price of the request's usage, whether or not the windows had room for all of it. */
+  nanos: number;
+  /** The likely number of tokens in the whole prompt. */
+  inputTokensExpected: number;
+  /** The engine's name in the configuration; null if none was tried. */
+  upstream: string | null;
+  /** The engine's address if its name has several; else null. */
+  replica: string | null;
+  tried: readonly Tried[];
+  /** How long the request waited for slots at engines. */
+  queued_ms: number;
+  /** Milliseconds from the request's arrival; null if no part of an answer arrived. */
+  firstPart_ms: number | null;
+  /** Milliseconds from the request's arrival to the end of its answer. */
+  total_ms: number;
+  /** The id of the request's trace, if the trace is sampled; metrics name it. */
+  traceId: string | undefined;
+}
+
+/** One attempt that has ended. */
+export interface Attempted {
+  /** The public model id. */
+  model: string;
+  route: Route;
+  end: AttemptEnd;
+  ms: number;
+}
+
+/** A change to what an engine was sent, against what the caller wrote. */
+export interface LostField {
+  /** The public model id. */
+  model: string;
+  route: Route;
+  loss: Loss;
+}
+
+/** One wait for a slot that has ended. `full`: it was refused, or was too long. */
+export interface Waited {
+  /** The public model id. */
+  model: string;
+  outcome: "served" | "left" | "full";
+  ms: number;
+}
+
+/** Observes every run after the ledger has. */
+export interface Watcher {
+  granted(source: BillingSource): void;
+  ended(ended: Ended): void;
+}
+
+/** The caller who waits for the answer. */
+export interface Caller extends Watcher, Readonly<Signals> {
+  /** Whether the caller has left, so that nobody reads the rest. */
+  readonly left: boolean;
+  /** Whether the answer counts as cancelled, even if it is complete. */
+  readonly isCancelled?: boolean;
+  /** Ends the work on the answer, which then ends with this fault. */
+  end(fault: Fault): void;
+  /** The milliseconds since the request arrived. */
+  elapsed_ms(): number;
+  /** Reserves memory for this many more bytes of the answer until it is settled. False if there is no room. */
+  keepsText(bytes: number): boolean;
+  /** Observes the run, if it is traced. */
+  readonly trace?: RunTrace | null;
 }

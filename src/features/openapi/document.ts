@@ -14,7 +14,7 @@ import {
   type FaultShape,
   type Operation,
 } from "../../core/operations/operation.ts";
-import { parametersOf } from "../../core/operations/parameters.ts";
+import { parametersOf } from "../../core/operations/serve-operation.ts";
 import { Components, type Json, type JsonObject } from "./components.ts";
 import {
   codesOf,

@@ -7,8 +7,8 @@ import { json } from "../../core/http/json.ts";
 import { reserve } from "../../core/http/shed.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import { jsonSuccess, jsonType, operation } from "../../core/operations/operation.ts";
-import { wrongParameter } from "../../core/operations/parameters.ts";
 import { completed, hex, id, path, responseStream } from "../../core/operations/responses-examples.ts";
+import { wrongParameter } from "../../core/operations/serve-operation.ts";
 import { WrittenStream } from "../../core/protocol/openai-responses/broken-stream.ts";
 import {
   DeletedResponse,
