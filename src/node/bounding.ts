@@ -1,7 +1,7 @@
 /** Wires the bounds of a node, and the intervals at which the garbage of its requests is collected. */
 import { descriptorLimit, lowestFreeDescriptor } from "../config/machine.ts";
 import { type Bounds, bounds } from "../core/http/bounds.ts";
-import { runtimeCollector } from "../core/http/collector.ts";
+import { runtimeCollector } from "../core/http/garbage.ts";
 import type { Lifecycle } from "../core/http/lifecycle.ts";
 import { repeating } from "../core/time/repeating.ts";
 import { disposable, type Settings } from "./foundation.ts";

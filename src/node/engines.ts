@@ -2,13 +2,12 @@
 import type { Configuration } from "../config/configuration.ts";
 import type { Log } from "../core/http/log.ts";
 import { checks } from "../core/routing/checks.ts";
-import { Drained, type DrainSeen } from "../core/routing/drained.ts";
+import { type Pool, pool } from "../core/routing/choose.ts";
 import { type Health, health } from "../core/routing/health.ts";
 import { loads } from "../core/routing/loads.ts";
 import { type Names, names } from "../core/routing/names.ts";
-import { type Pool, pool } from "../core/routing/pool.ts";
 import { type Queues, queues } from "../core/routing/queues.ts";
-import { forgetOthers, type Replicas, replicas } from "../core/routing/replicas.ts";
+import { Drained, type DrainSeen, forgetOthers, type Replicas, replicas } from "../core/routing/replicas.ts";
 import type { Problem } from "../core/routing/resolution.ts";
 import { enginesSeen, type SharedLimit, sharedLimits } from "../core/routing/seen.ts";
 import { sharing } from "../core/routing/sharing.ts";

@@ -2,8 +2,8 @@
 
 import type { Admission } from "../core/admission/admission.ts";
 import type { Log } from "../core/http/log.ts";
-import type { AnswerPart } from "../core/inference/answer-part.ts";
-import { retryBudgets } from "../core/routing/budget.ts";
+import type { AnswerPart } from "../core/inference/event.ts";
+import { retryBudgets } from "../core/routing/after.ts";
 import type { Share } from "../core/routing/fair-queue.ts";
 import { idleClock } from "../core/time/clock.ts";
 import type { TokenCounter } from "../core/tokens/counter.ts";

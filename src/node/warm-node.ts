@@ -9,7 +9,7 @@ import type { Configuration } from "../config/configuration.ts";
 import { admission } from "../core/admission/admission.ts";
 import { arrivals } from "../core/admission/arrivals.ts";
 import { authenticator } from "../core/auth/authenticate.ts";
-import { key_random_bytes, newKey } from "../core/auth/key.ts";
+import { key_random_bytes, newKey } from "../core/auth/credential.ts";
 import { standings } from "../core/auth/standing.ts";
 import { unreadBodies, unreadLimits } from "../core/body/unread.ts";
 import { lifecycle } from "../core/http/lifecycle.ts";

@@ -1,10 +1,10 @@
 // How long a test waits for an engine, where nothing stands ready beside it.
 
 import type { InferenceRequest } from "../../src/core/inference/request.ts";
-import { retryBudgets } from "../../src/core/routing/budget.ts";
+import { retryBudgets } from "../../src/core/routing/after.ts";
 import type { CatalogModel } from "../../src/core/routing/catalog.ts";
+import { pool } from "../../src/core/routing/choose.ts";
 import { health } from "../../src/core/routing/health.ts";
-import { pool } from "../../src/core/routing/pool.ts";
 import { queues } from "../../src/core/routing/queues.ts";
 import { replicas } from "../../src/core/routing/replicas.ts";
 import { noLimits } from "../../src/core/store/plan.ts";

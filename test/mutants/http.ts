@@ -6,7 +6,7 @@ const life = "test/core/http/life.test.ts";
 export const http: Mutant[] = [
   {
     name: "large bodies take no turns",
-    file: "src/core/http/shed.ts",
+    file: "src/core/http/bounds.ts",
     find: "if (!isSmall && call.memory) call.takeTurns(bounds.turns.ofBody(call.memory.keyId));",
     replace: 'if (!isSmall && !call.memory) call.takeTurns(bounds.turns.ofBody(""));',
     caughtBy: ["test/core/body/turns.test.ts > whether it takes turns"],
@@ -70,7 +70,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a compressed body that hardly unpacks may be of any size",
-    file: "src/core/body/decompress.ts",
+    file: "src/core/body/pieces.ts",
     find: "if (bytes > body_bytes_max) throw tooLarge(body_bytes_max);",
     replace: "",
     caughtBy: ["test/core/http/body-shape.test.ts > hardly unpacks at all"],
@@ -78,7 +78,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a compressed body may grow without a bound",
-    file: "src/core/body/decompress.ts",
+    file: "src/core/body/pieces.ts",
     find: "sent * body_ratio_max)",
     replace: "80 * sent * body_ratio_max)",
     caughtBy: ["test/core/http/body-shape.test.ts > unpacks to any ratio"],

@@ -1,6 +1,6 @@
 /**
- * What a request may use, before anything is held for it: a plan in force, a context that its input fits into, and room
- * for output; how much it must hold; and whether there is so much room that it will surely be granted. Pure.
+ * The rules for a request before the ledger is asked: a plan in force, a context that its input fits into, and room for
+ * output; how much it must hold; and whether there is so much room that it will surely be granted. Pure.
  */
 import { noActivePlan } from "../auth/verdict.ts";
 import type { Model, Prices } from "../inference/model.ts";

@@ -9,9 +9,16 @@ import type { InferenceRequest } from "../inference/request.ts";
 import { noUsage } from "../inference/usage.ts";
 import { matchesModel } from "../store/budget.ts";
 import type { Admit, AdmitAnswer, Operation, RequestFacts, SettleAnswer } from "../store/ledger.ts";
-import { type RatesOverPlan, ratesOverPlan } from "../store/over-plan.ts";
-import type { Plan } from "../store/plan.ts";
-import type { RateAnswer, RateRequest, RateSubject, Rates, RateTaken } from "../store/rates.ts";
+import { type Plan } from "../store/plan.ts";
+import {
+  type RateAnswer,
+  type RateRequest,
+  type RateSubject,
+  type Rates,
+  type RatesOverPlan,
+  type RateTaken,
+  ratesOverPlan,
+} from "../store/rates.ts";
 import type { Clock } from "../time/clock.ts";
 import { Ample, type HoldPlan, holdFor } from "./allowance.ts";
 import type { Batcher } from "./batcher.ts";

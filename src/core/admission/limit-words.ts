@@ -1,6 +1,5 @@
 /** The words in which messages name limits, their advice if a limit is too small, and limits as headers. Pure. */
-import { counted, percentOf } from "../inference/amounts.ts";
-import type { MoneyWords } from "../inference/money.ts";
+import { counted, type MoneyWords, percentOf } from "../inference/money.ts";
 import type { Limited, LimitedBy } from "../store/budget.ts";
 import { type Operation, type WindowKind, type WindowReadings, windowKinds } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";

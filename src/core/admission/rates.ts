@@ -1,6 +1,7 @@
 /** The refusals of sliding rates, the limits per minute. Pure. */
-import { counted, grouped } from "../inference/amounts.ts";
+
 import { Fault } from "../inference/fault.ts";
+import { counted, grouped } from "../inference/money.ts";
 import { limitedOf } from "../store/budget.ts";
 import { minute_ms, type RateHopeless, type RateRefused } from "../store/rates.ts";
 import { forModels, limitedShown, minuteLimit, type RefusalWords, subjectNamed } from "./limit-words.ts";

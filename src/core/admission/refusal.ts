@@ -4,9 +4,8 @@
  * and their errors. Pure.
  */
 
-import { counted, percentOf } from "../inference/amounts.ts";
 import { asFault, Fault, type LimitMet } from "../inference/fault.ts";
-import { type MoneyWords, moneyOf } from "../inference/money.ts";
+import { counted, type MoneyWords, moneyOf, percentOf } from "../inference/money.ts";
 import { type Limited, limitedOf } from "../store/budget.ts";
 import {
   type AdmitAnswer,

@@ -6,8 +6,7 @@
  */
 import type { Fault } from "../inference/fault.ts";
 import type { Clock } from "../time/clock.ts";
-import { Present } from "../time/present.ts";
-import { repeating } from "../time/repeating.ts";
+import { Present, repeating } from "../time/repeating.ts";
 import type { Authenticator } from "./authenticate.ts";
 import { endsWhatRuns, noActivePlan, type Principal, refusedAs, type Verdict } from "./verdict.ts";
 

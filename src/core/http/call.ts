@@ -37,7 +37,7 @@ interface CallNotes {
 
 /** The connection of a request. */
 export interface ClientConnection {
-  /** The client's address, as far as the proxies in front are trusted (client-address.ts). */
+  /** The client's address, as far as the proxies in front are trusted (bounds.ts). */
   address(): string;
   /** Whether the peer is on this machine. */
   isLocal(): boolean;

@@ -1,7 +1,6 @@
 /** The connection on which a request came: its address, and the runtime's timeout for it. */
-import type { Bounds } from "./bounds.ts";
+import { type Bounds, isLoopback } from "./bounds.ts";
 import type { ClientConnection } from "./call.ts";
-import { isLoopback } from "./client-address.ts";
 import { seconds } from "./listen.ts";
 import type { Socket } from "./socket.ts";
 

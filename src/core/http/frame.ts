@@ -2,13 +2,11 @@
  * The frame around every request: one request id, one place where a fault becomes an answer, one line in the log. Inside
  * it, work is a straight line that returns a Response or throws a Fault.
  */
-
 import { SlowRefusal } from "../auth/unknown-credentials.ts";
 import type { UnreadBodies } from "../body/unread.ts";
 import { asFault, Fault } from "../inference/fault.ts";
-import type { PresentEntry } from "../time/present.ts";
+import type { PresentEntry } from "../time/repeating.ts";
 import type { RequestTrace, Traces } from "../usage/traces.ts";
-import { refuseAmbiguous } from "./ambiguous.ts";
 import type { Bounds } from "./bounds.ts";
 import { Call, type ClientConnection } from "./call.ts";
 import { json } from "./json.ts";
@@ -203,4 +201,22 @@ export function retryAfter(fault: Fault): Record<string, string> {
   const { retryAfterSeconds } = fault.details;
   if (retryAfterSeconds === undefined || (fault.status === 429 && isFinal(fault))) return {};
   return { "retry-after": String(Math.ceil(retryAfterSeconds)) };
+}
+
+// Refuses heads that two parsers may read differently: a proxy in front of this service may have let through another
+// request.
+
+/** Throws 400; the connection has to be closed after that. The runtime's own parser refuses the other such heads. */
+function refuseAmbiguous(headers: Headers): void {
+  // Two fields of one name are joined by a comma, which no host has.
+  if (headers.get("host")?.includes(",")) throw ambiguous("has more than one Host header");
+  const coding = headers.get("transfer-encoding");
+  if (coding !== null && coding.toLowerCase() !== "chunked")
+    throw ambiguous("has a Transfer-Encoding other than chunked");
+}
+
+function ambiguous(what: string): Fault {
+  return new Fault("invalid_value", `The head of this request ${what}. Send it once, as HTTP/1.1 describes it.`, {
+    headers: { connection: "close" },
+  });
 }

@@ -1,7 +1,7 @@
 /** Knows the open requests, and whether new ones are accepted: one owner of both, so that a drain misses none. */
 import { Fault } from "../inference/fault.ts";
-import { within } from "../time/deadline.ts";
-import { Present, type PresentEntry } from "../time/present.ts";
+import { within } from "../time/cancellation.ts";
+import { Present, type PresentEntry } from "../time/repeating.ts";
 import type { Call } from "./call.ts";
 
 export interface Lifecycle {

@@ -5,12 +5,12 @@
 
 import { limitHeaders, windowHeaders } from "../admission/limit-words.ts";
 import type { Principal } from "../auth/verdict.ts";
+import { giveBackBody } from "../http/bounds.ts";
 import type { Call } from "../http/call.ts";
 import type { HttpAnswer } from "../http/frame.ts";
 import { json } from "../http/json.ts";
-import { giveBackBody } from "../http/shed.ts";
 import { endsAfter, type Primed, primed, type SseOptions, sseAnswer } from "../http/stream.ts";
-import { isEmptied } from "../inference/empty-request.ts";
+import { isEmptied } from "../inference/request.ts";
 import { collect, type Result } from "../inference/result.ts";
 import type { Operation } from "../store/ledger.ts";
 import { yieldFor } from "../time/turns.ts";

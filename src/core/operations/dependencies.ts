@@ -8,7 +8,7 @@ import type { Bounds } from "../http/bounds.ts";
 import type { FrameDependencies } from "../http/frame.ts";
 import type { Log } from "../http/log.ts";
 import type { Observer } from "../http/observer.ts";
-import type { ImageSettings } from "../inference/image-url.ts";
+import type { ImageSettings } from "../inference/media.ts";
 import type { Currency } from "../inference/money.ts";
 import type { MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
 import type { Catalog } from "../routing/catalog.ts";

@@ -4,13 +4,7 @@ import { json } from "../http/json.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Retirement } from "../inference/model.ts";
 import type { Currency } from "../inference/money.ts";
-import {
-  answeringModel,
-  isAllowed,
-  retirementHeadersOf,
-  type ServedName,
-  servedNames,
-} from "../routing/model-names.ts";
+import { answeringModel, isAllowed, retirementHeadersOf, type ServedName, servedNames } from "../routing/catalog.ts";
 import { codexModels } from "./codex-models.ts";
 import { getExample } from "./examples.ts";
 import { retirementHeaderNames } from "./headers.ts";

@@ -9,18 +9,22 @@ import { activePlan, outputTokensAllowed, requireContext } from "../admission/al
 import type { Principal } from "../auth/verdict.ts";
 import { BodyItems } from "../body/body-items.ts";
 import { type JsonBody, readJson } from "../body/read.ts";
+import { reserve, reserveAnswer, takesTurns } from "../http/bounds.ts";
 import type { Call } from "../http/call.ts";
-import { reserve, reserveAnswer, takesTurns } from "../http/shed.ts";
 import { bytesOf, leaveOut, summaryTokens } from "../inference/compaction.ts";
-import { withoutLostHints } from "../inference/hints.ts";
-import { refuseImages } from "../inference/image-url.ts";
-import { mediaOf } from "../inference/media.ts";
-import type { Model } from "../inference/model.ts";
-import type { InferenceRequest } from "../inference/request.ts";
+import { mediaOf, refuseImages } from "../inference/media.ts";
+import { type Model, withoutLostHints } from "../inference/model.ts";
+import { type InferenceRequest } from "../inference/request.ts";
 import type { UncheckedItems } from "../protocol/contract.ts";
-import { beyondAll } from "../protocol/engine-bounds.ts";
-import { assertCapable, type Catalog, type CatalogModel } from "../routing/catalog.ts";
-import { allowedModel, answeringModelOrNull, retirementHeadersOf } from "../routing/model-names.ts";
+import { beyondAll } from "../protocol/engine-options.ts";
+import {
+  allowedModel,
+  answeringModelOrNull,
+  assertCapable,
+  type Catalog,
+  type CatalogModel,
+  retirementHeadersOf,
+} from "../routing/catalog.ts";
 import type { Operation } from "../store/ledger.ts";
 import { stepwise } from "../time/turns.ts";
 import type { RunRequest } from "../usage/record.ts";

@@ -9,14 +9,14 @@ import { planOf } from "../admission/allowance.ts";
 import { requireScope } from "../auth/authenticate.ts";
 import { SlowRefusal } from "../auth/unknown-credentials.ts";
 import { AddressNotAllowed, type Principal, Suspended } from "../auth/verdict.ts";
+import { requireDescriptors } from "../http/bounds.ts";
 import type { Call } from "../http/call.ts";
 import { frame, type Serve } from "../http/frame.ts";
-import { requireDescriptors } from "../http/shed.ts";
 import { Fault } from "../inference/fault.ts";
 import { unquoted } from "../protocol/engine-text.ts";
 import { checkOf } from "../schema/check.ts";
 import type { Operation as MeteredOperation } from "../store/ledger.ts";
-import { ratesOverPlan } from "../store/over-plan.ts";
+import { ratesOverPlan } from "../store/rates.ts";
 import { together } from "../time/turns.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { faultBodyOf } from "./fault-body.ts";
@@ -95,10 +95,8 @@ function textIn(values: URLSearchParams | Headers): (name: string) => string | n
   return (name) => values.get(name);
 }
 
-/**
- * Checks credential, organization and scope, in this order, and records the caller for the log. Throws Fault 401, 403,
- * 429 or 503.
- */
+// Checks credential, organization and scope, in this order, and records the caller for the log. Throws Fault 401, 403,
+// 429 or 503.
 
 /** `any`: any valid key will do, whatever its scopes. */
 export async function authorize(
@@ -126,7 +124,6 @@ export async function authorize(
  * (docs/design/usage.md, Receipts), without waiting for it. Once a request is admitted, the ledger has its record
  * instead.
  */
-
 function refused(dependencies: Dependencies, call: Call, operation: MeteredOperation, fault: Fault): void {
   const { code, status, message } = fault;
   const { limit } = fault.details;
@@ -154,7 +151,6 @@ function refused(dependencies: Dependencies, call: Call, operation: MeteredOpera
  * describe them. Beside JSON Schema a property may have `example`, `allowEmptyValue`, and `x-must-be`, which describes the
  * valid values. A parameter with a default may be left out.
  */
-
 interface Parameter {
   type?: string;
   default?: unknown;

@@ -4,9 +4,8 @@
  * docs/design/protocols.md, Compaction.
  */
 import { leaveOut, noSummary } from "../inference/compaction.ts";
-import type { InferenceEvent } from "../inference/event.ts";
+import { type InferenceEvent, isTerminal, type TerminalEvent } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
-import { isTerminal, type TerminalEvent } from "../inference/terminal.ts";
 import {
   type AttemptRequest,
   type EngineAnswer,

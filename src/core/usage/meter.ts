@@ -3,10 +3,9 @@
  * any time how the stream ended or how far it got; the run that owns it settles that (run.ts).
  */
 import type { Reservation } from "../admission/reservation.ts";
-import type { InferenceEvent } from "../inference/event.ts";
+import { type InferenceEvent, isTerminal } from "../inference/event.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
 import { withOverflow } from "../inference/overflow.ts";
-import { isTerminal } from "../inference/terminal.ts";
 import { noUsage, type Usage } from "../inference/usage.ts";
 import type { Ending, Fetched } from "./record.ts";
 import { Tally, type TallyParts } from "./tally.ts";

@@ -2,8 +2,7 @@
  * The count of an answer so far, and whether an engine's report is accepted in its place. A report that cannot be true
  * is not, and input and output are judged separately. The table is in docs/metering.md. Pure.
  */
-import type { InferenceEvent } from "../inference/event.ts";
-import { isTerminal, type TerminalEvent } from "../inference/terminal.ts";
+import { type InferenceEvent, isTerminal, type TerminalEvent } from "../inference/event.ts";
 import {
   promptTokens,
   type RejectedReport,

@@ -4,13 +4,11 @@
  */
 import { Fault } from "../inference/fault.ts";
 import { affinityKey } from "../routing/affinity.ts";
-import { isFree, nextAfter, repeatAfter_ms } from "../routing/after.ts";
-import type { RetryBudget } from "../routing/budget.ts";
+import { isFree, nextAfter, type RetryBudget, repeatAfter_ms } from "../routing/after.ts";
 import { contextTokensOf, type Route, refusalAt } from "../routing/catalog.ts";
-import { fitting, identityOf, isSame } from "../routing/choose.ts";
+import { fitting, identityOf, isSame, type Pool, type Visit } from "../routing/choose.ts";
 import type { Claim, Share } from "../routing/fair-queue.ts";
 import type { Health } from "../routing/health.ts";
-import type { Pool, Visit } from "../routing/pool.ts";
 import type { Queues, Slot, Waiting } from "../routing/queues.ts";
 import type { Replicas } from "../routing/replicas.ts";
 import type { AttemptEnd } from "../upstream/attempt.ts";
@@ -140,7 +138,7 @@ export class RouteOrder implements Visit, Claim {
       // The addresses may have changed during the wait: the loop tries the current ones.
       if (!freed) continue;
       if (this.#routesOf(stage).some((route) => isSame(route, freed.route))) return this.#begun(freed);
-      // Its engine has become unhealthy meanwhile.
+      // The slot's engine has become unhealthy meanwhile.
       freed.release();
     }
   }

@@ -5,9 +5,9 @@
  */
 import type { Admitting, Entrance } from "../admission/entrance.ts";
 import type { Reservation, Settlement } from "../admission/reservation.ts";
-import type { AnswerPart } from "../inference/answer-part.ts";
-import { emptyRequest } from "../inference/empty-request.ts";
+import type { AnswerPart } from "../inference/event.ts";
 import { asFault } from "../inference/fault.ts";
+import { emptyRequest } from "../inference/request.ts";
 import { noUsage, promptTokens } from "../inference/usage.ts";
 import { isReadAsProduced } from "./attempt-request.ts";
 import type { InputEstimate } from "./input-estimate.ts";

@@ -3,9 +3,7 @@
  * (output-calibration.ts), corrected at the end by a tokenizer. The meter asks what a batch would bring the count to
  * before it forwards the batch, and then adds the batch.
  */
-import type { AnswerPart } from "../inference/answer-part.ts";
-import type { InferenceEvent } from "../inference/event.ts";
-import type { TerminalEvent } from "../inference/terminal.ts";
+import type { AnswerPart, InferenceEvent, TerminalEvent } from "../inference/event.ts";
 import type { RejectedReport, Usage } from "../inference/usage.ts";
 import { AnswerText } from "./answer-text.ts";
 import type { RouteCalibration } from "./output-calibration.ts";

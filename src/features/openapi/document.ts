@@ -3,7 +3,7 @@
  * Pure: the same catalog and version give the same bytes.
  */
 import type { TSchema } from "typebox";
-import { keyPattern } from "../../core/auth/key.ts";
+import { keyPattern } from "../../core/auth/credential.ts";
 import { faultCatalogue } from "../../core/inference/fault.ts";
 import { headers } from "../../core/operations/headers.ts";
 import {

@@ -3,9 +3,9 @@
 import type { TSchema } from "typebox";
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { JsonBody } from "../../core/body/read.ts";
+import { giveBackBody } from "../../core/http/bounds.ts";
 import type { Call } from "../../core/http/call.ts";
 import type { HttpAnswer } from "../../core/http/frame.ts";
-import { giveBackBody } from "../../core/http/shed.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import { admittedHeaders } from "../../core/operations/answer.ts";
 import type { Dependencies } from "../../core/operations/dependencies.ts";

@@ -5,7 +5,7 @@
 import type { Observer } from "../../core/http/observer.ts";
 import { nanos_per_one } from "../../core/inference/money.ts";
 import type { Loss } from "../../core/protocol/codec.ts";
-import type { DrainSeen } from "../../core/routing/drained.ts";
+import type { DrainSeen } from "../../core/routing/replicas.ts";
 import type { Problem } from "../../core/routing/resolution.ts";
 import type { SharedLimit } from "../../core/routing/seen.ts";
 import type { Tally } from "../../core/routing/tallies.ts";

@@ -7,9 +7,8 @@ import { type Entry, entrance } from "../../../src/core/admission/entrance.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import type { Command } from "../../../src/core/store/ledger.ts";
-import { not_limited } from "../../../src/core/store/over-plan.ts";
 import { noLimits, type Plan } from "../../../src/core/store/plan.ts";
-import type { RateSubject, Rates } from "../../../src/core/store/rates.ts";
+import { not_limited, type RateSubject, type Rates } from "../../../src/core/store/rates.ts";
 import { memoryRates } from "../../../src/stores/memory/rates.ts";
 import { organizationId } from "./virtual-time.ts";
 

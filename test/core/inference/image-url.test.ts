@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Fault } from "../../../src/core/inference/fault.ts";
-import { imageUrlProblem, refuseImages } from "../../../src/core/inference/image-url.ts";
+import { imageUrlProblem, refuseImages } from "../../../src/core/inference/media.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 
 const open = { deny_private: false, denied_hosts: [] };

@@ -10,8 +10,7 @@ import type { EngineConnection, Owner, RequestBody } from "./connection.ts";
 import { dial, type Origin, type TlsSettings } from "./dial.ts";
 import type { Reply } from "./exchange.ts";
 import { IdleConnections } from "./idle.ts";
-import { ReadPauses } from "./read-pauses.ts";
-import { socketCalls } from "./socket-calls.ts";
+import { ReadPauses, socketCalls } from "./read-pauses.ts";
 
 /** Whose requests may follow the first one on a connection: those of the same organization, of all, or of nobody. */
 export const reuses = ["organization", "any", "none"] as const;

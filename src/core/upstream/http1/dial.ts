@@ -2,8 +2,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Socket, SocketHandler, TLSOptions } from "bun";
-import type { Signal } from "../../time/cancellation.ts";
-import { Countdown } from "../../time/deadline.ts";
+import { Countdown, type Signal } from "../../time/cancellation.ts";
 import { isOwnAddress, isOwnName } from "./address.ts";
 import { EngineConnection, type Owner } from "./connection.ts";
 

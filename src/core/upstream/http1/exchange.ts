@@ -2,7 +2,7 @@
  * One request and its answer on a connection. Arriving bytes wait here until they are read, and hold the engine back if
  * there are many.
  */
-import { release } from "../../body/release.ts";
+import { release } from "../../body/pieces.ts";
 import { yieldToEventLoop } from "../../time/turns.ts";
 import type { HeaderFields, ResponseHead } from "./head.ts";
 import { ResponseParser, type ResponseSink } from "./parser.ts";

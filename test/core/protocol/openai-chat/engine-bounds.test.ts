@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/inference/fault.ts";
 import { anthropicMessagesCaller } from "../../../../src/core/protocol/anthropic-messages/codec.ts";
 import { dialects } from "../../../../src/core/protocol/dialects.ts";
-import { beyondAll } from "../../../../src/core/protocol/engine-bounds.ts";
+import { beyondAll } from "../../../../src/core/protocol/engine-options.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import { validateChatRequest } from "../../../../src/core/protocol/openai-chat/validate.ts";
 
