@@ -15,7 +15,7 @@ import { type Tallies, tallies } from "../core/routing/tallies.ts";
 import { type RouteView, routesOf } from "../core/routing/view.ts";
 import type { EngineSlots } from "../core/store/engine-slots.ts";
 import type { EngineSeen } from "../core/store/fleet.ts";
-import { repeating } from "../core/time/repeating.ts";
+import { repeating } from "../core/time/clock.ts";
 import { type Client, client, type Stray } from "../core/upstream/http1/client.ts";
 import { ReadPauses } from "../core/upstream/http1/read-pauses.ts";
 import { type Resolve, resolve as resolveName } from "../core/upstream/resolve.ts";

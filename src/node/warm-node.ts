@@ -12,7 +12,7 @@ import { authenticator } from "../core/auth/authenticate.ts";
 import { key_random_bytes, newKey } from "../core/auth/credential.ts";
 import { standings } from "../core/auth/standing.ts";
 import { unreadBodies, unreadLimits } from "../core/body/unread.ts";
-import { lifecycle } from "../core/http/lifecycle.ts";
+import { lifecycle } from "../core/http/frame.ts";
 import { listen } from "../core/http/listen.ts";
 import { logTo } from "../core/http/log.ts";
 import { noSinks } from "../core/operations/answer.ts";

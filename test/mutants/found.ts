@@ -48,7 +48,7 @@ export const found: Mutant[] = [
   },
   {
     name: "gathered work stops before it has ended",
-    file: "src/core/time/repeating.ts",
+    file: "src/core/time/clock.ts",
     find: "      await running;\n",
     replace: "",
     caughtBy: ["test/core/time/gathered.test.ts > stopping waits"],

@@ -136,7 +136,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a node that drains says that it is ready",
-    file: "src/core/http/lifecycle.ts",
+    file: "src/core/http/frame.ts",
     find: "      draining = true;\n",
     replace: "",
     caughtBy: [`${life} > lets a stream finish, says not ready`],
@@ -200,7 +200,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a stream that is open when the drain ends is cut",
-    file: "src/core/http/lifecycle.ts",
+    file: "src/core/http/frame.ts",
     find: "      for (const call of open.members()) {",
     replace: "      for (const call of [] as Call[]) {",
     caughtBy: [`${life} > ends what is not done by the deadline`],

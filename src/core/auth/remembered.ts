@@ -3,7 +3,7 @@
  * a key could end as unused, its request waits until the use is written (docs/design/keys.md, Keys end by policy).
  */
 import { within } from "../time/cancellation.ts";
-import { gathered } from "../time/repeating.ts";
+import { gathered } from "../time/clock.ts";
 import { concerns, isUnknown, type Verdict } from "./verdict.ts";
 
 /** Keys of one write, so that a statement stays small. */

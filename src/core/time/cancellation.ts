@@ -212,7 +212,7 @@ class Link implements Listening {
     ring.before = this;
   }
 
-  /** A link that has left points to no other: the garbage collector would find those through it (repeating.ts). */
+  /** A link that has left points to no other: the garbage collector would find those through it (clock.ts). */
   stop(): void {
     this.before.after = this.after;
     this.after.before = this.before;

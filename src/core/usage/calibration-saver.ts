@@ -6,7 +6,7 @@
 
 import type { Calibrations, CalibrationTable, InputRatio, OutputSums } from "../store/calibration.ts";
 import { within } from "../time/cancellation.ts";
-import { repeating } from "../time/repeating.ts";
+import { repeating } from "../time/clock.ts";
 import { type Kept, learned_max } from "./input-estimate.ts";
 
 export interface CalibrationSaver {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Type, { type TObject } from "typebox";
 import { verbs } from "../../../src/admin/management/verbs.ts";
 import { unreadBodies, unreadLimits } from "../../../src/core/body/unread.ts";
-import { lifecycle } from "../../../src/core/http/lifecycle.ts";
+import { lifecycle } from "../../../src/core/http/frame.ts";
 import { type Listening, listen } from "../../../src/core/http/listen.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { type Operation, operation } from "../../../src/core/operations/operation.ts";

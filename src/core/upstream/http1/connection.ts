@@ -3,9 +3,9 @@ import type { Socket } from "bun";
 import { release } from "../../body/pieces.ts";
 import type { Listening, Signal } from "../../time/cancellation.ts";
 import { type Turns, yieldToEventLoop } from "../../time/turns.ts";
-import { Exchange, type Line, type Reply } from "./exchange.ts";
+import { Exchange, type Reply } from "./exchange.ts";
 import type { ResponseHead } from "./head.ts";
-import type { Pause, PausedLine, ReadPauses, SocketCalls } from "./read-pauses.ts";
+import type { Line, Pause, PausedLine, ReadPauses, SocketCalls } from "./read-pauses.ts";
 
 /** Thrown if an exchange has no answer, or only a part of one. */
 export class ConnectionLost extends Error {

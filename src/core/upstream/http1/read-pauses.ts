@@ -7,6 +7,7 @@
 import { dlopen, ptr } from "bun:ffi";
 import { readFileSync } from "node:fs";
 import { type Clock, idleClock } from "../../time/clock.ts";
+import type { ResponseHead } from "./head.ts";
 
 export interface PausedLine {
   /** The pause has ended. The line may have ended it before. */
@@ -23,6 +24,27 @@ const look_ms = 250;
 /** The number of timers at a time, and the shortest that is worth its system calls. */
 const timers = 8;
 const wait_ms_min = 5;
+
+/** The part of a connection that an exchange needs. */
+export interface Line {
+  pause(): void;
+  resume(): void;
+  /** Runs work after all sockets of this poll were read: urgent work first. */
+  soon(work: () => void, isUrgent: boolean): void;
+  /** Tells that the reader has had its turn, so that more may be read. */
+  taken(): void;
+  /** How long the socket may be paused after a read; 0 if it is not. */
+  readonly pause_ms: number;
+  /** Tells that the answer has been received whole. */
+  over(head: ResponseHead): void;
+  /**
+   * Tells that bytes have arrived after the end of the answer. Returns whether the answer is certainly this request's:
+   * true if no other request was sent on the connection before.
+   */
+  exceeded(): boolean;
+  /** Tells that the reader has stopped. */
+  drop(): void;
+}
 
 export class ReadPauses {
   readonly #level: PauseLevel;
