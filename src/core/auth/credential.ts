@@ -4,17 +4,15 @@
  * `Authorization: Bearer <key>` and `x-api-key: <key>` are both accepted on every route. Claude Code sends both with
  * different values, so the one that has our key's form counts; if both have it, Bearer does. No look-up happens here:
  * whatever cannot be a key of ours is refused at once, because some clients hammer a 401.
+ *
+ * The form of an API key. Pure: random bytes are an argument. `slk_` + 32 base62 characters (190 bits of chance) + 6
+ * base62 characters of the CRC-32 over what stands before them. So a mistyped key is refused without a look-up, and a
+ * secret scanner can tell a real one. Only the SHA-256 is ever stored: the key is random, a slow hash would protect
+ * nothing. docs/design/keys.md, The form of a key.
  */
 import { Fault } from "../inference/fault.ts";
 import type { NewSecret } from "../store/directory.ts";
 
-/**
- * The form of an API key. Pure: random bytes are an argument.
- *
- * `slk_` + 32 base62 characters (190 bits of chance) + 6 base62 characters of the CRC-32 over what stands before them. So
- * a mistyped key is refused without a look-up, and a secret scanner can tell a real one. Only the SHA-256 is ever stored:
- * the key is random, a slow hash would protect nothing. docs/design/keys.md, The form of a key.
- */
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /**
  * `slk_`: a key, with which clients infer. `slo_`: an operator's token, with which operators administer. `slt_`: an access

@@ -1,6 +1,10 @@
 /**
  * Records which keys were used, in one write every few seconds. No request waits for it, and a failed write is retried. If
  * a key could end as unused, its request waits until the use is written (docs/design/keys.md, Keys end by policy).
+ *
+ * REMEMBERED: the directory's last verdict on each key, by the hash of its secret. Keys that exist and keys that don't
+ * are kept apart, so a flood of guesses evicts no key. An entry that is too old no longer counts, but its key is still
+ * known: its look-ups come before those of unknown keys (docs/design/keys.md, Unknown keys). Pure.
  */
 import { within } from "../time/cancellation.ts";
 import { gathered } from "../time/clock.ts";
@@ -86,11 +90,6 @@ export function lastUsed(options: {
   };
 }
 
-/**
- * REMEMBERED: the directory's last verdict on each key, by the hash of its secret. Keys that exist and keys that don't
- * are kept apart, so a flood of guesses evicts no key. An entry that is too old no longer counts, but its key is still
- * known: its look-ups come before those of unknown keys (docs/design/keys.md, Unknown keys). Pure.
- */
 interface Entry {
   /** Null: the key exists, and nothing else is known of it yet. */
   verdict: Verdict | null;

@@ -1,4 +1,9 @@
-/** Reads a request's body piece by piece, within bounds. It keeps none of it. */
+/**
+ * Reads a request's body piece by piece, within bounds. It keeps none of it.
+ *
+ * Unpacks compressed bodies piece by piece, so that no more of a body is ever unpacked than is scanned, and never many
+ * times its size. Faults: invalid_value, invalid_json, request_too_large, and those that `take` throws.
+ */
 
 import zlib from "node:zlib";
 import { Fault } from "../inference/fault.ts";
@@ -131,10 +136,6 @@ export class Gathering {
   }
 }
 
-/**
- * Unpacks compressed bodies piece by piece, so that no more of a body is ever unpacked than is scanned, and never many
- * times its size. Faults: invalid_value, invalid_json, request_too_large, and those that `take` throws.
- */
 export interface UnpackingLimits {
   body_bytes_max: number;
   /** The largest factor by which a body may grow when it is unpacked, if it grows beyond `free_bytes`. */

@@ -2,6 +2,8 @@
  * Reads a request's body: bounds its bytes (after decompression), its shape and the time that it takes, then decodes it
  * strictly as UTF-8 and JSON. Faults: invalid_content_type, request_too_large, invalid_json. Rules:
  * docs/design/service.md, Cost before trust.
+ *
+ * Parses the bytes of a body as JSON, strictly UTF-8, bounded in depth. Faults: invalid_json. Pure.
  */
 import { Fault } from "../inference/fault.ts";
 import { inTurns, type Pause, small_bytes, yieldFor } from "../time/turns.ts";
@@ -190,7 +192,6 @@ async function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits, p
   for (const bytes of lookingOver(scan, piece, check)) await pause(bytes);
 }
 
-/** Parses the bytes of a body as JSON, strictly UTF-8, bounded in depth. Faults: invalid_json. Pure. */
 interface ScannedBody {
   bytes: Uint8Array;
   /** The scan of the body; null: the body was too small to cost much, and was not scanned. */

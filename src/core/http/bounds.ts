@@ -1,4 +1,11 @@
-/** The bounds of a node: memory, descriptors, and time. They are made once, and passed to its ports. */
+/**
+ * The bounds of a node: memory, descriptors, and time. They are made once, and passed to its ports.
+ *
+ * The client's address: the peer's, or the address that trusted proxies name in the one header that the operator chose.
+ * The first hop from the right that is not a trusted proxy counts, because an untrusted one may have written everything
+ * further left. If a proxy does not name its client, the address is unknown: access must not depend on the proxy's own
+ * (docs/design/service.md, Client addresses).
+ */
 
 import { isIP, isIPv6 } from "node:net";
 import { liesIn } from "../auth/network.ts";
@@ -169,11 +176,6 @@ export function requireDescriptors({ bounds, metrics }: Needs): void {
     retryAfterSeconds: 5,
   });
 }
-
-// The client's address: the peer's, or the address that trusted proxies name in the one header that the operator chose.
-// The first hop from the right that is not a trusted proxy counts, because an untrusted one may have written everything
-// further left. If a proxy does not name its client, the address is unknown: access must not depend on the proxy's own
-// (docs/design/service.md, Client addresses).
 
 /**
  * Stands for the address of clients whose address is not known: it is in no network, and all of them share one limit.

@@ -1,6 +1,9 @@
 /**
  * The frame around every request: one request id, one place where a fault becomes an answer, one line in the log. Inside
  * it, work is a straight line that returns a Response or throws a Fault.
+ *
+ * Refuses heads that two parsers may read differently: a proxy in front of this service may have let through another
+ * request.
  */
 import { SlowRefusal } from "../auth/unknown-credentials.ts";
 import type { UnreadBodies } from "../body/unread.ts";
@@ -272,9 +275,6 @@ export function retryAfter(fault: Fault): Record<string, string> {
   if (retryAfterSeconds === undefined || (fault.status === 429 && isFinal(fault))) return {};
   return { "retry-after": String(Math.ceil(retryAfterSeconds)) };
 }
-
-// Refuses heads that two parsers may read differently: a proxy in front of this service may have let through another
-// request.
 
 /** Throws 400; the connection has to be closed after that. The runtime's own parser refuses the other such heads. */
 function refuseAmbiguous(headers: Headers): void {

@@ -3,6 +3,8 @@
  * allocated as is in use, which may be never. A collection stops the node for some milliseconds, more if much is in
  * use, so collections have a budget of time, which a burst of large bodies may use up and which fills up slowly. Rule:
  * docs/design/runtime.md, Memory.
+ *
+ * Measures how close the process is to the machine's limits of memory and descriptors, a few times a second.
  */
 
 import { fullGC } from "bun:jsc";
@@ -132,8 +134,6 @@ export function garbage(
     },
   };
 }
-
-// Measures how close the process is to the machine's limits of memory and descriptors, a few times a second.
 
 /** How long a reading is reused: it costs a system call or two. */
 const look_ms = 100;

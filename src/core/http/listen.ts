@@ -1,4 +1,7 @@
-/** Listens for HTTP, or HTTPS with a certificate that can be replaced while connections and streams go on. */
+/**
+ * Listens for HTTP, or HTTPS with a certificate that can be replaced while connections and streams go on; and knows the
+ * connection on which a request came.
+ */
 
 import { type Bounds, isLoopback } from "./bounds.ts";
 import type { ClientConnection } from "./call.ts";

@@ -2,6 +2,8 @@
  * Refuses URLs of images that an engine may not fetch, because it fetches them from inside the operator's network. Only the
  * URL itself is judged. The engine has to guard against names that resolve to private addresses: docs/design/service.md,
  * Images by URL. Pure.
+ *
+ * Measures the images, files and audio of a request: their size on the wire, and an estimate of their tokens.
  */
 import { Fault } from "./fault.ts";
 import type { InferenceRequest } from "./request.ts";
@@ -93,8 +95,6 @@ function rangeOf(cidr: string): (address: number) => boolean {
   const first = numberOf(base.split(".").map(Number));
   return (address) => address >= first && address < first + size;
 }
-
-// Measures the images, files and audio of a request: their size on the wire, and an estimate of their tokens.
 
 /** The tokens of a large image at most engines. Files and audio are estimated from their size in base64. */
 export const imageTokens = 1600;

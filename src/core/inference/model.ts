@@ -1,4 +1,4 @@
-/** A model of the catalog: its capabilities, its limits and its prices. */
+/** A model of the catalog: its capabilities, its limits and its prices; and a request without the hints that it lacks. */
 import type { Capability, InferenceRequest } from "./request.ts";
 
 /** The operation that a model is for. */

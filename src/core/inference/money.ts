@@ -4,8 +4,6 @@
  * Pure.
  */
 
-// Writes amounts for people. Pure.
-
 /** The number with commas between thousands: `1,000,000`. */
 export function grouped(value: number): string {
   return value.toLocaleString("en-US");

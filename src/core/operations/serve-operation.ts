@@ -2,6 +2,10 @@
  * The checks before every handler, in the decided order (docs/design/service.md, Order of checks): credential,
  * organization and scope; the key's rate of requests; parameters; body. An operation declares what it needs, and checks
  * none of it by hand.
+ *
+ * The parameters that an operation declares for one place (path, query or headers): a typebox object whose properties
+ * describe them. Beside JSON Schema a property may have `example`, `allowEmptyValue`, and `x-must-be`, which describes
+ * the valid values. A parameter with a default may be left out.
  */
 
 import type { Static, TObject } from "typebox";
@@ -146,11 +150,6 @@ function refused(dependencies: Dependencies, call: Call, operation: MeteredOpera
   });
 }
 
-/**
- * The parameters that an operation declares for one place (path, query or headers): a typebox object whose properties
- * describe them. Beside JSON Schema a property may have `example`, `allowEmptyValue`, and `x-must-be`, which describes the
- * valid values. A parameter with a default may be left out.
- */
 interface Parameter {
   type?: string;
   default?: unknown;

@@ -1,4 +1,4 @@
-/** Base of the decoders of an engine's answer, for all protocols. */
+/** Base of the decoders of an engine's answer, for all protocols; its characters, and the reason of its end. */
 import { compact } from "../inference/compact.ts";
 import type { InferenceEvent, PartDelta, StopReason } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";

@@ -2,6 +2,8 @@
  * A codec translates one wire to the centre and back. All codecs have the interfaces of this file, and none knows another.
  * They are pure: time and ids are arguments, and there is no I/O. Property tests hold each to four laws
  * (docs/design/architecture.md, The four laws of a codec).
+ *
+ * Limits the number of parts in one answer: docs/design/errors-and-streams.md, Answers that are bounded. Pure.
  */
 import type { InferenceEvent, PartDelta } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
@@ -177,8 +179,6 @@ export function isBlank({ data, parsed }: EngineEvent): boolean {
 export function jsonOf({ data, parsed }: EngineEvent): unknown {
   return parsed ? parsed.value : JSON.parse(data);
 }
-
-// Limits the number of parts in one answer: docs/design/errors-and-streams.md, Answers that are bounded. Pure.
 
 /** Thrown if an answer cannot be read further, because it breaks the engine's protocol or exceeds a limit. */
 export class UnreadableAnswer extends Error {

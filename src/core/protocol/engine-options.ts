@@ -1,4 +1,9 @@
-/** Writes the choice of tools and the reasoning effort for engines of both OpenAI protocols. */
+/**
+ * Writes the choice of tools and the reasoning effort for engines of both OpenAI protocols.
+ *
+ * Refuses a request with more tools, turns, stop texts or longer names than its engine takes, or than any request may
+ * have. Nothing is dropped to make it fit. Pure.
+ */
 
 import { Fault } from "../inference/fault.ts";
 import {
@@ -74,9 +79,6 @@ export function allowedTools(
 function namedIn(tools: Tool[], names: readonly string[]): Tool[] {
   return tools.filter((tool) => names.includes(tool.name));
 }
-
-// Refuses a request with more tools, turns, stop texts or longer names than its engine takes, or than any request may
-// have. Nothing is dropped to make it fit. Pure.
 
 /** The most that any request may have, whatever its engine takes. */
 export const absoluteBounds = { tools_max: 4096, turns_max: 20_000, name_characters_max: 256, stops_max: 64 };

@@ -1,5 +1,5 @@
 /**
- * Reads the usage that engines of both OpenAI protocols report. Engines differ in its place and in the names of its counts,
+ * Reads the usage and the log probabilities that engines of both OpenAI protocols report. Engines differ in its place and in the names of its counts,
  * which are rows of their dialect (docs/engines.md, What engines report).
  */
 

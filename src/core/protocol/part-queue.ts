@@ -2,14 +2,14 @@
  * Puts the parts of an answer one after the other. In the centre, several parts may be open at a time, because engines
  * interleave the fragments of tool calls. Clients can act only on one open part. The part that began first passes as it
  * comes; the others wait, and each follows when those before it have ended.
+ *
+ * Frames of one part of an answer, which differ only in their delta (docs/design/protocols.md, Deltas as frames).
  */
 import type { InferenceEvent, PartDelta, PartHead } from "../inference/event.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
 import { encodeSse, type SseMessage } from "../sse/decode.ts";
 import type { StreamEncoder, StreamEnding } from "./codec.ts";
 import { ToolInput } from "./tool-input.ts";
-
-// Frames of one part of an answer, which differ only in their delta (docs/design/protocols.md, Deltas as frames).
 
 /** A frame without its delta: the whole frame is `before + JSON.stringify(delta) + after`. */
 export interface AroundDelta {

@@ -1,5 +1,8 @@
 /**
  * Decides the next step after an attempt that delivered nothing: another attempt, or the fault for the caller. Pure.
+ *
+ * Limits the attempts beyond the first to a share of the requests of the last minute, with a minimum for quiet times.
+ * So an outage is not multiplied: failing engines get at most a fifth more than clients send. Pure.
  */
 import { Fault } from "../inference/fault.ts";
 import type { AttemptEnd, AttemptKind } from "../upstream/attempt.ts";
@@ -69,10 +72,6 @@ export function combinedFault(failures: readonly Failure[]): Fault {
   });
 }
 
-/**
- * Limits the attempts beyond the first to a share of the requests of the last minute, with a minimum for quiet times.
- * So an outage is not multiplied: failing engines get at most a fifth more than clients send. Pure.
- */
 export interface RetryBudget {
   /** Counts a request, of which each permits a share of an attempt. */
   offered(now_ms: number): void;

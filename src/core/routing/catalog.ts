@@ -1,6 +1,8 @@
 /**
  * Finds the model that a name means: an id or alias of the catalog, or an id that has been retired. A request may use
  * any of them; all code after this file knows only the id.
+ *
+ * The catalog in force: every active model and the engines that serve it. Immutable; a reload makes a new one.
  */
 import { compact } from "../inference/compact.ts";
 import { Fault } from "../inference/fault.ts";
@@ -12,7 +14,6 @@ import type { Plan } from "../store/plan.ts";
 import { upstreamCodecs } from "../upstream/codecs.ts";
 import type { Capacity, Upstream, UpstreamTimeouts } from "../upstream/target.ts";
 
-/** The catalog in force: every active model and the engines that serve it. Immutable; a reload makes a new one. */
 export interface Route {
   upstream: Upstream;
   /** The engine's name for the model. */

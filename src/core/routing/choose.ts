@@ -2,6 +2,8 @@
  * Chooses a route for a request: docs/routing.md. A lower priority number is better. Within one priority, a session
  * stays at its home route, a new session goes to the route that its key ranks first, and a request without a session
  * goes to the less loaded of two drawn at random. Pure.
+ *
+ * The requests that this process has in flight at each route, and the sessions whose home it is.
  */
 import { endpointOf, type Upstream } from "../upstream/target.ts";
 import type { Route } from "./catalog.ts";
@@ -154,7 +156,6 @@ function distance(key: number, route: Route): number {
   return -Math.log((hash + 1) / (2 ** 32 + 1)) / (route.weight || 1e-9);
 }
 
-/** The requests that this process has in flight at each route, and the sessions whose home it is. */
 export interface Visit {
   /** The key of the session (affinity.ts). Called only if there is a choice of routes. */
   key(): number | null;

@@ -2,6 +2,10 @@
  * The circuit breaker of a route: decides from the results of attempts whether it may be asked. It opens after several
  * failures in a row, or when a share of the latest attempts failed. After a probation it lets one request at a time
  * through as a probe, which shows whether the engine has recovered. Pure: a state and an event give the next state.
+ *
+ * The health of routes, as this process alone knows it: nodes don't tell each other.
+ *
+ * Compares how soon a route begins to answer with other routes of its model. Pure.
  */
 import type { AttemptKind } from "../upstream/attempt.ts";
 import { endpointOf } from "../upstream/target.ts";
@@ -137,7 +141,6 @@ function ones(bits: number): number {
   return count;
 }
 
-/** The health of routes, as this process alone knows it: nodes don't tell each other. */
 export interface Health {
   /** The routes that may be tried; all of them if none may, so that a model never loses every route. */
   usable(routes: readonly Route[], now_ms: number): readonly Route[];
@@ -224,7 +227,6 @@ export function health(): Health {
   };
 }
 
-/** Compares how soon a route begins to answer with other routes of its model. Pure. */
 interface RoutePace {
   /** A moving mean of the milliseconds until the first part, beyond what the request's size explains. */
   mean_ms: number;

@@ -1,4 +1,8 @@
-/** The current routes of a model: one for each address of a host name that is resolved at intervals. */
+/**
+ * The current routes of a model: one for each address of a host name that is resolved at intervals.
+ *
+ * The drained engines as this process knows them: they get no new requests because an operator said so.
+ */
 
 import type { Drain } from "../store/drain.ts";
 import type { Upstream } from "../upstream/target.ts";
@@ -88,7 +92,6 @@ export function replicas(addressesOf: (upstream: Upstream) => readonly string[],
   };
 }
 
-/** The drained engines as this process knows them: they get no new requests because an operator said so. */
 export type DrainSeen = Pick<Drain, "upstream" | "replica" | "drainedAt" | "until">;
 
 export class Drained {

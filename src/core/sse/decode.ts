@@ -4,6 +4,8 @@
  * Lines are split in the bytes, not in decoded text. Line breaks are ASCII, so a line has no half characters, a text decoder
  * needs no state between chunks, and sizes are exact. Every byte is read a fixed number of times, so neither single-byte
  * chunks nor one endless line cost more than linear time.
+ *
+ * Writes the frames of an event stream, with LF line ends. A frame must not be split.
  */
 
 /** One server-sent event. `event` is absent in protocols that do not name their events. */
@@ -242,8 +244,6 @@ function valueStart(bytes: Uint8Array, start: number, end: number, field: Uint8A
   if (bytes[after] !== colon) return -1;
   return bytes[after + 1] === space && after + 1 < end ? after + 2 : after + 1;
 }
-
-// Writes the frames of an event stream, with LF line ends. A frame must not be split.
 
 /**
  * One frame, with its blank line. Line breaks in `data` (CR, LF or both) begin another `data` line; readers join the

@@ -2,11 +2,11 @@
  * Ends work early, with a reason. Does what AbortController and AbortSignal do, without their events: those are native
  * objects, of which a request would make about thirty. They are used where the runtime asks for them: a request's
  * client, `fetch`. docs/design/runtime.md, Bun as a server.
+ *
+ * A deadline for an engine or a store. Time by which this process itself was late does not count; otherwise an engine
+ * that has answered would be blamed for an event loop that stood still: docs/design/runtime.md, Deadlines.
  */
 import { type Clock, idleClock, systemClock } from "./clock.ts";
-
-// A deadline for an engine or a store. Time by which this process itself was late does not count; otherwise an engine
-// that has answered would be blamed for an event loop that stood still: docs/design/runtime.md, Deadlines.
 
 /** At least this share of the time counts however late the process was, so that a deadline comes in the end. */
 const counted_min = 1 / 4;

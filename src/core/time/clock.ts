@@ -1,4 +1,6 @@
-/** Runs repeated work: at intervals, or once for all who request it. Keeps no process alive. */
+/**
+ * Clocks, and repeated work: at intervals, or once for all who request it. Repeated work keeps no process alive.
+ */
 
 /** Time as a parameter, so that a node runs unchanged under a virtual clock. */
 export interface Clock {

@@ -1,6 +1,9 @@
 /**
  * Counts how much of an answer has arrived, and how much of it is kept in memory: docs/design/errors-and-streams.md,
  * Answers that are bounded.
+ *
+ * Checks the arguments of an answer's tool calls while they are written. They are JSON inside JSON, and are parsed for
+ * clients whose protocol has them as an object: docs/design/errors-and-streams.md, Answers that are bounded.
  */
 
 import { BodyScan, type ShapeLimits } from "../body/scan.ts";
@@ -53,9 +56,6 @@ export class AnswerSize {
       throw new UnreadableAnswer(`the answer takes more than ${kept_bytes_max} bytes`);
   }
 }
-
-// Checks the arguments of an answer's tool calls while they are written. They are JSON inside JSON, and are parsed for
-// clients whose protocol has them as an object: docs/design/errors-and-streams.md, Answers that are bounded.
 
 /** The limits of arguments: depth and names for each call, values and members for all calls together. */
 const argumentsLimits: ShapeLimits = {

@@ -1,5 +1,6 @@
 /**
- * Writes opaque values into the fields of a chat message: for an engine as its own fields, for a client as signatures.
+ * Opaque values in chat messages, both ways. They are written into the fields of a message, for an engine as its own
+ * fields and for a client as signatures; and collected from an engine's answer while it arrives.
  */
 import type { ReasoningPart, ToolCallPart } from "../../inference/request.ts";
 import {

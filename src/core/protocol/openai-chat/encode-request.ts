@@ -1,5 +1,5 @@
 /**
- * Turns the conversation into messages. A tool's results come directly after the calls. Images and files of a result,
+ * Writes a chat completion request for an engine. The conversation becomes messages. A tool's results come directly after the calls. Images and files of a result,
  * which `role: tool` cannot hold, go into a user message that follows.
  */
 
