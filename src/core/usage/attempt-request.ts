@@ -50,7 +50,7 @@ export function questionOf(
   { asked }: AttemptRequest,
   route: Route,
   session: () => string | null,
-): Pick<EngineQuestion, Asked> {
+) {
   const { upstream } = route;
   const organization = asked.principal.organization.id;
   const isSalted = upstream.isCacheSalted && asked.request.passed?.makesText !== false;
@@ -66,21 +66,8 @@ export function questionOf(
     identified: { organization, plan: asked.plan.name, session: upstream.identityHeaders?.session ? session() : null },
     cacheSalt: isSalted ? saltOf(organization) : null,
     hold: (bytes) => asked.holdAnswer?.(bytes),
-  };
+  } satisfies Partial<EngineQuestion>;
 }
-
-type Asked =
-  | keyof ReturnType<EngineRequest["at"]>
-  | "upstream"
-  | "codec"
-  | "identity"
-  | "inputBytes"
-  | "own"
-  | "stream"
-  | "gather_ms"
-  | "identified"
-  | "cacheSalt"
-  | "hold";
 
 /**
  * How long an attempt may take. `more_ms`: for the first part, because the request is large. `isAsked`: whether another
