@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { migrate } from "../../db/migrate.ts";
 import { authenticator } from "../../src/core/auth/authenticate.ts";
-import { newKey } from "../../src/core/auth/key.ts";
+import { newKey } from "../../src/core/auth/credential.ts";
 import { standings } from "../../src/core/auth/standing.ts";
 import { listen } from "../../src/core/http/listen.ts";
 import { coreOperations } from "../../src/core/operations/list.ts";

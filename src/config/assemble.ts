@@ -2,8 +2,7 @@
 import { compact } from "../core/inference/compact.ts";
 import type { Retirement } from "../core/inference/model.ts";
 import { price_decimals } from "../core/inference/money.ts";
-import type { CatalogModel, Route } from "../core/routing/catalog.ts";
-import { aliasesOf } from "../core/routing/model-names.ts";
+import { aliasesOf, type CatalogModel, type Route } from "../core/routing/catalog.ts";
 import type { TlsSettings } from "../core/upstream/http1/dial.ts";
 import { type Capacity, defaultTimeouts, type Upstream } from "../core/upstream/target.ts";
 import { checkedAmount } from "./amount.ts";

@@ -9,7 +9,6 @@ import { type ConsoleServed, mountedConsole } from "../admin/people/console.ts";
 import { wantsPage } from "../admin/people/files.ts";
 import { serviceOperations } from "../admin/people/service.ts";
 import { withWelcome } from "../admin/people/welcome.ts";
-import { type ConnectionDependencies, RuntimeConnection } from "../core/http/connection.ts";
 import {
   type FrameDependencies,
   type Framed,
@@ -20,6 +19,7 @@ import {
 } from "../core/http/frame.ts";
 import { hostsNamed, otherHost } from "../core/http/host.ts";
 import { json } from "../core/http/json.ts";
+import { type ConnectionDependencies, RuntimeConnection } from "../core/http/listen.ts";
 import { Fault } from "../core/inference/fault.ts";
 import { faultBodyOf } from "../core/operations/fault-body.ts";
 import { liveness, readiness, rootProbe } from "../core/operations/health.ts";

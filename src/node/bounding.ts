@@ -1,9 +1,9 @@
 /** Wires the bounds of a node, and the intervals at which the garbage of its requests is collected. */
 import { descriptorLimit, lowestFreeDescriptor } from "../config/machine.ts";
 import { type Bounds, bounds } from "../core/http/bounds.ts";
-import { runtimeCollector } from "../core/http/collector.ts";
-import type { Lifecycle } from "../core/http/lifecycle.ts";
-import { repeating } from "../core/time/repeating.ts";
+import type { Lifecycle } from "../core/http/frame.ts";
+import { runtimeCollector } from "../core/http/garbage.ts";
+import { repeating } from "../core/time/clock.ts";
 import { disposable, type Settings } from "./foundation.ts";
 
 /** The least time between two collections of small requests' garbage. */

@@ -3,8 +3,7 @@
  * lost.
  */
 import type { Drain, DrainStore } from "../core/store/drain.ts";
-import type { Clock } from "../core/time/clock.ts";
-import { repeating } from "../core/time/repeating.ts";
+import { type Clock, repeating } from "../core/time/clock.ts";
 import { disposable } from "./foundation.ts";
 
 interface DrainingDependencies {

@@ -1,19 +1,21 @@
 /** Wires the runs of requests over the engines: what is measured and logged about each attempt and each end. */
+
 import type { Admission } from "../core/admission/admission.ts";
 import type { Log } from "../core/http/log.ts";
-import type { AnswerPart } from "../core/inference/answer-part.ts";
-import { retryBudgets } from "../core/routing/budget.ts";
+import type { AnswerPart } from "../core/inference/event.ts";
+import { retryBudgets } from "../core/routing/after.ts";
 import type { Share } from "../core/routing/fair-queue.ts";
 import { idleClock } from "../core/time/clock.ts";
 import type { TokenCounter } from "../core/tokens/counter.ts";
 import { answerCount, type CountAnswer, hasTokenizer, isCountable, promptCount } from "../core/tokens/prompt-count.ts";
-import { type Attempted, Attempts, type AttemptsParts } from "../core/usage/attempts.ts";
+import { LesserDialects } from "../core/usage/attempt-request.ts";
+import { Attempts, type AttemptsParts } from "../core/usage/attempts.ts";
 import { Compacting, type Open } from "../core/usage/compacting.ts";
 import { Continuing, mayGoOn } from "../core/usage/continuing.ts";
 import type { InputEstimate } from "../core/usage/input-estimate.ts";
-import { LesserDialects } from "../core/usage/lesser-dialects.ts";
 import type { OutputCalibration } from "../core/usage/output-calibration.ts";
-import { type Ended, type RunRequest, type Runs, runs, type Tokenizing } from "../core/usage/run.ts";
+import type { Attempted, Ended, RunRequest } from "../core/usage/record.ts";
+import { type Runs, runs, type Tokenizing } from "../core/usage/run.ts";
 import type { Traces } from "../core/usage/traces.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
 import type { Engines } from "./engines.ts";

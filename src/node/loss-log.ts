@@ -1,7 +1,8 @@
 /** Counts how requests are changed for engines, and logs each kind of change once an hour for each route. */
+
 import type { Log } from "../core/http/log.ts";
 import type { Loss } from "../core/protocol/codec.ts";
-import type { LostField } from "../core/usage/attempts.ts";
+import type { LostField } from "../core/usage/record.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
 import { seldom } from "./seldom.ts";
 

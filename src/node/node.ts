@@ -11,7 +11,7 @@ import { shownConfiguration } from "../config/without-secrets.ts";
 import { arrivals } from "../core/admission/arrivals.ts";
 import { unreadBodies, unreadLimits } from "../core/body/unread.ts";
 import type { Bounds } from "../core/http/bounds.ts";
-import { type Lifecycle, lifecycle } from "../core/http/lifecycle.ts";
+import { type Lifecycle, lifecycle } from "../core/http/frame.ts";
 import { type Readiness, readinessOf } from "../core/operations/readiness.ts";
 import { latestCatalog } from "../core/routing/catalog.ts";
 import { alignedClock, systemClock } from "../core/time/clock.ts";

@@ -1,6 +1,6 @@
 /** The gauges of a node, which are read for each scrape. */
 import type { Bounds } from "../core/http/bounds.ts";
-import type { Lifecycle } from "../core/http/lifecycle.ts";
+import type { Lifecycle } from "../core/http/frame.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
 import type { Database } from "../stores/postgres/database.ts";
 import type { Admitting } from "./admitting.ts";

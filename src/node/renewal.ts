@@ -3,7 +3,7 @@ import { described, type Identity, type IdentityFiles, readIdentity } from "../c
 import type { ReadFile } from "../config/source.ts";
 import type { Listening } from "../core/http/listen.ts";
 import type { Log } from "../core/http/log.ts";
-import { repeating } from "../core/time/repeating.ts";
+import { repeating } from "../core/time/clock.ts";
 
 interface Renewal {
   /** Reads the files at once. */

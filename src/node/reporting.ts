@@ -5,12 +5,11 @@
  */
 import { hostname } from "node:os";
 import type { Reloadable } from "../config/reload.ts";
-import type { Lifecycle } from "../core/http/lifecycle.ts";
+import type { Lifecycle } from "../core/http/frame.ts";
 import { isFailing, type Readiness } from "../core/operations/readiness.ts";
 import { engines_max, type FleetReports, type NodeIdentity, type ProcessReport } from "../core/store/fleet.ts";
-import { alignedClock, type Clock } from "../core/time/clock.ts";
-import { within } from "../core/time/deadline.ts";
-import { repeating } from "../core/time/repeating.ts";
+import { within } from "../core/time/cancellation.ts";
+import { alignedClock, type Clock, repeating } from "../core/time/clock.ts";
 import { flow, readingOf } from "../features/telemetry/flow.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
 import type { Member } from "../features/workers/member.ts";

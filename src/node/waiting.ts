@@ -6,7 +6,7 @@
 import type { Configuration, ServerSettings } from "../config/configuration.ts";
 import { configurationHash } from "../config/hash.ts";
 import { unreadBodies, unreadLimits } from "../core/body/unread.ts";
-import { lifecycle } from "../core/http/lifecycle.ts";
+import { lifecycle } from "../core/http/frame.ts";
 import { freePort, listen } from "../core/http/listen.ts";
 import type { Log } from "../core/http/log.ts";
 import { systemClock } from "../core/time/clock.ts";

@@ -2,7 +2,7 @@
 // these is answered, and how long it waits beside one on a node that nobody attacks.
 
 import { connect } from "node:net";
-import { key_random_bytes, newKey, secretOf } from "../../src/core/auth/key.ts";
+import { key_random_bytes, newKey, secretOf } from "../../src/core/auth/credential.ts";
 import { idOf } from "../../src/core/store/ids.ts";
 import { administration } from "../../src/stores/postgres/administration.ts";
 import { serverDatabase } from "../../src/stores/postgres/server.ts";

@@ -3,7 +3,7 @@
 // counted to whoever measures. It prints what it was answered, by status, once a second.
 
 import { connect, type Socket } from "node:net";
-import { key_random_bytes, newKey } from "../../src/core/auth/key.ts";
+import { key_random_bytes, newKey } from "../../src/core/auth/credential.ts";
 
 /** So many connections are opened a turn: a backlog that overflows would be the kernel's doing, not the service's. */
 const dialed_at_once = 50;

@@ -1,9 +1,9 @@
 /** The core of a node with no feature, on a ledger of Postgres and a simulated engine. */
 import { admission } from "../../src/core/admission/admission.ts";
 import { unreadBodies, unreadLimits } from "../../src/core/body/unread.ts";
-import { lifecycle } from "../../src/core/http/lifecycle.ts";
+import { lifecycle } from "../../src/core/http/frame.ts";
+import { noSinks } from "../../src/core/operations/answer.ts";
 import type { Dependencies } from "../../src/core/operations/dependencies.ts";
-import { noSinks } from "../../src/core/operations/sink.ts";
 import { nothingStored } from "../../src/core/operations/stored.ts";
 import type { CatalogModel } from "../../src/core/routing/catalog.ts";
 import { noLimits } from "../../src/core/store/plan.ts";

@@ -4,7 +4,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent } from "../../src/core/inference/event.ts";
-import { encodeSse } from "../../src/core/sse/encode.ts";
+import { encodeSse } from "../../src/core/sse/decode.ts";
 import { StreamReader } from "../../src/core/upstream/stream-reader.ts";
 import { grammarProblem } from "../core/protocol/grammar.ts";
 import { callers, clientNames, type EngineName, engineNames, engines, wires } from "../core/protocol/pairs/wires.ts";

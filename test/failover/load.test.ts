@@ -1,6 +1,6 @@
 /** Engines that die and come back while requests run, and replicas that sessions stay with: over real sockets. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { probation_ms_max } from "../../src/core/routing/breaker.ts";
+import { probation_ms_max } from "../../src/core/routing/health.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { bodyOf, type Seen, seen } from "./callers.ts";

@@ -1,6 +1,6 @@
 /** The judge of the faults would notice: a book that is wrong in one place is objected to, and one that is right is not. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { stepTokens } from "../../src/core/admission/hold.ts";
+import { stepTokens } from "../../src/core/admission/allowance.ts";
 import { until } from "../harness/until.ts";
 import { chanceOf } from "./chance.ts";
 import { compared, judge } from "./judge.ts";

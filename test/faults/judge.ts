@@ -1,6 +1,6 @@
 // Compares three books: what the engines produced, what clients received, what the ledger says.
 
-import { stepTokens } from "../../src/core/admission/hold.ts";
+import { stepTokens } from "../../src/core/admission/allowance.ts";
 import { uuidOf } from "../../src/core/store/ids.ts";
 import { until } from "../harness/until.ts";
 import type { PlanChange } from "./administrator.ts";

@@ -1,6 +1,6 @@
 // API keys of which each round has its own, so that its records are known.
 
-import { key_random_bytes, newKey, secretOf } from "../../src/core/auth/key.ts";
+import { key_random_bytes, newKey, secretOf } from "../../src/core/auth/credential.ts";
 import { scopes } from "../../src/core/store/directory.ts";
 import { bare, idOf } from "../../src/core/store/ids.ts";
 import { keys } from "../../src/stores/postgres/keys.ts";

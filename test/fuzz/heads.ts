@@ -1,7 +1,6 @@
 // What stands in the head of a request: its target, and its key.
 
-import { credentialOf } from "../../src/core/auth/credential.ts";
-import { isKey, keyPattern } from "../../src/core/auth/key.ts";
+import { credentialOf, isKey, keyPattern } from "../../src/core/auth/credential.ts";
 import { Fault } from "../../src/core/inference/fault.ts";
 import { targetOf } from "../../src/core/protocol/target.ts";
 import { affordable } from "./cost.ts";

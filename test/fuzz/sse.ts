@@ -1,8 +1,7 @@
 // The decoder of event streams: against a slow reader of whole lines, however the bytes are cut.
 
 import fc from "fast-check";
-import { SseDecoder, SseOverflow } from "../../src/core/sse/decode.ts";
-import type { SseMessage } from "../../src/core/sse/message.ts";
+import { SseDecoder, type SseMessage, SseOverflow } from "../../src/core/sse/decode.ts";
 import { affordable } from "./cost.ts";
 import { type Fuzzer, law, same } from "./fuzzer.ts";
 import { mutated, seedsOf } from "./mutation.ts";

@@ -1,16 +1,20 @@
 // How long a test waits for an engine, where nothing stands ready beside it.
 
-import { retryBudgets } from "../../src/core/routing/budget.ts";
+import type { InferenceRequest } from "../../src/core/inference/request.ts";
+import { retryBudgets } from "../../src/core/routing/after.ts";
+import type { CatalogModel } from "../../src/core/routing/catalog.ts";
+import { pool } from "../../src/core/routing/choose.ts";
 import { health } from "../../src/core/routing/health.ts";
-import { pool } from "../../src/core/routing/pool.ts";
 import { queues } from "../../src/core/routing/queues.ts";
 import { replicas } from "../../src/core/routing/replicas.ts";
+import { noLimits } from "../../src/core/store/plan.ts";
 import { idleClock } from "../../src/core/time/clock.ts";
 import type { Patience } from "../../src/core/upstream/ask.ts";
 import { client } from "../../src/core/upstream/http1/client.ts";
 import { defaultTimeouts, type UpstreamTimeouts } from "../../src/core/upstream/target.ts";
+import { LesserDialects } from "../../src/core/usage/attempt-request.ts";
 import type { AttemptsParts } from "../../src/core/usage/attempts.ts";
-import { LesserDialects } from "../../src/core/usage/lesser-dialects.ts";
+import type { RunRequest } from "../../src/core/usage/record.ts";
 
 export function patience(timeouts: Partial<UpstreamTimeouts> = {}): Patience {
   const { connect_ms, first_part_ms, idle_ms, total_ms } = { ...defaultTimeouts, ...timeouts };
@@ -38,5 +42,30 @@ export function attemptsParts(more: Partial<AttemptsParts> = {}): AttemptsParts 
     firstPart() {},
     settings: () => ({ unstreamed_tokens_max: 512 }),
     ...more,
+  };
+}
+
+/** The record of a request to this model, of a caller who has no limits. */
+export function recordOf(
+  model: CatalogModel,
+  request: InferenceRequest,
+  more: Partial<RunRequest> & { organizationId?: string } = {},
+): RunRequest {
+  const { organizationId = "o", ...record } = more;
+  return {
+    requestId: "req_1",
+    principal: { key: { id: "key_1" }, organization: { id: organizationId } },
+    operation: "chat.completions",
+    plan: { ...noLimits, name: "pro" },
+    model,
+    request,
+    identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
+    session: null,
+    inputBytes: 40,
+    inputTokens: 10,
+    inputTokensExpected: 10,
+    media: { bytes: 0, tokens: 0 },
+    outputTokensAllowed: model.outputTokens_max,
+    ...record,
   };
 }

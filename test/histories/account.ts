@@ -3,7 +3,7 @@
 import type { InferenceEvent } from "../../src/core/inference/event.ts";
 import type { FaultCode } from "../../src/core/inference/fault.ts";
 import type { LedgerAnswer, WindowKind } from "../../src/core/store/ledger.ts";
-import type { Ending } from "../../src/core/usage/meter.ts";
+import type { Ending } from "../../src/core/usage/record.ts";
 import type { Interval } from "../core/store/windows-model.ts";
 import type { Node } from "./node.ts";
 import { searchNanosOf } from "./passed.ts";

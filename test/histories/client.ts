@@ -12,10 +12,10 @@ import { passed } from "../../src/core/time/clock.ts";
 import { defaultTimeouts } from "../../src/core/upstream/target.ts";
 import { engineRequestOf } from "../../src/core/usage/attempt-request.ts";
 import { finishing, type Signals } from "../../src/core/usage/departure.ts";
-import { type EngineProgress, initialProgress } from "../../src/core/usage/engine-answer.ts";
 import { codeUnitsOf } from "../../src/core/usage/forwarded.ts";
 import type { OutputCalibration } from "../../src/core/usage/output-calibration.ts";
-import { type Caller, type Run, type RunRequest, runs } from "../../src/core/usage/run.ts";
+import { type Caller, type EngineProgress, initialProgress, type RunRequest } from "../../src/core/usage/record.ts";
+import { type Run, runs } from "../../src/core/usage/run.ts";
 import type { Account } from "./account.ts";
 import { keyIdOf } from "./budgets.ts";
 import type { Judge } from "./judge.ts";
@@ -102,7 +102,7 @@ function runRequestOf(node: Node, plan: RequestPlan, organization: OrganizationP
     inputBytes: plan.inputTokensEstimate,
     outputTokensAllowed: model.outputTokens_max,
     identity: { responseId: plan.id, createdAtSeconds: 0, model: model.id },
-    affinity: { organizationId: organization.id, session: null },
+    session: null,
   };
 }
 

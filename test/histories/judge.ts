@@ -5,7 +5,7 @@ import type { Fault } from "../../src/core/inference/fault.ts";
 import type { Calendar } from "../../src/core/store/calendar.ts";
 import { type Command, type LedgerAnswer, type SubjectReading, windowKinds } from "../../src/core/store/ledger.ts";
 import type { RateAnswer } from "../../src/core/store/rates.ts";
-import type { Ending } from "../../src/core/usage/meter.ts";
+import type { Ending } from "../../src/core/usage/record.ts";
 import type { OwnLimits } from "../core/store/budget-model.ts";
 import type { ModelRecord } from "../core/store/ledger-model.ts";
 import { type Account, accountOf, type Cell, promptNanosOf } from "./account.ts";

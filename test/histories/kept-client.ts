@@ -8,7 +8,7 @@ import { asFault, Fault } from "../../src/core/inference/fault.ts";
 import type { ResponseObject } from "../../src/core/protocol/openai-responses/contract.ts";
 import { Cancellation } from "../../src/core/time/cancellation.ts";
 import { passed } from "../../src/core/time/clock.ts";
-import type { Ending } from "../../src/core/usage/meter.ts";
+import type { Ending } from "../../src/core/usage/record.ts";
 import { currentResponse, EarlierResponse, gone } from "../../src/features/responses/current-response.ts";
 import { Follower } from "../../src/features/responses/follower.ts";
 import { Keeping } from "../../src/features/responses/keeping.ts";

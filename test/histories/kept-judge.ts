@@ -2,7 +2,7 @@
 // run goes on without its client.
 
 import type { Fault } from "../../src/core/inference/fault.ts";
-import type { Ending } from "../../src/core/usage/meter.ts";
+import type { Ending } from "../../src/core/usage/record.ts";
 import type { Fate } from "../../src/features/responses/follower.ts";
 import { lateIdOf } from "../core/store/ledger-model.ts";
 import type { Account } from "./account.ts";

@@ -183,7 +183,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a mistyped key is looked up",
-    file: "src/core/auth/key.ts",
+    file: "src/core/auth/credential.ts",
     find: "return checksum(text.slice(0, head)) === text.slice(head);",
     replace: "return head > 0;",
     caughtBy: ["test/core/auth/key.test.ts"],

@@ -378,7 +378,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a key's refusal takes the hint of room from its organization",
-    file: "src/core/admission/ample.ts",
+    file: "src/core/admission/allowance.ts",
     find: "(!this.#isOld(key.at_ms) && key.subjects",
     replace: "(key.subjects",
     caughtBy: [said],

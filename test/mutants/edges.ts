@@ -20,7 +20,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "two hosts are one",
-    file: "src/core/http/ambiguous.ts",
+    file: "src/core/http/frame.ts",
     find: 'if (headers.get("host")?.includes(",")) throw ambiguous("has more than one Host header");',
     replace: "",
     caughtBy: [`${targets} > two hosts`],
@@ -28,7 +28,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "a coding beside chunked is passed over",
-    file: "src/core/http/ambiguous.ts",
+    file: "src/core/http/frame.ts",
     find: 'coding.toLowerCase() !== "chunked"',
     replace: '!coding.toLowerCase().includes("chunked")',
     caughtBy: [`${targets} > a coding and a comma`],
@@ -36,7 +36,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "an address that IPv6 carries is taken for another",
-    file: "src/core/inference/image-url.ts",
+    file: "src/core/inference/media.ts",
     find: "return carried ?",
     replace: "return carried && !carried ?",
     caughtBy: [images],
@@ -44,7 +44,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "a user name without a password is none",
-    file: "src/core/inference/image-url.ts",
+    file: "src/core/inference/media.ts",
     find: "if (url.username || url.password || /^[^:]+:\\/\\/[^/?#]*@/.test(text))",
     replace: "if (url.password)",
     caughtBy: [images],
@@ -52,7 +52,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "what lies below a denied host is allowed",
-    file: "src/core/inference/image-url.ts",
+    file: "src/core/inference/media.ts",
     find: "host === denied || host.endsWith(`.${denied}`)",
     replace: "host === denied",
     caughtBy: [images],
@@ -60,7 +60,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "a host that only ends like a denied one is denied",
-    file: "src/core/inference/image-url.ts",
+    file: "src/core/inference/media.ts",
     find: "host.endsWith(`.${denied}`)",
     replace: "host.endsWith(denied)",
     caughtBy: [images],
@@ -68,7 +68,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "the dot at a host's end hides it",
-    file: "src/core/inference/image-url.ts",
+    file: "src/core/inference/media.ts",
     find: 'url.hostname.replace(/\\.$/, "")',
     replace: "url.hostname",
     caughtBy: [images],
@@ -100,7 +100,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "a proxy that names nobody counts as its client",
-    file: "src/core/http/client-address.ts",
+    file: "src/core/http/bounds.ts",
     find: "isProxy) ?? unknownAddress)",
     replace: "isProxy) ?? address)",
     caughtBy: [addresses, "test/core/http/allowed-addresses.test.ts > a proxy's own address"],
@@ -108,7 +108,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "what a client wrote stands in for a hop that cannot be read",
-    file: "src/core/http/client-address.ts",
+    file: "src/core/http/bounds.ts",
     find: "if (isIP(address) === 0 || count > hops_max) return null;",
     replace: "if (isIP(address) === 0 || count > hops_max) continue;",
     caughtBy: [addresses],
@@ -116,7 +116,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "the leftmost address counts, which a client may write",
-    file: "src/core/http/client-address.ts",
+    file: "src/core/http/bounds.ts",
     find: "if (!isProxy(address)) return address;",
     replace: "",
     caughtBy: [addresses],

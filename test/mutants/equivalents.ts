@@ -6,10 +6,9 @@ export const equivalents: Readonly<Record<string, string>> = {
     "At that very size the turn of the loop finds nothing to delete, and ends.",
   "src/core/admission/queue.ts, commandQueue.remove: nothing returned 1":
     "Only a deadline takes a command out, and settlements have none.",
-  "src/core/auth/last-used.ts, lastUsed.add: operand dropped 2":
+  "src/core/auth/remembered.ts, lastUsed.add: operand dropped 2":
     "Which of several addresses of one key within seconds is noted is not promised.",
-  "src/core/http/client-address.ts, clientAddresses: constant off by one 2":
-    "No proxy is configured by what is no address.",
+  "src/core/http/bounds.ts, clientAddresses: constant off by one 2": "No proxy is configured by what is no address.",
   "src/features/identity/issuer-clients.ts, boundedFetch: fallback dropped 1":
     "A response takes undefined for no body, as it does null.",
   "src/admin/management/plans.ts, limitKeys: text emptied 1": "The name that comes along is the plan's own.",
@@ -33,8 +32,9 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/features/telemetry/metrics.ts, prometheusMetrics.routes: statements swapped 1":
     "Each is a reading of its own; the order of metrics is that of the table.",
   "src/features/telemetry/process.ts, watchProcess.seconds: boundary shifted 1": "Nothing in seconds is nothing.",
-  "src/core/time/deadline.ts, Countdown.#look: statement dropped 2": "To call off a timer that has run does nothing.",
-  "src/core/time/deadline.ts, Countdown: constant off by one 2": "It is set before it is read.",
+  "src/core/time/cancellation.ts, Countdown.#look: statement dropped 2":
+    "To call off a timer that has run does nothing.",
+  "src/core/time/cancellation.ts, Countdown: constant off by one 2": "It is set before it is read.",
   "src/core/tokens/count.ts, pieces: constant off by one 4": "The slice from 0 is the whole text.",
   "src/core/tokens/examine.ts, noMedia: constant off by one 1": "Only for the media of a request is anybody asked.",
   "src/core/tokens/harmony-types.ts, typeOf: boundary shifted 1": "How deep a schema is followed is not promised.",

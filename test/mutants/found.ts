@@ -16,7 +16,7 @@ export const found: Mutant[] = [
   },
   {
     name: "a caller that leaves as it gets a slot keeps the slot",
-    file: "src/core/usage/attempts.ts",
+    file: "src/core/usage/route-order.ts",
     find: "        freed?.release();\n",
     replace: "",
     caughtBy: [`${attempts} > a caller that leaves in the moment`],
@@ -48,7 +48,7 @@ export const found: Mutant[] = [
   },
   {
     name: "gathered work stops before it has ended",
-    file: "src/core/time/repeating.ts",
+    file: "src/core/time/clock.ts",
     find: "      await running;\n",
     replace: "",
     caughtBy: ["test/core/time/gathered.test.ts > stopping waits"],
@@ -56,7 +56,7 @@ export const found: Mutant[] = [
   },
   {
     name: "a deadline passes although the answer has arrived",
-    file: "src/core/time/deadline.ts",
+    file: "src/core/time/cancellation.ts",
     find: "else if (this.#looksLeft > 0) {",
     replace: "else if (this.#looksLeft > 4) {",
     caughtBy: ["test/core/time/countdown.test.ts > what has arrived"],
@@ -64,7 +64,7 @@ export const found: Mutant[] = [
   },
   {
     name: "a deadline that is set again has no looks left",
-    file: "src/core/time/deadline.ts",
+    file: "src/core/time/cancellation.ts",
     find: "    this.#due_ms = due_ms;\n    this.#looksLeft = looks;\n",
     replace: "    this.#due_ms = due_ms;\n",
     caughtBy: ["test/core/time/countdown.test.ts > that is set again when"],

@@ -6,7 +6,7 @@ const life = "test/core/http/life.test.ts";
 export const http: Mutant[] = [
   {
     name: "large bodies take no turns",
-    file: "src/core/http/shed.ts",
+    file: "src/core/http/bounds.ts",
     find: "if (!isSmall && call.memory) call.takeTurns(bounds.turns.ofBody(call.memory.keyId));",
     replace: 'if (!isSmall && !call.memory) call.takeTurns(bounds.turns.ofBody(""));',
     caughtBy: ["test/core/body/turns.test.ts > whether it takes turns"],
@@ -70,7 +70,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a compressed body that hardly unpacks may be of any size",
-    file: "src/core/body/decompress.ts",
+    file: "src/core/body/pieces.ts",
     find: "if (bytes > body_bytes_max) throw tooLarge(body_bytes_max);",
     replace: "",
     caughtBy: ["test/core/http/body-shape.test.ts > hardly unpacks at all"],
@@ -78,7 +78,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a compressed body may grow without a bound",
-    file: "src/core/body/decompress.ts",
+    file: "src/core/body/pieces.ts",
     find: "sent * body_ratio_max)",
     replace: "80 * sent * body_ratio_max)",
     caughtBy: ["test/core/http/body-shape.test.ts > unpacks to any ratio"],
@@ -128,7 +128,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a key may do what its scopes do not say",
-    file: "src/core/operations/authorize.ts",
+    file: "src/core/operations/serve-operation.ts",
     find: '  if (scope !== "any") requireScope(principal, scope);\n',
     replace: "",
     caughtBy: [`${doors} > a key without the scope is 403`],
@@ -136,7 +136,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a node that drains says that it is ready",
-    file: "src/core/http/lifecycle.ts",
+    file: "src/core/http/frame.ts",
     find: "      draining = true;\n",
     replace: "",
     caughtBy: [`${life} > lets a stream finish, says not ready`],
@@ -200,7 +200,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a stream that is open when the drain ends is cut",
-    file: "src/core/http/lifecycle.ts",
+    file: "src/core/http/frame.ts",
     find: "      for (const call of open.members()) {",
     replace: "      for (const call of [] as Call[]) {",
     caughtBy: [`${life} > ends what is not done by the deadline`],

@@ -14,7 +14,7 @@ const itemsRule = "docs/design/service.md, Items that were seen before";
 export const memory: Mutant[] = [
   {
     name: "what large bodies leave behind is not collected",
-    file: "src/core/http/collector.ts",
+    file: "src/core/http/garbage.ts",
     find: "collect: fullGC",
     replace: "collect: () => Bun.gc(false)",
     caughtBy: ["test/core/http/collector.test.ts"],
@@ -190,7 +190,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "who waits for an engine holds the body as it came",
-    file: "src/core/usage/attempts.ts",
+    file: "src/core/usage/route-order.ts",
     find: "this.#attemptRequest.asked.own?.[Symbol.dispose]();",
     replace: "",
     caughtBy: ["test/core/http/own-bytes.test.ts"],
@@ -254,7 +254,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "a process that is full is collected for every request",
-    file: "src/core/http/pressure.ts",
+    file: "src/core/http/garbage.ts",
     find: "if (now_ms() - collected_ms >= collect_ms) {",
     replace: "if (now_ms() > collected_ms) {",
     caughtBy: [budget],
@@ -310,7 +310,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "items of an organization that wants no content kept are kept",
-    file: "src/core/operations/inference-body.ts",
+    file: "src/core/operations/prepare.ts",
     find: "repeated.length > 0 && organization.keepsContent",
     replace: "repeated.length > 0",
     caughtBy: ["test/core/http/body-items.test.ts"],

@@ -109,7 +109,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "the load of addresses that are gone is kept",
-    file: "src/core/routing/pool.ts",
+    file: "src/core/routing/choose.ts",
     find: "places.delete(identity);",
     replace: "void places;",
     caughtBy: [changes],
@@ -117,7 +117,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "what runs at an address that is gone is no longer counted",
-    file: "src/core/routing/pool.ts",
+    file: "src/core/routing/choose.ts",
     find: "if (requests === 0 && !engines.has(engineIn(identity)))",
     replace: "if (requests >= 0 && !engines.has(engineIn(identity)))",
     caughtBy: [names],

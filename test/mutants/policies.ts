@@ -44,7 +44,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "a request does not wait for the note of its use",
-    file: "src/core/auth/last-used.ts",
+    file: "src/core/auth/remembered.ts",
     find: 'await within(work, options.note_ms, "the store of last uses");',
     replace: "void work;",
     caughtBy: [`${authenticate} > has its use written down before it is served`],

@@ -71,7 +71,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "chat's prompt tokens leave the cached ones out",
-    file: "src/core/protocol/openai-chat/usage.ts",
+    file: "src/core/protocol/openai-chat/decode-stream.ts",
     find: "const prompt = promptTokens(usage);",
     replace: "const prompt = promptTokens(usage) - usage.cachedInputTokens;",
     caughtBy: ["test/core/protocol/openai-chat/laws.test.ts", pairs],
@@ -159,7 +159,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "half a character leaves before its other half has come",
-    file: "src/core/protocol/characters.ts",
+    file: "src/core/protocol/answer.ts",
     find: "const cut = endsInHalf.test(text) ? text.length - 1 : text.length;",
     replace: "const cut = text.length;",
     caughtBy: ["test/core/protocol/characters.test.ts"],
@@ -167,7 +167,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "a later reason for the end stands in place of the first",
-    file: "src/core/protocol/finish-reasons.ts",
+    file: "src/core/protocol/answer.ts",
     find: "this.#known ??= meaning;",
     replace: "this.#known = meaning;",
     caughtBy: ["test/engines/odd.test.ts"],

@@ -54,7 +54,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "where the organization is limited, its keys are not",
-    file: "src/core/admission/rates.ts",
+    file: "src/core/admission/entrance.ts",
     find: 'return [...own, { limitedBy: "organization"',
     replace: 'return [{ limitedBy: "organization"',
     caughtBy: ["test/core/admission/rates.test.ts > a key's own limit"],
@@ -198,7 +198,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "a process that stood still gives up what it has not sent",
-    file: "src/core/time/deadline.ts",
+    file: "src/core/time/cancellation.ts",
     find: "this.#late_ms += this.#planned_ms + late_ms - counted_ms;",
     replace: "void counted_ms;",
     caughtBy: ["test/core/time/countdown.test.ts", "test/core/time/deadline.test.ts"],

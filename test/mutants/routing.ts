@@ -46,7 +46,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a retired model is still served",
-    file: "src/core/routing/model-names.ts",
+    file: "src/core/routing/catalog.ts",
     find: "return retirement !== undefined && now_ms >= retirement.at_ms;",
     replace: "return retirement !== undefined && now_ms < 0;",
     caughtBy: [names],
@@ -54,7 +54,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a retired model is answered by its replacement, unasked",
-    file: "src/core/routing/model-names.ts",
+    file: "src/core/routing/catalog.ts",
     find: "model.retirement?.redirects ? replacementOf(catalog, model) : undefined;",
     replace: "replacementOf(catalog, model);",
     caughtBy: [names],
@@ -62,7 +62,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a key that was limited to an earlier id of a model may not use it",
-    file: "src/core/routing/model-names.ts",
+    file: "src/core/routing/catalog.ts",
     find: " || aliases.some((alias) => allowedModels.includes(alias))",
     replace: "",
     caughtBy: [namesUnit],
@@ -70,7 +70,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a request for an alias is recorded by that name",
-    file: "src/core/operations/inference-body.ts",
+    file: "src/core/operations/prepare.ts",
     find: "answering ? { model: answering.id,",
     replace: "answering ? { model: model as string,",
     caughtBy: [names],
@@ -86,7 +86,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a request that fails before its grant ends the process",
-    file: "src/core/usage/engine-answer.ts",
+    file: "src/core/usage/record.ts",
     find: "    this.#first.catch(() => {});\n",
     replace: "",
     caughtBy: [drain],
@@ -150,7 +150,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a route that fails half of the time is asked on",
-    file: "src/core/routing/breaker.ts",
+    file: "src/core/routing/health.ts",
     find: "return seen >= history_min && 2 * ones(history) >= seen;",
     replace: "return false;",
     caughtBy: [breaker],
@@ -190,7 +190,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a breaker never opens",
-    file: "src/core/routing/breaker.ts",
+    file: "src/core/routing/health.ts",
     find: "counted.failures < failures_max",
     replace: "counted.failures < 1e9",
     caughtBy: [breaker],
@@ -198,7 +198,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a request from before decides for the probe",
-    file: "src/core/routing/breaker.ts",
+    file: "src/core/routing/health.ts",
     find: 'if (breaker.state === "half-open" && begun_ms < breaker.since_ms) return breaker;',
     replace: "",
     caughtBy: [breaker],
@@ -206,7 +206,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "an engine that is full is left alone as long as it says",
-    file: "src/core/routing/breaker.ts",
+    file: "src/core/routing/health.ts",
     find: "Math.min(rest_ms_max, end.retryAfter_ms ?? 0)",
     replace: "(end.retryAfter_ms ?? 0)",
     caughtBy: [breaker],
@@ -222,7 +222,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "an outage is multiplied",
-    file: "src/core/routing/budget.ts",
+    file: "src/core/routing/after.ts",
     find: "if (retries >= Math.max(floor, requests * share)) return false;",
     replace: "",
     caughtBy: [budget],
@@ -238,7 +238,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "another engine is asked after the caller has left",
-    file: "src/core/usage/attempts.ts",
+    file: "src/core/usage/route-order.ts",
     find: "return this.#isOver || this.#attemptRequest.signal.aborted;",
     replace: "return this.#isOver;",
     caughtBy: [`${attempts} > a grant that is lost`],
@@ -374,7 +374,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "who left while waiting is served all the same",
-    file: "src/core/usage/attempts.ts",
+    file: "src/core/usage/route-order.ts",
     find: "      waiting.giveUp();\n",
     replace: "",
     caughtBy: ["test/failover/full.test.ts > who leaves"],

@@ -81,7 +81,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a hold that an answer anew has is used up already",
-    file: "src/core/admission/room.ts",
+    file: "src/core/admission/reservation.ts",
     find: "  restart(): void {\n    this.#wanted = 0;\n",
     replace: "  restart(): void {\n",
     caughtBy: ["test/core/admission/reservation.test.ts"],
@@ -154,8 +154,8 @@ export const usage: Mutant[] = [
   {
     name: "a slow engine is given up for another where nobody waits",
     file: "src/core/usage/attempts.ts",
-    find: "isAsked: () => !this.#isGivenUp() && this.#order.takeSpare()",
-    replace: "isAsked: () => this.#order.takeSpare()",
+    find: "() => !this.#order.isGivenUp && this.#order.takeSpare()",
+    replace: "() => this.#order.takeSpare()",
     caughtBy: [attempts],
     rule: "docs/design/usage.md, A caller who leaves",
   },
@@ -297,7 +297,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "an early report stands for what came after it",
-    file: "src/core/usage/tally.ts",
+    file: "src/core/usage/report.ts",
     find: "this.outgrown = this.report !== null;",
     replace: "this.outgrown = false;",
     caughtBy: [tally],
@@ -305,7 +305,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a report of 0 is taken for none",
-    file: "src/core/usage/tally.ts",
+    file: "src/core/usage/report.ts",
     find: "return this.report !== null && this.terminal?.type",
     replace: "return this.report !== null && this.report.outputTokens > 0 && this.terminal?.type",
     caughtBy: [meter],
@@ -321,7 +321,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "reasoning that nobody saw makes what is seen dearer",
-    file: "src/core/usage/tally.ts",
+    file: "src/core/usage/report.ts",
     find: "this.forwarded.reasoningDeltas === 0 ? reasoningTokens : 0",
     replace: "0",
     caughtBy: [meter],
@@ -433,7 +433,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "one answer teaches as much as all before",
-    file: "src/core/usage/text-ratio.ts",
+    file: "src/core/usage/output-calibration.ts",
     find: "within(mean, ratio * (1 - step_max), ratio * (1 + step_max))",
     replace: "mean",
     caughtBy: [outputCalibration],
@@ -441,7 +441,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "answers with thinking and calls teach how long tokens are",
-    file: "src/core/usage/tally.ts",
+    file: "src/core/usage/report.ts",
     find: "return isWhole && forwarded.isPlain && ",
     replace: "return isWhole && ",
     caughtBy: [outputCalibration],
@@ -481,7 +481,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "an engine's word is taken as it is",
-    file: "src/core/usage/tally.ts",
+    file: "src/core/usage/report.ts",
     find: "    this.report = report.usage;\n",
     replace: "    this.rejected = null;\n    this.report = report.usage;\n",
     caughtBy: [meter],
@@ -489,7 +489,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "an engine's word is taken as it is, in histories",
-    file: "src/core/usage/tally.ts",
+    file: "src/core/usage/report.ts",
     find: "    this.report = report.usage;\n",
     replace: "    this.rejected = null;\n    this.report = report.usage;\n",
     caughtBy: ["test/histories/one.test.ts"],

@@ -88,7 +88,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "each call has all the values for itself",
-    file: "src/core/upstream/call-arguments.ts",
+    file: "src/core/upstream/answer-bounds.ts",
     find: "this.#values += scan.values - values;",
     replace: "this.#values = scan.values + 0 * values;",
     caughtBy: [bounded],
@@ -96,7 +96,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "an answer whose text has no end is collected",
-    file: "src/core/upstream/answer-size.ts",
+    file: "src/core/upstream/answer-bounds.ts",
     find: "this.#text += delta.length;",
     replace: "this.#text = delta.length;",
     caughtBy: [bounded],
@@ -112,7 +112,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "what arrived while the loop stood still is not looked at again",
-    file: "src/core/time/deadline.ts",
+    file: "src/core/time/cancellation.ts",
     find: "const looks = 4;",
     replace: "const looks = 0;",
     caughtBy: ["test/core/time/countdown.test.ts"],
@@ -120,7 +120,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "an engine that falls silent in the middle is waited for",
-    file: "src/core/upstream/watchdog.ts",
+    file: "src/core/upstream/answer-bounds.ts",
     find: "this.#countdown.now_ms() + ms, this.#last_ms));",
     replace: 'waitingFor === "the next part" ? this.#last_ms : this.#countdown.now_ms() + ms, this.#last_ms));',
     caughtBy: [`${ask} > falls silent`],
@@ -128,7 +128,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "each part gives an answer all of its time again",
-    file: "src/core/upstream/watchdog.ts",
+    file: "src/core/upstream/answer-bounds.ts",
     find: "this.#last_ms = this.#countdown.now_ms() + ms;",
     replace: "void ms;",
     caughtBy: [ask],

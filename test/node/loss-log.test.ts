@@ -1,8 +1,9 @@
 /** What engines are not sent is counted each time, and logged once an hour for each route and kind. */
+
 import { expect, test } from "bun:test";
 import type { Loss } from "../../src/core/protocol/codec.ts";
 import { defaultTimeouts } from "../../src/core/upstream/target.ts";
-import type { LostField } from "../../src/core/usage/attempts.ts";
+import type { LostField } from "../../src/core/usage/record.ts";
 import { lossLog } from "../../src/node/loss-log.ts";
 
 test("a loss is counted each time, and logged once an hour for each route and kind", () => {

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { management } from "../../src/admin/management/client.ts";
-import { keyPattern } from "../../src/core/auth/key.ts";
+import { keyPattern } from "../../src/core/auth/credential.ts";
 import { createDemo, welcomeText } from "../../src/node/welcome.ts";
 import { shell } from "../admin/cli/shell.ts";
 import { emptyLedger } from "../admin/management/empty-ledger.ts";

@@ -1,7 +1,7 @@
 /** `sluice audit …`: who did what to organizations and keys. */
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
-import { grouped } from "../../core/inference/amounts.ts";
+import { grouped } from "../../core/inference/money.ts";
 import type { AuditEntry } from "../management/audit.ts";
 import type { Part } from "../management/page.ts";
 import { page_max } from "../management/shapes.ts";

@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { calendarOf } from "../../config/calendar.ts";
 import { billingOf, type StorageSettings } from "../../config/configuration.ts";
-import { isOperatorToken } from "../../core/auth/key.ts";
+import { isOperatorToken } from "../../core/auth/credential.ts";
 import type { Plan } from "../../core/store/plan.ts";
 import { management } from "../management/client.ts";
 import type { Management } from "../management/verbs.ts";

@@ -1,6 +1,6 @@
 /** `sluice limit`: the limits of an organization, a team, a key or a person, by the verbs of `/limits`. */
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { grouped } from "../../core/inference/amounts.ts";
+import { grouped } from "../../core/inference/money.ts";
 import { camelName, encode } from "../../core/schema/codec.ts";
 import { instant } from "../../core/time/written.ts";
 import { type Column, type Facts, type Said, tablePiece } from "../management/command.ts";

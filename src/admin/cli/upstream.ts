@@ -3,7 +3,7 @@
  * asked. `check` asks an engine itself. The other commands of the group are verbs.
  */
 import type { Command } from "commander";
-import { grouped } from "../../core/inference/amounts.ts";
+import { grouped } from "../../core/inference/money.ts";
 import type { RouteView } from "../../core/routing/view.ts";
 import type { Column } from "../management/command.ts";
 import type { CommandContext } from "./context.ts";

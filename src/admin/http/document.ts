@@ -1,9 +1,9 @@
 /** The management contract as an OpenAPI 3.1 document, made from the verbs. Pure: the same version gives the same bytes. */
 import type { TSchema } from "typebox";
 import Type from "typebox";
-import { operatorTokenPattern } from "../../core/auth/key.ts";
+import { operatorTokenPattern } from "../../core/auth/credential.ts";
 import { managementStatusOf } from "../../core/inference/fault.ts";
-import { parametersOf } from "../../core/operations/parameters.ts";
+import { parametersOf } from "../../core/operations/serve-operation.ts";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
 import { encode } from "../../core/schema/codec.ts";
 import { Components, type Json, type JsonObject } from "../../features/openapi/components.ts";

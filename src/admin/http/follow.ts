@@ -5,7 +5,7 @@
  */
 import { eventStream, type StreamedAnswer, type StreamOwner } from "../../core/http/stream.ts";
 import { asFault, Fault } from "../../core/inference/fault.ts";
-import { comment, encodeSse } from "../../core/sse/encode.ts";
+import { comment, encodeSse } from "../../core/sse/decode.ts";
 
 export interface Followed {
   event: string;

@@ -2,6 +2,7 @@
  * Tries a model: runs one request of inference for an administrator of a key, as that key, with its limits and a receipt, so that
  * nobody needs the key itself. It is not a verb, because its answer is that of the API.
  */
+
 import Type from "typebox";
 import { planOf } from "../../core/admission/allowance.ts";
 import { requireScope } from "../../core/auth/authenticate.ts";
@@ -12,14 +13,14 @@ import { Fault } from "../../core/inference/fault.ts";
 import { chatAdapter, createChatCompletion } from "../../core/operations/chat.ts";
 import type { Dependencies } from "../../core/operations/dependencies.ts";
 import { infer } from "../../core/operations/infer.ts";
-import { inferenceBody } from "../../core/operations/inference-body.ts";
 import { jsonType, type Operation, operation } from "../../core/operations/operation.ts";
 import { queryOf } from "../../core/operations/path.ts";
+import { inferenceBody } from "../../core/operations/prepare.ts";
 import { serveOperation } from "../../core/operations/serve-operation.ts";
 import { ChatCompletionRequest } from "../../core/protocol/openai-chat/contract.ts";
 import { validateChatRequest } from "../../core/protocol/openai-chat/validate.ts";
 import type { Actor } from "../../core/store/directory.ts";
-import { ratesOverPlan } from "../../core/store/over-plan.ts";
+import { ratesOverPlan } from "../../core/store/rates.ts";
 import { createCompletion } from "../../features/operations/completions.ts";
 import { createEmbeddings } from "../../features/operations/embeddings.ts";
 import { createRerank } from "../../features/operations/rerank.ts";

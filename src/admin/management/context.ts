@@ -1,6 +1,6 @@
 /** The context of a verb: the stores, the actor, look-ups by name, and announcements to the nodes. */
 
-import { hashKey } from "../../core/auth/key.ts";
+import { hashKey } from "../../core/auth/credential.ts";
 import type { Currency } from "../../core/inference/money.ts";
 import type { Calendar } from "../../core/store/calendar.ts";
 import type { Actor } from "../../core/store/directory.ts";

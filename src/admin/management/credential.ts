@@ -1,6 +1,6 @@
 /** A credential, which is a key's secret or an operator's token: how it may be shown, its rotation, and its words. */
 import Type from "typebox";
-import { key_random_bytes, newKey, type SecretKind, secretOf } from "../../core/auth/key.ts";
+import { key_random_bytes, newKey, type SecretKind, secretOf } from "../../core/auth/credential.ts";
 import type { Credential, Secret } from "../../core/operations/fields.ts";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
 import { instant } from "../../core/time/written.ts";

@@ -1,5 +1,5 @@
 /** The sum of all nodes in words. */
-import { counted, grouped } from "../../core/inference/amounts.ts";
+import { counted, grouped } from "../../core/inference/money.ts";
 import { minute } from "../../core/time/written.ts";
 import { type Column, type Facts, type Said, tablePiece } from "./command.ts";
 import type { Fleet, NearOrganization, SeenEngine } from "./fleet-shape.ts";

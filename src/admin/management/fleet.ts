@@ -1,6 +1,6 @@
 /** The nodes that serve, as they report themselves: docs/operating.md, The fleet. */
 import Type from "typebox";
-import { grouped } from "../../core/inference/amounts.ts";
+import { grouped } from "../../core/inference/money.ts";
 import { minute } from "../../core/time/written.ts";
 import type { Column } from "./command.ts";
 import { exampleFleet, exampleNode, Fleet, type Node, Nodes } from "./fleet-shape.ts";

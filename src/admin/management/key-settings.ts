@@ -1,7 +1,7 @@
 /** The settings of a key: those that its creation gives, and their change. */
 
 import Type from "typebox";
-import { secretOf } from "../../core/auth/key.ts";
+import { secretOf } from "../../core/auth/credential.ts";
 import { plainPattern } from "../../core/inference/plain-text.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { exampleOf } from "../../core/schema/example.ts";

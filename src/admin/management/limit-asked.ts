@@ -1,8 +1,9 @@
 /** The limit for which somebody asks for more: the one that a request met, or the one that is named. */
+
 import type { Currency } from "../../core/inference/money.ts";
 import { camelName, snakeName } from "../../core/schema/codec.ts";
 import type { Budget } from "../../core/store/budget.ts";
-import { raisedTo } from "../../core/store/over-plan.ts";
+import { raisedTo } from "../../core/store/rates.ts";
 import type { AskedLimit, NewLimitRequest } from "../store/limit-requests.ts";
 import type { LimitName } from "../store/shapes.ts";
 import type { ManagementContext } from "./context.ts";

@@ -1,8 +1,9 @@
 /** A change of limits as an administrator gives it, and the rules that it must keep. Pure. */
+
 import type { Currency } from "../../core/inference/money.ts";
 import { snakeName } from "../../core/schema/codec.ts";
 import { type Budget, budgetNames, noBudget } from "../../core/store/budget.ts";
-import { not_limited, raisedTo } from "../../core/store/over-plan.ts";
+import { not_limited, raisedTo } from "../../core/store/rates.ts";
 import type { LimitsChange, NewRaise, Raise, SubjectLimits } from "../store/limits.ts";
 import { fail } from "./error.ts";
 import { type LimitValueChanges, limitInWords, valueAfter, valueShown } from "./limit-shape.ts";

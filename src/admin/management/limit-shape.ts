@@ -1,12 +1,19 @@
 /** Limits as verbs take and answer them (docs/limits.md): money for windows, whole numbers for the others. */
+
 import Type from "typebox";
-import { grouped } from "../../core/inference/amounts.ts";
-import { type Currency, limit_nanos_max, moneyInWords, moneyOf, typedNanos } from "../../core/inference/money.ts";
+import {
+  type Currency,
+  grouped,
+  limit_nanos_max,
+  moneyInWords,
+  moneyOf,
+  typedNanos,
+} from "../../core/inference/money.ts";
 import { Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { camelName, snakeName, type Value } from "../../core/schema/codec.ts";
 import { type Budget, budgetNames, noBudget } from "../../core/store/budget.ts";
 import { nanos_max } from "../../core/store/ledger.ts";
-import { not_limited } from "../../core/store/over-plan.ts";
+import { not_limited } from "../../core/store/rates.ts";
 import type { SubjectLimits } from "../store/limits.ts";
 import { id, instant, type LimitName, limitNames } from "../store/shapes.ts";
 import type { ManagementContext } from "./context.ts";

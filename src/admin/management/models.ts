@@ -1,8 +1,7 @@
 /** The models that are served, with prices, windows and capabilities, for the people who may use them. */
 import Type from "typebox";
-import { grouped } from "../../core/inference/amounts.ts";
 import { modelKinds } from "../../core/inference/model.ts";
-import { type Money, shortest } from "../../core/inference/money.ts";
+import { grouped, type Money, shortest } from "../../core/inference/money.ts";
 import { ModelPrices } from "../../core/operations/receipt-shape.ts";
 import { ModelId, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";

@@ -1,6 +1,6 @@
 /** Operators: who may administer over HTTP. A new token is answered once. Only an admin sees operators. */
 import Type from "typebox";
-import { secretOf } from "../../core/auth/key.ts";
+import { secretOf } from "../../core/auth/credential.ts";
 import { Secret } from "../../core/operations/fields.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";

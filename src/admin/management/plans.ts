@@ -1,7 +1,6 @@
 /** Plans: the limits of organizations, by name. Those of sluice.yaml are read here; others are made and changed here. */
 import Type from "typebox";
-import { grouped } from "../../core/inference/amounts.ts";
-import { type Currency, inWords, type Money, moneyOf, nanosOf, shortest } from "../../core/inference/money.ts";
+import { type Currency, grouped, inWords, type Money, moneyOf, nanosOf, shortest } from "../../core/inference/money.ts";
 import { Money as MoneyShape, nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { exampleOf } from "../../core/schema/example.ts";

@@ -1,8 +1,7 @@
 /** Why a request was refused: the message that its client read, and the limit that it met, as it was then. */
 import Type from "typebox";
-import { grouped } from "../../core/inference/amounts.ts";
 import type { LimitMet } from "../../core/inference/fault.ts";
-import { type Currency, inWords, moneyOf } from "../../core/inference/money.ts";
+import { type Currency, grouped, inWords, moneyOf } from "../../core/inference/money.ts";
 import { Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import type { RefusedRequest } from "../../core/store/refused.ts";

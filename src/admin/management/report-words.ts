@@ -1,6 +1,5 @@
 /** A report of usage in words. */
-import { grouped } from "../../core/inference/amounts.ts";
-import { inWords, nanosOf } from "../../core/inference/money.ts";
+import { grouped, inWords, nanosOf } from "../../core/inference/money.ts";
 import type { ReportGroup } from "../../core/store/report.ts";
 import { instant, instantIn, minute } from "../../core/time/written.ts";
 import { barColumn, type Column, type Said, tablePiece } from "./command.ts";

@@ -1,7 +1,6 @@
 /** Inference requests as a list, with their callers, models and outcomes. */
 import Type from "typebox";
-import { grouped } from "../../core/inference/amounts.ts";
-import { type Currency, inWords, moneyOf } from "../../core/inference/money.ts";
+import { type Currency, grouped, inWords, moneyOf } from "../../core/inference/money.ts";
 import { count, ModelId, Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { meteredOperations } from "../../core/store/ledger.ts";

@@ -1,7 +1,6 @@
 /** Single inference requests, with their receipts and routes. */
 import Type from "typebox";
-import { grouped, percentOf } from "../../core/inference/amounts.ts";
-import { type Currency, inWords, moneyOf } from "../../core/inference/money.ts";
+import { type Currency, grouped, inWords, moneyOf, percentOf } from "../../core/inference/money.ts";
 import type { RejectedReport } from "../../core/inference/usage.ts";
 import { receiptShown, refusedShown } from "../../core/operations/receipt.ts";
 import { RequestReceipt } from "../../core/operations/receipt-shape.ts";

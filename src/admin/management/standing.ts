@@ -1,7 +1,6 @@
 /** The share of its limits that a subject has used, as verbs answer it and commands print it. */
 import Type from "typebox";
-import { grouped, percentOf } from "../../core/inference/amounts.ts";
-import { type Currency, inWords, isNothing, moneyOf } from "../../core/inference/money.ts";
+import { type Currency, grouped, inWords, isNothing, moneyOf, percentOf } from "../../core/inference/money.ts";
 import { count, Money, nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { type WindowReading, windowKinds } from "../../core/store/ledger.ts";

@@ -1,6 +1,6 @@
 /** How engines answered in the last hours: docs/reports.md, Engines. */
 import Type from "typebox";
-import { grouped } from "../../core/inference/amounts.ts";
+import { grouped } from "../../core/inference/money.ts";
 import { count, nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { instant as instantWritten } from "../../core/time/written.ts";

@@ -1,6 +1,5 @@
 /** Usage in words: the windows of an organization, and what the check of the ledger found. */
-import { grouped, percentOf } from "../../core/inference/amounts.ts";
-import { inWords, isNothing, type Money, nanosOf } from "../../core/inference/money.ts";
+import { grouped, inWords, isNothing, type Money, nanosOf, percentOf } from "../../core/inference/money.ts";
 import { type Sealed, windowKinds } from "../../core/store/ledger.ts";
 import { instant, minute } from "../../core/time/written.ts";
 import { barColumn, type Column, type Said, tablePiece } from "./command.ts";

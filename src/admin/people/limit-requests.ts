@@ -2,12 +2,13 @@
  * POST /api/limit-requests: a person asks for more with a key or a sign-in's token, as in the console. Such a credential may do
  * nothing else of management, and asking carries no right.
  */
+
 import { planOf } from "../../core/admission/allowance.ts";
 import { readJson } from "../../core/body/read.ts";
 import { json } from "../../core/http/json.ts";
-import { authorize } from "../../core/operations/authorize.ts";
+import { authorize } from "../../core/operations/serve-operation.ts";
 import { unlisted } from "../../core/operations/unlisted.ts";
-import { ratesOverPlan } from "../../core/store/over-plan.ts";
+import { ratesOverPlan } from "../../core/store/rates.ts";
 import type { ManagementEntrance } from "../http/gate.ts";
 import { fail } from "../management/error.ts";
 import { perform, type Verb } from "../management/verb.ts";

@@ -1,7 +1,7 @@
 /**
  * Questions about the engine itself: its protocols, its metrics, its refusals, and what it does when a client leaves.
  */
-import { imageUrlProblem } from "../../core/inference/image-url.ts";
+import { imageUrlProblem } from "../../core/inference/media.ts";
 import { engineLoadOf, generatedTokens } from "../../core/routing/engine-load.ts";
 import { type UpstreamProtocol, upstreamProtocols } from "../../core/upstream/codecs.ts";
 import { resolve } from "../../core/upstream/resolve.ts";

@@ -1,8 +1,7 @@
 /**
  * ADMISSION: decides whether a request may run now. A request asks at the entrance (entrance.ts) and gets a reservation
  * (reservation.ts). Both reach the ledger through one batcher (batcher.ts). A sweeper settles the holds of nodes that
- * are gone (recovery.ts). Sliding rates are taken before the entrance (rates.ts). hold, percent, refusal and estimate
- * are pure. This file puts them together.
+ * are gone (recovery.ts). This file puts them together.
  */
 import type { Currency } from "../inference/money.ts";
 import type { Ledger, SettleAnswer } from "../store/ledger.ts";
@@ -11,7 +10,6 @@ import { type Clock, systemClock } from "../time/clock.ts";
 import { type BatcherParts, type BatcherSettings, batcher, batcherSettings } from "./batcher.ts";
 import { type Entrance, type EntranceParts, entrance } from "./entrance.ts";
 import type { LimitChanges } from "./limit-changes.ts";
-import { ratedEntrance } from "./rates.ts";
 import { recovery } from "./recovery.ts";
 
 export interface Admission extends Entrance {
@@ -66,8 +64,15 @@ export function admission(parts: AdmissionParts): Admission {
     { ledger, clock, random, failed: log, sent: parts.sent },
     { ...batcherSettings, ...parts.batches },
   );
-  const unrated = entrance(
-    { batcher: commands, clock, changes: parts.changes, settled: parts.settled, waited: parts.waited },
+  const requests = entrance(
+    {
+      batcher: commands,
+      clock,
+      rates: parts.rates,
+      changes: parts.changes,
+      settled: parts.settled,
+      waited: parts.waited,
+    },
     { lease_ms, checkpoint_ms, grant_ms: parts.grant_ms, currency },
   );
   const sweeps = recovery(
@@ -75,12 +80,12 @@ export function admission(parts: AdmissionParts): Admission {
     { sweep_ms: parts.metering.sweep_s * 1000, lease_ms, recovered_max },
   );
   return {
-    enter: ratedEntrance(unrated, parts.rates ?? null, currency).enter,
+    enter: requests.enter,
     async stop(within_ms = 5_000) {
       await sweeps.stop();
       return commands.stop(within_ms);
     },
-    holds: unrated.holds,
+    holds: requests.holds,
     waitingSettlements: commands.waiting,
   };
 }

@@ -1,11 +1,15 @@
 /**
- * Checks what a request may use before anything is held for it: a plan in force, a context that its input fits into,
- * and room for output. Pure.
+ * The rules for a request before the ledger is asked: a plan in force, a context that its input fits into, and room for
+ * output; how much it must hold; and whether there is so much room that it will surely be granted. Pure.
  */
 import { noActivePlan } from "../auth/verdict.ts";
-import type { Model } from "../inference/model.ts";
+import type { Model, Prices } from "../inference/model.ts";
+import { costOf } from "../inference/money.ts";
 import { inputTooLong, withOverflow } from "../inference/overflow.ts";
+import type { InferenceRequest } from "../inference/request.ts";
+import type { Usage } from "../inference/usage.ts";
 import type { CallerOrganization } from "../store/directory.ts";
+import { nanos_max, type SubjectReading, type WindowReadings, windowKinds } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 
 /** The organization's plan, or null if it has none, or none that is in force. */
@@ -35,4 +39,171 @@ export function requireContext(model: Model, inputTokens: number): void {
 /** The output tokens that the model's own cap and the rest of its context allow. */
 export function outputTokensAllowed(model: Model, inputTokens: number): number {
   return Math.min(model.outputTokens_max, Math.max(1, model.contextTokens - inputTokens));
+}
+
+/** The output tokens that are held at a time, and the fewest that are worth starting with. */
+export const stepTokens = 4096;
+const leastTokens = 256;
+
+/** A request's tokens stay below this, and its nanos below `nanos_max`, whatever an engine reports. */
+const tokens_max = 1e8;
+
+export interface HoldPlan {
+  inputNanos: number;
+  outputTokens: number;
+  outputTokens_min: number;
+  /** The request's cap or the model's, whichever is less. */
+  outputTokensCap: number;
+}
+
+/** The hold of a request (docs/design/usage.md, Holds): the input at the highest input price, and one step of output. */
+export function holdFor(inputTokens: number, model: Model, request: InferenceRequest): HoldPlan {
+  const { prices } = model;
+  const searches = request.passed?.searches ?? 0;
+  const dearest = Math.max(prices.input, prices.cachedInput, prices.cacheWrite);
+  const outputTokensCap = Math.max(
+    1,
+    wholeUpTo(Math.min(request.outputTokens_max ?? Infinity, model.outputTokens_max), tokens_max),
+  );
+  return {
+    inputNanos: wholeUpTo(
+      costOf(wholeUpTo(inputTokens, tokens_max), dearest) + costOf(searches, prices.search ?? 0),
+      nanos_max,
+    ),
+    // The hold of an unstreamed answer that is passed on cannot grow, so it covers the whole answer.
+    outputTokens: request.passed && !request.stream ? outputTokensCap : Math.min(outputTokensCap, stepTokens),
+    outputTokens_min: Math.min(outputTokensCap, leastTokens),
+    outputTokensCap,
+  };
+}
+
+/** The cost of the prompt of a usage, in nanos. */
+export function promptNanos(usage: Usage, prices: Prices): number {
+  const input = costOf(wholeUpTo(usage.inputTokens, tokens_max), prices.input);
+  const cachedInput = costOf(wholeUpTo(usage.cachedInputTokens, tokens_max), prices.cachedInput);
+  const cacheWrite = costOf(wholeUpTo(usage.cacheWriteTokens, tokens_max), prices.cacheWrite);
+  return wholeUpTo(input + cachedInput + cacheWrite, nanos_max);
+}
+
+/** A usage that the ledger can record, whatever an engine reported: whole counts, none below zero. */
+export function bookable(usage: Usage): Usage {
+  const outputTokens = wholeUpTo(usage.outputTokens, tokens_max);
+  return {
+    inputTokens: wholeUpTo(usage.inputTokens, tokens_max),
+    cachedInputTokens: wholeUpTo(usage.cachedInputTokens, tokens_max),
+    cacheWriteTokens: wholeUpTo(usage.cacheWriteTokens, tokens_max),
+    outputTokens,
+    reasoningTokens: Math.min(wholeUpTo(usage.reasoningTokens, tokens_max), outputTokens),
+    source: usage.source,
+  };
+}
+
+/** A whole number from 0 to `max`. Anything that is not a number becomes 0, and a fraction is rounded up. */
+export function wholeUpTo(value: number, max: number): number {
+  return Number.isNaN(value) ? 0 : Math.min(max, Math.max(0, Math.ceil(value)));
+}
+
+interface AmpleQuestion {
+  organizationId: string;
+  keyId: string;
+  /** The model's public id. */
+  model: string;
+  plan: Plan;
+  /** The nanos that the request will hold. */
+  nanos: number;
+  /** The requests that run on this node. */
+  running: number;
+}
+
+/** Readings of grants that are older than this are not used. */
+const believed_ms = 5_000;
+const remembered_max = 10_000;
+/** A window has ample room if this many such requests fit into it. */
+const holds_fit_min = 20;
+/** A concurrency limit has ample room if it is this many times the running requests. */
+const running_fit_min = 4;
+
+/**
+ * A hint that an organization, the key and its team have so much room that a request will surely be granted, so that
+ * the engine may be asked while the ledger still decides. It comes from this node's last grants; a refusal or an outage
+ * withdraws it. If it is wrong, an engine has started in vain: nothing is forwarded before the grant.
+ */
+export class Ample {
+  readonly #organizations = new Map<string, { windows: WindowReadings; at_ms: number }>();
+  /**
+   * By key id: the last readings of the limits of its people and team. By key and model (`forModel`): those of limits
+   * for models.
+   */
+  readonly #keys = new Map<string, { subjects: readonly SubjectReading[]; at_ms: number }>();
+  readonly #now_ms: () => number;
+
+  constructor(now_ms: () => number) {
+    this.#now_ms = now_ms;
+  }
+
+  isAmple({ organizationId, keyId, model, plan, nanos, running }: AmpleQuestion): boolean {
+    const organization = this.#organizations.get(organizationId);
+    if (!organization || this.#isOld(organization.at_ms)) return false;
+    const { windows } = organization;
+    if (!runningFits(running, plan.concurrentRequests)) return false;
+    if (!windowKinds.every((kind) => fits(windows[kind], windows[kind].limit, nanos))) return false;
+    // A key without a reading has no limit, or is new here; then the hint is wrong once.
+    return [keyId, forModel(keyId, model)].every((name) => {
+      const key = this.#keys.get(name);
+      return !key || (!this.#isOld(key.at_ms) && key.subjects.every((subject) => hasRoom(subject, nanos)));
+    });
+  }
+
+  /** Learns from a grant. `subjects` are those beside the organization that have limits. */
+  granted(
+    { organizationId, keyId, model }: Pick<AmpleQuestion, "organizationId" | "keyId" | "model">,
+    { windows, subjects = [] }: { windows: WindowReadings; subjects?: readonly SubjectReading[] | undefined },
+  ): void {
+    const at_ms = this.#now_ms();
+    remember(this.#organizations, organizationId, { windows, at_ms });
+    const [forAll, forOne] = [subjects.filter((one) => !one.models), subjects.filter((one) => one.models)];
+    this.#learn(keyId, forAll, at_ms);
+    this.#learn(forModel(keyId, model), forOne, at_ms);
+  }
+
+  #learn(name: string, subjects: readonly SubjectReading[], at_ms: number): void {
+    if (subjects.length > 0) remember(this.#keys, name, { subjects, at_ms });
+    else this.#keys.delete(name);
+  }
+
+  /** The organization's limit refused a request, or the ledger did not answer. */
+  forget(organizationId: string): void {
+    this.#organizations.delete(organizationId);
+  }
+
+  /** A limit of the key or its team refused a request, or one for models. The rest of the organization has room as before. */
+  keyRefused(keyId: string, model?: string): void {
+    const name = model === undefined ? keyId : forModel(keyId, model);
+    remember(this.#keys, name, { subjects: [], at_ms: Number.NEGATIVE_INFINITY });
+  }
+
+  #isOld(at_ms: number): boolean {
+    return this.#now_ms() - at_ms > believed_ms;
+  }
+}
+
+const forModel = (keyId: string, model: string) => `${keyId} ${model}`;
+
+function remember<Value>(known: Map<string, Value>, id: string, value: Value): void {
+  known.delete(id);
+  if (known.size >= remembered_max) known.delete(known.keys().next().value!);
+  known.set(id, value);
+}
+
+function hasRoom({ windows, concurrentRequests, running }: SubjectReading, nanos: number): boolean {
+  if (!runningFits(running, concurrentRequests)) return false;
+  return windowKinds.every((kind) => fits(windows[kind], windows[kind].limit, nanos));
+}
+
+function fits({ used, held }: { used: number; held: number }, limit: number | null, nanos: number): boolean {
+  return limit === null || used + held + holds_fit_min * nanos <= limit;
+}
+
+function runningFits(running: number, limit: number | null): boolean {
+  return limit === null || running * running_fit_min < limit;
 }

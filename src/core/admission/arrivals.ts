@@ -4,8 +4,8 @@
  * alone. Rules: docs/design/service.md, Cost before trust.
  */
 
-import { grouped } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
+import { grouped } from "../inference/money.ts";
 import type { Plan } from "../store/plan.ts";
 
 /** The purpose of a request. Token counts have a bucket of their own, because agents send two dozen at once. */

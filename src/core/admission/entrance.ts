@@ -1,23 +1,30 @@
 /**
- * Turns a request into a reservation, or throws the fault of its refusal. The ledger alone decides, in the next batch;
- * this file computes the command.
+ * Turns a request into a reservation, or throws the fault of its refusal. It takes from the sliding rates, which cost
+ * nothing if none limits it; then the ledger alone decides, in the next batch. This file computes the command.
  */
-import { asFault, type Fault } from "../inference/fault.ts";
+import { asFault, Fault } from "../inference/fault.ts";
 import type { Model } from "../inference/model.ts";
-import { type Currency, costOf, moneyWords } from "../inference/money.ts";
+import { type Currency, costOf, type MoneyWords, moneyWords } from "../inference/money.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { noUsage } from "../inference/usage.ts";
+import { matchesModel } from "../store/budget.ts";
 import type { Admit, AdmitAnswer, Operation, RequestFacts, SettleAnswer } from "../store/ledger.ts";
-import type { RatesOverPlan } from "../store/over-plan.ts";
-import type { Plan } from "../store/plan.ts";
-import type { RateReadings, RateSubject, RateTaken } from "../store/rates.ts";
+import { type Plan } from "../store/plan.ts";
+import {
+  type RateAnswer,
+  type RateRequest,
+  type RateSubject,
+  type Rates,
+  type RatesOverPlan,
+  type RateTaken,
+  ratesOverPlan,
+} from "../store/rates.ts";
 import type { Clock } from "../time/clock.ts";
-import { Ample } from "./ample.ts";
+import { Ample, type HoldPlan, holdFor } from "./allowance.ts";
 import type { Batcher } from "./batcher.ts";
-import { FollowedLimits } from "./followed-limits.ts";
-import { holdFor } from "./hold.ts";
 import { type LimitChanges, noLimitChanges } from "./limit-changes.ts";
-import { wordsFor } from "./limit-words.ts";
+import { limitHeaders, wordsFor } from "./limit-words.ts";
+import { beyondWholeRate, rateLimitExceeded } from "./rates.ts";
 import { admissionRefusal } from "./refusal.ts";
 import { HeldReservation, type Reservation } from "./reservation.ts";
 
@@ -54,8 +61,6 @@ export interface Entry {
   plan: Plan;
   /** Upper estimate of the whole prompt. */
   inputTokens: number;
-  /** The headers of a refusal by the rates, in the protocol in use. */
-  rateHeaders?(readings: RateReadings): Record<string, string>;
 }
 
 /** How a request is admitted. */
@@ -64,10 +69,8 @@ export interface Admitting {
    * The organization's plan at each later moment, the same object while nothing changed. Absent: it does not change.
    */
   planNow?: (() => Plan) | undefined;
-  /** Called at once if there is so much room that an engine may be asked while the ledger decides (ample.ts). */
+  /** Called at once if there is so much room that an engine may be asked while the ledger decides (allowance.ts). */
   ahead?(): void;
-  /** The amount that the request took from sliding rates; null if none limits it. */
-  taken?: RateTaken | null;
 }
 
 export interface Entrance {
@@ -86,6 +89,8 @@ export interface CountedEntrance extends Entrance {
 export interface EntranceParts {
   batcher: Batcher;
   clock: Clock;
+  /** Counts requests and tokens a minute. Absent: rate limits are not enforced. */
+  rates?: Rates | undefined;
   /** The changes of limits that this node knows of. Absent: only plans change. */
   changes?: LimitChanges | undefined;
   /** Called for each settlement that the ledger has confirmed. */
@@ -95,12 +100,29 @@ export interface EntranceParts {
 }
 
 export function entrance(parts: EntranceParts, settings: EntranceSettings): CountedEntrance {
-  const { batcher, clock, changes = noLimitChanges } = parts;
+  const { batcher, clock, rates, changes = noLimitChanges } = parts;
   let holds = 0;
   const ample = new Ample(() => clock.now_ms());
   const money = moneyWords(settings.currency);
 
-  async function enter(entry: Entry, { planNow, ahead, taken = null }: Admitting = {}): Promise<Reservation> {
+  /** The request takes from the sliding rates first, and gives back what it took if it is then not admitted. */
+  async function enter(entry: Entry, admitting: Admitting = {}): Promise<Reservation> {
+    const hold = holdFor(entry.inputTokens, entry.model, entry.request);
+    const taken = rates ? await takenFrom(rates, entry, hold, money) : null;
+    try {
+      return await reserved(entry, admitting, hold, taken);
+    } catch (refused) {
+      void taken?.giveBack();
+      throw refused;
+    }
+  }
+
+  async function reserved(
+    entry: Entry,
+    { planNow, ahead }: Admitting,
+    hold: HoldPlan,
+    taken: RateTaken | null,
+  ): Promise<Reservation> {
     const { model, plan, request } = entry;
     const facts: RequestFacts = {
       requestId: entry.requestId,
@@ -113,7 +135,6 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       ...(request.passed?.makesText === false && { inputs: request.passed.inputs }),
       ...(entry.isRepeatable && { isRepeatable: true }),
     };
-    const hold = holdFor(entry.inputTokens, model, request);
     const { inputNanos, outputTokens, outputTokens_min } = hold;
     const { lease_ms, checkpoint_ms } = settings;
     const admit: Admit = {
@@ -125,7 +146,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       outputTokens_min,
       lease_ms,
     };
-    const limits = new FollowedLimits(plan, lastKnown(planNow, plan), changes);
+    const { edition } = changes;
     const sentAt_ms = clock.now_ms();
     const granting = granted(admit, sentAt_ms);
     const nanosWanted = inputNanos + costOf(outputTokens, model.prices.output);
@@ -143,9 +164,9 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       else ample.forget(organizationId);
       throw refusal;
     }
-    const { nanos, source, windows, at, teamId, subjects } = answer;
+    const { nanos, source, windows, at, teamId } = answer;
     const { person } = entry.principal;
-    limits.countsIn([organizationId, keyId, ...(teamId === undefined ? [] : [teamId]), ...(person ? [person.id] : [])]);
+    const subjects = [organizationId, keyId, ...(teamId === undefined ? [] : [teamId]), ...(person ? [person.id] : [])];
     ample.granted(facts, answer);
     const grant = {
       nanos,
@@ -154,14 +175,18 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       windows,
       at,
       ...(teamId !== undefined && { teamId }),
-      ...(subjects !== undefined && { subjects }),
+      ...(answer.subjects !== undefined && { subjects: answer.subjects }),
     };
     holds += 1;
     return new HeldReservation({
       batcher,
       clock,
       facts,
-      limits,
+      plan,
+      planNow,
+      changes,
+      edition,
+      subjects,
       hold,
       grant,
       sentAt_ms,
@@ -221,15 +246,50 @@ function askAhead(ahead: Admitting["ahead"]): void {
   }
 }
 
-/** `planNow` with the last plan that it gave wherever it throws, so that every settlement is reported. */
-function lastKnown(planNow: Admitting["planNow"], plan: Plan): () => Plan {
-  let last = plan;
-  return () => {
-    try {
-      last = planNow?.() ?? plan;
-    } catch {
-      // A defect in `planNow`: the last known plan stays in force.
-    }
-    return last;
+/**
+ * Takes from the rates; null if no rate limits the request. Throws the Fault of a refusal, or `storage_unavailable`
+ * (503) if no store can count.
+ */
+async function takenFrom(
+  rates: Rates,
+  entry: Entry,
+  { outputTokens, outputTokens_min }: HoldPlan,
+  money: MoneyWords,
+): Promise<RateTaken | null> {
+  const subjects = subjectsOf(entry);
+  if (subjects.length === 0) return null;
+  // The tokens that it may need, as many as it will hold; and the least with which a hold starts.
+  const tokens_min = entry.inputTokens + outputTokens_min;
+  const request: RateRequest = {
+    organizationId: entry.principal.organization.id,
+    requestId: entry.requestId,
+    tokens: entry.inputTokens + outputTokens,
+    tokens_min,
+    subjects,
   };
+  let answer: RateAnswer;
+  try {
+    answer = await rates.take(request);
+  } catch (cause) {
+    throw new Fault(
+      "storage_unavailable",
+      "The usage store did not answer in time. Nothing was charged; please try again shortly.",
+      { retryAfterSeconds: 5, cause },
+    );
+  }
+  if (answer.answer === "taken") return answer;
+  const words = wordsFor(entry, money);
+  if (answer.answer === "never") throw beyondWholeRate(answer, tokens_min, words);
+  const headers = limitHeaders(entry.operation, answer.readings, Date.now());
+  throw rateLimitExceeded(answer, tokens_min, { words, headers });
 }
+
+/** The subjects whose limits count for the request, the narrowest first. */
+function subjectsOf({ plan, principal, model }: Entry): readonly RateSubject[] {
+  const own = principal.rates?.filter(({ models = model.id }) => matchesModel(models, model.id)) ?? none;
+  const limits = ratesOverPlan(plan, principal.overPlan);
+  if (limits.requestsPerMinute === null && limits.tokensPerMinute === null) return own;
+  return [...own, { limitedBy: "organization", id: principal.organization.id, limits }];
+}
+
+const none: readonly RateSubject[] = [];

@@ -8,8 +8,8 @@ import { noUsage, type Usage } from "../inference/usage.ts";
 import type { RequestFacts } from "../store/ledger.ts";
 import { Cancellation, type Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
+import { bookable } from "./allowance.ts";
 import type { Batcher } from "./batcher.ts";
-import { bookable } from "./hold.ts";
 
 export interface LeaseParts {
   batcher: Batcher;

@@ -1,11 +1,9 @@
-/** The words in which messages name limits, and their advice if a limit is too small. Pure. */
-
-import { counted } from "../inference/amounts.ts";
-import type { MoneyWords } from "../inference/money.ts";
+/** The words in which messages name limits, their advice if a limit is too small, and limits as headers. Pure. */
+import { counted, type MoneyWords, percentOf } from "../inference/money.ts";
 import type { Limited, LimitedBy } from "../store/budget.ts";
-import type { WindowKind } from "../store/ledger.ts";
+import { type Operation, type WindowKind, type WindowReadings, windowKinds } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
-import type { RateLimitName } from "../store/rates.ts";
+import type { RateLimitName, RateReadings } from "../store/rates.ts";
 
 /** The plan of a refused request, and how the message about it names things. */
 export interface RefusalWords extends MoneyWords {
@@ -73,4 +71,48 @@ export const limitedShown = ({ limitedBy, models }: Limited) => ({
 
 export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** The percentages and resets of the three windows, as headers. */
+export function windowHeaders(windows: WindowReadings): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const kind of windowKinds) {
+    const { used, limit, resetAt } = windows[kind];
+    headers[`x-service-usage-${kind}-percent`] = String(percentOf(used, limit));
+    headers[`x-service-usage-${kind}-reset-at`] = resetAt.toISOString();
+  }
+  return headers;
+}
+
+/**
+ * The plan's limits per minute as headers, named as the protocol's clients expect. Limits that the plan lacks are left
+ * out. `now_ms`: milliseconds since the epoch.
+ */
+export function limitHeaders(operation: Operation, readings: RateReadings, now_ms: number): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const what of ["requests", "tokens"] as const) {
+    const reading = readings[what];
+    if (!reading) continue;
+    const { limit, remaining, reset_ms } = reading;
+    if (operation === "messages") {
+      const family = `anthropic-ratelimit-${what}`;
+      headers[`${family}-limit`] = String(limit);
+      headers[`${family}-remaining`] = String(remaining);
+      headers[`${family}-reset`] = new Date(now_ms + reset_ms).toISOString();
+    } else {
+      headers[`x-ratelimit-limit-${what}`] = String(limit);
+      headers[`x-ratelimit-remaining-${what}`] = String(remaining);
+      headers[`x-ratelimit-reset-${what}`] = duration(reset_ms);
+    }
+  }
+  return headers;
+}
+
+/** A duration in OpenAI's form: `120ms`, `12.5s`, `1m0s`. */
+export function duration(ms: number): string {
+  const whole_ms = Math.max(0, Math.ceil(ms));
+  if (whole_ms < 1000) return whole_ms === 0 ? "0s" : `${whole_ms}ms`;
+  const minutes = Math.floor(whole_ms / 60_000);
+  const seconds = (whole_ms % 60_000) / 1000;
+  return minutes === 0 ? `${seconds}s` : `${minutes}m${seconds}s`;
 }

@@ -5,8 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ChangedLimits, LimitStore, Plan } from "../store/plan.ts";
-import { alignedClock, type Clock } from "../time/clock.ts";
-import { gathered } from "../time/repeating.ts";
+import { alignedClock, type Clock, gathered } from "../time/clock.ts";
 import { HeardChanges, type LimitChanges } from "./limit-changes.ts";
 
 export interface LimitsInForce {

@@ -4,9 +4,8 @@
  * and their errors. Pure.
  */
 
-import { counted, percentOf } from "../inference/amounts.ts";
 import { asFault, Fault, type LimitMet } from "../inference/fault.ts";
-import { type MoneyWords, moneyOf } from "../inference/money.ts";
+import { counted, type MoneyWords, moneyOf, percentOf } from "../inference/money.ts";
 import { type Limited, limitedOf } from "../store/budget.ts";
 import {
   type AdmitAnswer,
@@ -14,7 +13,6 @@ import {
   type Shortage,
   type WindowKind,
   type WindowReading,
-  type WindowReadings,
   windowKinds,
 } from "../store/ledger.ts";
 import { moment } from "../time/written.ts";
@@ -27,6 +25,7 @@ import {
   type RefusalWords,
   spanNames,
   subjectNamed,
+  windowHeaders,
 } from "./limit-words.ts";
 import { crowdedBy, extraAvailable, type Limiter, limiterOf, smallestBelow } from "./limited-by.ts";
 import { beyondWholeLimit } from "./whole-limit.ts";
@@ -51,17 +50,6 @@ export function admissionRefusal(
     case "unknown":
       return asFault(new Error(`the ledger answered '${answer.answer}' to an admission`));
   }
-}
-
-/** The percentages and resets of the three windows, as headers. */
-export function windowHeaders(windows: WindowReadings): Record<string, string> {
-  const headers: Record<string, string> = {};
-  for (const kind of windowKinds) {
-    const { used, limit, resetAt } = windows[kind];
-    headers[`x-service-usage-${kind}-percent`] = String(percentOf(used, limit));
-    headers[`x-service-usage-${kind}-reset-at`] = resetAt.toISOString();
-  }
-  return headers;
 }
 
 /** The organization's readings, from which headers are made even if the limit of a key or team refused the request. */

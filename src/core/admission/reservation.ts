@@ -1,25 +1,31 @@
 /**
- * One admitted request, from its grant to its settlement: the room of its hold (room.ts), its lease (lease.ts), its
- * sliding rates (rates.ts), and its end, which is sent to the ledger once.
+ * One admitted request, from its grant to its settlement: the room of its hold, its lease (lease.ts), the limits that
+ * apply to it, its sliding rates, and its end, which is sent to the ledger once.
+ *
+ * The hold grows when half of its last step is used, before tokens beyond it leave; if it cannot grow, a window is used
+ * to its end, and generation ends. When limits have changed, the hold is reviewed before anything more leaves
+ * (docs/design/usage.md, Limits that change).
  */
+import { costOf, tokensFor } from "../inference/money.ts";
 import { promptTokens, type Usage } from "../inference/usage.ts";
 import {
   type Granted,
+  type GrowAnswer,
   nanos_max,
   type RequestFacts,
   type Settle,
   type SettleAnswer,
   type StoppingLimit,
 } from "../store/ledger.ts";
+import type { Plan } from "../store/plan.ts";
 import type { RateReadings, RateTaken } from "../store/rates.ts";
 import type { Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
+import { bookable, type HoldPlan, promptNanos, stepTokens, wholeUpTo } from "./allowance.ts";
 import type { Batcher } from "./batcher.ts";
-import type { FollowedLimits } from "./followed-limits.ts";
-import { bookable, type HoldPlan, promptNanos, wholeUpTo } from "./hold.ts";
 import { Lease } from "./lease.ts";
-import { tightestLimit } from "./limited-by.ts";
-import { HoldRoom } from "./room.ts";
+import type { LimitChanges } from "./limit-changes.ts";
+import { stoppingLimit, tightestLimit } from "./limited-by.ts";
 
 export type Settlement = Pick<
   Settle,
@@ -54,7 +60,15 @@ export interface ReservationParts {
   batcher: Batcher;
   clock: Clock;
   facts: RequestFacts;
-  limits: FollowedLimits;
+  /** The plan under which the request was admitted. */
+  plan: Plan;
+  /** The organization's plan at each moment, the same object while nothing of it changed. Absent: it does not change. */
+  planNow: (() => Plan) | undefined;
+  changes: LimitChanges;
+  /** The edition of `changes` before the admission was sent. */
+  edition: number;
+  /** The ids of the subjects whose limits apply: the organization, the key, its team in the ledger, and its person. */
+  subjects: readonly string[];
   hold: HoldPlan;
   grant: Granted;
   /** The clock's reading before the admission was first sent. */
@@ -69,17 +83,44 @@ export interface ReservationParts {
 
 const unlimited: RateReadings = Object.freeze({ requests: null, tokens: null });
 
+/**
+ * How many tokens the hold grows at a time once the answer is longer than its cap, because the engine exceeded it or
+ * our count differs.
+ */
+const beyondCapTokens = 256;
+
 /** A class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
 export class HeldReservation implements Reservation {
   readonly #parts: ReservationParts;
   readonly #lease: Lease;
-  readonly #room: HoldRoom;
+  #promptNanos = 0;
+  #heldNanos = 0;
+  #covered = 0;
+  #wanted = 0;
+  /** The number of growths that were sent. */
+  #sent = 0;
+  #growing: Promise<void> | null = null;
+  /**
+   * Whether the limits had no room when the hold tried to grow ahead of need. It tries once more when the tokens have
+   * come.
+   */
+  #full = false;
+  /** The limit that left no room for the last growth that was of no use. */
+  #fullBy: StoppingLimit | null = null;
+  /** The plan and the edition of the changes when the limits were last read. */
+  #plan: Plan;
+  #edition: number;
+  /** How often the limits that apply have changed since the admission was sent; at the last review of the hold. */
+  #revision = 0;
+  #reviewed = 0;
   #settled: Promise<void> | null = null;
 
   constructor(parts: ReservationParts) {
     this.#parts = parts;
     this.#lease = new Lease(parts);
-    this.#room = new HoldRoom(parts, this.#lease);
+    this.#covers(parts.grant.nanos, parts.hold.inputNanos);
+    this.#plan = parts.plan;
+    this.#edition = parts.edition;
   }
 
   get grant(): Granted {
@@ -95,20 +136,34 @@ export class HeldReservation implements Reservation {
   }
 
   permits(outputTokens: number): true | Promise<boolean> {
-    return this.#room.permits(outputTokens);
+    const { hold, grant } = this.#parts;
+    this.#lease.assertHeld();
+    const left = this.#wanted;
+    this.#wanted = Math.max(left, outputTokens);
+    const covered = this.#covered;
+    if (this.#limitsRead() !== this.#reviewed || outputTokens > covered) return this.#waitFor(outputTokens, left);
+    const half = Math.min(stepTokens, grant.outputTokens) / 2;
+    const isLow = covered < hold.outputTokensCap && covered - this.#wanted < half;
+    if (isLow && !this.#growing && !this.#full) this.#growing = this.#grow(covered + 1);
+    return true;
   }
 
   stoppingLimit(): StoppingLimit {
-    return this.#room.fullBy ?? tightestLimit(this.#parts.grant);
+    return this.#fullBy ?? tightestLimit(this.#parts.grant);
   }
 
+  /** By the latest count, the prompt may cost more than was held for it; then less is left for the output. */
   progress(usage: Usage, isDelivered: boolean): void {
     if (isDelivered) this.#lease.count(usage);
-    this.#room.countPrompt(promptNanos(usage, this.#parts.facts.prices));
+    const nanos = promptNanos(usage, this.#parts.facts.prices);
+    if (nanos <= this.#promptNanos) return;
+    this.#covers(this.#heldNanos, nanos);
   }
 
+  /** None of the counted tokens has left: the hold stays, and covers the answer that begins again. */
   restart(): void {
-    this.#room.restart();
+    this.#wanted = 0;
+    this.#covers(this.#heldNanos, this.#parts.hold.inputNanos);
   }
 
   assertHeld(): void {
@@ -122,17 +177,124 @@ export class HeldReservation implements Reservation {
 
   async #settle({ usage, nanos, ...ending }: Settlement): Promise<void> {
     this.#lease.end();
-    const { batcher, facts, limits, taken, settled } = this.#parts;
+    const { batcher, facts, taken, settled } = this.#parts;
     const booked = bookable(usage);
     const confirmed = batcher.submit({
       verb: "settle",
       ...facts,
-      limits: limits.now().plan,
+      limits: this.#planNow(),
       usage: booked,
       nanos: wholeUpTo(nanos, nanos_max),
       ...ending,
     });
     void taken?.correct(promptTokens(booked) + booked.outputTokens);
     settled?.(await confirmed, facts.requestId);
+  }
+
+  /** The organization's plan. If reading it fails by a defect, the last known one: every settlement is to be reported. */
+  #planNow(): Plan {
+    const { plan, planNow } = this.#parts;
+    try {
+      return planNow?.() ?? plan;
+    } catch {
+      return this.#plan;
+    }
+  }
+
+  /** Reads the limits that apply to the request, and returns how often they have changed. */
+  #limitsRead(): number {
+    const { changes, subjects } = this.#parts;
+    const plan = this.#planNow();
+    const { edition } = changes;
+    if (plan === this.#plan && edition === this.#edition) return this.#revision;
+    if (plan !== this.#plan || changes.concern(subjects, this.#edition)) this.#revision += 1;
+    this.#plan = plan;
+    this.#edition = edition;
+    return this.#revision;
+  }
+
+  /** Takes in what is held, and what of it the prompt costs. */
+  #covers(heldNanos: number, promptNanos: number): void {
+    this.#heldNanos = heldNanos;
+    this.#promptNanos = promptNanos;
+    this.#covered = tokensFor(heldNanos - promptNanos, this.#parts.facts.prices.output);
+  }
+
+  #nanosFor(tokens: number): number {
+    return wholeUpTo(this.#promptNanos + costOf(tokens, this.#parts.facts.prices.output), nanos_max);
+  }
+
+  /** The output tokens that the next growth is to cover: one step more, but at most the request's cap. */
+  #target(): number {
+    const { outputTokensCap } = this.#parts.hold;
+    if (this.#wanted >= outputTokensCap) return this.#wanted + beyondCapTokens;
+    return Math.min(Math.max(this.#wanted, this.#covered) + stepTokens, outputTokensCap);
+  }
+
+  /** Asks the ledger to let the hold cover more tokens. `least`: fewer would be of no use. */
+  async #grow(least: number): Promise<void> {
+    await this.#ask(this.#nanosFor(Math.max(this.#target(), least)), this.#nanosFor(least), (answer) => {
+      if (answer.answer === "full") this.#fullBy = stoppingLimit(answer.limits);
+      if (answer.answer === "full" || answer.nanos <= this.#heldNanos) this.#full = true;
+      else this.#covers(answer.nanos, this.#promptNanos);
+    });
+  }
+
+  /**
+   * Gives back the part of the hold that the changed limits have no room for. `left` tokens may have been delivered,
+   * and stay held.
+   */
+  async #review(left: number): Promise<void> {
+    const current = this.#limitsRead();
+    await this.#ask(this.#heldNanos, Math.min(this.#heldNanos, this.#nanosFor(left)), (answer) => {
+      this.#reviewed = current;
+      if (answer.answer === "granted") this.#covers(answer.nanos, this.#promptNanos);
+    });
+  }
+
+  async #ask(
+    nanosTotal: number,
+    nanosTotal_min: number,
+    answered: (answer: Exclude<GrowAnswer, { answer: "gone" }>) => void,
+  ): Promise<void> {
+    const { batcher, facts } = this.#parts;
+    const lease = this.#lease;
+    const { requestId, organizationId } = facts;
+    try {
+      this.#sent += 1;
+      const amounts = { limits: this.#planNow(), nanosTotal, nanosTotal_min };
+      const command = { verb: "grow", requestId, organizationId, number: this.#sent, ...amounts } as const;
+      const answer = await batcher.submit(command, lease.deadline_ms());
+      if (answer.answer === "gone") lease.lose();
+      else answered(answer);
+    } catch {
+      // The lease has ended, or was extended meanwhile; in that case the next token asks again.
+    } finally {
+      this.#growing = null;
+    }
+  }
+
+  /**
+   * Waits for room for `tokens` in all, of which `left` may have been delivered. A review whose answer was lost may
+   * have been carried out: until one is answered, the amount held is unknown.
+   */
+  async #waitFor(tokens: number, left: number): Promise<boolean> {
+    const lease = this.#lease;
+    const { promise: loss, reject } = Promise.withResolvers<never>();
+    loss.catch(() => {});
+    const listening = lease.signal.listen(reject);
+    try {
+      if (this.#growing) await Promise.race([this.#growing, loss]);
+      this.#full = false;
+      while (this.#limitsRead() !== this.#reviewed || (this.#covered < tokens && !this.#full)) {
+        lease.assertHeld();
+        this.#growing ??= this.#limitsRead() === this.#reviewed ? this.#grow(tokens) : this.#review(left);
+        await Promise.race([this.#growing, loss]);
+      }
+      lease.assertHeld();
+      return this.#covered >= tokens;
+    } finally {
+      listening.stop();
+    }
   }
 }

@@ -4,9 +4,8 @@
  * docs/design/errors-and-streams.md, Limits and their errors. Pure.
  */
 
-import { counted } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
-import { moneyOf } from "../inference/money.ts";
+import { counted, moneyOf } from "../inference/money.ts";
 import { type Limited, limitedOf } from "../store/budget.ts";
 import type { WindowKind } from "../store/ledger.ts";
 import {

@@ -1,5 +1,5 @@
 /**
- * THE MODULE AUTH: finds out who is calling. key.ts has the form of a key; credential.ts finds it in a request;
+ * THE MODULE AUTH: finds out who is calling. credential.ts has the form of a key; credential.ts finds it in a request;
  * verdict.ts interprets the directory's answer; unknown-credentials.ts bounds the cost of unknown keys;
  * existing-secrets.ts knows which secrets exist. This file puts them together.
  *
@@ -9,13 +9,11 @@
  */
 import { Fault } from "../inference/fault.ts";
 import type { Directory, Scope } from "../store/directory.ts";
-import { within } from "../time/deadline.ts";
-import { credentialOf, type HeaderSource } from "./credential.ts";
+import { within } from "../time/cancellation.ts";
+import { credentialOf, type HeaderSource, hashKey } from "./credential.ts";
 import type { ExistingSecrets } from "./existing-secrets.ts";
 import type { IdentityTokens } from "./identity-tokens.ts";
-import { hashKey } from "./key.ts";
-import { lastUsed } from "./last-used.ts";
-import { Remembered } from "./remembered.ts";
+import { lastUsed, Remembered } from "./remembered.ts";
 import {
   SlowRefusal,
   type UnknownCredentialLimits,

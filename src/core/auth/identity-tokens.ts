@@ -4,9 +4,8 @@
  * its key, as a key costs. Forged ones have a budget of their own, so that they starve nobody.
  */
 import type { BucketSize } from "../time/bucket.ts";
-import { type HeaderSource, identityTokenOf } from "./credential.ts";
+import { type HeaderSource, hashKey, identityTokenOf } from "./credential.ts";
 import type { Identity } from "./identity.ts";
-import { hashKey } from "./key.ts";
 import { type UnknownCredentialLimits, unknownCredentials } from "./unknown-credentials.ts";
 import type { Verdict } from "./verdict.ts";
 

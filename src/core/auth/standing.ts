@@ -5,9 +5,7 @@
  * every key with a running request.
  */
 import type { Fault } from "../inference/fault.ts";
-import type { Clock } from "../time/clock.ts";
-import { Present } from "../time/present.ts";
-import { repeating } from "../time/repeating.ts";
+import { type Clock, Present, repeating } from "../time/clock.ts";
 import type { Authenticator } from "./authenticate.ts";
 import { endsWhatRuns, noActivePlan, type Principal, refusedAs, type Verdict } from "./verdict.ts";
 

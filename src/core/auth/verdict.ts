@@ -1,7 +1,8 @@
 /** The verdict on a key: its principal or the reason for its refusal, and until when the verdict is valid. Pure. */
+
 import { Fault } from "../inference/fault.ts";
 import { type Credential, type KeyPerson, useNoted_ms } from "../store/directory.ts";
-import type { RatesOverPlan } from "../store/over-plan.ts";
+import type { RatesOverPlan } from "../store/rates.ts";
 import { unauthorized } from "./credential.ts";
 import { liesIn } from "./network.ts";
 

@@ -4,9 +4,9 @@
  * repeats: of two members with one name, an engine may read the one that was not metered. docs/design/service.md, The
  * caller's own bytes.
  */
-import { singleForms, type WireForms } from "../protocol/wire-forms.ts";
+import { singleForms, type WireForms } from "../protocol/codec.ts";
 import { closingBrace, comma } from "./json-bytes.ts";
-import { release } from "./release.ts";
+import { release } from "./pieces.ts";
 import type { Mark } from "./scan.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

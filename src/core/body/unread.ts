@@ -5,8 +5,7 @@
  */
 
 import type { Signal } from "../time/cancellation.ts";
-import { type ReadingBounds, readPieces } from "./pieces.ts";
-import { release } from "./release.ts";
+import { type ReadingBounds, readPieces, release } from "./pieces.ts";
 
 export interface UnreadBodies {
   /**

@@ -1,12 +1,30 @@
-/** The bounds of a node: memory, descriptors, and time. They are made once, and passed to its ports. */
+/**
+ * The bounds of a node: memory, descriptors, and time. They are made once, and passed to its ports.
+ *
+ * The client's address: the peer's, or the address that trusted proxies name in the one header that the operator chose.
+ * The first hop from the right that is not a trusted proxy counts, because an untrusted one may have written everything
+ * further left. If a proxy does not name its client, the address is unknown: access must not depend on the proxy's own
+ * (docs/design/service.md, Client addresses).
+ */
 
+import { isIP, isIPv6 } from "node:net";
+import { liesIn } from "../auth/network.ts";
 import { ItemCache } from "../body/item-cache.ts";
-import { MemoryBudget } from "../body/memory.ts";
+import { MemoryBudget, type Shortage } from "../body/memory.ts";
 import { BodyTurns } from "../body/turns.ts";
-import { type ClientAddress, clientAddresses, type Forwarding } from "./client-address.ts";
-import type { Collector } from "./collector.ts";
-import { type Garbage, garbage } from "./garbage.ts";
-import { type Machine, type Pressure, type PressureLimits, pressure } from "./pressure.ts";
+import { Fault } from "../inference/fault.ts";
+import { type Pause, small_bytes } from "../time/turns.ts";
+import type { Call } from "./call.ts";
+import {
+  type Collector,
+  type Garbage,
+  garbage,
+  type Machine,
+  type Pressure,
+  type PressureLimits,
+  pressure,
+} from "./garbage.ts";
+import type { Observer } from "./observer.ts";
 import { type Slowness, slowness, slownessLimits } from "./slowness.ts";
 import { Sockets, type SocketsLimits } from "./sockets.ts";
 
@@ -89,4 +107,162 @@ function socketsLimits(limits: MemorySettings & Pick<BoundsLimits, "websocket_fr
   if (frame_bytes_max === 0) return { frame_bytes_max, node_max: 0, key_max: 0 };
   const fitting = Math.floor(memoryLimits(limits).node_bytes_max / 2 / frame_bytes_max);
   return { frame_bytes_max, node_max: Math.min(sockets_max, fitting), key_max: socketsOfKey_max };
+}
+
+/** Refuses requests for which there is no memory, or no descriptor for their connection. Each refusal is counted. */
+interface Needs {
+  bounds: Bounds;
+  metrics: Pick<Observer, "shed">;
+}
+
+/** The memory of a request beside its body, including the buffers of its streams. */
+const request_bytes = 64 * 1024;
+
+/**
+ * Reserves the memory of a request with a body of this size. Throws Fault 429 `concurrency_limit_exceeded` if its key's
+ * share is used up, 503 `overloaded` if the node's memory is.
+ */
+export function reserve(dependencies: Needs, call: Call, bytes: number): void {
+  refuse(dependencies, call.memory?.growTo(request_bytes + bytes) ?? null);
+}
+
+/** As `reserve`, for an engine's answer. */
+export function reserveAnswer(dependencies: Needs, call: Call, bytes: number): void {
+  refuse(dependencies, call.memory?.answerTo(bytes) ?? null);
+}
+
+function refuse(dependencies: Needs, shortage: Shortage | null): void {
+  if (shortage === null) return;
+  dependencies.metrics.shed(shortage);
+  throw tooMuch(shortage, dependencies.bounds.memory.limits.key_bytes_max);
+}
+
+/**
+ * The pauses between the steps of work on this request's body: a large body takes turns with those of other requests.
+ */
+export function takesTurns({ bounds }: Pick<Needs, "bounds">, call: Call): Pause {
+  const announced = Number(call.request.headers.get("content-length") ?? Number.POSITIVE_INFINITY);
+  const isSmall = announced <= small_bytes && !call.request.headers.has("content-encoding");
+  if (!isSmall && call.memory) call.takeTurns(bounds.turns.ofBody(call.memory.keyId));
+  return call.pause;
+}
+
+/** Frees the memory of a body that is no longer needed, before the request's end. */
+export function giveBackBody({ memory }: Call): void {
+  memory?.shrinkTo(request_bytes);
+}
+
+function tooMuch(shortage: Shortage, key_bytes_max: number): Fault {
+  const retryAfterSeconds = shortage === "key" ? 2 : 5;
+  if (shortage === "key") {
+    return new Fault(
+      "concurrency_limit_exceeded",
+      `The running requests of this API key would hold more than ${key_bytes_max} bytes together. Wait until some of them have ended.`,
+      { retryAfterSeconds },
+    );
+  }
+  return new Fault("overloaded", "The service has no memory left for this request. Please try again.", {
+    retryAfterSeconds,
+  });
+}
+
+/**
+ * Throws Fault 503 `overloaded` if hardly a descriptor is left; the connection is then closed. Not called for probes.
+ */
+export function requireDescriptors({ bounds, metrics }: Needs): void {
+  if (!bounds.pressure.descriptorsAreFew()) return;
+  metrics.shed("descriptors");
+  throw new Fault("overloaded", "The service has too many open connections. Please try again.", {
+    retryAfterSeconds: 5,
+  });
+}
+
+/**
+ * Stands for the address of clients whose address is not known: it is in no network, and all of them share one limit.
+ */
+const unknownAddress = "unknown";
+
+/** The most proxies in a chain that are looked at. */
+const hops_max = 32;
+
+type ClientAddress = (peer: string, headers: Pick<Headers, "get">) => string;
+
+interface Forwarding {
+  /** Addresses and networks (`10.0.0.0/8`), each valid. */
+  trustedProxies: readonly string[];
+  /** The name of the header, in lower case. */
+  clientAddressHeader: string;
+}
+
+export function clientAddresses({ trustedProxies, clientAddressHeader }: Forwarding): ClientAddress {
+  if (trustedProxies.length === 0) return (peer) => accountable(plain(peer));
+  const isProxy = liesIn(trustedProxies);
+  const hopIn = clientAddressHeader === "forwarded" ? forwardedFor : plain;
+  return (peer, headers) => {
+    const address = plain(peer);
+    if (isIP(address) === 0 || !isProxy(address)) return accountable(address);
+    const hops = fromTheRight(headers.get(clientAddressHeader) ?? "");
+    return accountable(firstClient(hops.map(hopIn), isProxy) ?? unknownAddress);
+  };
+}
+
+/**
+ * The first address that is no trusted proxy; if all are proxies, the outermost. Null if an address before that cannot
+ * be read.
+ */
+function firstClient(hops: Iterable<string>, isProxy: (address: string) => boolean): string | null {
+  let last: string | null = null;
+  let count = 0;
+  for (const address of hops) {
+    count += 1;
+    if (isIP(address) === 0 || count > hops_max) return null;
+    if (!isProxy(address)) return address;
+    last = address;
+  }
+  return last;
+}
+
+/**
+ * The elements of a comma-separated list, the last first. Whatever a client wrote, the last comma is the one before the
+ * element that the nearest proxy appended.
+ */
+function* fromTheRight(header: string): Generator<string, void> {
+  let end = header.length;
+  while (end >= 0) {
+    const comma = end === 0 ? -1 : header.lastIndexOf(",", end - 1);
+    yield header.slice(comma + 1, end);
+    end = comma;
+  }
+}
+
+/** The address in an element of `Forwarded`, such as `for=192.0.2.60;proto=http` or `for="[2001:db8::17]:4711"`. */
+function forwardedFor(element: string): string {
+  return plain(/(?:^|;)\s*for\s*=\s*("[^"]*"|[^;]*)/i.exec(element)?.[1] ?? "");
+}
+
+const digitsAndDots = /^[\d.]+$/;
+
+/** The address without quotes, brackets, port and zone. An IPv4 address inside an IPv6 address is taken out of it. */
+function plain(hop: string): string {
+  if (digitsAndDots.test(hop)) return hop;
+  const text = hop.trim().replace(/^"|"$/g, "");
+  const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1];
+  const address = (bracketed ?? text.replace(/^([\d.]+):\d+$/, "$1")).replace(/%.*$/, "");
+  return address.replace(/^::ffff:(?=[\d.]+$)/i, "");
+}
+
+export function isLoopback(address: string): boolean {
+  const bare = plain(address);
+  return bare === "::1" || (isIP(bare) === 4 && bare.startsWith("127."));
+}
+
+/** The address under which a client is counted: for IPv6 its /64, all of which belongs to one subscriber. */
+function accountable(address: string): string {
+  if (!address.includes(":") || !isIPv6(address)) return address;
+  const [head = "", tail] = address.split("::");
+  const front = head === "" ? [] : head.split(":");
+  const back = tail ? tail.split(":") : [];
+  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - front.length - back.length)).fill("0");
+  const groups = [...front, ...zeros, ...back].slice(0, 4);
+  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
 }

@@ -6,8 +6,7 @@ import type { Usage } from "../inference/usage.ts";
 import type { BillingSource } from "../store/ledger.ts";
 import { Cancellation, type Signal } from "../time/cancellation.ts";
 import { type Pause, yieldFor } from "../time/turns.ts";
-import type { Tried } from "../usage/engine-answer.ts";
-import type { Caller, Ended } from "../usage/run.ts";
+import type { Caller, Ended, Tried } from "../usage/record.ts";
 import type { RequestTrace } from "../usage/traces.ts";
 import type { Socket } from "./socket.ts";
 
@@ -38,7 +37,7 @@ interface CallNotes {
 
 /** The connection of a request. */
 export interface ClientConnection {
-  /** The client's address, as far as the proxies in front are trusted (client-address.ts). */
+  /** The client's address, as far as the proxies in front are trusted (bounds.ts). */
   address(): string;
   /** Whether the peer is on this machine. */
   isLocal(): boolean;

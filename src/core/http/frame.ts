@@ -1,22 +1,93 @@
 /**
  * The frame around every request: one request id, one place where a fault becomes an answer, one line in the log. Inside
  * it, work is a straight line that returns a Response or throws a Fault.
+ *
+ * Refuses heads that two parsers may read differently: a proxy in front of this service may have let through another
+ * request.
  */
-
 import { SlowRefusal } from "../auth/unknown-credentials.ts";
 import type { UnreadBodies } from "../body/unread.ts";
 import { asFault, Fault } from "../inference/fault.ts";
-import type { PresentEntry } from "../time/present.ts";
+import { within } from "../time/cancellation.ts";
+import { Present, type PresentEntry } from "../time/clock.ts";
 import type { RequestTrace, Traces } from "../usage/traces.ts";
-import { refuseAmbiguous } from "./ambiguous.ts";
 import type { Bounds } from "./bounds.ts";
 import { Call, type ClientConnection } from "./call.ts";
 import { json } from "./json.ts";
-import type { Lifecycle } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
 import { callersWords } from "./log-line.ts";
 import type { Observer } from "./observer.ts";
 import type { StreamedAnswer } from "./stream.ts";
+
+/** Knows the open requests, and whether new ones are accepted: one owner of both, so that a drain misses none. */
+export interface Lifecycle {
+  readonly draining: boolean;
+  readonly openCount: number;
+  /** The open requests whose answers are being streamed. */
+  readonly streamCount: number;
+  /** Whether a request without a large body waits for the start of its answer. */
+  smallWait(): boolean;
+  enter(call: Call): PresentEntry<Call>;
+  leave(place: PresentEntry<Call>): void;
+  /** Marks the node as not ready. Requests that still arrive are served. */
+  startDraining(): void;
+  /**
+   * Resolves when no request is open, or after `ms`. Requests that are still open then end with their protocol's error.
+   */
+  finish(ms: number): Promise<void>;
+}
+
+/** The time that streams get to write their error and settle. */
+const farewell_ms = 2000;
+
+export function lifecycle(): Lifecycle {
+  const open = new Present<Call>();
+  let draining = false;
+  let emptied: (() => void) | null = null;
+
+  async function empty(ms: number): Promise<void> {
+    if (open.size === 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    emptied = resolve;
+    await within(promise, ms, "the last open request").catch(() => {});
+  }
+
+  return {
+    get draining() {
+      return draining;
+    },
+    get openCount() {
+      return open.size;
+    },
+    get streamCount() {
+      let streams = 0;
+      for (const call of open.members()) if (call.isStreaming) streams += 1;
+      return streams;
+    },
+    smallWait() {
+      for (const call of open.members()) if (!call.isStreaming && !call.takesTurns) return true;
+      return false;
+    },
+    enter: (call) => open.enter(call),
+    leave(place) {
+      open.leave(place);
+      if (open.size === 0) emptied?.();
+    },
+    startDraining() {
+      draining = true;
+    },
+    async finish(ms) {
+      await empty(ms);
+      if (open.size === 0) return;
+      for (const call of open.members()) {
+        call.end(
+          new Fault("draining", "The service is restarting. Please send the request again.", { retryAfterSeconds: 1 }),
+        );
+      }
+      await empty(farewell_ms);
+    },
+  };
+}
 
 /** The parts of a node that the frame needs. */
 export interface FrameDependencies {
@@ -203,4 +274,19 @@ export function retryAfter(fault: Fault): Record<string, string> {
   const { retryAfterSeconds } = fault.details;
   if (retryAfterSeconds === undefined || (fault.status === 429 && isFinal(fault))) return {};
   return { "retry-after": String(Math.ceil(retryAfterSeconds)) };
+}
+
+/** Throws 400; the connection has to be closed after that. The runtime's own parser refuses the other such heads. */
+function refuseAmbiguous(headers: Headers): void {
+  // Two fields of one name are joined by a comma, which no host has.
+  if (headers.get("host")?.includes(",")) throw ambiguous("has more than one Host header");
+  const coding = headers.get("transfer-encoding");
+  if (coding !== null && coding.toLowerCase() !== "chunked")
+    throw ambiguous("has a Transfer-Encoding other than chunked");
+}
+
+function ambiguous(what: string): Fault {
+  return new Fault("invalid_value", `The head of this request ${what}. Send it once, as HTTP/1.1 describes it.`, {
+    headers: { connection: "close" },
+  });
 }

@@ -1,4 +1,10 @@
-/** Listens for HTTP, or HTTPS with a certificate that can be replaced while connections and streams go on. */
+/**
+ * Listens for HTTP, or HTTPS with a certificate that can be replaced while connections and streams go on; and knows the
+ * connection on which a request came.
+ */
+
+import { type Bounds, isLoopback } from "./bounds.ts";
+import type { ClientConnection } from "./call.ts";
 import { handshakesOn } from "./handshakes.ts";
 import { type Socket, socketHandlers } from "./socket.ts";
 
@@ -137,7 +143,7 @@ function withOrigin(request: Request): Request {
 }
 
 /** A time-out in whole seconds, the runtime's unit; at least 1, because 0 would be no limit. */
-export function seconds(ms: number): number {
+function seconds(ms: number): number {
   return Math.max(1, Math.round(ms / 1000));
 }
 
@@ -153,4 +159,46 @@ export function freePort({ host, port }: Pick<ListeningOptions, "host" | "port">
 function named(host: string): string {
   if (["127.0.0.1", "0.0.0.0", "::", "::1"].includes(host)) return "localhost";
   return host.includes(":") ? `[${host}]` : host;
+}
+
+/** The connection on which a request came: its address, and the runtime's timeout for it. */
+export interface ConnectionDependencies {
+  bounds: Pick<Bounds, "clientAddress">;
+  limits: { idle_ms: number };
+}
+
+type Server = Pick<Bun.Server<unknown>, "requestIP" | "timeout" | "upgrade">;
+
+/** A request's connection as the runtime knows it. */
+export class RuntimeConnection implements ClientConnection {
+  readonly #dependencies: ConnectionDependencies;
+  readonly #request: Request;
+  readonly #server: Server | null;
+
+  constructor(dependencies: ConnectionDependencies, request: Request, server: Server | null) {
+    this.#dependencies = dependencies;
+    this.#request = request;
+    this.#server = server;
+  }
+
+  address(): string {
+    return this.#dependencies.bounds.clientAddress(this.#peer(), this.#request.headers);
+  }
+
+  isLocal(): boolean {
+    return isLoopback(this.#peer());
+  }
+
+  keepOpen(isKept: boolean): void {
+    this.#server?.timeout(this.#request, isKept ? 0 : seconds(this.#dependencies.limits.idle_ms));
+  }
+
+  upgrade(socket: Socket, requestId: string): boolean {
+    const headers = { "x-service-request-id": requestId, "x-request-id": requestId };
+    return this.#server?.upgrade(this.#request, { data: socket, headers }) ?? false;
+  }
+
+  #peer(): string {
+    return this.#server?.requestIP(this.#request)?.address ?? "";
+  }
 }

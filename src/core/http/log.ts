@@ -5,7 +5,7 @@
 import { Fault } from "../inference/fault.ts";
 import { masked } from "../inference/masked.ts";
 import type { Clock } from "../time/clock.ts";
-import type { Tried } from "../usage/engine-answer.ts";
+import type { Tried } from "../usage/record.ts";
 import type { Call } from "./call.ts";
 import { floodGate } from "./flood.ts";
 import { callersWords, type LogFormat, lineOf } from "./log-line.ts";

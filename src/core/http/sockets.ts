@@ -1,5 +1,5 @@
 /** The WebSockets that are open: how many there may be, and their end when the node drains. */
-import { Present } from "../time/present.ts";
+import { Present } from "../time/clock.ts";
 
 export interface SocketsLimits {
   /** The largest message of a socket, and the most bytes of conversations that a socket keeps. */

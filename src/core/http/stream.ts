@@ -2,12 +2,11 @@
  * The side of a stream that its caller reads: held back until its status is known, then written event by event, as fast
  * as the caller reads.
  */
-import type { InferenceEvent } from "../inference/event.ts";
+import { type InferenceEvent, isTerminal } from "../inference/event.ts";
 import { asFault } from "../inference/fault.ts";
 import { Fold, type Result } from "../inference/result.ts";
-import { isTerminal } from "../inference/terminal.ts";
 import type { StreamEncoder } from "../protocol/codec.ts";
-import { encodeSse } from "../sse/encode.ts";
+import { encodeSse } from "../sse/decode.ts";
 
 type Controller = ReadableStreamDefaultController<Uint8Array>;
 type Batch = readonly InferenceEvent[];

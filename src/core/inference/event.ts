@@ -45,3 +45,18 @@ export interface TokenLogprob {
   bytes: number[] | null;
   top_logprobs: { token: string; logprob: number; bytes: number[] | null }[];
 }
+
+/** Whether an event is the last one of its stream. */
+export type TerminalEvent = Extract<InferenceEvent, { type: "response-end" | "response-failed" }>;
+
+export function isTerminal(event: InferenceEvent): event is TerminalEvent {
+  return event.type === "response-end" || event.type === "response-failed";
+}
+
+/** One part of an answer as text, for a tokenizer to count. */
+export interface AnswerPart {
+  kind: PartHead["kind"];
+  /** The name of the called tool; "" if the part is no call. */
+  toolName: string;
+  text: string;
+}

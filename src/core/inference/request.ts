@@ -123,7 +123,7 @@ export interface Sampling {
 export const reasoningEfforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 export type ReasoningEffort = (typeof reasoningEfforts)[number];
 
-/** Hints about reasoning, which a model that does not reason does not get (hints.ts). */
+/** Hints about reasoning, which a model that does not reason does not get (model.ts). */
 export interface Reasoning {
   effort?: ReasoningEffort;
   /** The effort again if it must not be lowered: an engine that has no word for it refuses the request. */
@@ -233,3 +233,18 @@ export type ToolChoice =
   | { kind: "tool"; name: string }
   /** Only these tools, called as `mode` says. A hard constraint. */
   | { kind: "allowed"; mode: "auto" | "required"; names: string[] };
+
+/**
+ * Empties the conversation and the tools in place, because several objects refer to them until the answer's end.
+ * docs/design/service.md, Memory in flight.
+ */
+export function emptyRequest({ turns, tools, passed }: InferenceRequest): void {
+  passed?.release();
+  turns.length = 0;
+  tools.length = 0;
+}
+
+/** Whether the request was emptied. One that was not always has turns. */
+export function isEmptied({ turns }: InferenceRequest): boolean {
+  return turns.length === 0;
+}

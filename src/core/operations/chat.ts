@@ -8,9 +8,9 @@ import { completion, completionStream, path, requests } from "./chat-examples.ts
 import { inferenceHeaderNames, limitHeaderNames, limitRefusalHeaderNames } from "./headers.ts";
 import { keyHeaders } from "./idempotency.ts";
 import { infer } from "./infer.ts";
-import { inferenceBody } from "./inference-body.ts";
 import { inferenceFaults } from "./inference-faults.ts";
 import { jsonType, operation } from "./operation.ts";
+import { inferenceBody } from "./prepare.ts";
 
 export const chatAdapter: Adapter<ChatCompletionRequest, ChatCompletion> = {
   operation: "chat.completions",

@@ -3,8 +3,7 @@
  * in the error by which it recognizes the end of a window. Claude Code computes nothing from these headers, so they
  * work for our fixed windows.
  */
-import { credentialOf } from "../auth/credential.ts";
-import { isToken } from "../auth/key.ts";
+import { credentialOf, isToken } from "../auth/credential.ts";
 import type { Fault } from "../inference/fault.ts";
 import type { MessagesError } from "../protocol/anthropic-messages/contract.ts";
 import { encodeFault } from "../protocol/anthropic-messages/fault.ts";

@@ -8,7 +8,7 @@ import type { Bounds } from "../http/bounds.ts";
 import type { FrameDependencies } from "../http/frame.ts";
 import type { Log } from "../http/log.ts";
 import type { Observer } from "../http/observer.ts";
-import type { ImageSettings } from "../inference/image-url.ts";
+import type { ImageSettings } from "../inference/media.ts";
 import type { Currency } from "../inference/money.ts";
 import type { MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
 import type { Catalog } from "../routing/catalog.ts";
@@ -19,9 +19,8 @@ import type { TokenCounter } from "../tokens/counter.ts";
 import type { InputEstimate } from "../usage/input-estimate.ts";
 import type { RefusedLog } from "../usage/refused.ts";
 import type { Runs } from "../usage/run.ts";
-import type { StreamLimits } from "./answering.ts";
+import type { AnswerSinks, StreamLimits } from "./answer.ts";
 import type { Readiness } from "./readiness.ts";
-import type { AnswerSinks } from "./sink.ts";
 import type { StoredResponses } from "./stored.ts";
 
 export interface Dependencies extends FrameDependencies {

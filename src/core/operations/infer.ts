@@ -2,16 +2,17 @@
  * The path of every inference request; the adapter has the differences between protocols. The frame that made the call
  * ends everything that begins here, however the request ends.
  */
+
+import { planOf } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
 import type { HttpAnswer } from "../http/frame.ts";
+import type { RunRequest } from "../usage/record.ts";
+import type { Run } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
-import { startRun } from "./admitted.ts";
-import { answer } from "./answer.ts";
-import type { Prepared } from "./answering.ts";
+import { type AnswerSink, answer, type Prepared } from "./answer.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { type InferenceInput, prepare } from "./prepare.ts";
-import type { AnswerSink } from "./sink.ts";
 
 /** Not async: an async function keeps its arguments, here the parsed body, in memory until it ends. */
 export function infer<Wire extends InferenceWire, Reply>(
@@ -54,8 +55,19 @@ async function run<Wire extends InferenceWire, Reply>(
 ): Promise<HttpAnswer> {
   // An answer that is kept goes on without its client.
   if (!sink) call.watchClient();
-  const kept = { isRepeatable: sink?.isRepeatable ?? false, fetched: sink?.fetched ?? null };
-  const running = await startRun(dependencies, call, principal, { ...prepared, ...kept });
+  const running = await startRun(dependencies, call, principal, prepared);
   sink?.follows(running);
-  return answer(dependencies, call, adapter, prepared, { run: running, sink });
+  return answer(dependencies.limits, call, adapter, prepared, { run: running, sink });
+}
+
+/** Starts a run, which ends with the call, or at once if its caller loses the right to it. */
+export function startRun(
+  { standings, catalog, runs }: Dependencies,
+  call: Call,
+  principal: Principal,
+  request: RunRequest,
+): Promise<Run> {
+  const standing = call.begins(standings.begin(principal, (fault) => call.end(fault)));
+  const planNow = () => planOf(catalog().plans, standing.principal.organization) ?? request.plan;
+  return runs.start(request, call, planNow).then((run) => call.begins(run));
 }

@@ -14,9 +14,9 @@ import {
 } from "./headers.ts";
 import { keyHeaders } from "./idempotency.ts";
 import { infer } from "./infer.ts";
-import { inferenceBody } from "./inference-body.ts";
 import { message, messageStream, path, requests } from "./messages-examples.ts";
 import { jsonType, operation } from "./operation.ts";
+import { inferenceBody } from "./prepare.ts";
 
 const metered = "messages";
 

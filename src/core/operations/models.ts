@@ -4,19 +4,13 @@ import { json } from "../http/json.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Retirement } from "../inference/model.ts";
 import type { Currency } from "../inference/money.ts";
-import {
-  answeringModel,
-  isAllowed,
-  retirementHeadersOf,
-  type ServedName,
-  servedNames,
-} from "../routing/model-names.ts";
+import { answeringModel, isAllowed, retirementHeadersOf, type ServedName, servedNames } from "../routing/catalog.ts";
 import { codexModels } from "./codex-models.ts";
 import { getExample } from "./examples.ts";
 import { retirementHeaderNames } from "./headers.ts";
 import { anyModel, jsonSuccess, operation } from "./operation.ts";
-import { wrongParameter } from "./parameters.ts";
 import { pricesShown } from "./receipt.ts";
+import { wrongParameter } from "./serve-operation.ts";
 import { MessagesModel, MessagesModelList, ModelDetails, ModelList } from "./shapes.ts";
 
 const headers = Type.Object({

@@ -54,7 +54,7 @@ interface Declared<
    */
   metered?: MeteredOperation;
   /**
-   * The schemas of the parameters by place (path, query, headers). parameters.ts lists the keywords that describe them.
+   * The schemas of the parameters by place (path, query, headers). serve-operation.ts lists the keywords that describe them.
    */
   params?: Params;
   query?: Query;

@@ -4,26 +4,35 @@
  * it returns the earlier answer.
  */
 
+import type { TSchema } from "typebox";
 import { activePlan, outputTokensAllowed, requireContext } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
-import type { JsonBody } from "../body/read.ts";
+import { BodyItems } from "../body/body-items.ts";
+import { type JsonBody, readJson } from "../body/read.ts";
+import { reserve, reserveAnswer, takesTurns } from "../http/bounds.ts";
 import type { Call } from "../http/call.ts";
-import { reserve } from "../http/shed.ts";
 import { bytesOf, leaveOut, summaryTokens } from "../inference/compaction.ts";
-import { withoutLostHints } from "../inference/hints.ts";
-import { refuseImages } from "../inference/image-url.ts";
-import { mediaOf } from "../inference/media.ts";
-import type { InferenceRequest } from "../inference/request.ts";
-import { beyondAll } from "../protocol/engine-bounds.ts";
-import { assertCapable, type CatalogModel } from "../routing/catalog.ts";
-import { allowedModel } from "../routing/model-names.ts";
+import { mediaOf, refuseImages } from "../inference/media.ts";
+import { type Model, withoutLostHints } from "../inference/model.ts";
+import { type InferenceRequest } from "../inference/request.ts";
+import type { UncheckedItems } from "../protocol/contract.ts";
+import { beyondAll } from "../protocol/engine-options.ts";
+import {
+  allowedModel,
+  answeringModelOrNull,
+  assertCapable,
+  type Catalog,
+  type CatalogModel,
+  retirementHeadersOf,
+} from "../routing/catalog.ts";
+import type { Operation } from "../store/ledger.ts";
 import { stepwise } from "../time/turns.ts";
+import type { RunRequest } from "../usage/record.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
-import { commonParts } from "./admitted.ts";
-import type { Prepared } from "./answering.ts";
+import type { AnswerSink, EarlierAnswer, Prepared } from "./answer.ts";
 import type { Dependencies } from "./dependencies.ts";
-import type { keyHeader } from "./idempotency.ts";
-import type { AnswerSink, EarlierAnswer } from "./sink.ts";
+import { keyHeader } from "./idempotency.ts";
+import type { RequestBody } from "./operation.ts";
 
 /** An authorized inference request with its checked body. */
 export interface InferenceInput<Wire> {
@@ -33,7 +42,7 @@ export interface InferenceInput<Wire> {
 }
 
 /** A request that repeats an earlier one. */
-export interface Repeated<Wire> {
+interface Repeated<Wire> {
   earlier: EarlierAnswer;
   /** The part of the request's body that is needed to encode the answer. */
   wire: Wire;
@@ -78,6 +87,8 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
   requireContext(model, request.compaction ? expected : inputTokens);
   return {
     ...commonParts(dependencies, call, { principal, operation, idPrefix: adapter.idPrefix, model: body.value.model }),
+    isRepeatable: sink?.isRepeatable ?? false,
+    fetched: sink?.fetched ?? null,
     wire: codec.request.remainder(wire),
     request,
     model,
@@ -111,4 +122,127 @@ async function fittedBytes(
   if (expected <= room) return bytes;
   leaveOut(request, room / expected);
   return bytesOf(request.turns);
+}
+
+/** How the body of an operation is checked. */
+interface Checking<Wire> {
+  /**
+   * Checks the body. Throws the Fault of the first offence. `extraParams`: fields that the model accepts beyond the
+   * contract. `unchecked`: the items of lists that have to be checked, null for all. `bounds`: those of the model.
+   */
+  validate(
+    body: unknown,
+    extraParams: readonly string[],
+    unchecked: UncheckedItems | null,
+    bounds: Model["bounds"],
+  ): Wire;
+  /** The members of the body whose items are looked up among those of earlier requests; none by default. */
+  repeated?: readonly string[];
+  /** Whether a body asks for a stream. By default: if its `stream` is true. */
+  isStreamed?(body: { stream?: unknown }): boolean;
+}
+
+/** The body of an inference request: read within bounds, parsed once, and checked against its contract. */
+export function inferenceBody<Wire>(
+  schema: TSchema,
+  { validate, repeated = [], isStreamed = ({ stream }) => stream === true }: Checking<Wire>,
+): RequestBody<JsonBody<Wire>> {
+  return {
+    schema,
+    async read(dependencies, call, organization) {
+      const pause = takesTurns(dependencies, call);
+      const hold = (held: number) => reserve(dependencies, call, held);
+      const isKeyed = call.request.headers.has(keyHeader);
+      const { items: cache } = dependencies.bounds;
+      const isLookedUp = repeated.length > 0 && organization.keepsContent && cache.bytes_max > 0;
+      const items = isLookedUp ? new BodyItems(cache, `${organization.id} ${call.route}`, repeated) : null;
+      const reading = { pause, hasDigest: isKeyed, items };
+      const read = await readJson(call.request, dependencies.limits, hold, reading);
+      const { value, bytes, own, digest } = read;
+      if (own) call.begins(own);
+      const catalog = dependencies.catalog();
+      noteRequested(call, catalog, value, isStreamed);
+      await pause(bytes);
+      const { extraParams = none, bounds } = answeringNamed(catalog, modelIn(value)) ?? {};
+      const wire = validate(value, extraParams, read.unseen, bounds);
+      read.keepItems();
+      await pause(bytes);
+      return { value: wire, bytes, own, digest };
+    },
+  };
+}
+
+/**
+ * Records the requested model, if it exists, and whether a stream is asked for, before the body is checked, because the
+ * receipt of a refusal has them. Also sets the headers of a model that is to be retired.
+ */
+function noteRequested(
+  call: Call,
+  catalog: Catalog,
+  body: unknown,
+  isStreamed: (body: { stream?: unknown }) => boolean,
+): void {
+  if (typeof body !== "object" || body === null) return;
+  const { model } = body as { model?: unknown };
+  const stream = isStreamed(body);
+  if (typeof model === "string") call.announces(retirementHeadersOf(catalog, model));
+  const answering = answeringNamed(catalog, model);
+  call.requested(answering ? { model: answering.id, stream } : { stream });
+}
+
+const none: readonly string[] = [];
+
+function modelIn(body: unknown): unknown {
+  return (body as { model?: unknown } | null)?.model;
+}
+
+function answeringNamed(catalog: Catalog, name: unknown): CatalogModel | null {
+  return typeof name === "string" ? answeringModelOrNull(catalog, name, Date.now()) : null;
+}
+
+/** The headers in which clients name their session: Claude Code, Codex, opencode and others. */
+const sessionHeaders = ["x-claude-code-session-id", "session-id", "session_id", "x-session-affinity"] as const;
+
+function sessionOf(headers: Headers): string | null {
+  for (const name of sessionHeaders) {
+    const value = headers.get(name);
+    if (value) return value;
+  }
+  return null;
+}
+
+interface Asking {
+  principal: Principal;
+  operation: Operation;
+  /** The prefix of the response's id, such as `chatcmpl-`. */
+  idPrefix: string;
+  /** The model's id as the request names it. */
+  model: string;
+}
+
+type CommonParts = Required<
+  Pick<RunRequest, "requestId" | "principal" | "operation" | "identity" | "session" | "holdAnswer">
+>;
+
+/**
+ * The part of a request's record that all operations share. A function of its own, because its closure lives as long as
+ * the answer: made elsewhere, it would keep all variables around it, and so the body, in memory.
+ */
+export function commonParts(
+  dependencies: Dependencies,
+  call: Call,
+  { principal, operation, idPrefix, model }: Asking,
+): CommonParts {
+  return {
+    requestId: call.requestId,
+    principal,
+    operation,
+    identity: {
+      responseId: idPrefix + dependencies.newId(),
+      createdAtSeconds: Math.floor(Date.now() / 1000),
+      model,
+    },
+    session: sessionOf(call.request.headers),
+    holdAnswer: (bytes) => reserveAnswer(dependencies, call, bytes),
+  };
 }

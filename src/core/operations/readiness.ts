@@ -3,8 +3,9 @@
  * reads the last result and waits for nothing. A result that is too old counts as a problem: the code that should have
  * renewed it hangs. Facts that this process knows itself are read when they are needed, and are never old.
  */
+
+import { Countdown } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
-import { Countdown } from "../time/deadline.ts";
 
 /** After this time a check's result is that it does not answer. */
 const check_ms = 3500;

@@ -1,7 +1,7 @@
 /** A receipt in its public form. It names no upstream. Pure. */
-import { percentOf } from "../inference/amounts.ts";
+
 import type { Prices } from "../inference/model.ts";
-import { type Currency, moneyOf, priceOfMillion } from "../inference/money.ts";
+import { type Currency, moneyOf, percentOf, priceOfMillion } from "../inference/money.ts";
 import { noUsage, type Usage } from "../inference/usage.ts";
 import type { Receipt, ReceiptWindow } from "../store/ledger.ts";
 import type { RefusedRequest } from "../store/refused.ts";

@@ -10,8 +10,8 @@ import type { Dependencies } from "./dependencies.ts";
 import { inferenceHeaderNames, limitHeaderNames, responsesLimitRefusalHeaderNames } from "./headers.ts";
 import { keyHeaders } from "./idempotency.ts";
 import { infer } from "./infer.ts";
-import { inferenceBody } from "./inference-body.ts";
 import { jsonType, operation } from "./operation.ts";
+import { inferenceBody } from "./prepare.ts";
 import { completed, path, requests, responseStream } from "./responses-examples.ts";
 import type { StoredResponses } from "./stored.ts";
 

@@ -2,22 +2,29 @@
  * The checks before every handler, in the decided order (docs/design/service.md, Order of checks): credential,
  * organization and scope; the key's rate of requests; parameters; body. An operation declares what it needs, and checks
  * none of it by hand.
+ *
+ * The parameters that an operation declares for one place (path, query or headers): a typebox object whose properties
+ * describe them. Beside JSON Schema a property may have `example`, `allowEmptyValue`, and `x-must-be`, which describes
+ * the valid values. A parameter with a default may be left out.
  */
+
+import type { Static, TObject } from "typebox";
 import { planOf } from "../admission/allowance.ts";
+import { requireScope } from "../auth/authenticate.ts";
 import { SlowRefusal } from "../auth/unknown-credentials.ts";
-import type { Principal } from "../auth/verdict.ts";
+import { AddressNotAllowed, type Principal, Suspended } from "../auth/verdict.ts";
+import { requireDescriptors } from "../http/bounds.ts";
 import type { Call } from "../http/call.ts";
 import { frame, type Serve } from "../http/frame.ts";
-import { requireDescriptors } from "../http/shed.ts";
 import { Fault } from "../inference/fault.ts";
-import { ratesOverPlan } from "../store/over-plan.ts";
+import { unquoted } from "../protocol/engine-text.ts";
+import { checkOf } from "../schema/check.ts";
+import type { Operation as MeteredOperation } from "../store/ledger.ts";
+import { ratesOverPlan } from "../store/rates.ts";
 import { together } from "../time/turns.ts";
-import { authorize } from "./authorize.ts";
-import { refused } from "./decision.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { faultBodyOf } from "./fault-body.ts";
-import type { Operation } from "./operation.ts";
-import { guard } from "./parameters.ts";
+import type { Operation, RequiredScope } from "./operation.ts";
 import { idIn, queryOf } from "./path.ts";
 
 export function serveOperation(dependencies: Dependencies, operation: Operation): Serve {
@@ -90,4 +97,128 @@ function guardsOf({ path, params, query, headers }: Operation) {
 
 function textIn(values: URLSearchParams | Headers): (name: string) => string | null {
   return (name) => values.get(name);
+}
+
+// Checks credential, organization and scope, in this order, and records the caller for the log. Throws Fault 401, 403,
+// 429 or 503.
+
+/** `any`: any valid key will do, whatever its scopes. */
+export async function authorize(
+  dependencies: Dependencies,
+  call: Call,
+  scope: NonNullable<RequiredScope>,
+): Promise<Principal> {
+  let principal: Principal;
+  try {
+    principal = await dependencies.authenticate(call.request.headers, call.client);
+  } catch (thrown) {
+    if (thrown instanceof Suspended || thrown instanceof AddressNotAllowed) {
+      call.identified({ organization: thrown.organizationId, key: thrown.keyId });
+    }
+    if (thrown instanceof Fault) dependencies.metrics.unauthenticated(thrown.code);
+    throw thrown;
+  }
+  call.identified({ organization: principal.organization.id, key: principal.key.id });
+  if (scope !== "any") requireScope(principal, scope);
+  return principal;
+}
+
+/**
+ * Records the refusal of an inference request after its caller was authenticated: in the metrics, and in a receipt
+ * (docs/design/usage.md, Receipts), without waiting for it. Once a request is admitted, the ledger has its record
+ * instead.
+ */
+function refused(dependencies: Dependencies, call: Call, operation: MeteredOperation, fault: Fault): void {
+  const { code, status, message } = fault;
+  const { limit } = fault.details;
+  const { source, organization, key, model, stream } = call.notes;
+  if (source !== undefined || organization === undefined || key === undefined) return;
+  dependencies.metrics.decision("refused", code);
+  // A failure by a defect or an outage (5xx) is no refusal.
+  if (status >= 500) return;
+  dependencies.refused.add({
+    requestId: call.requestId,
+    organizationId: organization,
+    keyId: key,
+    operation,
+    model: model ?? null,
+    stream: stream ?? null,
+    errorCode: code,
+    // Only the refusal of a body can quote the body.
+    message: status === 400 ? unquoted(message) : message,
+    ...(limit && { limit }),
+  });
+}
+
+interface Parameter {
+  type?: string;
+  default?: unknown;
+  description?: string;
+  example?: string;
+  allowEmptyValue?: boolean;
+  "x-must-be"?: string;
+}
+
+export function parametersOf(schema: TObject): [name: string, parameter: Parameter, isRequired: boolean][] {
+  const required: readonly string[] = schema.required ?? [];
+  return Object.entries(schema.properties as Record<string, Parameter>).map(([name, parameter]) => [
+    name,
+    parameter,
+    required.includes(name) && !("default" in parameter),
+  ]);
+}
+
+/**
+ * Returns the values of the parameters by name, from the text that `textOf` finds for each. Throws the Fault of the
+ * first that is missing or wrong.
+ */
+type Guard<Schema extends TObject> = (textOf: (name: string) => string | null) => Static<Schema>;
+
+export function guard<Schema extends TObject>(schema: Schema): Guard<Schema> {
+  const checked = parametersOf(schema).map(([name, parameter, isRequired]) => ({
+    name,
+    parameter,
+    isRequired,
+    check: checkOf(schema.properties[name]!),
+  }));
+  return (textOf) => {
+    const values: Record<string, unknown> = {};
+    for (const { name, parameter, isRequired, check } of checked) {
+      const text = textOf(name);
+      if (text !== null) {
+        const value = typedAs(text, parameter.type);
+        if (!check(value))
+          throw wrongParameter(name, parameter["x-must-be"] ?? "the value that the contract describes");
+        values[name] = value;
+      } else if (isRequired) {
+        throw new Fault("missing_field", `'${name}' is missing.`, { param: name });
+      } else if ("default" in parameter) {
+        values[name] = parameter.default;
+      }
+    }
+    return values as Static<Schema>;
+  };
+}
+
+export function wrongParameter(name: string, mustBe: string): Fault {
+  return new Fault("invalid_value", `'${name}' must be ${mustBe}.`, { param: name });
+}
+
+function typedAs(text: string, type: string | undefined): unknown {
+  if (type === "integer") return integerOf(text);
+  if (type === "boolean") return booleans.get(text) ?? text;
+  return text;
+}
+
+const booleans = new Map([
+  ["true", true],
+  ["false", false],
+]);
+
+/**
+ * The integer in a text of digits: no sign but a minus, no leading zero, no exponent. Any other text stays text, which
+ * the schema refuses.
+ */
+function integerOf(text: string): number | string {
+  return /^(0|-?[1-9]\d*)$/.test(text) ? Number(text) : text;
 }

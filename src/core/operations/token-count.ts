@@ -2,10 +2,9 @@
 import type { TSchema } from "typebox";
 import type { Principal } from "../auth/verdict.ts";
 import { readJsonBytes } from "../body/read.ts";
+import { reserve, takesTurns } from "../http/bounds.ts";
 import type { Call } from "../http/call.ts";
-import { reserve, takesTurns } from "../http/shed.ts";
-import type { Catalog } from "../routing/catalog.ts";
-import { allowedModel, answeringModelOrNull, retirementHeadersOf } from "../routing/model-names.ts";
+import { allowedModel, answeringModelOrNull, type Catalog, retirementHeadersOf } from "../routing/catalog.ts";
 import type { ExamineRequest } from "../tokens/examine.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { RequestBody } from "./operation.ts";

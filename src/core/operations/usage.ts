@@ -1,7 +1,7 @@
 /** GET /v1/service/usage: the three windows of the organization, with the values that admission uses. */
 import { planOf } from "../admission/allowance.ts";
 import { json } from "../http/json.ts";
-import { percentOf } from "../inference/amounts.ts";
+import { percentOf } from "../inference/money.ts";
 import type { LimitedBy } from "../store/budget.ts";
 import { type SubjectReading, type WindowReading, windowKinds } from "../store/ledger.ts";
 import { noLimits } from "../store/plan.ts";

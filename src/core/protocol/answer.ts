@@ -1,14 +1,11 @@
-/** Base of the decoders of an engine's answer, for all protocols. */
+/** Base of the decoders of an engine's answer, for all protocols; its characters, and the reason of its end. */
 import { compact } from "../inference/compact.ts";
-import type { InferenceEvent, StopReason } from "../inference/event.ts";
+import type { InferenceEvent, PartDelta, StopReason } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
-import { WholeCharacters } from "./characters.ts";
-import type { EngineDecoder, ResponseIdentity } from "./codec.ts";
-import type { Dialect } from "./dialect.ts";
+import { type EngineDecoder, type EngineEvent, isBlank, jsonOf, type ResponseIdentity } from "./codec.ts";
+import type { Dialect, FinishReason as Meaning } from "./dialect.ts";
 import { dialects } from "./dialects.ts";
-import { type EngineEvent, isBlank, jsonOf } from "./engine-event.ts";
-import { FinishReason } from "./finish-reasons.ts";
-import { isObject, type JsonObject } from "./json.ts";
+import { entryOf, isObject, type JsonObject } from "./json.ts";
 import { malformedAnswer } from "./refusal.ts";
 
 /** The decoder of one answer: it begins the answer once, and emits nothing after its end. */
@@ -120,5 +117,130 @@ export class StreamDecoder implements EngineDecoder {
     const lines = data.split("\n");
     if (lines.length === 1) return this.#answer.fail(malformedAnswer(cause));
     return lines.flatMap((line) => this.#decoded({ ...event, data: line }));
+  }
+}
+
+/**
+ * Keeps characters whole in an answer's text. Some engines cut a character in two at a token's end, and JSON then
+ * brings each half as a lone surrogate: the first half waits here for the second. A half that stays alone becomes
+ * U+FFFD.
+ */
+export class WholeCharacters {
+  /** The first halves that wait for their second, by the index of their part. */
+  readonly #waiting = new Map<number, string>();
+
+  /** The events with whole characters; the same events if no half is in them, which is nearly always so. */
+  mend(events: InferenceEvent[]): InferenceEvent[] {
+    if (this.#waiting.size === 0 && events.every(isWhole)) return events;
+    return events.flatMap((event) => this.#mended(event));
+  }
+
+  #mended(event: InferenceEvent): InferenceEvent[] {
+    switch (event.type) {
+      case "part-delta":
+        return this.#joined(event);
+      case "part-end":
+        return [...this.#given(event.index), event];
+      case "response-end":
+      case "response-failed":
+        return [...[...this.#waiting.keys()].flatMap((index) => this.#given(index)), event];
+      default:
+        return [event];
+    }
+  }
+
+  #joined(event: PartDelta): InferenceEvent[] {
+    const { index } = event;
+    const text = (this.#waiting.get(index) ?? "") + event.delta;
+    const cut = endsInHalf.test(text) ? text.length - 1 : text.length;
+    if (cut < text.length) this.#waiting.set(index, text.slice(cut));
+    else this.#waiting.delete(index);
+    const delta = text.slice(0, cut).toWellFormed();
+    return delta === "" && !event.logprobs && event.delta !== "" ? [] : [{ ...event, delta }];
+  }
+
+  /** The replacement for a half that still waits in a part that has ended. */
+  #given(index: number): InferenceEvent[] {
+    const half = this.#waiting.get(index);
+    this.#waiting.delete(index);
+    return half === undefined ? [] : [{ type: "part-delta", index, delta: half.toWellFormed() }];
+  }
+}
+
+const endsInHalf = /[\uD800-\uDBFF]$/;
+
+function isWhole(event: InferenceEvent): boolean {
+  return event.type !== "part-delta" || event.delta.isWellFormed();
+}
+
+/**
+ * Reads the words by which engines say why an answer ended, by the table of their dialect. Case does not count, and
+ * `content-filter` and `contentFilter` are `content_filter`: docs/engines.md, How answers end.
+ */
+type Words = Dialect["finishReasons"];
+
+/**
+ * The meaning of an engine's word; undefined for an unknown word. A value that is no text is no reason: engines send
+ * null and false until the answer ends.
+ */
+function meaningOf(word: unknown, words: Words): Meaning | undefined {
+  if (typeof word !== "string") return "unfinished";
+  // Some engines send a reason with each token.
+  const written = entryOf(words, word);
+  if (written !== undefined) return written;
+  const plain = plainOf(word);
+  // A word for a failure that is not in the table must not count as success.
+  return (
+    entryOf(words, plain) ??
+    (/(^|_)(error|failed|failure|aborted|timeout|exception)(_|$)/.test(plain) ? "failed" : undefined)
+  );
+}
+
+/**
+ * The word in lower case with underscores: `max_tokens` for `FinishReason.MAX_TOKENS`, `max-tokens` and `maxTokens`.
+ */
+function plainOf(word: string): string {
+  return word
+    .slice(0, word_characters_max)
+    .trim()
+    .replace(/([a-z])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .replace(/[\s-]+/g, "_")
+    .replace(/^(finish_?|stop_)?reason[._]/, "");
+}
+
+/** The word as the log shows it: short, printable, and not a part of the answer. */
+function shownReason(word: string): string {
+  return word.slice(0, word_characters_max).replace(/[^ -~]/g, "?");
+}
+const word_characters_max = 64;
+
+/** The reason for an answer's end, as far as the engine has given it. Of two reasons, the first known one counts. */
+export class FinishReason {
+  readonly #words: Words;
+  #known: StopReason | null = null;
+  /** The first unknown word. */
+  #unknown: string | null = null;
+  isFailed = false;
+
+  constructor(words: Words) {
+    this.#words = words;
+  }
+
+  take(word: unknown): void {
+    const meaning = meaningOf(word, this.#words);
+    if (meaning === "failed") this.isFailed = true;
+    else if (meaning === undefined) this.#unknown ??= shownReason(String(word));
+    else if (meaning !== "unfinished") this.#known ??= meaning;
+  }
+
+  /** The known reason; null if the engine has given none that ends an answer. */
+  get known(): StopReason | null {
+    return this.#known;
+  }
+
+  /** The unknown word that was taken for a stop, because no known one came. */
+  get unknown(): string | undefined {
+    return this.#known === null ? (this.#unknown ?? undefined) : undefined;
   }
 }

@@ -2,19 +2,19 @@
  * A codec translates one wire to the centre and back. All codecs have the interfaces of this file, and none knows another.
  * They are pure: time and ids are arguments, and there is no I/O. Property tests hold each to four laws
  * (docs/design/architecture.md, The four laws of a codec).
+ *
+ * Limits the number of parts in one answer: docs/design/errors-and-streams.md, Answers that are bounded. Pure.
  */
 import type { InferenceEvent, PartDelta } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Result } from "../inference/result.ts";
-import type { SseMessage } from "../sse/message.ts";
+import type { SseMessage } from "../sse/decode.ts";
 import type { Dialect } from "./dialect.ts";
-import type { EngineEvent } from "./engine-event.ts";
 import type { JsonObject } from "./json.ts";
-import type { WireForms } from "./wire-forms.ts";
 
 /** Turns a series of inputs into outputs; one input may give any number. `end` is called once, after the last input. */
-export interface Transducer<In, Out> {
+interface Transducer<In, Out> {
   push(input: In): Out[];
   end(): Out[];
 }
@@ -132,7 +132,7 @@ export interface AnswerReader {
 
 /**
  * The side of a codec that faces engines. Any input decodes to a grammatical stream; one that was cut ends in
- * `response-failed`. An answer with too many parts throws UnreadableAnswer (parts-bound.ts).
+ * `response-failed`. An answer with too many parts throws UnreadableAnswer (codec.ts).
  */
 export interface UpstreamCodec {
   /** The path below the upstream's base URL. */
@@ -165,3 +165,48 @@ export interface UpstreamCodec {
   /** An engine's refusal as a fault. `body` is the JSON of its answer, or the text if it was no JSON. */
   fault: { decode(status: number, body: unknown, dialect?: Dialect): Fault };
 }
+
+/** One event of an engine's stream, as a decoder gets it. A large event's JSON is parsed before, in steps. Pure. */
+export interface EngineEvent extends SseMessage {
+  parsed?: { value: unknown };
+}
+
+export function isBlank({ data, parsed }: EngineEvent): boolean {
+  return !parsed && data.trim() === "";
+}
+
+/** The event's JSON. Throws the SyntaxError of JSON.parse. */
+export function jsonOf({ data, parsed }: EngineEvent): unknown {
+  return parsed ? parsed.value : JSON.parse(data);
+}
+
+/** Thrown if an answer cannot be read further, because it breaks the engine's protocol or exceeds a limit. */
+export class UnreadableAnswer extends Error {
+  override readonly name = "UnreadableAnswer";
+}
+
+/** The most parts or calls of an answer. Models make a few dozen. */
+export const parts_max = 1024;
+
+/** Throws UnreadableAnswer if there are too many. */
+export function assertFewParts(count: number): void {
+  if (count > parts_max) throw new UnreadableAnswer(`the answer has more than ${parts_max} parts`);
+}
+
+/** The header `authorization` for engines of both OpenAI protocols; none without a key. */
+export function bearer(key: string | null): Record<string, string> {
+  return key === null ? {} : { authorization: `Bearer ${key}` };
+}
+
+/**
+ * The different forms in which a protocol lets a caller write the same thing. Engines of the protocol read them alike.
+ */
+export interface WireForms {
+  /** The text that means the same as this list of one plain object; null if no text does. */
+  textOf(list: readonly unknown[]): string | null;
+  /** Reports whether a member with this value means the same as its absence. */
+  isImplied(name: string, value: unknown): boolean;
+}
+
+/** The forms of a protocol in which nothing can be written in two ways. */
+export const singleForms: WireForms = { textOf: () => null, isImplied: () => false };

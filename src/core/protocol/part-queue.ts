@@ -2,9 +2,29 @@
  * Puts the parts of an answer one after the other. In the centre, several parts may be open at a time, because engines
  * interleave the fragments of tool calls. Clients can act only on one open part. The part that began first passes as it
  * comes; the others wait, and each follows when those before it have ended.
+ *
+ * Frames of one part of an answer, which differ only in their delta (docs/design/protocols.md, Deltas as frames).
  */
 import type { InferenceEvent, PartDelta, PartHead } from "../inference/event.ts";
+import { asFault, type Fault } from "../inference/fault.ts";
+import { encodeSse, type SseMessage } from "../sse/decode.ts";
+import type { StreamEncoder, StreamEnding } from "./codec.ts";
 import { ToolInput } from "./tool-input.ts";
+
+/** A frame without its delta: the whole frame is `before + JSON.stringify(delta) + after`. */
+export interface AroundDelta {
+  before: string;
+  after: string;
+}
+
+/**
+ * The frame around the delta of this message. The message's delta must be empty, and be the last empty string in it.
+ */
+export function aroundDelta(message: SseMessage): AroundDelta {
+  const frame = encodeSse(message);
+  const at = frame.lastIndexOf('""');
+  return { before: frame.slice(0, at), after: frame.slice(at + 2) };
+}
 
 interface Part {
   index: number;
@@ -99,4 +119,42 @@ function end(part: Part, event: InferenceEvent = { type: "part-end", index: part
   if (part.ended) return;
   part.ended = true;
   part.held.push(event);
+}
+
+/** Base of the writers of Messages and Responses streams: the frames that wait to be sent, and the stream's end. */
+export abstract class FrameWriter {
+  #frames: SseMessage[] = [];
+
+  /** Writes what keeps the stream alive while the model is silent. */
+  abstract heartbeat(): void;
+
+  /** The frames that were written since the last call. */
+  take(): SseMessage[] {
+    const frames = this.#frames;
+    this.#frames = [];
+    return frames;
+  }
+
+  protected put(frame: SseMessage): void {
+    this.#frames.push(frame);
+  }
+}
+
+/** The methods `end` and `heartbeat` of an encoder. `fail` writes the fault of events that stopped without an end. */
+export function endOf(writer: FrameWriter, fail: (fault: Fault) => void): Pick<StreamEncoder, "end" | "heartbeat"> {
+  return {
+    end() {
+      fail(asFault(new Error("the events ended without their end")));
+      return writer.take();
+    },
+    heartbeat() {
+      writer.heartbeat();
+      return writer.take().map(encodeSse).join("");
+    },
+  };
+}
+
+/** Ends a stream in a protocol whose failure does not depend on what was written before. */
+export function endsBy(failure: (fault: Fault, requestId: string) => SseMessage[]): StreamEnding {
+  return { saw() {}, end: (fault, requestId) => failure(fault, requestId).map(encodeSse).join("") };
 }

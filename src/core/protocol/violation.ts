@@ -39,7 +39,7 @@ export const choiceWithoutTools = invalid(
 );
 
 /**
- * The violation of a feature that this service supports with no engine. unsupported.ts has those that a single engine
+ * The violation of a feature that this service supports with no engine. engine-options.ts has those that a single engine
  * lacks.
  */
 export function notSupported(param: string, feature: string): Violation {

@@ -1,6 +1,12 @@
-/** The catalog in force: every active model and the engines that serve it. Immutable; a reload makes a new one. */
+/**
+ * Finds the model that a name means: an id or alias of the catalog, or an id that has been retired. A request may use
+ * any of them; all code after this file knows only the id.
+ *
+ * The catalog in force: every active model and the engines that serve it. Immutable; a reload makes a new one.
+ */
+import { compact } from "../inference/compact.ts";
 import { Fault } from "../inference/fault.ts";
-import type { Model, Retirement } from "../inference/model.ts";
+import type { Model, ModelKind, Retirement } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { UpstreamCodec } from "../protocol/codec.ts";
 import type { Dialect } from "../protocol/dialect.ts";
@@ -102,3 +108,158 @@ const capabilityNames = {
   files: "file input",
   audio_input: "audio input",
 } as const;
+
+/** The model's id by each alias. */
+export function aliasesOf(models: Iterable<CatalogModel>): Map<string, string> {
+  const ids = new Map<string, string>();
+  for (const { id, aliases = [] } of models) for (const alias of aliases) ids.set(alias, id);
+  return ids;
+}
+
+/** The model with this id or alias, retired or not. */
+function modelNamed({ models, aliases }: Catalog, name: string): CatalogModel | undefined {
+  return models.get(name) ?? models.get(aliases?.get(name) ?? "");
+}
+
+/** The model that answers requests for this name at this time. Throws 404 if there is none. `now_ms` is since the epoch. */
+export function answeringModel(catalog: Catalog, name: string, now_ms: number): CatalogModel {
+  const named = modelNamed(catalog, name);
+  if (!named) throw notFound(name);
+  let model = named;
+  while (isRetired(model, now_ms)) {
+    const next = model.retirement?.redirects ? replacementOf(catalog, model) : undefined;
+    if (!next) throw retired(catalog, name, model, now_ms);
+    model = next;
+  }
+  return model;
+}
+
+/**
+ * Returns the model that answers requests for this name. Throws 404 if there is none, and 403 if the key may not use it.
+ * `now_ms` is since the epoch.
+ */
+export function allowedModel(
+  catalog: Catalog,
+  name: string,
+  allowedModels: readonly string[] | null,
+  now_ms: number,
+  kind: ModelKind = "chat",
+): CatalogModel {
+  const model = answeringModel(catalog, name, now_ms);
+  if (!isAllowed(model, allowedModels)) {
+    throw new Fault(
+      "model_not_allowed",
+      `This API key may not use the model '${model.id}'. Use one of the models it was created for.`,
+      {
+        param: "model",
+      },
+    );
+  }
+  requireKind(model, kind);
+  return model;
+}
+
+/** The path of requests for each kind of model. */
+const served: Record<ModelKind, string> = {
+  chat: "/v1/chat/completions",
+  completion: "/v1/completions",
+  embedding: "/v1/embeddings",
+  rerank: "/v1/rerank",
+};
+
+function requireKind({ id, kind = "chat" }: CatalogModel, asked: ModelKind): void {
+  if (kind === asked) return;
+  throw new Fault(
+    "unsupported_feature",
+    `The model '${id}' is of the kind '${kind}', which '${served[kind]}' serves. Send the request there, or choose a model of the kind '${asked}' (GET /v1/models/{id} says the kind).`,
+    { param: "model" },
+  );
+}
+
+/**
+ * The headers that announce the retirement of the model with this name, whether it is still served or not; none if it
+ * is not retired.
+ */
+export function retirementHeadersOf(catalog: Catalog, name: string): Record<string, string> {
+  const retirement = modelNamed(catalog, name)?.retirement;
+  return retirement ? retirementHeaders(retirement) : noHeaders;
+}
+
+/** As `answeringModel`, but returns null instead of throwing. */
+export function answeringModelOrNull(catalog: Catalog, name: string, now_ms: number): CatalogModel | null {
+  try {
+    return answeringModel(catalog, name, now_ms);
+  } catch (thrown) {
+    if (thrown instanceof Fault) return null;
+    throw thrown;
+  }
+}
+
+/** A name that is served, and its model. */
+export interface ServedName {
+  name: string;
+  model: CatalogModel;
+}
+
+/** Every id that is not retired, each followed by its aliases. `now_ms` is since the epoch. */
+export function servedNames({ models }: Catalog, now_ms: number): ServedName[] {
+  return [...models.values()].flatMap((model) =>
+    isRetired(model, now_ms) ? [] : [model.id, ...(model.aliases ?? [])].map((name) => ({ name, model })),
+  );
+}
+
+/**
+ * Whether a key that is limited to these models may use this one, by its id or an alias: the key may have been made
+ * when the alias was the id.
+ */
+export function isAllowed({ id, aliases = [] }: CatalogModel, allowedModels: readonly string[] | null): boolean {
+  return allowedModels === null || allowedModels.includes(id) || aliases.some((alias) => allowedModels.includes(alias));
+}
+
+function isRetired({ retirement }: CatalogModel, now_ms: number): boolean {
+  return retirement !== undefined && now_ms >= retirement.at_ms;
+}
+
+function replacementOf({ models }: Catalog, { retirement }: CatalogModel): CatalogModel | undefined {
+  return models.get(retirement?.replacedBy ?? "");
+}
+
+/** The first in the chain of its replacements that is still served. */
+function servedReplacementOf(catalog: Catalog, model: CatalogModel, now_ms: number): CatalogModel | undefined {
+  let next = replacementOf(catalog, model);
+  while (next && isRetired(next, now_ms)) next = replacementOf(catalog, next);
+  return next;
+}
+
+const noHeaders = {};
+
+/** The headers of RFC 9745 and RFC 8594, and the link of RFC 5829. */
+function retirementHeaders({ at_ms, deprecatedAt_ms, replacedBy }: Retirement): Record<string, string> {
+  const successor = replacedBy && `</v1/models/${encodeURIComponent(replacedBy)}>; rel="successor-version"`;
+  return compact({
+    deprecation: `@${Math.floor(deprecatedAt_ms / 1000)}`,
+    sunset: new Date(at_ms).toUTCString(),
+    link: successor,
+  });
+}
+
+function notFound(name: string): Fault {
+  return new Fault(
+    "model_not_found",
+    `The model '${excerpt(name)}' does not exist. GET /v1/models lists the models that do.`,
+    { param: "model" },
+  );
+}
+
+function retired(catalog: Catalog, name: string, model: CatalogModel, now_ms: number): Fault {
+  const day = new Date(model.retirement?.at_ms ?? 0).toISOString().slice(0, 10);
+  const next = servedReplacementOf(catalog, model, now_ms);
+  const advice = next ? `Use '${next.id}' in its place.` : "GET /v1/models lists the models that there are.";
+  return new Fault("model_not_found", `The model '${excerpt(name)}' was retired on ${day}. ${advice}`, {
+    param: "model",
+  });
+}
+
+function excerpt(name: string): string {
+  return name.length > 256 ? `${name.slice(0, 256)}…` : name;
+}

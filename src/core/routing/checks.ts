@@ -1,7 +1,6 @@
 /** Checks engines at intervals, if a setting asks for it: docs/routing.md, Health. */
 import { Cancellation } from "../time/cancellation.ts";
-import type { Clock } from "../time/clock.ts";
-import { repeating } from "../time/repeating.ts";
+import { type Clock, repeating } from "../time/clock.ts";
 import type { Client } from "../upstream/http1/client.ts";
 import { endpointOf, type HealthCheck, type Upstream } from "../upstream/target.ts";
 import type { Health } from "./health.ts";

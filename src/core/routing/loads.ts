@@ -1,8 +1,7 @@
 /** Reads the load of engines at intervals, if a setting asks for it: docs/routing.md, Sessions stay at home. */
 import { dialects } from "../protocol/dialects.ts";
 import { Cancellation } from "../time/cancellation.ts";
-import type { Clock } from "../time/clock.ts";
-import { type Repeating, repeating } from "../time/repeating.ts";
+import { type Clock, type Repeating, repeating } from "../time/clock.ts";
 import { readAtMost } from "../upstream/body.ts";
 import type { Client } from "../upstream/http1/client.ts";
 import { endpointOf, type LoadReading, type Upstream } from "../upstream/target.ts";

@@ -1,6 +1,5 @@
 /** Resolves the host names of engines at intervals, if a setting asks for it, and keeps the addresses in force. */
-import type { Clock } from "../time/clock.ts";
-import { type Repeating, repeating } from "../time/repeating.ts";
+import { type Clock, type Repeating, repeating } from "../time/clock.ts";
 import { isOwnName } from "../upstream/http1/address.ts";
 import type { Resolve } from "../upstream/resolve.ts";
 import type { Resolving, Upstream } from "../upstream/target.ts";

@@ -1,8 +1,13 @@
-/** The current routes of a model: one for each address of a host name that is resolved at intervals. */
+/**
+ * The current routes of a model: one for each address of a host name that is resolved at intervals.
+ *
+ * The drained engines as this process knows them: they get no new requests because an operator said so.
+ */
+
+import type { Drain } from "../store/drain.ts";
 import type { Upstream } from "../upstream/target.ts";
 import type { CatalogModel, Route } from "./catalog.ts";
 import { engineOf } from "./choose.ts";
-import { Drained } from "./drained.ts";
 
 export interface Replicas {
   /**
@@ -21,7 +26,7 @@ export interface Replicas {
 }
 
 /** Something that remembers facts about engines. */
-export interface Remembering {
+interface Remembering {
   /** Forgets all engines but these identities (choose.ts). */
   retain(engines: ReadonlySet<string>): void;
 }
@@ -86,3 +91,39 @@ export function replicas(addressesOf: (upstream: Upstream) => readonly string[],
     },
   };
 }
+
+export type DrainSeen = Pick<Drain, "upstream" | "replica" | "drainedAt" | "until">;
+
+export class Drained {
+  #engines = new Set<string>();
+  #drains: readonly DrainSeen[] = [];
+
+  get isEmpty(): boolean {
+    return this.#engines.size === 0;
+  }
+
+  get drains(): readonly DrainSeen[] {
+    return this.#drains;
+  }
+
+  /** Identifies the set of drained engines: it changes when they do. */
+  get identity(): string {
+    return [...this.#engines].sort().join("\n\n");
+  }
+
+  has({ name, address }: Pick<Upstream, "name" | "address">): boolean {
+    if (this.isEmpty) return false;
+    return this.#engines.has(identityOf(name, "")) || (address != null && this.#engines.has(identityOf(name, address)));
+  }
+
+  /** Replaces the set. Returns whether it changed. */
+  set(all: readonly DrainSeen[]): boolean {
+    this.#drains = all;
+    const engines = new Set(all.map(({ upstream, replica }) => identityOf(upstream, replica ?? "")));
+    const isSame = engines.size === this.#engines.size && this.#engines.isSupersetOf(engines);
+    this.#engines = engines;
+    return !isSame;
+  }
+}
+
+const identityOf = (upstream: string, replica: string) => `${upstream}\n${replica}`;

@@ -1,10 +1,10 @@
 /** The state of each route as this process knows it, for operators. */
+
 import type { Catalog, Route } from "./catalog.ts";
-import type { Drained } from "./drained.ts";
+import type { Pool } from "./choose.ts";
 import type { Health, RouteState } from "./health.ts";
-import type { Pool } from "./pool.ts";
 import type { Queues } from "./queues.ts";
-import type { Replicas } from "./replicas.ts";
+import type { Drained, Replicas } from "./replicas.ts";
 
 export interface RouteView {
   /** Public model id. */

@@ -4,8 +4,17 @@
  * Lines are split in the bytes, not in decoded text. Line breaks are ASCII, so a line has no half characters, a text decoder
  * needs no state between chunks, and sizes are exact. Every byte is read a fixed number of times, so neither single-byte
  * chunks nor one endless line cost more than linear time.
+ *
+ * Writes the frames of an event stream, with LF line ends. A frame must not be split.
  */
-import type { SseMessage } from "./message.ts";
+
+/** One server-sent event. `event` is absent in protocols that do not name their events. */
+export interface SseMessage {
+  event?: string;
+  data: string;
+  /** Set if the data has no line break, so that it need not be searched for one: it may be long. */
+  isOneLine?: true;
+}
 
 const lf = 10;
 const cr = 13;
@@ -19,7 +28,7 @@ const byteOrderMark = new Uint8Array([0xef, 0xbb, 0xbf]);
 /** The size above which the buffer of a long line is released when the line is done. */
 const kept_bytes_max = 64 * 1024;
 
-export interface SseLimits {
+interface SseLimits {
   /** The most bytes in the `data` and `event` lines of one message, including the unfinished line. */
   frame_bytes_max: number;
 }
@@ -235,3 +244,23 @@ function valueStart(bytes: Uint8Array, start: number, end: number, field: Uint8A
   if (bytes[after] !== colon) return -1;
   return bytes[after + 1] === space && after + 1 < end ? after + 2 : after + 1;
 }
+
+/**
+ * One frame, with its blank line. Line breaks in `data` (CR, LF or both) begin another `data` line; readers join the
+ * lines with LF. Throws an Error if `event` has a line break, which could forge fields: the names are this program's
+ * own, so that is a defect.
+ */
+export function encodeSse(message: SseMessage): string {
+  const data =
+    !message.isOneLine && breaks.test(message.data) ? message.data.split(breaks).join("\ndata: ") : message.data;
+  if (message.event === undefined) return `data: ${data}\n\n`;
+  if (breaks.test(message.event)) throw new Error("The name of a server-sent event cannot hold a line break.");
+  return `event: ${message.event}\ndata: ${data}\n\n`;
+}
+
+/** A comment frame, which every client ignores, and which keeps a silent connection alive. */
+export function comment(text: string): string {
+  return `: ${text.split(breaks).join("\n: ")}\n\n`;
+}
+
+const breaks = /\r\n|\r|\n/;

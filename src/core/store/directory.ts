@@ -4,8 +4,7 @@
  * A denial is a value (null, or a named refusal); a thrown error is an outage. Instants are Dates (UTC, milliseconds).
  */
 
-import type { RatesOverPlan } from "./over-plan.ts";
-import type { RateSubject } from "./rates.ts";
+import type { RateSubject, RatesOverPlan } from "./rates.ts";
 
 export const scopes = ["models:read", "inference:create", "usage:read"] as const;
 export type Scope = (typeof scopes)[number];

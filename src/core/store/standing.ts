@@ -2,7 +2,7 @@
  * STANDING: how much of its limits an organization, a team, a person or a key has used, at one instant. Limits,
  * notices, metrics and management use the same value (docs/design/usage.md, Standing).
  */
-import { percentOf } from "../inference/amounts.ts";
+import { percentOf } from "../inference/money.ts";
 import type { LimitedBy } from "./budget.ts";
 import type { IdPrefix } from "./ids.ts";
 import { type SubjectReading, type WindowKind, windowKinds } from "./ledger.ts";

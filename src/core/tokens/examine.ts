@@ -1,7 +1,7 @@
 /** Examines and counts the body of a request. Runs in the worker. */
 
-import { parseJsonBody } from "../body/parse.ts";
-import type { AnswerPart } from "../inference/answer-part.ts";
+import { parseJsonBody } from "../body/read.ts";
+import type { AnswerPart } from "../inference/event.ts";
 import { type Media, mediaOf } from "../inference/media.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { decodeRequest, type MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";

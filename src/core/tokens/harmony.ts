@@ -3,7 +3,7 @@
  * words of its system message are the same in every prompt except for the date and the effort, whose length does not
  * change.
  */
-import type { AnswerPart } from "../inference/answer-part.ts";
+import type { AnswerPart } from "../inference/event.ts";
 import { argumentsOf } from "./harmony-types.ts";
 import type { Chat, ChatMessage, ChatTool, Prompt, Template } from "./prompt.ts";
 

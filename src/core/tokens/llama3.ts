@@ -2,7 +2,7 @@
  * The chat template of Llama 3.1 to 3.3 Instruct: every message between two headers and an end, with the tools as JSON
  * in the first question. The template's own words always have the same length.
  */
-import type { AnswerPart } from "../inference/answer-part.ts";
+import type { AnswerPart } from "../inference/event.ts";
 import { textOf } from "../protocol/json.ts";
 import type { Chat, ChatMessage, Prompt, Template } from "./prompt.ts";
 

@@ -2,11 +2,11 @@
  * Counts the tokens of a request's prompt and of its answer in a worker, as the model reads and writes them, to settle
  * a request whose engine reported nothing. Nobody waits for it long, and it may fail: then the estimate is charged.
  */
-import type { AnswerPart } from "../inference/answer-part.ts";
+import type { AnswerPart } from "../inference/event.ts";
 import { mediaOf } from "../inference/media.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { openaiChatUpstream } from "../protocol/openai-chat/codec.ts";
-import { within } from "../time/deadline.ts";
+import { within } from "../time/cancellation.ts";
 import type { TokenCounter } from "./counter.ts";
 import type { AnswerToCount } from "./examine.ts";
 import { isTokenizer } from "./tokenizers.ts";

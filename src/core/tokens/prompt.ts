@@ -4,7 +4,7 @@
  * (src/core/usage/input-estimate.ts). A prompt here is what a template makes of a chat request, as far as it is
  * counted: texts, each between two special tokens, and the number of all other tokens.
  */
-import type { AnswerPart } from "../inference/answer-part.ts";
+import type { AnswerPart } from "../inference/event.ts";
 import { isObject } from "../protocol/json.ts";
 
 export interface Prompt {

@@ -5,15 +5,13 @@
  * `response-failed`; nothing is thrown. Leaving the generator early aborts the request, which closes the socket.
  */
 import { compact } from "../inference/compact.ts";
-import type { InferenceEvent } from "../inference/event.ts";
+import { type InferenceEvent, isTerminal } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
-import { isTerminal } from "../inference/terminal.ts";
 import type { AnswerContext, AnswerReader, ResponseIdentity } from "../protocol/codec.ts";
 import type { Dialect } from "../protocol/dialect.ts";
-import type { Cancellation, Signal } from "../time/cancellation.ts";
-import { within } from "../time/deadline.ts";
+import { type Cancellation, type Signal, within } from "../time/cancellation.ts";
 import { yieldFor } from "../time/turns.ts";
-import { AnswerSize, whereMuch } from "./answer-size.ts";
+import { AnswerSize, CallArguments, Watchdog, whereMuch } from "./answer-bounds.ts";
 import {
   type AttemptEnd,
   type EngineReport,
@@ -23,13 +21,11 @@ import {
   NoRoom,
   tooSlow,
 } from "./attempt.ts";
-import { CallArguments } from "./call-arguments.ts";
 import { type HoldBytes, readJson } from "./engine-json.ts";
 import { type Reply, read_bytes_max } from "./http1/exchange.ts";
 import { engineRefusal } from "./refused.ts";
 import { type Sending, send } from "./send.ts";
 import { StreamReader } from "./stream-reader.ts";
-import { Watchdog } from "./watchdog.ts";
 
 /** The question of one attempt. Whether the engine streams is seen in its answer, whatever it was asked for. */
 export interface EngineQuestion extends Sending {

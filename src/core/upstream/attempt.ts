@@ -2,7 +2,7 @@
 import type { StopReason } from "../inference/event.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
-import { UnreadableAnswer } from "../protocol/parts-bound.ts";
+import { UnreadableAnswer } from "../protocol/codec.ts";
 import { isMisconfigured, malformedAnswer } from "../protocol/refusal.ts";
 import { SseOverflow } from "../sse/decode.ts";
 import { ConnectionLost } from "./http1/connection.ts";

@@ -3,11 +3,10 @@
  * large. JSON beyond the limits is an UnreadableAnswer: docs/design/errors-and-streams.md, Answers that are bounded.
  */
 
-import { Gathering } from "../body/gathering.ts";
 import { isQuick, parseInSteps } from "../body/json-steps.ts";
-import { release } from "../body/release.ts";
+import { Gathering, release } from "../body/pieces.ts";
 import { BodyScan, type BodyShape, excessOf, lookingOver, type ShapeLimits } from "../body/scan.ts";
-import { UnreadableAnswer } from "../protocol/parts-bound.ts";
+import { UnreadableAnswer } from "../protocol/codec.ts";
 import { inTurns, yieldFor } from "../time/turns.ts";
 import { type Reply, unread_bytes_max } from "./http1/exchange.ts";
 

@@ -3,10 +3,8 @@
  * shorter way.
  */
 import type { InferenceEvent } from "../inference/event.ts";
-import type { AnswerReader, EngineDecoder } from "../protocol/codec.ts";
-import type { EngineEvent } from "../protocol/engine-event.ts";
-import { SseDecoder, sseLimits } from "../sse/decode.ts";
-import type { SseMessage } from "../sse/message.ts";
+import type { AnswerReader, EngineDecoder, EngineEvent } from "../protocol/codec.ts";
+import { SseDecoder, type SseMessage, sseLimits } from "../sse/decode.ts";
 import { DeltaFrames } from "./delta-frames.ts";
 import { parseLarge, unseen_bytes } from "./engine-json.ts";
 import { read_bytes_max, unread_bytes_max } from "./http1/exchange.ts";

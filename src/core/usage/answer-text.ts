@@ -3,8 +3,7 @@
  * end (docs/design/usage.md, Counting tokens). Of a very long answer, only the beginning is kept, and its count is
  * extrapolated.
  */
-import type { AnswerPart } from "../inference/answer-part.ts";
-import type { InferenceEvent, PartHead } from "../inference/event.ts";
+import type { AnswerPart, InferenceEvent, PartHead } from "../inference/event.ts";
 
 const text_bytes_max = 1024 * 1024;
 /** Memory is reserved in steps of this size. */

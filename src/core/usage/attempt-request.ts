@@ -1,48 +1,11 @@
-/** The request that engines are sent: the same for all of them, except for what the context of each allows. Pure. */
-import type { OwnBytes } from "../body/own-bytes.ts";
+/** The request that engines are sent: the same for all of them, except for what each allows and has refused. */
 import type { InferenceRequest } from "../inference/request.ts";
-import type { ResponseIdentity } from "../protocol/codec.ts";
-import type { Affinity } from "../routing/affinity.ts";
-import { type CatalogModel, type CodecOf, contextTokensOf, type Route } from "../routing/catalog.ts";
-import type { Signals } from "./departure.ts";
-import type { RunTrace } from "./trace.ts";
-
-/** The part of a request's record that its engines need. */
-export interface ForEngines {
-  model: CatalogModel;
-  request: InferenceRequest;
-  /** The codec in which the engines are asked; absent: that of each engine's protocol. */
-  codecOf?: CodecOf;
-  /** The size of the caller's request with everything that it refers to, from which `inputTokens` was estimated. */
-  inputBytes: number;
-  /** The bytes of a large request as the caller wrote them, for the first engine. */
-  own?: OwnBytes | null;
-  /** An upper estimate of the whole prompt. */
-  inputTokens: number;
-  identity: ResponseIdentity;
-  /** The plan under which the request was admitted. */
-  plan: { readonly name: string };
-  /** The facts from which the key of its session is made (routing/affinity.ts). */
-  affinity: Affinity;
-  /** Set for a background response. */
-  fetched?: { readonly asProduced: boolean } | null;
-  /** Called with the memory that the answer takes, if that is much. May throw the Fault that ends the request. */
-  holdAnswer?: ((bytes: number) => void) | undefined;
-}
-
-export interface AttemptRequest extends Signals {
-  asked: ForEngines;
-  /**
-   * The output tokens that an answer may have: `allowed` by the model and its context, `held` by the nanos held so far.
-   */
-  room: { allowed: number; held: number };
-  /** Resolves when the ledger has granted the request. Only then may the request wait for a slot. */
-  granted: Promise<void>;
-  /** Routes that must not be asked, because they failed in the middle of this answer. */
-  except?: readonly Route[];
-  /** Observes each attempt, if the run is traced. */
-  trace?: RunTrace | null;
-}
+import type { Dialect } from "../protocol/dialect.ts";
+import { saltOf } from "../routing/affinity.ts";
+import { codecAt, contextTokensOf, type Route, timeoutsOf } from "../routing/catalog.ts";
+import type { EngineQuestion, Patience } from "../upstream/ask.ts";
+import type { Upstream } from "../upstream/target.ts";
+import type { AttemptRequest, RunRequest } from "./record.ts";
 
 export interface AttemptsSettings {
   /**
@@ -77,8 +40,49 @@ const answer_tokens = 1024;
 const unstreamed_gather_ms = 100;
 
 /** Whether the answer may have been read as far as it goes, so that it cannot begin again. */
-export function isReadAsProduced({ request, fetched }: Pick<ForEngines, "request" | "fetched">): boolean {
+export function isReadAsProduced({ request, fetched }: Pick<RunRequest, "request" | "fetched">): boolean {
   return request.stream || fetched?.asProduced === true;
+}
+
+/** The part of an engine's question that follows from the request. `session`: the name of its conversation for engines. */
+export function questionOf(
+  engineRequest: EngineRequest,
+  { asked }: AttemptRequest,
+  route: Route,
+  session: () => string | null,
+) {
+  const { upstream } = route;
+  const organization = asked.principal.organization.id;
+  const isSalted = upstream.isCacheSalted && asked.request.passed?.makesText !== false;
+  return {
+    ...engineRequest.at(route),
+    upstream,
+    codec: codecAt(route, asked.codecOf),
+    identity: asked.identity,
+    inputBytes: asked.inputBytes,
+    own: asked.own ?? null,
+    stream: engineRequest.stream,
+    gather_ms: engineRequest.gather_ms,
+    identified: { organization, plan: asked.plan.name, session: upstream.identityHeaders?.session ? session() : null },
+    cacheSalt: isSalted ? saltOf(organization) : null,
+    hold: (bytes) => asked.holdAnswer?.(bytes),
+  } satisfies Partial<EngineQuestion>;
+}
+
+/**
+ * How long an attempt may take. `more_ms`: for the first part, because the request is large. `isAsked`: whether another
+ * engine is asked already, or now; null if none could be.
+ */
+export function patienceOf(route: Route, more_ms: number, rest_ms: number, isAsked: (() => boolean) | null): Patience {
+  const { connect_ms, first_part_ms, first_part_spare_ms, idle_ms } = timeoutsOf(route);
+  const isSpared = isAsked !== null && first_part_spare_ms < first_part_ms;
+  return {
+    connect_ms,
+    idle_ms,
+    first_part_ms: first_part_ms + more_ms,
+    total_ms: Math.max(0, rest_ms),
+    spare: isSpared ? { after_ms: first_part_spare_ms + more_ms, isAsked } : null,
+  };
 }
 
 export function engineRequestOf({ asked, room }: AttemptRequest, settings: AttemptsSettings): EngineRequest {
@@ -110,4 +114,26 @@ export function engineRequestOf({ asked, room }: AttemptRequest, settings: Attem
       };
     },
   };
+}
+
+const remembered_ms = 3_600_000;
+
+/** Remembers for an hour which routes refused a field that is not essential, so that it is not sent to them again. */
+export class LesserDialects {
+  /**
+   * The dialects by upstream, then by the engine's name for the model. A reload makes new upstreams, and so forgets.
+   */
+  readonly #found = new WeakMap<Upstream, Map<string, { dialect: Dialect; until_ms: number }>>();
+
+  learned({ upstream, model }: Pick<Route, "upstream" | "model">, dialect: Dialect, now_ms: number): void {
+    const models = this.#found.get(upstream) ?? new Map<string, { dialect: Dialect; until_ms: number }>();
+    models.set(model, { dialect, until_ms: now_ms + remembered_ms });
+    this.#found.set(upstream, models);
+  }
+
+  /** The dialect in which to ask the route; undefined for a generic one. */
+  of({ upstream, model }: Pick<Route, "upstream" | "model">, now_ms: number): Dialect | undefined {
+    const found = this.#found.get(upstream)?.get(model);
+    return found && now_ms < found.until_ms ? found.dialect : upstream.dialect;
+  }
 }

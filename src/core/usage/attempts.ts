@@ -7,24 +7,34 @@
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
 import type { Loss } from "../protocol/codec.ts";
-import { saltOf } from "../routing/affinity.ts";
 import { combinedFault, type Failure } from "../routing/after.ts";
-import { codecAt, type Route, timeoutsOf } from "../routing/catalog.ts";
+import { type Route, timeoutsOf } from "../routing/catalog.ts";
 import type { Clock } from "../time/clock.ts";
 import { ask, type Patience } from "../upstream/ask.ts";
 import type { AttemptEnd } from "../upstream/attempt.ts";
 import type { Client } from "../upstream/http1/client.ts";
 import { leeway_ms } from "../upstream/target.ts";
 import {
-  type AttemptRequest,
   type AttemptsSettings,
   type EngineRequest,
   engineRequestOf,
   isReadAsProduced,
+  type LesserDialects,
+  patienceOf,
+  questionOf,
 } from "./attempt-request.ts";
 import { type Finishing, finishing } from "./departure.ts";
-import { type EngineAnswer, type EngineEvents, type EngineProgress, initialProgress } from "./engine-answer.ts";
-import type { LesserDialects } from "./lesser-dialects.ts";
+import {
+  type Attempted,
+  type AttemptRequest,
+  type EngineAnswer,
+  type EngineEvents,
+  type EngineProgress,
+  initialProgress,
+  type LostField,
+  triedOf,
+  type Waited,
+} from "./record.ts";
 import { RouteOrder, type RouteOrderParts, type Stage, type TakenSlot } from "./route-order.ts";
 
 type Batch = InferenceEvent[];
@@ -43,31 +53,6 @@ export interface AttemptsParts extends RouteOrderParts {
   firstPart(route: Route, ms: number): void;
   settings(): AttemptsSettings;
   clock: Pick<Clock, "after">;
-}
-
-/** One attempt that has ended. */
-export interface Attempted {
-  /** The public model id. */
-  model: string;
-  route: Route;
-  end: AttemptEnd;
-  ms: number;
-}
-
-/** A change to what an engine was sent, against what the caller wrote. */
-export interface LostField {
-  /** The public model id. */
-  model: string;
-  route: Route;
-  loss: Loss;
-}
-
-/** One wait for a slot that has ended. `full`: it was refused, or was too long. */
-export interface Waited {
-  /** The public model id. */
-  model: string;
-  outcome: "served" | "left" | "full";
-  ms: number;
 }
 
 /** The attempts as one answer. Nothing is sent before its first event is read. */
@@ -89,8 +74,6 @@ export class Attempts implements EngineAnswer, EngineEvents {
   #isOver = false;
   /** The next attempt; undefined before the first, null after the last. */
   #stage: Stage | null | undefined;
-  /** Ends the pause between two attempts. */
-  #wake: (() => void) | null = null;
 
   /** `progress` continues the progress of an earlier request. */
   constructor(parts: AttemptsParts, attemptRequest: AttemptRequest, progress: EngineProgress = initialProgress()) {
@@ -119,7 +102,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
 
   async return(): Promise<Next> {
     this.#isOver = true;
-    this.#wake?.();
+    this.#order.giveUp();
     await this.#attempt?.return();
     return { done: true, value: undefined };
   }
@@ -165,12 +148,12 @@ export class Attempts implements EngineAnswer, EngineEvents {
   /** Takes a slot at an engine as soon as one is free. Null if the request was given up, or waited too long. */
   async #slotFor(stage: Stage): Promise<TakenSlot | null> {
     this.progress.isAtEngine = false;
-    if (stage.wait_ms > 0) await this.#pause(stage.wait_ms);
-    if (this.#isGivenUp()) return null;
+    if (stage.wait_ms > 0) await this.#order.pause(stage.wait_ms);
+    if (this.#order.isGivenUp) return null;
     const slot = this.#order.enter(stage);
     if (slot) return slot;
     const began_ms = this.#parts.now_ms();
-    const found = await this.#queued(stage).catch((fault: unknown) => asFault(fault));
+    const found = await this.#order.queued(stage).catch((fault: unknown) => asFault(fault));
     const ms = this.#parts.now_ms() - began_ms;
     this.progress.queued_ms += ms;
     const model = this.#attemptRequest.asked.model.id;
@@ -181,33 +164,6 @@ export class Attempts implements EngineAnswer, EngineEvents {
     }
     this.#parts.waited({ model, outcome: found ? "served" : "left", ms });
     return found;
-  }
-
-  /** Waits for a slot. Throws `capacity_exceeded`. */
-  async #queued(stage: Stage): Promise<TakenSlot | null> {
-    const order = this.#order;
-    // During a long wait, only the conversation itself is kept in memory.
-    this.#attemptRequest.asked.own?.[Symbol.dispose]();
-    await this.#pause(Number.POSITIVE_INFINITY, this.#attemptRequest.granted);
-    const until_ms = this.#parts.now_ms() + order.patience_ms(stage);
-    for (;;) {
-      if (this.#isGivenUp()) return null;
-      const slot = order.enter(stage);
-      if (slot) return slot;
-      const waiting = order.wait(stage);
-      await this.#pause(until_ms - this.#parts.now_ms(), waiting.slot);
-      waiting.giveUp();
-      const freed = await waiting.slot;
-      if (this.#isGivenUp()) {
-        freed?.release();
-        return null;
-      }
-      if (!freed && this.#parts.now_ms() >= until_ms) throw order.full(stage);
-      // The addresses may have changed during the wait: the loop tries the current ones.
-      if (!freed) continue;
-      const arrived = order.arrived(freed, stage);
-      if (arrived) return arrived;
-    }
   }
 
   #begin({ route, begun_ms, release }: TakenSlot, isFresh: boolean): void {
@@ -224,35 +180,18 @@ export class Attempts implements EngineAnswer, EngineEvents {
     const losses = new Set<Loss>();
     const traced = attemptRequest.trace?.attempt(upstream, route.model);
     this.#attempt = ask({
-      ...this.#engineRequest.at(route),
+      ...questionOf(this.#engineRequest, attemptRequest, route, () => this.#order.session()),
       client: this.#parts.client,
-      upstream,
-      codec: codecAt(route, attemptRequest.asked.codecOf),
       dialect: lesser.of(route, now_ms()),
       refuses: (dialect) => lesser.learned(route, dialect, now_ms()),
       lost: (loss) => {
         if (!losses.has(loss)) lost({ model: attemptRequest.asked.model.id, route, loss });
         losses.add(loss);
       },
-      identity: attemptRequest.asked.identity,
       signal: finish?.signal ?? attemptRequest.signal,
-      inputBytes: attemptRequest.asked.inputBytes,
-      own: attemptRequest.asked.own ?? null,
       isFresh,
-      stream: this.#engineRequest.stream,
-      gather_ms: this.#engineRequest.gather_ms,
-      identified: {
-        organization: attemptRequest.asked.affinity.organizationId,
-        plan: attemptRequest.asked.plan.name,
-        session: upstream.identityHeaders?.session ? this.#order.session() : null,
-      },
       traceHeaders: traced?.headers ?? null,
-      cacheSalt:
-        upstream.isCacheSalted && attemptRequest.asked.request.passed?.makesText !== false
-          ? saltOf(attemptRequest.asked.affinity.organizationId)
-          : null,
       patience: this.#patience(route),
-      hold: (bytes) => attemptRequest.asked.holdAnswer?.(bytes),
       ended: (end, report) => {
         release();
         finish?.stop();
@@ -300,17 +239,8 @@ export class Attempts implements EngineAnswer, EngineEvents {
     this.#end = end;
     const { now_ms, health, attempted } = this.#parts;
     const ms = now_ms() - this.#begun_ms;
-    const { name: upstream, address: replica } = route.upstream;
-    const continued = this.#attemptRequest.except !== undefined && this.#isBegun;
-    this.progress.tried.push({
-      upstream,
-      ...(replica && { replica }),
-      outcome: end.kind,
-      ms: Math.round(ms),
-      ...(continued && { continued }),
-      ...(end.status !== undefined && { status: end.status }),
-      ...(end.said !== undefined && { said: end.said }),
-    });
+    const isContinued = this.#attemptRequest.except !== undefined && this.#isBegun;
+    this.progress.tried.push(triedOf(route, end, ms, isContinued));
     attempted({ model: this.#attemptRequest.asked.model.id, route, end, ms });
     // `#wasShown` has recorded the beginning of the answer, so only a later failure is worth recording.
     const isNews = end.kind !== "answered" || !this.#isBegun;
@@ -321,7 +251,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
     const last = batch.at(-1);
     if (last?.type === "response-failed") this.#failures.push({ kind: end.kind, fault: last.fault });
     if (end.kind !== "answered" && end.kind !== "abandoned") this.progress.isAtEngine = false;
-    return this.#isGivenUp() ? null : this.#order.after(route, end, this.#rest_ms(route));
+    return this.#order.isGivenUp ? null : this.#order.after(route, end, this.#rest_ms(route));
   }
 
   /**
@@ -336,23 +266,6 @@ export class Attempts implements EngineAnswer, EngineEvents {
     });
   }
 
-  #isGivenUp(): boolean {
-    return this.#isOver || this.#attemptRequest.signal.aborted;
-  }
-
-  /** Resolves after `wait_ms`, at `event`, or when the request is given up, whichever comes first. */
-  async #pause(wait_ms: number, event?: Promise<unknown>): Promise<void> {
-    const { signal } = this.#attemptRequest;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = wait_ms === Number.POSITIVE_INFINITY ? null : setTimeout(resolve, wait_ms);
-    this.#wake = resolve;
-    const listening = signal.listen(() => resolve());
-    await (event ? Promise.race([promise, event]) : promise);
-    if (timer) clearTimeout(timer);
-    listening.stop();
-    this.#wake = null;
-  }
-
   #rest_ms(route: Route): number {
     return timeoutsOf(route).total_ms - (this.#parts.now_ms() - this.#started_ms);
   }
@@ -362,20 +275,8 @@ export class Attempts implements EngineAnswer, EngineEvents {
   }
 
   #patience(route: Route): Patience {
-    const { connect_ms, first_part_ms, first_part_spare_ms, idle_ms } = timeoutsOf(route);
-    const more_ms = this.#leeway_ms();
-    const isSpared = first_part_spare_ms < first_part_ms && this.#order.hasSpare;
-    return {
-      connect_ms,
-      idle_ms,
-      first_part_ms: first_part_ms + more_ms,
-      total_ms: Math.max(0, this.#rest_ms(route)),
-      spare: isSpared ? this.#spareAfter(first_part_spare_ms + more_ms) : null,
-    };
-  }
-
-  #spareAfter(after_ms: number): Patience["spare"] {
-    return { after_ms, isAsked: () => !this.#isGivenUp() && this.#order.takeSpare() };
+    const isAsked = this.#order.hasSpare ? () => !this.#order.isGivenUp && this.#order.takeSpare() : null;
+    return patienceOf(route, this.#leeway_ms(), this.#rest_ms(route), isAsked);
   }
 
   /** The last batch. If it is a failure, its fault combines those of all attempts. */

@@ -4,7 +4,7 @@
  * minute one node rolls up new records, so that a report has little to add.
  */
 import type { Ledger, LedgerDifference } from "../store/ledger.ts";
-import { repeating } from "../time/repeating.ts";
+import { repeating } from "../time/clock.ts";
 
 export interface BookCheck {
   /** The number of totals that differed at the last check; NaN before the first. */

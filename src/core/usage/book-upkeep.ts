@@ -1,6 +1,6 @@
 /** Maintains the usage tables once an hour. A step that would have made others wait is tried again an hour later. */
 import type { Ledger } from "../store/ledger.ts";
-import { repeating } from "../time/repeating.ts";
+import { repeating } from "../time/clock.ts";
 
 export interface BookUpkeep {
   /** The number of coming months that have a partition for their records; NaN before the first run. */

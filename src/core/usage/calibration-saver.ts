@@ -5,9 +5,9 @@
  */
 
 import type { Calibrations, CalibrationTable, InputRatio, OutputSums } from "../store/calibration.ts";
-import { within } from "../time/deadline.ts";
-import { repeating } from "../time/repeating.ts";
-import { type Kept, learned_max } from "./learned.ts";
+import { within } from "../time/cancellation.ts";
+import { repeating } from "../time/clock.ts";
+import { type Kept, learned_max } from "./input-estimate.ts";
 
 export interface CalibrationSaver {
   /** Reads what is stored. Never rejects, and takes a second at most; a later answer is still used when it comes. */

@@ -4,11 +4,15 @@
  * docs/design/protocols.md, Compaction.
  */
 import { leaveOut, noSummary } from "../inference/compaction.ts";
-import type { InferenceEvent } from "../inference/event.ts";
+import { type InferenceEvent, isTerminal, type TerminalEvent } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
-import { isTerminal, type TerminalEvent } from "../inference/terminal.ts";
-import type { AttemptRequest } from "./attempt-request.ts";
-import { type EngineAnswer, type EngineEvents, type EngineProgress, initialProgress } from "./engine-answer.ts";
+import {
+  type AttemptRequest,
+  type EngineAnswer,
+  type EngineEvents,
+  type EngineProgress,
+  initialProgress,
+} from "./record.ts";
 
 type Batch = InferenceEvent[];
 type Next = IteratorResult<Batch, void>;

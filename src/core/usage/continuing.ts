@@ -7,9 +7,15 @@ import type { InferenceEvent } from "../inference/event.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { nextAfter } from "../routing/after.ts";
 import type { Route } from "../routing/catalog.ts";
-import { type AttemptRequest, type ForEngines, isReadAsProduced } from "./attempt-request.ts";
+import { isReadAsProduced } from "./attempt-request.ts";
 import type { Open } from "./compacting.ts";
-import { type EngineAnswer, type EngineEvents, initialProgress } from "./engine-answer.ts";
+import {
+  type AttemptRequest,
+  type EngineAnswer,
+  type EngineEvents,
+  initialProgress,
+  type RunRequest,
+} from "./record.ts";
 
 type Batch = InferenceEvent[];
 type Next = IteratorResult<Batch, void>;
@@ -40,7 +46,7 @@ const formFields = [
 ];
 
 /** Whether an answer to this request may be continued at another engine: a text without a required format. */
-export function mayGoOn(asked: Pick<ForEngines, "model" | "request" | "fetched">): boolean {
+export function mayGoOn(asked: Pick<RunRequest, "model" | "request" | "fetched">): boolean {
   const { model, request } = asked;
   const { format, toolChoice, compaction, turns, extra } = request;
   if (!isReadAsProduced(asked) || format || compaction || !model.routes.some(({ continues }) => continues))

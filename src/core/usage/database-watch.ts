@@ -1,7 +1,7 @@
 /** Reads once a minute, for the metrics, the state of the database and how near limits are. */
 import type { DatabaseSigns } from "../store/signs.ts";
 import type { NearLimit } from "../store/standing.ts";
-import { repeating } from "../time/repeating.ts";
+import { repeating } from "../time/clock.ts";
 
 export interface Watch<State> {
   /** The last state that was read; `unknown` before the first answer, and while the database is away. */

@@ -1,5 +1,5 @@
 /** Deletes expired rows of a store hour by hour, in small steps that keep nobody waiting. */
-import { type Repeating, repeating } from "../time/repeating.ts";
+import { type Repeating, repeating } from "../time/clock.ts";
 
 export interface Forgetting {
   /** Deletes a number of expired rows. Returns whether there may be more. */

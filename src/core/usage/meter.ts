@@ -3,29 +3,15 @@
  * any time how the stream ended or how far it got; the run that owns it settles that (run.ts).
  */
 import type { Reservation } from "../admission/reservation.ts";
-import type { InferenceEvent } from "../inference/event.ts";
+import { type InferenceEvent, isTerminal } from "../inference/event.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
 import { withOverflow } from "../inference/overflow.ts";
-import { isTerminal } from "../inference/terminal.ts";
-import { noUsage, type RejectedReport, type Usage } from "../inference/usage.ts";
-import type { StoppingLimit } from "../store/ledger.ts";
+import { noUsage, type Usage } from "../inference/usage.ts";
+import type { Ending, Fetched } from "./record.ts";
 import { Tally, type TallyParts } from "./tally.ts";
 
 type Batch = readonly InferenceEvent[];
 type EndEvent = Extract<InferenceEvent, { type: "response-end" }>;
-
-/** How a request ended, as the meter saw it. */
-export interface Ending {
-  usage: Usage;
-  outcome: "completed" | "cancelled" | "failed";
-  /** The limit of a usage window that cut the answer short. */
-  stoppedBy: StoppingLimit | null;
-  errorCode: string | null;
-  /** The engine's report, if it was not believed. */
-  reportRejected: RejectedReport | null;
-  /** The reported tokens of a complete answer ÷ our count of it; null if either is missing. */
-  divergence: number | null;
-}
 
 /** The part of a reservation that the meter needs. */
 export type MeteredHold = Pick<
@@ -53,16 +39,6 @@ export interface Metering extends TallyParts {
   firstPart(): void;
   /** Called when the events have ended for any reason; not called if they were never read. */
   over(): void;
-}
-
-/** A background response: its text can be fetched while it runs and after its end. */
-export interface Fetched {
-  /** Whether text can be fetched as it is produced. Otherwise only the whole answer can. */
-  readonly asProduced: boolean;
-  /** Whether everything that was produced can be fetched, or will be. */
-  readonly isKept: boolean;
-  /** Resolves when all events so far can be fetched: true; or with false if they never can. */
-  stored(): Promise<boolean>;
 }
 
 export class Meter {

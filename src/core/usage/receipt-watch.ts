@@ -6,7 +6,7 @@
  */
 import type { Command, Ledger, LedgerAnswer } from "../store/ledger.ts";
 import type { Confirmed, Look, LostReceipts, ReceiptMemory, StoreServer } from "../store/lost.ts";
-import { repeating } from "../time/repeating.ts";
+import { repeating } from "../time/clock.ts";
 import { RecentReceipts } from "./recent-receipts.ts";
 
 export interface ReceiptWatch {

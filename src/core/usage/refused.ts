@@ -8,7 +8,7 @@ import {
   type RefusedRequests,
   refused_per_second_max,
 } from "../store/refused.ts";
-import { gathered } from "../time/repeating.ts";
+import { gathered } from "../time/clock.ts";
 import { forgetting } from "./forgetting.ts";
 
 export interface RefusedLog {

@@ -1,7 +1,8 @@
 /**
- * Decides whether an engine's report is accepted. If it cannot be true, our count is used instead. Input and output are
- * judged separately. The table is in docs/metering.md. Pure.
+ * The count of an answer so far, and whether an engine's report is accepted in its place. A report that cannot be true
+ * is not, and input and output are judged separately. The table is in docs/metering.md. Pure.
  */
+import { type InferenceEvent, isTerminal, type TerminalEvent } from "../inference/event.ts";
 import {
   promptTokens,
   type RejectedReport,
@@ -9,6 +10,8 @@ import {
   type ReportFlaws,
   type Usage,
 } from "../inference/usage.ts";
+import { Forwarded } from "./forwarded.ts";
+import type { RouteCalibration } from "./output-calibration.ts";
 
 /** A report as the engine sent it. `rejected` names the values that are no counts. */
 export interface RawReport {
@@ -79,4 +82,164 @@ function reportedIn(usage: Usage): RejectedReport["said"] {
     output_tokens: usage.outputTokens,
     reasoning_tokens: usage.reasoningTokens,
   };
+}
+
+export interface CountParts {
+  contextTokens: number;
+  /** The request's output cap, or the model's if that is less. */
+  outputTokensCap: number;
+  /** The input tokens that are charged if no report of them is believed. */
+  inputTokensExpected: number;
+}
+
+/** Answers with fewer tokens teach nothing. */
+export const tokens_taught_min = 64;
+
+/** A tokenizer's count, as far as it has come. */
+export interface TokenizerCount {
+  inputTokens?: number;
+  outputTokens?: number;
+  reasoningTokens?: number;
+}
+
+/** The flaws of reports whose numbers say nothing. */
+const unreadable: ReadonlySet<ReportFlaw> = new Set<ReportFlaw>(["malformed", "missing", "part_above_whole"]);
+
+/** The state of the count after some batches. */
+export class Count {
+  readonly forwarded = new Forwarded();
+  report: Usage | null = null;
+  rejected: RejectedReport | null = null;
+  /** Whether there was output after the last report: some engines report only at the start. */
+  outgrown = false;
+  terminal: TerminalEvent | undefined;
+  /** The tokens of the forwarded part. They never fall, even if a part turns out to be streamed. */
+  countedTokens = 0;
+  /** The most output tokens that a believed report has named since the output began. */
+  #reportedTokens = 0;
+  readonly #parts: CountParts;
+  readonly calibration: () => RouteCalibration;
+
+  constructor(parts: CountParts, calibration: () => RouteCalibration) {
+    this.#parts = parts;
+    this.calibration = calibration;
+  }
+
+  /** Becomes a copy of `other` without making an object. */
+  copyFrom(other: Count): void {
+    this.forwarded.copyFrom(other.forwarded);
+    this.report = other.report;
+    this.rejected = other.rejected;
+    this.outgrown = other.outgrown;
+    this.terminal = other.terminal;
+    this.countedTokens = other.countedTokens;
+    this.#reportedTokens = other.#reportedTokens;
+  }
+
+  /** Counts events up to the one that ends the stream. */
+  add(batch: readonly InferenceEvent[]): void {
+    for (const event of batch) {
+      if (event.type === "usage") this.#addReport(event);
+      else if (event.type === "part-delta") this.outgrown = this.report !== null;
+      this.forwarded.add(event);
+      if (isTerminal(event)) {
+        this.terminal = event;
+        break;
+      }
+    }
+    this.#count();
+  }
+
+  /** Whether the engine has reported the whole answer, believed or not. */
+  get isFinal(): boolean {
+    return this.report !== null && this.terminal?.type === "response-end" && !this.outgrown;
+  }
+
+  /** Whether the reported output is a number. */
+  get isReadable(): boolean {
+    return this.rejected?.output === undefined || !unreadable.has(this.rejected.output);
+  }
+
+  /**
+   * Whether the reported tokens are those of the text alone. Marks of calls and of reasoning are not part of it, and
+   * weigh most in a short answer.
+   */
+  get isAllText(): boolean {
+    if (!this.isOutputReported || this.rejected) return false;
+    const { report, terminal, forwarded } = this;
+    const isWhole = terminal?.type === "response-end" && terminal.reason === "stop";
+    return isWhole && forwarded.isPlain && report!.reasoningTokens === 0 && report!.outputTokens >= tokens_taught_min;
+  }
+
+  /** The part of the reported output that had deltas. */
+  get sentTokens(): number {
+    const { outputTokens, reasoningTokens } = this.report!;
+    return outputTokens - (this.forwarded.reasoningDeltas === 0 ? reasoningTokens : 0);
+  }
+
+  get outputTokens(): number {
+    return this.#outputTokens(this.countedTokens);
+  }
+
+  /** Whether the engine's report of the output is used. */
+  get isOutputReported(): boolean {
+    return this.isFinal && !this.rejected?.output;
+  }
+
+  /** Whether the estimated input is charged, because no report of it was believed. */
+  get isInputExpected(): boolean {
+    return (this.report === null || this.rejected?.input !== undefined) && this.#parts.inputTokensExpected > 0;
+  }
+
+  usage(tokenizer: TokenizerCount): Usage {
+    const { report, rejected, forwarded } = this;
+    if (report && !rejected && this.isFinal) return report;
+    const input = rejected?.input ? null : report;
+    const output = rejected?.output ? null : report;
+    const outputTokens = this.#outputTokens(tokenizer.outputTokens ?? this.countedTokens);
+    const reasoningTokens = Math.max(
+      output?.reasoningTokens ?? 0,
+      tokenizer.reasoningTokens ?? forwarded.reasoningDeltas,
+    );
+    const isInputCounted = !this.isInputExpected || tokenizer.inputTokens !== undefined;
+    const isOutputCounted =
+      tokenizer.outputTokens !== undefined || outputTokens === forwarded.deltas || this.isOutputReported;
+    return {
+      inputTokens: input?.inputTokens ?? tokenizer.inputTokens ?? this.#parts.inputTokensExpected,
+      cachedInputTokens: input?.cachedInputTokens ?? 0,
+      cacheWriteTokens: input?.cacheWriteTokens ?? 0,
+      outputTokens,
+      reasoningTokens: Math.min(reasoningTokens, outputTokens),
+      source: isInputCounted && isOutputCounted ? "counted" : "estimated",
+    };
+  }
+
+  /** The output tokens to charge. `counted`: our count, which is used where the engine's report is not. */
+  #outputTokens(counted: number): number {
+    const reported = this.report && !this.rejected?.output ? this.report.outputTokens : null;
+    if (reported !== null && this.isFinal) return reported;
+    return Math.max(reported ?? 0, counted);
+  }
+
+  #count(): void {
+    if (this.forwarded.deltas === 0) return;
+    this.countedTokens = Math.max(this.countedTokens, this.calibration().tokens(this.forwarded));
+  }
+
+  #addReport(report: RawReport): void {
+    this.#count();
+    const { contextTokens, outputTokensCap } = this.#parts;
+    const { deltas, codeUnits } = this.forwarded;
+    this.rejected = rejectionOf(report, {
+      contextTokens,
+      outputTokensCap,
+      deltas,
+      codeUnits,
+      countedTokens: this.countedTokens,
+      reportedTokens: this.#reportedTokens,
+    });
+    this.report = report.usage;
+    this.outgrown = false;
+    if (deltas > 0 && !this.rejected?.output) this.#reportedTokens = report.usage.outputTokens;
+  }
 }

@@ -1,20 +1,18 @@
 /**
- * Decides the order in which a request tries routes: which may still be tried, and which is next. It sends nothing, and
- * holds no part of an answer.
+ * Decides the order in which a request tries routes: which may still be tried, which is next, and the wait before it. It
+ * sends nothing, and holds no part of an answer.
  */
 import { Fault } from "../inference/fault.ts";
 import { affinityKey } from "../routing/affinity.ts";
-import { isFree, nextAfter, repeatAfter_ms } from "../routing/after.ts";
-import type { RetryBudget } from "../routing/budget.ts";
+import { isFree, nextAfter, type RetryBudget, repeatAfter_ms } from "../routing/after.ts";
 import { contextTokensOf, type Route, refusalAt } from "../routing/catalog.ts";
-import { fitting, identityOf, isSame } from "../routing/choose.ts";
+import { fitting, identityOf, isSame, type Pool, type Visit } from "../routing/choose.ts";
 import type { Claim, Share } from "../routing/fair-queue.ts";
 import type { Health } from "../routing/health.ts";
-import type { Pool, Visit } from "../routing/pool.ts";
 import type { Queues, Slot, Waiting } from "../routing/queues.ts";
 import type { Replicas } from "../routing/replicas.ts";
 import type { AttemptEnd } from "../upstream/attempt.ts";
-import type { AttemptRequest } from "./attempt-request.ts";
+import type { AttemptRequest } from "./record.ts";
 
 export interface RouteOrderParts {
   /** The budget of retries of a model, by its public id. */
@@ -66,12 +64,15 @@ export class RouteOrder implements Visit, Claim {
   #isSpareTaken = false;
   /** Whether the last route may be tried once more. */
   #mayRepeat = true;
+  #isOver = false;
+  /** Ends the pause between two attempts. */
+  #wake: (() => void) | null = null;
 
   constructor(parts: RouteOrderParts, attemptRequest: AttemptRequest, tokens: number) {
     this.#parts = parts;
     this.#attemptRequest = attemptRequest;
     this.#budget = parts.budget(attemptRequest.asked.model.id);
-    this.organizationId = attemptRequest.asked.affinity.organizationId;
+    this.organizationId = attemptRequest.asked.principal.organization.id;
     this.tokens = tokens;
     this.share = parts.shareOf(attemptRequest.asked.plan.name);
     this.#routes = parts.replicas.routesOf(attemptRequest.asked.model);
@@ -80,8 +81,9 @@ export class RouteOrder implements Visit, Claim {
   }
 
   key(): number | null {
-    if (this.#key === undefined)
-      this.#key = affinityKey(this.#attemptRequest.asked.affinity, this.#attemptRequest.asked.request);
+    const { organizationId } = this;
+    const { session, request } = this.#attemptRequest.asked;
+    if (this.#key === undefined) this.#key = affinityKey({ organizationId, session }, request);
     return this.#key;
   }
 
@@ -110,8 +112,38 @@ export class RouteOrder implements Visit, Claim {
     return route && this.#begun(queues.enter(route, this));
   }
 
-  /** Queues the request. Throws `capacity_exceeded` if no more may wait, `overloaded` if every engine is drained. */
-  wait(stage: Stage): Waiting {
+  /**
+   * Waits for a slot; null if the request was given up. Throws `capacity_exceeded` if no more may wait, or this one waited
+   * too long; `overloaded` if every engine is drained.
+   */
+  async queued(stage: Stage): Promise<TakenSlot | null> {
+    const { queues, now_ms } = this.#parts;
+    // During a long wait, only the conversation itself is kept in memory.
+    this.#attemptRequest.asked.own?.[Symbol.dispose]();
+    await this.pause(Number.POSITIVE_INFINITY, this.#attemptRequest.granted);
+    const until_ms = now_ms() + queues.patience_ms(this.#routesOf(stage));
+    for (;;) {
+      if (this.isGivenUp) return null;
+      const slot = this.enter(stage);
+      if (slot) return slot;
+      const waiting = this.#wait(stage);
+      await this.pause(until_ms - now_ms(), waiting.slot);
+      waiting.giveUp();
+      const freed = await waiting.slot;
+      if (this.isGivenUp) {
+        freed?.release();
+        return null;
+      }
+      if (!freed && now_ms() >= until_ms) throw queues.full(this.#routesOf(stage), this);
+      // The addresses may have changed during the wait: the loop tries the current ones.
+      if (!freed) continue;
+      if (this.#routesOf(stage).some((route) => isSame(route, freed.route))) return this.#begun(freed);
+      // The slot's engine has become unhealthy meanwhile.
+      freed.release();
+    }
+  }
+
+  #wait(stage: Stage): Waiting {
     const { queues, replicas } = this.#parts;
     const routes = this.#routesOf(stage);
     if (routes.length === 0) throw drained();
@@ -121,19 +153,26 @@ export class RouteOrder implements Visit, Claim {
     return waiting;
   }
 
-  patience_ms(stage: Stage): number {
-    return this.#parts.queues.patience_ms(this.#routesOf(stage));
+  /** Ends every wait: nobody wants the answer any more. */
+  giveUp(): void {
+    this.#isOver = true;
+    this.#wake?.();
   }
 
-  full(stage: Stage): Fault {
-    return this.#parts.queues.full(this.#routesOf(stage), this);
+  get isGivenUp(): boolean {
+    return this.#isOver || this.#attemptRequest.signal.aborted;
   }
 
-  /** Takes the slot that a waiting request got; null if its engine has become unhealthy meanwhile. */
-  arrived(slot: Slot, stage: Stage): TakenSlot | null {
-    if (this.#routesOf(stage).some((route) => isSame(route, slot.route))) return this.#begun(slot);
-    slot.release();
-    return null;
+  /** Resolves after `wait_ms`, at `event`, or when the request is given up, whichever comes first. */
+  async pause(wait_ms: number, event?: Promise<unknown>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = wait_ms === Number.POSITIVE_INFINITY ? null : setTimeout(resolve, wait_ms);
+    this.#wake = resolve;
+    const listening = this.#attemptRequest.signal.listen(() => resolve());
+    await (event ? Promise.race([promise, event]) : promise);
+    if (timer) clearTimeout(timer);
+    listening.stop();
+    this.#wake = null;
   }
 
   #begun(slot: Slot): TakenSlot {
@@ -175,7 +214,7 @@ export class RouteOrder implements Visit, Claim {
   #able(): readonly Route[] {
     const { asked, except } = this.#attemptRequest;
     const { model, request, codecOf } = asked;
-    const inputTokens = request.passed?.largestTokens ?? this.#attemptRequest.asked.inputTokens;
+    const inputTokens = request.passed?.largestTokens ?? asked.inputTokens;
     const contextOf = (route: Route) => contextTokensOf(model, route);
     const routes = except === undefined ? this.#routes : this.#routes.filter((route) => goesOn(route, except));
     if (this.#contextTokens_over > 0) return routes.filter((route) => contextOf(route) > this.#contextTokens_over);

@@ -3,87 +3,28 @@
  * settles its grant exactly once: when its events have ended, or when it is disposed of, whichever comes first. Every
  * throw, return, departure or failure after `start` ends there.
  */
-import type { Admitting, Entrance, Entry } from "../admission/entrance.ts";
+import type { Admitting, Entrance } from "../admission/entrance.ts";
 import type { Reservation, Settlement } from "../admission/reservation.ts";
-import type { AnswerPart } from "../inference/answer-part.ts";
-import { emptyRequest } from "../inference/empty-request.ts";
-import { asFault, type Fault } from "../inference/fault.ts";
-import type { Media } from "../inference/media.ts";
+import type { AnswerPart } from "../inference/event.ts";
+import { asFault } from "../inference/fault.ts";
+import { emptyRequest } from "../inference/request.ts";
 import { noUsage, promptTokens } from "../inference/usage.ts";
-import type { BillingSource, Operation } from "../store/ledger.ts";
-import { type AttemptRequest, type ForEngines, isReadAsProduced } from "./attempt-request.ts";
-import type { Signals } from "./departure.ts";
-import { type EngineAnswer, startedAnswer, type Tried } from "./engine-answer.ts";
+import { isReadAsProduced } from "./attempt-request.ts";
 import type { InputEstimate } from "./input-estimate.ts";
-import { type Ending, type Fetched, Meter, type Metering } from "./meter.ts";
+import { Meter, type Metering } from "./meter.ts";
 import { type OutputCalibration, routeName } from "./output-calibration.ts";
 import { priceOf } from "./price.ts";
+import {
+  type AttemptRequest,
+  type Caller,
+  type Ended,
+  type Ending,
+  type EngineAnswer,
+  type RunRequest,
+  startedAnswer,
+  type Watcher,
+} from "./record.ts";
 import type { AnswerTokens, Counting } from "./tally.ts";
-import type { RunTrace } from "./trace.ts";
-
-/**
- * The record of a prepared request, from here to its end: admission, attempts and the count all get this object, and
- * none copies it.
- */
-export interface RunRequest extends Omit<Entry, keyof ForEngines>, ForEngines {
-  plan: Entry["plan"];
-  /** How the answer is fetched, if it is a background response. */
-  fetched?: Fetched | null;
-  /** The likely size of the whole prompt, which is charged if no engine reports. At most `inputTokens`. */
-  inputTokensExpected: number;
-  /** The part of the input that is not text. */
-  media: Media;
-  /** The output tokens that the model and its context allow. */
-  outputTokensAllowed: number;
-}
-
-/** Is told of every run after the ledger. */
-export interface Watcher {
-  granted(source: BillingSource): void;
-  ended(ended: Ended): void;
-}
-
-/** The caller who waits for the answer. */
-export interface Caller extends Watcher, Readonly<Signals> {
-  /** Whether the caller has left, so that nobody reads the rest. */
-  readonly left: boolean;
-  /** Whether the answer counts as cancelled, even if it is complete. */
-  readonly isCancelled?: boolean;
-  /** Ends the work on the answer, which then ends with this fault. */
-  end(fault: Fault): void;
-  /** The milliseconds since the request arrived. */
-  elapsed_ms(): number;
-  /** Reserves memory for this many more bytes of the answer until it is settled. False if there is no room. */
-  keepsText(bytes: number): boolean;
-  /** Observes the run, if it is traced. */
-  readonly trace?: RunTrace | null;
-}
-
-export interface Ended extends Ending {
-  requestId: string;
-  operation: Operation;
-  /** The public model id. */
-  model: string;
-  organizationId: string;
-  stream: boolean;
-  /** The price of the request's usage, whether or not the windows had room for all of it. */
-  nanos: number;
-  /** The likely number of tokens in the whole prompt. */
-  inputTokensExpected: number;
-  /** The engine's name in the configuration; null if none was tried. */
-  upstream: string | null;
-  /** The engine's address if its name has several; else null. */
-  replica: string | null;
-  tried: readonly Tried[];
-  /** How long the request waited for slots at engines. */
-  queued_ms: number;
-  /** Milliseconds from the request's arrival; null if no part of an answer arrived. */
-  firstPart_ms: number | null;
-  /** Milliseconds from the request's arrival to the end of its answer. */
-  total_ms: number;
-  /** The id of the request's trace, if the trace is sampled; metrics name it. */
-  traceId: string | undefined;
-}
 
 export interface Run extends AsyncDisposable {
   /** The grant, and the readings of the rates before this request took from them. */

@@ -3,17 +3,11 @@
  * (output-calibration.ts), corrected at the end by a tokenizer. The meter asks what a batch would bring the count to
  * before it forwards the batch, and then adds the batch.
  */
-import type { AnswerPart } from "../inference/answer-part.ts";
-import type { InferenceEvent } from "../inference/event.ts";
-import { isTerminal, type TerminalEvent } from "../inference/terminal.ts";
-import type { RejectedReport, ReportFlaw, Usage } from "../inference/usage.ts";
+import type { AnswerPart, InferenceEvent, TerminalEvent } from "../inference/event.ts";
+import type { RejectedReport, Usage } from "../inference/usage.ts";
 import { AnswerText } from "./answer-text.ts";
-import { Forwarded } from "./forwarded.ts";
 import type { RouteCalibration } from "./output-calibration.ts";
-import { type RawReport, rejectionOf } from "./report.ts";
-
-/** Answers with fewer tokens teach nothing. */
-const tokens_taught_min = 64;
+import { Count, type CountParts, type TokenizerCount, tokens_taught_min } from "./report.ts";
 
 type Batch = readonly InferenceEvent[];
 
@@ -35,12 +29,7 @@ export interface AnswerTokens {
   reasoningTokens: number;
 }
 
-export interface TallyParts {
-  contextTokens: number;
-  /** The request's output cap, or the model's if that is less. */
-  outputTokensCap: number;
-  /** The input tokens that are charged if no report of them is believed. */
-  inputTokensExpected: number;
+export interface TallyParts extends CountParts {
   /** The calibration of the route that answers. Called once, after the first part has begun. */
   calibration(): RouteCalibration;
   /** Null if the model's tokenizer is not known. */
@@ -174,154 +163,5 @@ export class Tally {
       this.#batch = batch;
     }
     return this.#next;
-  }
-}
-
-/** A tokenizer's count, as far as it has come. */
-interface TokenizerCount {
-  inputTokens?: number;
-  outputTokens?: number;
-  reasoningTokens?: number;
-}
-
-/** The flaws of reports whose numbers say nothing. */
-const unreadable: ReadonlySet<ReportFlaw> = new Set<ReportFlaw>(["malformed", "missing", "part_above_whole"]);
-
-/** The state of the count after some batches. */
-class Count {
-  readonly forwarded = new Forwarded();
-  report: Usage | null = null;
-  rejected: RejectedReport | null = null;
-  /** Whether there was output after the last report: some engines report only at the start. */
-  outgrown = false;
-  terminal: TerminalEvent | undefined;
-  /** The tokens of the forwarded part. They never fall, even if a part turns out to be streamed. */
-  countedTokens = 0;
-  /** The most output tokens that a believed report has named since the output began. */
-  #reportedTokens = 0;
-  readonly #parts: TallyParts;
-  readonly calibration: () => RouteCalibration;
-
-  constructor(parts: TallyParts, calibration: () => RouteCalibration) {
-    this.#parts = parts;
-    this.calibration = calibration;
-  }
-
-  /** Becomes a copy of `other` without making an object. */
-  copyFrom(other: Count): void {
-    this.forwarded.copyFrom(other.forwarded);
-    this.report = other.report;
-    this.rejected = other.rejected;
-    this.outgrown = other.outgrown;
-    this.terminal = other.terminal;
-    this.countedTokens = other.countedTokens;
-    this.#reportedTokens = other.#reportedTokens;
-  }
-
-  /** Counts events up to the one that ends the stream. */
-  add(batch: Batch): void {
-    for (const event of batch) {
-      if (event.type === "usage") this.#addReport(event);
-      else if (event.type === "part-delta") this.outgrown = this.report !== null;
-      this.forwarded.add(event);
-      if (isTerminal(event)) {
-        this.terminal = event;
-        break;
-      }
-    }
-    this.#count();
-  }
-
-  /** Whether the engine has reported the whole answer, believed or not. */
-  get isFinal(): boolean {
-    return this.report !== null && this.terminal?.type === "response-end" && !this.outgrown;
-  }
-
-  /** Whether the reported output is a number. */
-  get isReadable(): boolean {
-    return this.rejected?.output === undefined || !unreadable.has(this.rejected.output);
-  }
-
-  /**
-   * Whether the reported tokens are those of the text alone. Marks of calls and of reasoning are not part of it, and
-   * weigh most in a short answer.
-   */
-  get isAllText(): boolean {
-    if (!this.isOutputReported || this.rejected) return false;
-    const { report, terminal, forwarded } = this;
-    const isWhole = terminal?.type === "response-end" && terminal.reason === "stop";
-    return isWhole && forwarded.isPlain && report!.reasoningTokens === 0 && report!.outputTokens >= tokens_taught_min;
-  }
-
-  /** The part of the reported output that had deltas. */
-  get sentTokens(): number {
-    const { outputTokens, reasoningTokens } = this.report!;
-    return outputTokens - (this.forwarded.reasoningDeltas === 0 ? reasoningTokens : 0);
-  }
-
-  get outputTokens(): number {
-    return this.#outputTokens(this.countedTokens);
-  }
-
-  /** Whether the engine's report of the output is used. */
-  get isOutputReported(): boolean {
-    return this.isFinal && !this.rejected?.output;
-  }
-
-  /** Whether the estimated input is charged, because no report of it was believed. */
-  get isInputExpected(): boolean {
-    return (this.report === null || this.rejected?.input !== undefined) && this.#parts.inputTokensExpected > 0;
-  }
-
-  usage(tokenizer: TokenizerCount): Usage {
-    const { report, rejected, forwarded } = this;
-    if (report && !rejected && this.isFinal) return report;
-    const input = rejected?.input ? null : report;
-    const output = rejected?.output ? null : report;
-    const outputTokens = this.#outputTokens(tokenizer.outputTokens ?? this.countedTokens);
-    const reasoningTokens = Math.max(
-      output?.reasoningTokens ?? 0,
-      tokenizer.reasoningTokens ?? forwarded.reasoningDeltas,
-    );
-    const isInputCounted = !this.isInputExpected || tokenizer.inputTokens !== undefined;
-    const isOutputCounted =
-      tokenizer.outputTokens !== undefined || outputTokens === forwarded.deltas || this.isOutputReported;
-    return {
-      inputTokens: input?.inputTokens ?? tokenizer.inputTokens ?? this.#parts.inputTokensExpected,
-      cachedInputTokens: input?.cachedInputTokens ?? 0,
-      cacheWriteTokens: input?.cacheWriteTokens ?? 0,
-      outputTokens,
-      reasoningTokens: Math.min(reasoningTokens, outputTokens),
-      source: isInputCounted && isOutputCounted ? "counted" : "estimated",
-    };
-  }
-
-  /** The output tokens to charge. `counted`: our count, which is used where the engine's report is not. */
-  #outputTokens(counted: number): number {
-    const reported = this.report && !this.rejected?.output ? this.report.outputTokens : null;
-    if (reported !== null && this.isFinal) return reported;
-    return Math.max(reported ?? 0, counted);
-  }
-
-  #count(): void {
-    if (this.forwarded.deltas === 0) return;
-    this.countedTokens = Math.max(this.countedTokens, this.calibration().tokens(this.forwarded));
-  }
-
-  #addReport(report: RawReport): void {
-    this.#count();
-    const { contextTokens, outputTokensCap } = this.#parts;
-    const { deltas, codeUnits } = this.forwarded;
-    this.rejected = rejectionOf(report, {
-      contextTokens,
-      outputTokensCap,
-      deltas,
-      codeUnits,
-      countedTokens: this.countedTokens,
-      reportedTokens: this.#reportedTokens,
-    });
-    this.report = report.usage;
-    this.outgrown = false;
-    if (deltas > 0 && !this.rejected?.output) this.#reportedTokens = report.usage.outputTokens;
   }
 }

@@ -1,5 +1,5 @@
 /** The interface of traces for the traced modules, which know nothing of OpenTelemetry. */
-import type { Ended } from "./run.ts";
+import type { Ended } from "./record.ts";
 import type { RunTrace } from "./trace.ts";
 
 export interface Traces {

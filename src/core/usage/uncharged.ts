@@ -1,8 +1,7 @@
 /** The cost of attempts at engines that was charged to nobody: docs/operating.md, Metrics. Pure. */
 import { promptTokens } from "../inference/usage.ts";
 import type { AttemptKind } from "../upstream/attempt.ts";
-import type { Tried } from "./engine-answer.ts";
-import type { Ended } from "./run.ts";
+import type { Ended, Tried } from "./record.ts";
 
 export interface Uncharged {
   /** The engine's name in the configuration. */

@@ -3,11 +3,10 @@
  * revocation must take effect at once. A text that is not a token is refused without a look-up, and the cost of unknown
  * tokens is limited as it is for keys (unknown-credentials.ts).
  */
-import { type HeaderSource, unauthorized } from "../../core/auth/credential.ts";
-import { hashKey, isKey, isOperatorToken } from "../../core/auth/key.ts";
+import { type HeaderSource, hashKey, isKey, isOperatorToken, unauthorized } from "../../core/auth/credential.ts";
 import { SlowRefusal, type UnknownCredentialLimits, unknownCredentials } from "../../core/auth/unknown-credentials.ts";
 import { Fault } from "../../core/inference/fault.ts";
-import { within } from "../../core/time/deadline.ts";
+import { within } from "../../core/time/cancellation.ts";
 import type { FoundOperator, Operator, Operators } from "./store/operators.ts";
 
 /** The operator of a request. Throws Fault: 401, 429, or 503 `storage_unavailable` or `overloaded`. */

@@ -2,7 +2,7 @@
  * Tokens of devices and workloads: an access token is a secret of a key, and is valid for an hour; a refresh token is
  * used once, and each use asks the issuer (docs/identity.md, Tokens).
  */
-import { hashKey, isToken, key_random_bytes, newKey, type SecretKind, secretOf } from "../../core/auth/key.ts";
+import { hashKey, isToken, key_random_bytes, newKey, type SecretKind, secretOf } from "../../core/auth/credential.ts";
 import { judged } from "../../core/auth/rules.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { verifiedAssertion } from "./assertions.ts";

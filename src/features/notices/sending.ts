@@ -2,7 +2,7 @@
  * Sends notices to the destinations of organizations and operators (docs/notices.md), in the background. Every ten seconds one
  * node finds new notices, and every two seconds each node sends those that are due and that no other node is sending.
  */
-import { repeating } from "../../core/time/repeating.ts";
+import { repeating } from "../../core/time/clock.ts";
 import { deliver } from "./deliver.ts";
 import type { DueNotice, NewNotice, NoticeQueue } from "./store/notice.ts";
 

@@ -3,7 +3,7 @@
  * Pure: the same catalog and version give the same bytes.
  */
 import type { TSchema } from "typebox";
-import { keyPattern } from "../../core/auth/key.ts";
+import { keyPattern } from "../../core/auth/credential.ts";
 import { faultCatalogue } from "../../core/inference/fault.ts";
 import { headers } from "../../core/operations/headers.ts";
 import {
@@ -14,7 +14,7 @@ import {
   type FaultShape,
   type Operation,
 } from "../../core/operations/operation.ts";
-import { parametersOf } from "../../core/operations/parameters.ts";
+import { parametersOf } from "../../core/operations/serve-operation.ts";
 import { Components, type Json, type JsonObject } from "./components.ts";
 import {
   codesOf,

@@ -1,15 +1,20 @@
 /** Reads the choices of completions, whole and streamed: texts and log probabilities stay as the engine wrote them. Pure. */
 import type { InferenceEvent, StopReason } from "../../core/inference/event.ts";
 import type { Fault } from "../../core/inference/fault.ts";
-import type { AnswerContext, EngineDecoder, ResponseIdentity } from "../../core/protocol/codec.ts";
+import { FinishReason } from "../../core/protocol/answer.ts";
+import {
+  type AnswerContext,
+  type EngineDecoder,
+  type EngineEvent,
+  isBlank,
+  type ResponseIdentity,
+  UnreadableAnswer,
+} from "../../core/protocol/codec.ts";
 import type { Dialect } from "../../core/protocol/dialect.ts";
 import { dialects } from "../../core/protocol/dialects.ts";
-import { type EngineEvent, isBlank } from "../../core/protocol/engine-event.ts";
 import { statusWithin } from "../../core/protocol/error-status.ts";
-import { FinishReason } from "../../core/protocol/finish-reasons.ts";
 import { isObject } from "../../core/protocol/json.ts";
 import { usageReported } from "../../core/protocol/openai-usage.ts";
-import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
 import { answerCutShort, errorOf, refusalFault } from "../../core/protocol/refusal.ts";
 import type { Report } from "../../core/protocol/report.ts";
 import type { Checking } from "./passing.ts";

@@ -2,9 +2,9 @@
 import type { InferenceEvent, StopReason } from "../../core/inference/event.ts";
 import { noUsage } from "../../core/inference/usage.ts";
 import type { ResponseIdentity, StreamContext, StreamEncoder } from "../../core/protocol/codec.ts";
+import { encodeUsage } from "../../core/protocol/openai-chat/decode-stream.ts";
 import { failure } from "../../core/protocol/openai-chat/encode-response.ts";
-import { encodeUsage } from "../../core/protocol/openai-chat/usage.ts";
-import type { SseMessage } from "../../core/sse/message.ts";
+import type { SseMessage } from "../../core/sse/decode.ts";
 import type { PassedWire } from "./passing.ts";
 
 /** The part of every chunk before `choices`. */

@@ -1,6 +1,6 @@
 /** POST /v1/completions. */
 import { exampleAt } from "../../core/operations/examples.ts";
-import { encodeUsage } from "../../core/protocol/openai-chat/usage.ts";
+import { encodeUsage } from "../../core/protocol/openai-chat/decode-stream.ts";
 import { requires, rulesOf } from "../../core/protocol/rules.ts";
 import { ChoiceDecoder, choiceChecking } from "./choices.ts";
 import { inputsOf, promptOf, textsOf, wrongPrompt } from "./completion-input.ts";

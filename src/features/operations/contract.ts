@@ -1,6 +1,6 @@
 /** The wire shapes of the passed operations. */
 import Type from "typebox";
-import { absoluteBounds } from "../../core/protocol/engine-bounds.ts";
+import { absoluteBounds } from "../../core/protocol/engine-options.ts";
 import {
   count,
   ModelId,

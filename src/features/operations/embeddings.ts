@@ -1,7 +1,7 @@
 /** POST /v1/embeddings. */
 import { exampleAt } from "../../core/operations/examples.ts";
-import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
-import { unsupportedByEngine } from "../../core/protocol/unsupported.ts";
+import { UnreadableAnswer } from "../../core/protocol/codec.ts";
+import { unsupportedByEngine } from "../../core/protocol/engine-options.ts";
 import { describe, invalid, type Violation } from "../../core/protocol/violation.ts";
 import { EmbeddingList, EmbeddingsRequest, forms, ids_max, inputs_max, tokenId_max } from "./contract.ts";
 import { type EngineShape, engineCodec } from "./engine.ts";

@@ -1,20 +1,20 @@
 /** The side of a passed operation that faces engines, for one request. */
 import type { InferenceRequest } from "../../core/inference/request.ts";
-import { bearer } from "../../core/protocol/bearer.ts";
-import type {
-  AnswerContext,
-  AnswerReader,
-  EngineDecoder,
-  ResponseIdentity,
-  UpstreamAsk,
-  UpstreamCodec,
+import {
+  type AnswerContext,
+  type AnswerReader,
+  bearer,
+  type EngineDecoder,
+  type ResponseIdentity,
+  singleForms,
+  type UpstreamAsk,
+  type UpstreamCodec,
 } from "../../core/protocol/codec.ts";
 import type { Dialect } from "../../core/protocol/dialect.ts";
 import { dialects } from "../../core/protocol/dialects.ts";
+import { unsupportedByEngine } from "../../core/protocol/engine-options.ts";
 import type { JsonObject } from "../../core/protocol/json.ts";
 import { errorOf, refusalFault } from "../../core/protocol/refusal.ts";
-import { unsupportedByEngine } from "../../core/protocol/unsupported.ts";
-import { singleForms } from "../../core/protocol/wire-forms.ts";
 
 /** The client's request, until it is released. */
 export class HeldWire<Wire> {

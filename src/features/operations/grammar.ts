@@ -1,5 +1,5 @@
 /** The grammar of JSON in bytes: the states of a reader, the marks, and numbers. Pure. */
-import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
+import { UnreadableAnswer } from "../../core/protocol/codec.ts";
 
 /** The state of a JSON reader. */
 export enum At {

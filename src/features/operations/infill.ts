@@ -3,12 +3,18 @@
  * (docs/engines.md). Pure.
  */
 import type { InferenceEvent, StopReason } from "../../core/inference/event.ts";
-import type { AnswerReader, EngineDecoder, ResponseIdentity } from "../../core/protocol/codec.ts";
+import {
+  type AnswerReader,
+  type EngineDecoder,
+  type EngineEvent,
+  isBlank,
+  jsonOf,
+  type ResponseIdentity,
+  UnreadableAnswer,
+} from "../../core/protocol/codec.ts";
 import { dialects } from "../../core/protocol/dialects.ts";
-import { type EngineEvent, isBlank, jsonOf } from "../../core/protocol/engine-event.ts";
 import { statusWithin } from "../../core/protocol/error-status.ts";
 import { isObject, type JsonObject, textOf } from "../../core/protocol/json.ts";
-import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
 import { answerCutShort, errorOf, refusalFault } from "../../core/protocol/refusal.ts";
 import { reportOf } from "../../core/protocol/report.ts";
 import { Bytes } from "./bytes.ts";

@@ -1,18 +1,20 @@
 /** Makes an operation of a `Passing`: the whole path of a request that is passed on. */
+
 import type { TSchema } from "typebox";
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { JsonBody } from "../../core/body/read.ts";
+import { giveBackBody } from "../../core/http/bounds.ts";
 import type { Call } from "../../core/http/call.ts";
 import type { HttpAnswer } from "../../core/http/frame.ts";
-import { giveBackBody } from "../../core/http/shed.ts";
 import { Fault } from "../../core/inference/fault.ts";
-import { admittedHeaders, startRun } from "../../core/operations/admitted.ts";
+import { admittedHeaders } from "../../core/operations/answer.ts";
 import type { Dependencies } from "../../core/operations/dependencies.ts";
 import { inferenceHeaderNames, limitHeaderNames, limitRefusalHeaderNames } from "../../core/operations/headers.ts";
 import { keyHeader } from "../../core/operations/idempotency.ts";
-import { inferenceBody } from "../../core/operations/inference-body.ts";
+import { startRun } from "../../core/operations/infer.ts";
 import { inferenceFaults } from "../../core/operations/inference-faults.ts";
 import { type Content, type Example, jsonType, type Operation, operation } from "../../core/operations/operation.ts";
+import { inferenceBody } from "../../core/operations/prepare.ts";
 import { contract } from "../../core/protocol/contract.ts";
 import { isObject, type JsonObject } from "../../core/protocol/json.ts";
 import { obeying, type Rules } from "../../core/protocol/rules.ts";

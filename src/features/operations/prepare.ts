@@ -1,15 +1,15 @@
 /** Decides whether a passed request may run, and under which conditions: the checks of `prepare` in the same order. */
+
 import { activePlan, outputTokensAllowed, requireContext } from "../../core/admission/allowance.ts";
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { JsonBody } from "../../core/body/read.ts";
+import { reserve } from "../../core/http/bounds.ts";
 import type { Call } from "../../core/http/call.ts";
-import { reserve } from "../../core/http/shed.ts";
 import type { InferenceRequest, Passed } from "../../core/inference/request.ts";
-import { commonParts } from "../../core/operations/admitted.ts";
 import type { Dependencies } from "../../core/operations/dependencies.ts";
-import { assertCapable } from "../../core/routing/catalog.ts";
-import { allowedModel } from "../../core/routing/model-names.ts";
-import type { RunRequest } from "../../core/usage/run.ts";
+import { commonParts } from "../../core/operations/prepare.ts";
+import { allowedModel, assertCapable } from "../../core/routing/catalog.ts";
+import type { RunRequest } from "../../core/usage/record.ts";
 import { HeldWire } from "./engine.ts";
 import type { Inputs, PassedWire, Passing } from "./passing.ts";
 

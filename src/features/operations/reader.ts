@@ -3,8 +3,7 @@
  * after that, no other engine can be asked. Pure.
  */
 import type { InferenceEvent } from "../../core/inference/event.ts";
-import type { AnswerReader, ResponseIdentity } from "../../core/protocol/codec.ts";
-import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
+import { type AnswerReader, type ResponseIdentity, UnreadableAnswer } from "../../core/protocol/codec.ts";
 import { beginningOf } from "./choices.ts";
 import type { Checking } from "./passing.ts";
 import { type LeftOut, Sieve } from "./sieve.ts";

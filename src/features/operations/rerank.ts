@@ -1,7 +1,7 @@
 /** POST /v1/rerank and /v2/rerank, the paths of Jina and of Cohere: one operation. */
 import { exampleAt } from "../../core/operations/examples.ts";
 import type { Example, Operation } from "../../core/operations/operation.ts";
-import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
+import { UnreadableAnswer } from "../../core/protocol/codec.ts";
 import { RerankRequest, RerankResult } from "./contract.ts";
 import { type EngineShape, engineCodec } from "./engine.ts";
 import { passed } from "./passed.ts";

@@ -3,7 +3,7 @@
  * contract, byte for byte as the engine wrote them. A list of vectors is never parsed and never in memory as a whole.
  * Invalid JSON (`NaN` included) and other forms throw UnreadableAnswer. Pure.
  */
-import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
+import { UnreadableAnswer } from "../../core/protocol/codec.ts";
 import { Bytes } from "./bytes.ts";
 import {
   At,

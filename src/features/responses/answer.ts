@@ -3,14 +3,7 @@ import type { HttpAnswer } from "../../core/http/frame.ts";
 import { endsAfter } from "../../core/http/stream.ts";
 import { collect } from "../../core/inference/result.ts";
 import type { InferenceWire } from "../../core/operations/adapter.ts";
-import {
-  type Answering,
-  encoding,
-  replies,
-  type Save,
-  saverOf,
-  untilFirstPart,
-} from "../../core/operations/answering.ts";
+import { type Answering, encoding, replies, type Save, saverOf, untilFirstPart } from "../../core/operations/answer.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
 import { endsWithFailure, inBackground } from "./background.ts";
 import { keptStream, logged } from "./first-client.ts";

@@ -4,8 +4,8 @@ import type { Adapter } from "../../core/operations/adapter.ts";
 import type { Dependencies } from "../../core/operations/dependencies.ts";
 import { limitHeaderNames, limitRefusalHeaderNames, usageHeaderNames } from "../../core/operations/headers.ts";
 import { infer } from "../../core/operations/infer.ts";
-import { inferenceBody } from "../../core/operations/inference-body.ts";
 import { jsonSuccess, operation } from "../../core/operations/operation.ts";
+import { inferenceBody } from "../../core/operations/prepare.ts";
 import { compacted, compactRequests, path } from "../../core/operations/responses-examples.ts";
 import { openaiCompactCaller } from "../../core/protocol/openai-responses/codec.ts";
 import {

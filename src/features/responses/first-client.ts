@@ -12,8 +12,8 @@ import {
   type StreamedAnswer,
   type StreamOwner,
 } from "../../core/http/stream.ts";
+import { isTerminal } from "../../core/inference/event.ts";
 import { asFault } from "../../core/inference/fault.ts";
-import { isTerminal } from "../../core/inference/terminal.ts";
 import type { Keeping } from "./keeping.ts";
 
 /** The text that may wait for a client without counting as the request's memory, in code units. */

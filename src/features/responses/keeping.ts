@@ -2,12 +2,13 @@
  * One answer that is kept: holds the claim of its idempotency key, writes its log, and decides at its end whether the
  * key becomes free. Rules: docs/protocols.md, Repeating a request.
  */
+
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { Call } from "../../core/http/call.ts";
 import { asFault, Fault } from "../../core/inference/fault.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
 import { passed } from "../../core/time/clock.ts";
-import type { Fetched } from "../../core/usage/meter.ts";
+import type { Fetched } from "../../core/usage/record.ts";
 import type { Run } from "../../core/usage/run.ts";
 import { type EarlierResponse, earlierResponse, failedResponse } from "./current-response.ts";
 import { Follower } from "./follower.ts";

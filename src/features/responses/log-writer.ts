@@ -3,8 +3,8 @@
  * again for a while; then the log is lost, and the answer continues without it.
  */
 
+import { within } from "../../core/time/cancellation.ts";
 import { type Clock, passed } from "../../core/time/clock.ts";
-import { within } from "../../core/time/deadline.ts";
 import type { Unkept } from "./parts.ts";
 import type { AnswerLogs, LogEntry, LogName } from "./store/answer-log.ts";
 

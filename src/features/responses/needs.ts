@@ -1,8 +1,8 @@
 /** Types and faults that the writers and the readers of kept answers share. */
 import { Fault } from "../../core/inference/fault.ts";
 import type { ResponseIdentity } from "../../core/protocol/codec.ts";
+import { within } from "../../core/time/cancellation.ts";
 import type { Clock } from "../../core/time/clock.ts";
-import { within } from "../../core/time/deadline.ts";
 import type { ResponsesDependencies } from "./dependencies.ts";
 import type { LogEntry, LogName } from "./store/answer-log.ts";
 

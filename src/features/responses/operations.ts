@@ -1,14 +1,14 @@
 /** GET and DELETE /v1/responses/{id}, GET /v1/responses/{id}/input_items: the stored responses of the caller. */
 import Type from "typebox";
 import { maySee, type Principal } from "../../core/auth/verdict.ts";
+import { reserve } from "../../core/http/bounds.ts";
 import type { Call } from "../../core/http/call.ts";
 import type { HttpAnswer } from "../../core/http/frame.ts";
 import { json } from "../../core/http/json.ts";
-import { reserve } from "../../core/http/shed.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import { jsonSuccess, jsonType, operation } from "../../core/operations/operation.ts";
-import { wrongParameter } from "../../core/operations/parameters.ts";
 import { completed, hex, id, path, responseStream } from "../../core/operations/responses-examples.ts";
+import { wrongParameter } from "../../core/operations/serve-operation.ts";
 import { WrittenStream } from "../../core/protocol/openai-responses/broken-stream.ts";
 import {
   DeletedResponse,

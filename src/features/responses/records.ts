@@ -21,7 +21,7 @@ import {
   withResolved,
 } from "../../core/protocol/openai-responses/references.ts";
 import type { Maker } from "../../core/store/maker.ts";
-import { within } from "../../core/time/deadline.ts";
+import { within } from "../../core/time/cancellation.ts";
 import { yieldFor } from "../../core/time/turns.ts";
 import type { ResponsesDependencies } from "./dependencies.ts";
 import type { KeptResponse, KeptTurn, Reader } from "./store/responses.ts";

@@ -10,7 +10,7 @@ import { eventStream, type StreamedAnswer, type StreamOwner } from "../../core/h
 import { asFault } from "../../core/inference/fault.ts";
 import type { Adapter, InferenceWire } from "../../core/operations/adapter.ts";
 import type { ResponseIdentity, StreamEnding } from "../../core/protocol/codec.ts";
-import { comment } from "../../core/sse/encode.ts";
+import { comment } from "../../core/sse/decode.ts";
 import { hexOf } from "../../core/store/ids.ts";
 import type { Operation } from "../../core/store/ledger.ts";
 import { EarlierResponse, gone } from "./current-response.ts";

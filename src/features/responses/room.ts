@@ -3,8 +3,7 @@
  * organizations with new answers, because each such query reads every answer of its organization.
  */
 
-import type { Clock } from "../../core/time/clock.ts";
-import { gathered } from "../../core/time/repeating.ts";
+import { type Clock, gathered } from "../../core/time/clock.ts";
 import type { AnswerLogs } from "./store/answer-log.ts";
 import type { KeptAnswers } from "./store/kept.ts";
 

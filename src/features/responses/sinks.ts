@@ -1,7 +1,7 @@
 /** Keeps the answers of requests with an idempotency key, and of background responses. */
 
+import type { AnswerSinks } from "../../core/operations/answer.ts";
 import { keyHeader } from "../../core/operations/idempotency.ts";
-import type { AnswerSinks } from "../../core/operations/sink.ts";
 import { keptAnswer } from "./answer.ts";
 import { Keeping } from "./keeping.ts";
 import { claimOf } from "./key.ts";

@@ -2,13 +2,14 @@
  * The GenAI semantic conventions, as of open-telemetry/semantic-conventions-genai at commit
  * 004902b8cb70aa5ae6ca4ae07132b7daabcd3e10. Names, units and buckets are taken from there.
  */
+
 import type { Attributes, Meter } from "@opentelemetry/api";
 import type { StopReason } from "../../core/inference/event.ts";
 import { promptTokens, type Usage } from "../../core/inference/usage.ts";
 import type { Operation } from "../../core/store/ledger.ts";
 import type { EngineReport } from "../../core/upstream/attempt.ts";
 import type { UpstreamProtocol } from "../../core/upstream/codecs.ts";
-import type { Ended } from "../../core/usage/run.ts";
+import type { Ended } from "../../core/usage/record.ts";
 import { perOutputToken_s } from "./metrics.ts";
 
 const tokens = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864];

@@ -16,7 +16,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
-import { within } from "../../core/time/deadline.ts";
+import { within } from "../../core/time/cancellation.ts";
 import type { Traces } from "../../core/usage/traces.ts";
 import { genAiMetrics } from "./gen-ai.ts";
 import { parentOf } from "./parent.ts";

@@ -2,6 +2,7 @@
  * The spans of one request: the request, its admission, each attempt at an engine, the stream, the settlement. They
  * have no content.
  */
+
 import {
   type Attributes,
   type Context,
@@ -14,7 +15,7 @@ import {
 } from "@opentelemetry/api";
 import type { Operation } from "../../core/store/ledger.ts";
 import type { AttemptKind, EngineReport } from "../../core/upstream/attempt.ts";
-import type { Ended } from "../../core/usage/run.ts";
+import type { Ended } from "../../core/usage/record.ts";
 import type { AttemptTrace, RunTrace } from "../../core/usage/trace.ts";
 import type { RequestTrace, TracedRequest } from "../../core/usage/traces.ts";
 import {

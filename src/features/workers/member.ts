@@ -5,7 +5,7 @@
 import type { Format, Told } from "../../core/http/observer.ts";
 import type { RouteView } from "../../core/routing/view.ts";
 import type { NodeIdentity } from "../../core/store/fleet.ts";
-import { within } from "../../core/time/deadline.ts";
+import { within } from "../../core/time/cancellation.ts";
 import type { FileRead, NodeState, Order, Word, WorkerRoute } from "./messages.ts";
 import { surplusOf } from "./surplus.ts";
 

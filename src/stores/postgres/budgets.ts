@@ -1,8 +1,9 @@
 /** Limits of keys and teams, through SQL functions. */
+
 import type { Budget } from "../../core/store/budget.ts";
 import { windowKinds } from "../../core/store/ledger.ts";
-import { not_limited } from "../../core/store/over-plan.ts";
-import type { PlanLimits } from "../../core/store/plan.ts";
+import { type PlanLimits } from "../../core/store/plan.ts";
+import { not_limited } from "../../core/store/rates.ts";
 import { amountWritten } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 

@@ -7,7 +7,7 @@
 import type { Socket } from "node:net";
 import postgres from "postgres";
 import type { StoreWatcher } from "../../core/store/watcher.ts";
-import { Countdown } from "../../core/time/deadline.ts";
+import { Countdown } from "../../core/time/cancellation.ts";
 import type { Address } from "./address.ts";
 import type { Session } from "./database.ts";
 import { DatabaseError, faultOf } from "./database-error.ts";

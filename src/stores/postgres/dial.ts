@@ -1,7 +1,7 @@
 /** Opens sockets to Postgres: to the first server that accepts one, encrypted as the address says. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { within } from "../../core/time/deadline.ts";
+import { within } from "../../core/time/cancellation.ts";
 import type { Address, ServerAddress } from "./address.ts";
 import { DatabaseError } from "./database-error.ts";
 import { LostConnection, type Security, secured } from "./tls.ts";

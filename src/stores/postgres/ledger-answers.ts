@@ -21,7 +21,7 @@ import {
   window_nanos_max,
   windowKinds,
 } from "../../core/store/ledger.ts";
-import { overPlan } from "../../core/store/over-plan.ts";
+import { overPlan } from "../../core/store/rates.ts";
 import { DatabaseError } from "./database-error.ts";
 
 type Numbers = (number | null)[];

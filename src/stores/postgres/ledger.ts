@@ -3,6 +3,7 @@
  * one durable commit in the same statement (docs/design/metering.md, Rule 1: One call and one barrier). The connections
  * must be sessions of their own, without a transaction pooler in between.
  */
+
 import { eq, sql } from "drizzle-orm";
 import { usageWindowNow } from "../../../db/schema.ts";
 import { type Calendar, inProportion, weekDays } from "../../core/store/calendar.ts";
@@ -15,7 +16,7 @@ import type {
   WindowKind,
   WindowReadings,
 } from "../../core/store/ledger.ts";
-import { overPlan } from "../../core/store/over-plan.ts";
+import { overPlan } from "../../core/store/rates.ts";
 import { storeNow } from "./acts.ts";
 import { checkBooks, rollUp, sealed } from "./audit.ts";
 import { sumAllEarlier } from "./budgets.ts";

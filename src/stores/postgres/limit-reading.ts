@@ -1,8 +1,9 @@
 /** Reads the limits of subjects, and for each limit in force whose it is (docs/limits.md). */
+
 import type { LimitOrigin, LimitSubject, LimitValues, Raise, SubjectLimits } from "../../admin/store/limits.ts";
 import { type Budget, budgetNames, noBudget } from "../../core/store/budget.ts";
 import { bare, type IdPrefix, idOf, uuidOf } from "../../core/store/ids.ts";
-import { not_limited } from "../../core/store/over-plan.ts";
+import { not_limited } from "../../core/store/rates.ts";
 import { type StandingSubject, standingSubjects } from "../../core/store/standing.ts";
 import type { Transaction } from "./database.ts";
 

@@ -2,7 +2,7 @@
  * Listens to a server on a connection that does nothing else, and on a new one as soon as it is lost. The driver's own
  * `listen` would reuse the lost connection; connection.ts says why that must not happen.
  */
-import { gathered } from "../../core/time/repeating.ts";
+import { gathered } from "../../core/time/clock.ts";
 import type { DatabaseConnection } from "./connection.ts";
 import type { Database } from "./database.ts";
 

@@ -3,7 +3,7 @@
  * until the next start, which must then read all of it. Without vacuuming, tables grow by every row version, and after
  * two thousand million transactions writes stop.
  */
-import { type Repeating, repeating } from "../../core/time/repeating.ts";
+import { type Repeating, repeating } from "../../core/time/clock.ts";
 import type { Database } from "./database.ts";
 
 export interface UpkeepLimits {

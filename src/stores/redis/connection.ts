@@ -6,7 +6,7 @@
  */
 import { Cluster, Redis, type RedisOptions, ReplyError } from "ioredis";
 import { nobody, type StoreWatcher } from "../../core/store/watcher.ts";
-import { within } from "../../core/time/deadline.ts";
+import { within } from "../../core/time/cancellation.ts";
 
 export interface RedisConnection {
   /** Rejects unless Redis answers in time. A connection that is still being made is waited for. */

@@ -4,7 +4,7 @@
  * gives only what is free, takes nothing from a process that renews, and believes what a process says that it holds.
  */
 import { type EngineSlots, slots_lease_ms } from "../../core/store/engine-slots.ts";
-import { within } from "../../core/time/deadline.ts";
+import { within } from "../../core/time/cancellation.ts";
 import type { RedisConnection } from "./connection.ts";
 
 /** Without any exchange for so long Redis was away for all, and what they hold is prolonged by that time. */

@@ -20,7 +20,7 @@ import {
   readingsOf,
   tightestOf,
 } from "../../core/store/rates.ts";
-import { within } from "../../core/time/deadline.ts";
+import { within } from "../../core/time/cancellation.ts";
 import type { RedisConnection } from "./connection.ts";
 import { RatesCall } from "./rates-call.ts";
 import { ratesScript, type SubjectReply, type TakeReply } from "./rates-script.ts";

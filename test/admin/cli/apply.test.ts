@@ -14,7 +14,7 @@ import { readState } from "../../../src/admin/management/apply/state.ts";
 import type { SubjectLimitsShown } from "../../../src/admin/management/limit-shape.ts";
 import { allOf } from "../../../src/admin/management/page.ts";
 import type { Management } from "../../../src/admin/management/verbs.ts";
-import { isKey } from "../../../src/core/auth/key.ts";
+import { isKey } from "../../../src/core/auth/credential.ts";
 import { weekDays } from "../../../src/core/store/calendar.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { holds, times } from "../../harness/depth.ts";

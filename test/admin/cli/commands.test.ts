@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Prompts } from "../../../src/admin/cli/prompts.ts";
 import type { Services } from "../../../src/admin/cli/services.ts";
-import { isKey } from "../../../src/core/auth/key.ts";
+import { isKey } from "../../../src/core/auth/credential.ts";
 import { shell } from "./shell.ts";
 
 const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;

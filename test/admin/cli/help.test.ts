@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { commands } from "../../../src/admin/cli/run.ts";
 import { verbs } from "../../../src/admin/management/verbs.ts";
-import { keyPattern, operatorTokenPattern } from "../../../src/core/auth/key.ts";
+import { keyPattern, operatorTokenPattern } from "../../../src/core/auth/credential.ts";
 import { shell } from "./shell.ts";
 
 const page = join(import.meta.dir, "../../../docs/cli.md");

@@ -4,7 +4,7 @@ import { management } from "../../../src/admin/management/client.ts";
 import { ManagementError } from "../../../src/admin/management/error.ts";
 import { type VerbName, verbs } from "../../../src/admin/management/verbs.ts";
 import { authenticator } from "../../../src/core/auth/authenticate.ts";
-import { isKey } from "../../../src/core/auth/key.ts";
+import { isKey } from "../../../src/core/auth/credential.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { memoryDirectory } from "../../core/auth/memory-directory.ts";
 import { emptyLedger, plansNamed } from "./empty-ledger.ts";

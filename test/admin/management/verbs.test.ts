@@ -6,8 +6,8 @@ import type { ListCommand, ThingCommand } from "../../../src/admin/management/co
 import { ManagementError } from "../../../src/admin/management/error.ts";
 import { verbsOf } from "../../../src/admin/management/verb.ts";
 import { verbs } from "../../../src/admin/management/verbs.ts";
-import { grouped } from "../../../src/core/inference/amounts.ts";
 import { managementFaultCodes } from "../../../src/core/inference/fault.ts";
+import { grouped } from "../../../src/core/inference/money.ts";
 import { encode } from "../../../src/core/schema/codec.ts";
 import { roles } from "../../../src/features/identity/store/operators.ts";
 

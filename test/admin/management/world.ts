@@ -6,7 +6,7 @@
 import { type Caller, localCaller, operatorCaller } from "../../../src/admin/management/caller.ts";
 import { client, direct } from "../../../src/admin/management/client.ts";
 import { type Management, verbNamed } from "../../../src/admin/management/verbs.ts";
-import { hashKey, key_random_bytes, newKey, secretOf } from "../../../src/core/auth/key.ts";
+import { hashKey, key_random_bytes, newKey, secretOf } from "../../../src/core/auth/credential.ts";
 import { type KeyKind, scopes } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { PersonKind, PersonRole } from "../../../src/core/store/people.ts";

@@ -1,6 +1,6 @@
 /** The hint that lets an engine think while the ledger decides: only after a grant, only with room to spare, never for long. */
 import { expect, test } from "bun:test";
-import { Ample } from "../../../src/core/admission/ample.ts";
+import { Ample } from "../../../src/core/admission/allowance.ts";
 import type { WindowReadings } from "../../../src/core/store/ledger.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
 

@@ -1,6 +1,6 @@
 /** Whose limit a refusal names: one that lacks room, of these the one that resets last, of equals the narrowest. */
 import { expect, test } from "bun:test";
-import { Ample } from "../../../src/core/admission/ample.ts";
+import { Ample } from "../../../src/core/admission/allowance.ts";
 import { limiterOf, stoppingLimit, tightestLimit } from "../../../src/core/admission/limited-by.ts";
 import { admissionRefusal } from "../../../src/core/admission/refusal.ts";
 import { moneyOf, moneyWords } from "../../../src/core/inference/money.ts";

@@ -4,13 +4,11 @@ import { beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Batcher } from "../../../src/core/admission/batcher.ts";
 import { type Entry, entrance } from "../../../src/core/admission/entrance.ts";
-import { ratedEntrance } from "../../../src/core/admission/rates.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import type { Command } from "../../../src/core/store/ledger.ts";
-import { not_limited } from "../../../src/core/store/over-plan.ts";
 import { noLimits, type Plan } from "../../../src/core/store/plan.ts";
-import type { RateSubject, Rates } from "../../../src/core/store/rates.ts";
+import { not_limited, type RateSubject, type Rates } from "../../../src/core/store/rates.ts";
 import { memoryRates } from "../../../src/stores/memory/rates.ts";
 import { organizationId } from "./virtual-time.ts";
 
@@ -32,10 +30,11 @@ const batcher = {
     return { ...granted, windows: { session: empty, week: empty, month: empty } };
   },
 } as unknown as Batcher;
-const ledgerEntrance = entrance(
-  { batcher, clock: { now_ms: () => 0, after: () => () => {} } },
-  { lease_ms: 60_000, checkpoint_ms: 10_000, grant_ms: () => 1_000, currency: "USD" },
-);
+const rated = (rates: Rates) =>
+  entrance(
+    { batcher, clock: { now_ms: () => 0, after: () => () => {} }, rates },
+    { lease_ms: 60_000, checkpoint_ms: 10_000, grant_ms: () => 1_000, currency: "USD" },
+  );
 
 /** 100 tokens of input, at most 400 of output. */
 function entry(limits: Partial<Plan>): Entry {
@@ -47,12 +46,9 @@ function entry(limits: Partial<Plan>): Entry {
     model: { outputTokens_max: 1000, prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 1000 } },
     plan: { ...noLimits, name: "test", ...limits },
     inputTokens: 100,
-    rateHeaders: (readings: { requests: { remaining: number } | null }) => ({
-      left: `${readings.requests?.remaining}`,
-    }),
   } as unknown as Entry;
 }
-const enter = (limits: Partial<Plan>) => ratedEntrance(ledgerEntrance, rates, "USD").enter(entry(limits));
+const enter = (limits: Partial<Plan>) => rated(rates).enter(entry(limits));
 const faultOf = async (limits: Partial<Plan>) => {
   const thrown = await enter(limits).catch((error: unknown) => error);
   expect(thrown).toBeInstanceOf(Fault);
@@ -79,7 +75,7 @@ test("a full rate is refused before the ledger is asked, with headers and whole 
   refuses = new Fault("usage_reserved", "the ledger was asked");
   const fault = await faultOf({ requestsPerMinute: 1 });
   expect(fault.code).toBe("rate_limit_exceeded");
-  expect(fault.details).toMatchObject({ retryAfterSeconds: 60, headers: { left: "0" } });
+  expect(fault.details).toMatchObject({ retryAfterSeconds: 60, headers: { "x-ratelimit-remaining-requests": "0" } });
 });
 
 test("tokens are what the hold may come to, and what they were after the first settlement", async () => {
@@ -121,7 +117,7 @@ test("a limit for models binds requests for those alone, beside the others", asy
   const asked = (id: string) => {
     const one = entry({});
     const principal = { ...one.principal, rates: own };
-    return ratedEntrance(ledgerEntrance, rates, "USD")
+    return rated(rates)
       .enter({ ...one, principal, model: { ...one.model, id } })
       .then(
         () => null,
@@ -145,7 +141,7 @@ test("a key's own limit and its team's bind beside the plan's, and the refusal s
   const asked = (limits: Partial<Plan>, rates_own: RateSubject[]) => {
     const one = entry(limits);
     const principal = { ...one.principal, rates: rates_own };
-    return ratedEntrance(ledgerEntrance, rates, "USD").enter({ ...one, principal });
+    return rated(rates).enter({ ...one, principal });
   };
   const faultOf = (work: Promise<unknown>) =>
     work.then(
@@ -160,7 +156,11 @@ test("a key's own limit and its team's bind beside the plan's, and the refusal s
   await asked({}, own);
   const byKey = await faultOf(asked({ requestsPerMinute: 10 }, own));
   expect(byKey?.message).toBe("The key's limit of 2 requests a minute is reached. Try again in 60 s.");
-  expect(byKey?.details).toMatchObject({ retryAfterSeconds: 60, body: { limited_by: "key" }, headers: { left: "0" } });
+  expect(byKey?.details).toMatchObject({
+    retryAfterSeconds: 60,
+    body: { limited_by: "key" },
+    headers: { "x-ratelimit-remaining-requests": "0" },
+  });
   await asked({}, own.slice(1));
   const byTeam = await faultOf(asked({ requestsPerMinute: 10 }, own.slice(1)));
   expect(byTeam?.message).toBe("The team's limit of 1,500 tokens a minute is reached. Try again in 60 s.");
@@ -184,7 +184,7 @@ test("a raise of the organization's plan raises its limits of a minute, and give
     const one = entry(limits);
     const raise = { requestsPerMinute: 7, tokensPerMinute: 5_000 };
     const overPlan = { own: { requestsPerMinute: null, tokensPerMinute: null }, raise };
-    return ratedEntrance(ledgerEntrance, rates, "USD").enter({ ...one, principal: { ...one.principal, overPlan } });
+    return rated(rates).enter({ ...one, principal: { ...one.principal, overPlan } });
   };
   expect((await asked({ requestsPerMinute: 2 })).rates).toMatchObject({ requests: { limit: 7 }, tokens: null });
   expect((await asked({ requestsPerMinute: 9 })).rates).toMatchObject({ requests: { limit: 9 } });
@@ -196,7 +196,7 @@ test("an organization's own limits of a minute count in the place of its plan's,
     const one = entry({ requestsPerMinute: 5 });
     const raise = { requestsPerMinute: null, tokensPerMinute: null };
     const overPlan = { own: { requestsPerMinute, tokensPerMinute: 9_000 }, raise };
-    return ratedEntrance(ledgerEntrance, rates, "USD").enter({ ...one, principal: { ...one.principal, overPlan } });
+    return rated(rates).enter({ ...one, principal: { ...one.principal, overPlan } });
   };
   expect((await asked(50)).rates).toMatchObject({ requests: { limit: 50 }, tokens: { limit: 9_000 } });
   expect((await asked(2)).rates).toMatchObject({ requests: { limit: 2 } });
@@ -215,16 +215,11 @@ test("a refusal says what is so: the limit, what is left of it, what the request
       let now_ms = 0;
       rates = memoryRates(() => now_ms);
       const limits = { requestsPerMinute: requestsPerMinute && Math.ceil(requestsPerMinute / 300), tokensPerMinute };
-      let left = { requests: limits.requestsPerMinute, tokens: tokensPerMinute };
       for (const { input, cap, pause_ms } of takes) {
         now_ms += pause_ms;
         const one = { ...entry(limits), inputTokens: input, request: { outputTokens_max: cap } } as Entry;
-        one.rateHeaders = (readings) => {
-          left = { requests: readings.requests?.remaining ?? null, tokens: readings.tokens?.remaining ?? null };
-          return {};
-        };
         const asked = () =>
-          ratedEntrance(ledgerEntrance, rates, "USD")
+          rated(rates)
             .enter(one)
             .then(
               () => null,
@@ -237,7 +232,8 @@ test("a refusal says what is so: the limit, what is left of it, what the request
         const tokens_min = input + Math.min(cap, 256);
         if (said.needs !== null) expect(said.needs).toBe(tokens_min);
         expect(said.limit).toBe(limits[said.name === "token" ? "tokensPerMinute" : "requestsPerMinute"]!);
-        if (said.left !== null) expect(said.left).toBe(left[said.name === "token" ? "tokens" : "requests"]!);
+        const { headers = {} } = fault.details;
+        if (said.left !== null) expect(`${said.left}`).toBe(headers[`x-ratelimit-remaining-${said.name}s`]!);
         expect(said.needs ?? 1).toBeGreaterThan(said.whole ? said.limit : (said.left ?? 0));
         if (said.whole) continue;
         expect(said.seconds).toBe(fault.details.retryAfterSeconds!);

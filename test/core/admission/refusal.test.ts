@@ -2,9 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { admissionRefusal } from "../../../src/core/admission/refusal.ts";
-import { percentOf } from "../../../src/core/inference/amounts.ts";
 import type { Fault } from "../../../src/core/inference/fault.ts";
-import { type Money, moneyInWords, moneyWords } from "../../../src/core/inference/money.ts";
+import { type Money, moneyInWords, moneyWords, percentOf } from "../../../src/core/inference/money.ts";
 import {
   type Admit,
   type ExtraReading,

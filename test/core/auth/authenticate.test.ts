@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type AuthenticatorLimits, authenticator, requireScope } from "../../../src/core/auth/authenticate.ts";
-import { hashKey, newKey } from "../../../src/core/auth/key.ts";
+import { hashKey, newKey } from "../../../src/core/auth/credential.ts";
 import type { PeoplePolicy } from "../../../src/core/auth/verdict.ts";
 import type { Fault, FaultCode } from "../../../src/core/inference/fault.ts";
 import {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { credentialOf } from "../../../src/core/auth/credential.ts";
-import { newKey } from "../../../src/core/auth/key.ts";
+import { credentialOf, newKey } from "../../../src/core/auth/credential.ts";
 import { faultOf } from "../../harness/faults.ts";
 
 const key = newKey(crypto.getRandomValues(new Uint8Array(64)));

@@ -8,7 +8,7 @@ import {
   keyPattern,
   newKey,
   secretOf,
-} from "../../../src/core/auth/key.ts";
+} from "../../../src/core/auth/credential.ts";
 
 const someKey = fc
   .uint8Array({ minLength: key_random_bytes, maxLength: key_random_bytes })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type AuthenticatorLimits, authenticator } from "../../../src/core/auth/authenticate.ts";
-import { hashKey, key_random_bytes, newKey } from "../../../src/core/auth/key.ts";
+import { hashKey, key_random_bytes, newKey } from "../../../src/core/auth/credential.ts";
 import { SlowRefusal } from "../../../src/core/auth/unknown-credentials.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import type { Credential } from "../../../src/core/store/directory.ts";

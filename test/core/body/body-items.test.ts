@@ -3,8 +3,7 @@ import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import { BodyItems } from "../../../src/core/body/body-items.ts";
 import { ItemCache } from "../../../src/core/body/item-cache.ts";
-import { parsingSteps } from "../../../src/core/body/parse.ts";
-import { readJson } from "../../../src/core/body/read.ts";
+import { parsingSteps, readJson } from "../../../src/core/body/read.ts";
 import { BodyScan } from "../../../src/core/body/scan.ts";
 import { brokenText, soundText } from "../../fuzz/json-text.ts";
 

@@ -1,7 +1,7 @@
 /** A body that comes in pieces is, byte for byte, what was sent, whatever length was announced. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { Gathering } from "../../../src/core/body/gathering.ts";
+import { Gathering } from "../../../src/core/body/pieces.ts";
 
 test("pieces of any size come out whole, and each piece is given back once", () => {
   const pieces = fc.array(fc.uint8Array({ minLength: 1, maxLength: 300 }), { minLength: 1, maxLength: 30 });

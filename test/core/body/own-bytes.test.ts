@@ -7,11 +7,10 @@ import { BodyScan } from "../../../src/core/body/scan.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 import { anthropicMessagesUpstream } from "../../../src/core/protocol/anthropic-messages/codec.ts";
 import { decodeRequest as decodeMessages } from "../../../src/core/protocol/anthropic-messages/decode-request.ts";
-import type { UpstreamCodec } from "../../../src/core/protocol/codec.ts";
+import { singleForms, type UpstreamCodec } from "../../../src/core/protocol/codec.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
 import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/core/protocol/openai-responses/codec.ts";
 import { validateResponsesRequest } from "../../../src/core/protocol/openai-responses/validate.ts";
-import { singleForms } from "../../../src/core/protocol/wire-forms.ts";
 import { soundText, textOf, type Written, written } from "../../fuzz/json-text.ts";
 
 type Fields = Record<string, unknown>;

@@ -6,8 +6,8 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { MemoryBudget } from "../../../src/core/body/memory.ts";
 import { BodyTurns } from "../../../src/core/body/turns.ts";
+import { takesTurns } from "../../../src/core/http/bounds.ts";
 import { Call } from "../../../src/core/http/call.ts";
-import { takesTurns } from "../../../src/core/http/shed.ts";
 import { small_bytes, yieldFor } from "../../../src/core/time/turns.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
 

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020";
 import fc from "fast-check";
 import { defaultModels } from "../../../src/config/models.ts";
-import { refuseImages } from "../../../src/core/inference/image-url.ts";
+import { refuseImages } from "../../../src/core/inference/media.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 import { anthropicMessagesCaller } from "../../../src/core/protocol/anthropic-messages/codec.ts";
 import {

@@ -1,8 +1,8 @@
 // Requests that one poll brings are handled together, when all of them have come as far: docs/design/runtime.md, Bun as a server.
 import { expect, test } from "bun:test";
 import Type from "typebox";
+import { lifecycle } from "../../../src/core/http/frame.ts";
 import { json } from "../../../src/core/http/json.ts";
-import { lifecycle } from "../../../src/core/http/lifecycle.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { createChatCompletion } from "../../../src/core/operations/chat.ts";
 import { countTokens } from "../../../src/core/operations/count-tokens.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { isNetwork, liesIn } from "../../../src/core/auth/network.ts";
-import { clientAddresses } from "../../../src/core/http/client-address.ts";
+import { clientAddresses } from "../../../src/core/http/bounds.ts";
 
 const proxy = "10.0.0.7";
 const client = "203.0.113.5";

@@ -1,7 +1,7 @@
 /** What the node asks of the runtime's collector is done. Rule: docs/design/runtime.md, Memory. */
 import { fullGC, heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
-import { runtimeCollector } from "../../../src/core/http/collector.ts";
+import { runtimeCollector } from "../../../src/core/http/garbage.ts";
 import { until } from "../../harness/until.ts";
 
 const count = 1_000;

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { type Followed, type Followers, follow } from "../../../src/admin/http/follow.ts";
 import { nearestOrganizations } from "../../../src/admin/management/nearest.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
-import { SseDecoder } from "../../../src/core/sse/decode.ts";
-import type { SseMessage } from "../../../src/core/sse/message.ts";
+import { SseDecoder, type SseMessage } from "../../../src/core/sse/decode.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { fleetReports } from "../../../src/stores/postgres/fleet-reports.ts";

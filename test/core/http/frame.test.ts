@@ -1,7 +1,6 @@
 // Whatever is thrown around a request, it is answered once and closed: docs/design/errors-and-streams.md, Errors.
 import { expect, test } from "bun:test";
-import { frame } from "../../../src/core/http/frame.ts";
-import { lifecycle } from "../../../src/core/http/lifecycle.ts";
+import { frame, lifecycle } from "../../../src/core/http/frame.ts";
 import type { StreamOwner } from "../../../src/core/http/stream.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import type { Dependencies } from "../../../src/core/operations/dependencies.ts";

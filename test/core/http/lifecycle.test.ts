@@ -1,7 +1,7 @@
 // A drain lasts no longer than the requests that are open.
 import { expect, test } from "bun:test";
 import type { Call } from "../../../src/core/http/call.ts";
-import { lifecycle } from "../../../src/core/http/lifecycle.ts";
+import { lifecycle } from "../../../src/core/http/frame.ts";
 import { asFault } from "../../../src/core/inference/fault.ts";
 
 /** An open request, and the codes of the faults that ended it. */

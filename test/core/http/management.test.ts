@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { faultsOf, gate } from "../../../src/admin/http/gate.ts";
 import type { Verb } from "../../../src/admin/management/verb.ts";
 import { verbs } from "../../../src/admin/management/verbs.ts";
-import { newKey } from "../../../src/core/auth/key.ts";
+import { newKey } from "../../../src/core/auth/credential.ts";
+import { isLoopback } from "../../../src/core/http/bounds.ts";
 import { Call } from "../../../src/core/http/call.ts";
-import { isLoopback } from "../../../src/core/http/client-address.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import type { Money } from "../../../src/core/inference/money.ts";
 import { scopes } from "../../../src/core/store/directory.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { MemoryBudget, type Reservation } from "../../../src/core/body/memory.ts";
 import { memoryLimits } from "../../../src/core/http/bounds.ts";
-import { descriptorsKept, pressure } from "../../../src/core/http/pressure.ts";
+import { descriptorsKept, pressure } from "../../../src/core/http/garbage.ts";
 
 const limits = { node_bytes_max: 1000, key_bytes_max: 400 };
 const mib = 1024 * 1024;

@@ -6,15 +6,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Type, { type TObject } from "typebox";
 import { verbs } from "../../../src/admin/management/verbs.ts";
 import { unreadBodies, unreadLimits } from "../../../src/core/body/unread.ts";
-import { lifecycle } from "../../../src/core/http/lifecycle.ts";
+import { lifecycle } from "../../../src/core/http/frame.ts";
 import { type Listening, listen } from "../../../src/core/http/listen.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { type Operation, operation } from "../../../src/core/operations/operation.ts";
-import { parametersOf } from "../../../src/core/operations/parameters.ts";
+import { parametersOf } from "../../../src/core/operations/serve-operation.ts";
 import type { Scope } from "../../../src/core/store/directory.ts";
 import { openapiDocument } from "../../../src/features/openapi/document.ts";
-import type { NodeDependencies } from "../../../src/node/app.ts";
-import { app, mount, operatorApp } from "../../../src/node/app.ts";
+import { app, mount, type NodeDependencies, operatorApp } from "../../../src/node/app.ts";
 import { metricsOperations, operations, probes, unlistedOperations } from "../../../src/node/operations.ts";
 import { plentifulBounds } from "../../harness/bounds.ts";
 

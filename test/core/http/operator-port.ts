@@ -4,12 +4,11 @@ import { client, type Transport } from "../../../src/admin/management/client.ts"
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import type { OperatorTls } from "../../../src/config/configuration.ts";
 import { unreadBodies, unreadLimits } from "../../../src/core/body/unread.ts";
-import { lifecycle } from "../../../src/core/http/lifecycle.ts";
+import { lifecycle } from "../../../src/core/http/frame.ts";
 import { listen } from "../../../src/core/http/listen.ts";
 import type { Role } from "../../../src/features/identity/store/operators.ts";
 import { administering } from "../../../src/node/administering.ts";
-import type { NodeDependencies } from "../../../src/node/app.ts";
-import { operatorApp } from "../../../src/node/app.ts";
+import { type NodeDependencies, operatorApp } from "../../../src/node/app.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";

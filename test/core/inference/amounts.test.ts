@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { counted, grouped, percentOf } from "../../../src/core/inference/amounts.ts";
+import { counted, grouped, percentOf } from "../../../src/core/inference/money.ts";
 
 test("numbers are grouped, and one thing is one", () => {
   expect([grouped(0), grouped(999), grouped(12_345_678), grouped(1e15)]).toEqual([

@@ -1,7 +1,7 @@
 /** URLs that an engine would fetch from inside: what can be told from the URL is refused, however it is spelled. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { imageUrlProblem, refuseImages } from "../../../src/core/inference/image-url.ts";
+import { imageUrlProblem, refuseImages } from "../../../src/core/inference/media.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 import { faultOf } from "../../harness/faults.ts";
 

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { ManagementError } from "../../../src/admin/management/error.ts";
-import { key_random_bytes, newKey } from "../../../src/core/auth/key.ts";
+import { key_random_bytes, newKey } from "../../../src/core/auth/credential.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { masked, maskedDeep } from "../../../src/core/inference/masked.ts";
 

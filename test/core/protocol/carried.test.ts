@@ -16,7 +16,7 @@ import type { Dialect } from "../../../src/core/protocol/dialect.ts";
 import { dialects } from "../../../src/core/protocol/dialects.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
 import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/core/protocol/openai-responses/codec.ts";
-import { encodeSse } from "../../../src/core/sse/encode.ts";
+import { encodeSse } from "../../../src/core/sse/decode.ts";
 
 type Json = Record<string, unknown>;
 const model = "acme/one";

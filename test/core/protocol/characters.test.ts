@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
-import { WholeCharacters } from "../../../src/core/protocol/characters.ts";
+import { WholeCharacters } from "../../../src/core/protocol/answer.ts";
 
 const delta = (text: string, index = 0): InferenceEvent => ({ type: "part-delta", index, delta: text });
 const end = (index = 0): InferenceEvent => ({ type: "part-end", index });

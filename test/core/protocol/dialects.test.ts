@@ -4,7 +4,7 @@ import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import type { Usage } from "../../../src/core/inference/usage.ts";
 import { dialects } from "../../../src/core/protocol/dialects.ts";
 import { openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
-import { decodeUsage as decodeChat } from "../../../src/core/protocol/openai-chat/usage.ts";
+import { decodeUsage as decodeChat } from "../../../src/core/protocol/openai-chat/decode-stream.ts";
 import { decodeUsage as decodeResponses } from "../../../src/core/protocol/openai-responses/usage.ts";
 import { dialectFixtures } from "./dialects.ts";
 import { decodedBytewise } from "./reading.ts";

@@ -12,7 +12,7 @@ import {
 import type { CallerCodec, UpstreamCodec } from "../../../src/core/protocol/codec.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
 import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/core/protocol/openai-responses/codec.ts";
-import { encodeSse } from "../../../src/core/sse/encode.ts";
+import { encodeSse } from "../../../src/core/sse/decode.ts";
 import { grammarProblem } from "./grammar.ts";
 import { bytes, decodedBy } from "./reading.ts";
 

@@ -1,8 +1,8 @@
 /** Forms of a request that mean the same to an engine: a body that comes in one of them may be passed on as it is. */
 import { describe, expect, test } from "bun:test";
 import { messagesForms } from "../../../src/core/protocol/anthropic-messages/forms.ts";
+import { singleForms } from "../../../src/core/protocol/codec.ts";
 import { responsesForms } from "../../../src/core/protocol/openai-responses/forms.ts";
-import { singleForms } from "../../../src/core/protocol/wire-forms.ts";
 
 const text = (more: object = {}) => ({ type: "text", text: "hi", ...more });
 const input = (more: object = {}) => ({ type: "input_text", text: "hi", ...more });

@@ -11,7 +11,7 @@ import { openaiChatCaller } from "../../../src/core/protocol/openai-chat/codec.t
 import type { ChatCompletionRequest } from "../../../src/core/protocol/openai-chat/contract.ts";
 import { openaiResponsesCaller } from "../../../src/core/protocol/openai-responses/codec.ts";
 import { validateResponsesRequest } from "../../../src/core/protocol/openai-responses/validate.ts";
-import { encodeSse } from "../../../src/core/sse/encode.ts";
+import { encodeSse } from "../../../src/core/sse/decode.ts";
 import { grammarProblem } from "./grammar.ts";
 import { interleaved, objectPieces, type Part, shuffle, toolName } from "./laws.ts";
 

@@ -2,10 +2,11 @@
  * docs/protocols.md against the code: every row is tried on the three kinds of engine, or of client. What a model must be
  * able to do stands in inference/needs.ts; its table there is held to that, and both to the codecs.
  */
+
 import { describe, expect, test } from "bun:test";
-import { withoutLostHints } from "../../../src/core/inference/hints.ts";
+import { withoutLostHints } from "../../../src/core/inference/model.ts";
 import { capabilityOf } from "../../../src/core/inference/needs.ts";
-import type { Capability, InferenceRequest } from "../../../src/core/inference/request.ts";
+import { type Capability, type InferenceRequest } from "../../../src/core/inference/request.ts";
 import {
   anthropicMessagesCaller,
   anthropicMessagesUpstream,

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { decodeUsage as messages, valuesOf } from "../../../src/core/protocol/anthropic-messages/usage.ts";
 import { dialects } from "../../../src/core/protocol/dialects.ts";
-import { decodeUsage as chat } from "../../../src/core/protocol/openai-chat/usage.ts";
+import { decodeUsage as chat } from "../../../src/core/protocol/openai-chat/decode-stream.ts";
 import { decodeUsage as responses } from "../../../src/core/protocol/openai-responses/usage.ts";
 import type { Report } from "../../../src/core/protocol/report.ts";
 

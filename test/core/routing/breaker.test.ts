@@ -1,6 +1,7 @@
 /** When a route is asked no more, and when again: as a table of what happens and what follows. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { Route } from "../../../src/core/routing/catalog.ts";
 import {
   admits,
   type Breaker,
@@ -8,11 +9,10 @@ import {
   closed,
   type EndKind,
   ended,
+  health,
   probation_ms_max,
   probation_ms_min,
-} from "../../../src/core/routing/breaker.ts";
-import type { Route } from "../../../src/core/routing/catalog.ts";
-import { health } from "../../../src/core/routing/health.ts";
+} from "../../../src/core/routing/health.ts";
 
 /** What happens when; of an end, when its attempt began, where that was before. */
 type Events = [at_ms: number, event: EndKind | "begun", begun_ms?: number][];

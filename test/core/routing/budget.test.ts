@@ -1,6 +1,6 @@
 /** An outage is not multiplied: attempts beyond the first are a fifth of the last minute's requests, or twenty. */
 import { expect, test } from "bun:test";
-import { retryBudget, retryBudgets } from "../../../src/core/routing/budget.ts";
+import { retryBudget, retryBudgets } from "../../../src/core/routing/after.ts";
 
 function taken(budget: ReturnType<typeof retryBudget>, now_ms: number): number {
   let count = 0;

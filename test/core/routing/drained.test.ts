@@ -1,6 +1,6 @@
 /** Which engines get no new requests because an operator has drained them. */
 import { expect, test } from "bun:test";
-import { Drained, type DrainSeen } from "../../../src/core/routing/drained.ts";
+import { Drained, type DrainSeen } from "../../../src/core/routing/replicas.ts";
 
 const drain = (upstream: string, replica: string | null): DrainSeen => {
   return { upstream, replica, drainedAt: new Date(0), until: null };

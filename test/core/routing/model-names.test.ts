@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import type { CatalogModel } from "../../../src/core/routing/catalog.ts";
-import { aliasesOf, allowedModel } from "../../../src/core/routing/model-names.ts";
+import { aliasesOf, allowedModel, type CatalogModel } from "../../../src/core/routing/catalog.ts";
 
 const model = { id: "acme/writer-2", aliases: ["acme/writer-1"], routes: [] } as unknown as CatalogModel;
 const catalog = { models: new Map([[model.id, model]]), aliases: aliasesOf([model]), plans: new Map() };

@@ -1,10 +1,9 @@
 /** Names that are resolved anew, on a virtual clock: when they are asked, what is in force, and what is forgotten. */
 import { expect, test } from "bun:test";
 import type { CatalogModel, Route } from "../../../src/core/routing/catalog.ts";
-import { identityOf } from "../../../src/core/routing/choose.ts";
+import { identityOf, pool } from "../../../src/core/routing/choose.ts";
 import { health } from "../../../src/core/routing/health.ts";
 import { names, type Resolved } from "../../../src/core/routing/names.ts";
-import { pool } from "../../../src/core/routing/pool.ts";
 import { queues } from "../../../src/core/routing/queues.ts";
 import { forgetOthers, replicas } from "../../../src/core/routing/replicas.ts";
 import { tallies } from "../../../src/core/routing/tallies.ts";

@@ -8,7 +8,7 @@ import type { UpstreamProtocol } from "../../../src/core/upstream/codecs.ts";
 import { defaultTimeouts } from "../../../src/core/upstream/target.ts";
 import { Attempts } from "../../../src/core/usage/attempts.ts";
 import { faultOf } from "../../harness/faults.ts";
-import { attemptsParts } from "../../harness/patience.ts";
+import { attemptsParts, recordOf } from "../../harness/patience.ts";
 
 const model = (...protocols: UpstreamProtocol[]): CatalogModel => ({
   id: "acme/writer-1",
@@ -63,11 +63,7 @@ test("of several engines the one that can be asked is asked, whatever the draw",
   const two = model("openai-chat", "anthropic-messages");
   for (const cacheKey of ["a", "b", "c", "d", "e", "f"]) {
     const leaving = new Cancellation();
-    const asked = {
-      ...{ model: two, request: { ...request, ...cited, cacheKey }, inputBytes: 1, inputTokens: 1 },
-      ...{ affinity: { organizationId: "o", session: null }, plan: { name: "pro" } },
-      identity: { responseId: "r", createdAtSeconds: 1, model: two.id },
-    };
+    const asked = recordOf(two, { ...request, ...cited, cacheKey });
     const opened = new Attempts(attemptsParts(), {
       ...{ asked, room: { allowed: 100, held: 100 }, granted: Promise.resolve() },
       ...{ signal: leaving, halted: new Cancellation() },

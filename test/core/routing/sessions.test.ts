@@ -6,7 +6,7 @@ import { describe, expect, test } from "bun:test";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 import { affinityKey, saltOf } from "../../../src/core/routing/affinity.ts";
 import type { Route } from "../../../src/core/routing/catalog.ts";
-import { type Pool, pool } from "../../../src/core/routing/pool.ts";
+import { type Pool, pool } from "../../../src/core/routing/choose.ts";
 
 const sessions = 64;
 const turns = 20;

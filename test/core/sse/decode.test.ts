@@ -1,8 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { SseDecoder, SseOverflow } from "../../../src/core/sse/decode.ts";
-import { encodeSse } from "../../../src/core/sse/encode.ts";
-import type { SseMessage } from "../../../src/core/sse/message.ts";
+import { encodeSse, SseDecoder, type SseMessage, SseOverflow } from "../../../src/core/sse/decode.ts";
 
 const utf8 = new TextEncoder();
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { SseDecoder } from "../../../src/core/sse/decode.ts";
-import { comment, encodeSse } from "../../../src/core/sse/encode.ts";
+import { comment, encodeSse, SseDecoder } from "../../../src/core/sse/decode.ts";
 
 describe("frames as they are written", () => {
   test("a named message has an event line, an unnamed one has none", () => {

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { administratorsProblem } from "../../../src/admin/store/administrators.ts";
-import { secretOf } from "../../../src/core/auth/key.ts";
+import { secretOf } from "../../../src/core/auth/credential.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { NamedMembership, PersonRole } from "../../../src/core/store/people.ts";

@@ -1,7 +1,7 @@
 // Which credential opens which door, by its form and by the kind of its row: no row that was changed by hand opens another.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { authenticator } from "../../../src/core/auth/authenticate.ts";
-import { hashKey, key_random_bytes, newKey, type SecretKind, secretOf } from "../../../src/core/auth/key.ts";
+import { hashKey, key_random_bytes, newKey, type SecretKind, secretOf } from "../../../src/core/auth/credential.ts";
 import { unknownCredentialLimits } from "../../../src/core/auth/unknown-credentials.ts";
 import { encode } from "../../../src/core/schema/codec.ts";
 import { scopes } from "../../../src/core/store/directory.ts";

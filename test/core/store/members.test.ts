@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { memberIdOf } from "../../../src/admin/store/limits.ts";
 import type { StoredTeam } from "../../../src/admin/store/team.ts";
-import { newKey, secretOf } from "../../../src/core/auth/key.ts";
+import { newKey, secretOf } from "../../../src/core/auth/credential.ts";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import type { Admit, AdmitAnswer, Command, Ledger, LedgerAnswer } from "../../../src/core/store/ledger.ts";

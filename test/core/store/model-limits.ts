@@ -1,6 +1,6 @@
 // Sets limits for models as management does, for those who may have some.
 
-import { newKey as newSecret, secretOf } from "../../../src/core/auth/key.ts";
+import { newKey as newSecret, secretOf } from "../../../src/core/auth/credential.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare } from "../../../src/core/store/ids.ts";

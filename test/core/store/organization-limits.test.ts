@@ -1,11 +1,11 @@
 // An organization's own limits: they count in the place of its plan's, limit by limit, up and down, wherever the ledger decides.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { newKey as newSecret, secretOf } from "../../../src/core/auth/key.ts";
+import { newKey as newSecret, secretOf } from "../../../src/core/auth/credential.ts";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import type { Admit, AdmitAnswer, Command, Ledger, LedgerAnswer, WindowKind } from "../../../src/core/store/ledger.ts";
-import { not_limited } from "../../../src/core/store/over-plan.ts";
+import { not_limited } from "../../../src/core/store/rates.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { limits as limitStore } from "../../../src/stores/postgres/limits.ts";

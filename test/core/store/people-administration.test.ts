@@ -1,7 +1,7 @@
 // People as administrators change them: suspended, forgotten, given memberships; each change reaches every node.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { newKey, secretOf } from "../../../src/core/auth/key.ts";
+import { newKey, secretOf } from "../../../src/core/auth/credential.ts";
 import { deadlineIn, judge, type PeoplePolicy } from "../../../src/core/auth/verdict.ts";
 import { decode, encode } from "../../../src/core/schema/codec.ts";
 import { scopes } from "../../../src/core/store/directory.ts";

@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { StoredTeam } from "../../../src/admin/store/team.ts";
+import { hashKey } from "../../../src/core/auth/credential.ts";
 import type { Identity, Issuer, Rule } from "../../../src/core/auth/identity.ts";
-import { hashKey } from "../../../src/core/auth/key.ts";
 import { judge } from "../../../src/core/auth/verdict.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";

@@ -2,7 +2,7 @@
 // under it.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { newKey as newSecret, secretOf } from "../../../src/core/auth/key.ts";
+import { newKey as newSecret, secretOf } from "../../../src/core/auth/credential.ts";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare } from "../../../src/core/store/ids.ts";

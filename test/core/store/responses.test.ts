@@ -1,7 +1,7 @@
 // Responses that can be gone on from, on both kinds of database.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { newKey, secretOf } from "../../../src/core/auth/key.ts";
+import { newKey, secretOf } from "../../../src/core/auth/credential.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { KeptResponse, Reader, ResponseStore } from "../../../src/features/responses/store/responses.ts";

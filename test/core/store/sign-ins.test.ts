@@ -1,7 +1,7 @@
 // Sessions of browsers, sign-ins of devices, devices that wait, and counted uses: what ends, and what happens once.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { hashKey, key_random_bytes, newKey, secretOf } from "../../../src/core/auth/key.ts";
+import { hashKey, key_random_bytes, newKey, secretOf } from "../../../src/core/auth/credential.ts";
 import { judge } from "../../../src/core/auth/verdict.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
 import { type KeyKind, scopes } from "../../../src/core/store/directory.ts";

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { management } from "../../../src/admin/management/client.ts";
 import type { LimitValueChanges } from "../../../src/admin/management/limit-shape.ts";
 import { allOf } from "../../../src/admin/management/page.ts";
-import { hashKey } from "../../../src/core/auth/key.ts";
+import { hashKey } from "../../../src/core/auth/credential.ts";
 import type { Budget } from "../../../src/core/store/budget.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import fc from "fast-check";
 import type { ListedRequest } from "../../../src/admin/store/request-list.ts";
 import type { StoredTeam } from "../../../src/admin/store/team.ts";
-import { newKey, secretOf } from "../../../src/core/auth/key.ts";
+import { newKey, secretOf } from "../../../src/core/auth/credential.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare, idOf } from "../../../src/core/store/ids.ts";

@@ -1,9 +1,7 @@
 /** Repeated work of a process shares its wakes, and keeps its intervals. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Clock } from "../../../src/core/time/clock.ts";
-import { alignedClock } from "../../../src/core/time/clock.ts";
-import { repeating } from "../../../src/core/time/repeating.ts";
+import { alignedClock, type Clock, repeating } from "../../../src/core/time/clock.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
 
 /** The instants at which its timers end. A timer ends at a whole millisecond after it was set, as those of the runtime do. */

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { Countdown } from "../../../src/core/time/deadline.ts";
+import { Countdown } from "../../../src/core/time/cancellation.ts";
 import { Lateness } from "../../../src/node/lateness.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
 

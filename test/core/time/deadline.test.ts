@@ -1,7 +1,7 @@
 // A deadline is about whoever is asked, not about this process.
 
 import { expect, test } from "bun:test";
-import { within } from "../../../src/core/time/deadline.ts";
+import { within } from "../../../src/core/time/cancellation.ts";
 
 const after = (ms: number) => new Promise<string>((resolve) => setTimeout(resolve, ms, "answered"));
 function standStill(ms: number): void {
@@ -23,7 +23,7 @@ test("a process that stood still has most of the time left for what it had not s
 });
 
 test("what answered in time keeps no process alive until its deadline", async () => {
-  const program = `import { within } from "./src/core/time/deadline.ts"; await within(Promise.resolve(), 3_600_000, "Redis");`;
+  const program = `import { within } from "./src/core/time/cancellation.ts"; await within(Promise.resolve(), 3_600_000, "Redis");`;
   const child = Bun.spawn([process.execPath, "--eval", program], { stdout: "ignore", stderr: "pipe" });
   expect([await new Response(child.stderr).text(), await child.exited]).toEqual(["", 0]);
 });

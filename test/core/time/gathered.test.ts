@@ -1,7 +1,7 @@
 // Work that gathers: done once for all who asked, never twice at a time, and not after it was stopped.
 
 import { expect, test } from "bun:test";
-import { gathered } from "../../../src/core/time/repeating.ts";
+import { gathered } from "../../../src/core/time/clock.ts";
 import { until } from "../../harness/until.ts";
 
 test("is done once for all who asked, and once more for who asks after that", async () => {

@@ -1,7 +1,7 @@
 /** Who is there now is known exactly, and nothing keeps who has left. Rule: docs/design/runtime.md, Bun as a server. */
 import { edenGC, fullGC, heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
-import { Present, type PresentEntry } from "../../../src/core/time/present.ts";
+import { Present, type PresentEntry } from "../../../src/core/time/clock.ts";
 
 test("whoever came and has not left is there, in whatever order they leave", () => {
   for (let seed = 1; seed <= 50; seed++) {

@@ -1,6 +1,6 @@
 /** Work that comes again and again: never twice at a time, and nothing of it after a stop. */
 import { expect, test } from "bun:test";
-import { repeating } from "../../../src/core/time/repeating.ts";
+import { repeating } from "../../../src/core/time/clock.ts";
 import { settled, VirtualClock } from "../admission/virtual-time.ts";
 
 function working() {

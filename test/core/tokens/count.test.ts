@@ -6,7 +6,7 @@
  */
 import { describe, expect, test } from "bun:test";
 import { defaultModels } from "../../../src/config/models.ts";
-import type { AnswerPart } from "../../../src/core/inference/answer-part.ts";
+import type { AnswerPart } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { counted_characters_max, countPrompt } from "../../../src/core/tokens/count.ts";
 import { examine } from "../../../src/core/tokens/examine.ts";

@@ -1,4 +1,5 @@
 /** An engine that refuses a field which only helps is asked once more without it, and none gets half a character. */
+
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
@@ -10,7 +11,7 @@ import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import { ask } from "../../../src/core/upstream/ask.ts";
 import { client } from "../../../src/core/upstream/http1/client.ts";
 import { defaultTimeouts, type Upstream } from "../../../src/core/upstream/target.ts";
-import { LesserDialects } from "../../../src/core/usage/lesser-dialects.ts";
+import { LesserDialects } from "../../../src/core/usage/attempt-request.ts";
 import { patience } from "../../harness/patience.ts";
 import { saying } from "../../harness/request.ts";
 

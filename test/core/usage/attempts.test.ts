@@ -1,4 +1,5 @@
 /** From route to route until the first part: which is asked, which is not, and what the caller reads in the end. */
+
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
@@ -8,10 +9,10 @@ import { queues } from "../../../src/core/routing/queues.ts";
 import { Cancellation, type Signal } from "../../../src/core/time/cancellation.ts";
 import { client } from "../../../src/core/upstream/http1/client.ts";
 import { type Capacity, defaultTimeouts, type UpstreamTimeouts } from "../../../src/core/upstream/target.ts";
-import type { ForEngines } from "../../../src/core/usage/attempt-request.ts";
-import { type Attempted, Attempts, type AttemptsParts } from "../../../src/core/usage/attempts.ts";
+import { Attempts, type AttemptsParts } from "../../../src/core/usage/attempts.ts";
+import type { Attempted, RunRequest } from "../../../src/core/usage/record.ts";
 import { startWall, type Wall } from "../../failover/wall.ts";
-import { attemptsParts } from "../../harness/patience.ts";
+import { attemptsParts, recordOf } from "../../harness/patience.ts";
 import { saying } from "../../harness/request.ts";
 import { until } from "../../harness/until.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
@@ -86,7 +87,7 @@ function modelOf(ways: readonly Way[], timeouts: Partial<UpstreamTimeouts>): Cat
 interface Options {
   timeouts?: Partial<UpstreamTimeouts>;
   parts?: Partial<AttemptsParts>;
-  request?: Partial<ForEngines["request"]>;
+  request?: Partial<RunRequest["request"]>;
   inputTokens?: number;
   signal?: Signal;
   halted?: Signal;
@@ -107,15 +108,10 @@ async function outcomeOf(ways: readonly Way[], options: Options = {}): Promise<T
       ...options.parts,
     }),
     {
-      asked: {
-        model,
-        request: saying("hi", { model: model.id, ...options.request }),
-        inputBytes: 40,
+      asked: recordOf(model, saying("hi", { model: model.id, ...options.request }), {
         inputTokens: options.inputTokens ?? 10,
-        identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
-        affinity: { organizationId: "o", session: options.session ?? null },
-        plan: { name: "pro" },
-      },
+        session: options.session ?? null,
+      }),
       room: { allowed: 1000, held: 1000 },
       signal: options.signal ?? new Cancellation(),
       halted: options.halted ?? new Cancellation(),

@@ -6,11 +6,10 @@ import type { CatalogModel, Route } from "../../../src/core/routing/catalog.ts";
 import { queues } from "../../../src/core/routing/queues.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import { defaultTimeouts } from "../../../src/core/upstream/target.ts";
-import type { AttemptRequest } from "../../../src/core/usage/attempt-request.ts";
 import { Attempts } from "../../../src/core/usage/attempts.ts";
 import { Compacting, type Open } from "../../../src/core/usage/compacting.ts";
-import { type EngineAnswer, initialProgress } from "../../../src/core/usage/engine-answer.ts";
-import { attemptsParts } from "../../harness/patience.ts";
+import { type AttemptRequest, type EngineAnswer, initialProgress } from "../../../src/core/usage/record.ts";
+import { attemptsParts, recordOf } from "../../harness/patience.ts";
 import { saying } from "../../harness/request.ts";
 import { until } from "../../harness/until.ts";
 
@@ -133,18 +132,14 @@ test("one that is asked again keeps its last engine on record while it waits, un
     return { events: tooLong(), progress };
   };
   const compacting = new Compacting(open, {
-    asked: {
+    asked: recordOf(
       model,
-      request: saying("", {
+      saying("", {
         turns: ["one", "two", "three", "in short"].map(user),
         compaction: { summary: null, leftOutTurns: 0, notice: null },
       }),
-      inputBytes: 40,
-      inputTokens: 10,
-      identity: { responseId: "resp_1", createdAtSeconds: 1, model: model.id },
-      affinity: { organizationId: "one", session: null },
-      plan: { name: "pro" },
-    },
+      { organizationId: "one" },
+    ),
     room: { allowed: 100, held: 100 },
     signal: new Cancellation(),
     halted: new Cancellation(),

@@ -4,9 +4,8 @@ import fc from "fast-check";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
-import type { AttemptRequest, ForEngines } from "../../../src/core/usage/attempt-request.ts";
 import { Continuing, mayGoOn } from "../../../src/core/usage/continuing.ts";
-import type { EngineAnswer } from "../../../src/core/usage/engine-answer.ts";
+import type { AttemptRequest, EngineAnswer, RunRequest } from "../../../src/core/usage/record.ts";
 import { times } from "../../harness/depth.ts";
 
 type Batch = InferenceEvent[];
@@ -210,7 +209,7 @@ describe("an answer that does not go on ends with the first failure", () => {
 test("only a streamed text without a form may go on, and only where an engine can", () => {
   const request = asked.asked.request as unknown as Record<string, unknown>;
   const may = (more: object, model: unknown = asked.asked.model) =>
-    mayGoOn({ model, request: { ...request, ...more } } as unknown as ForEngines);
+    mayGoOn({ model, request: { ...request, ...more } } as unknown as RunRequest);
   expect(may({})).toBe(true);
   for (const more of [
     { stream: false },

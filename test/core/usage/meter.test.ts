@@ -1,4 +1,5 @@
 /** However a stream ends, it is settled once, at what was produced and forwarded. */
+
 import { describe, expect, test } from "bun:test";
 import { compact } from "../../../src/core/inference/compact.ts";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
@@ -6,8 +7,9 @@ import { Fault } from "../../../src/core/inference/fault.ts";
 import type { Usage } from "../../../src/core/inference/usage.ts";
 import type { StoppingLimit } from "../../../src/core/store/ledger.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
-import { type Ending, Meter, type MeteredHold } from "../../../src/core/usage/meter.ts";
+import { Meter, type MeteredHold } from "../../../src/core/usage/meter.ts";
 import { outputCalibration, type RouteCalibration } from "../../../src/core/usage/output-calibration.ts";
+import type { Ending } from "../../../src/core/usage/record.ts";
 import type { Counting } from "../../../src/core/usage/tally.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
 

@@ -6,9 +6,8 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
-import type { Amount } from "../../../src/core/usage/forwarded.ts";
+import { type Amount, addUnits, scriptOf } from "../../../src/core/usage/forwarded.ts";
 import { type Observed, outputCalibration, type RouteCalibration } from "../../../src/core/usage/output-calibration.ts";
-import { addUnits, scriptOf } from "../../../src/core/usage/script.ts";
 import { Tally } from "../../../src/core/usage/tally.ts";
 import { times } from "../../harness/depth.ts";
 

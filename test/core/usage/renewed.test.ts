@@ -8,7 +8,7 @@ import { client } from "../../../src/core/upstream/http1/client.ts";
 import { type Capacity, defaultTimeouts, type Upstream } from "../../../src/core/upstream/target.ts";
 import { Attempts, type AttemptsParts } from "../../../src/core/usage/attempts.ts";
 import { type Engine, startEngine } from "../../failover/engine.ts";
-import { attemptsParts } from "../../harness/patience.ts";
+import { attemptsParts, recordOf } from "../../harness/patience.ts";
 import { saying } from "../../harness/request.ts";
 import { until } from "../../harness/until.ts";
 
@@ -60,11 +60,7 @@ function rig(more: Partial<Upstream> = {}) {
     async asks(content: string) {
       const request = saying(content, { model: model.id });
       const opened = new Attempts(parts, {
-        asked: {
-          ...{ model, request, inputBytes: 40, inputTokens: 10, plan: { name: "pro" } },
-          identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
-          affinity: { organizationId: "o", session: null },
-        },
+        asked: recordOf(model, request),
         ...{ room: { allowed: 1000, held: 1000 }, granted: Promise.resolve() },
         signal: new Cancellation(),
         halted: new Cancellation(),

@@ -7,9 +7,15 @@ import { Fault } from "../../../src/core/inference/fault.ts";
 import { noUsage, type Usage } from "../../../src/core/inference/usage.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
-import { initialProgress, type Tried } from "../../../src/core/usage/engine-answer.ts";
 import { outputCalibration } from "../../../src/core/usage/output-calibration.ts";
-import { type Caller, type Ended, type RunParts, type RunRequest, runs } from "../../../src/core/usage/run.ts";
+import {
+  type Caller,
+  type Ended,
+  initialProgress,
+  type RunRequest,
+  type Tried,
+} from "../../../src/core/usage/record.ts";
+import { type RunParts, runs } from "../../../src/core/usage/run.ts";
 
 const begun: InferenceEvent = { type: "response-start", responseId: "r", model: "acme/m", createdAtSeconds: 1 };
 const text: InferenceEvent = { type: "part-start", index: 0, part: { kind: "text" } };

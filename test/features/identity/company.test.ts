@@ -1,7 +1,7 @@
 // A day of a company of 60 people (200 in the deep tests), by the groups of its issuer: joiners, movers, leavers, and an hour without the issuer.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { JWTPayload } from "jose";
-import { hashKey } from "../../../src/core/auth/key.ts";
+import { hashKey } from "../../../src/core/auth/credential.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import { approveDevice, requestDevice } from "../../../src/features/identity/devices.ts";
 import type { IdentityParts } from "../../../src/features/identity/identity.ts";

@@ -1,7 +1,7 @@
 // Tokens of devices and workloads by an issuer of our own, which is away, says no, or lies.
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { JWTPayload } from "jose";
-import { hashKey } from "../../../src/core/auth/key.ts";
+import { hashKey } from "../../../src/core/auth/credential.ts";
 import { judge } from "../../../src/core/auth/verdict.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
 import { type Credential, scopes } from "../../../src/core/store/directory.ts";

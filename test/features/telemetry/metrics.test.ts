@@ -1,7 +1,8 @@
 /** The metrics of a node say what happened at it. */
+
 import { expect, test } from "bun:test";
 import { noUsage } from "../../../src/core/inference/usage.ts";
-import type { Ended } from "../../../src/core/usage/run.ts";
+import type { Ended } from "../../../src/core/usage/record.ts";
 import { perOutputToken_s, prometheusMetrics } from "../../../src/features/telemetry/metrics.ts";
 
 const metricsOf = (isPrivate = true) => prometheusMetrics({ version: "1", isPrivate, organizations_max: () => 3 });

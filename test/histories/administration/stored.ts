@@ -1,7 +1,7 @@
 // The same histories with the product's own acts on a database: by themselves they come out as in the model, and at once they
 // leave an administrator.
 
-import { secretOf } from "../../../src/core/auth/key.ts";
+import { secretOf } from "../../../src/core/auth/credential.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { NamedMembership } from "../../../src/core/store/people.ts";

@@ -12,7 +12,7 @@ import {
   schemaOf,
   unfitting,
 } from "../../../db/migrate.ts";
-import { within } from "../../../src/core/time/deadline.ts";
+import { within } from "../../../src/core/time/cancellation.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { freshDatabase } from "../../harness/services.ts";
 import { until } from "../../harness/until.ts";

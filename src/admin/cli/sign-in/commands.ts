@@ -1,7 +1,7 @@
 /** `sluice login`, `logout` and `token`: signing in at a server, from any machine that reaches it. */
 import { readFileSync } from "node:fs";
 import { type Command, Option } from "commander";
-import { isKey } from "../../../core/auth/key.ts";
+import { isKey } from "../../../core/auth/credential.ts";
 import type { CommandContext } from "../context.ts";
 import { type JsonFlag, jsonOption, missing, printAnswer } from "../option.ts";
 import { safeUrl } from "../safe-url.ts";

@@ -1,7 +1,6 @@
 /** The rules for a file of organizations that its schema cannot express: between its values, and with what exists. Pure. */
 
-import { grouped } from "../../../core/inference/amounts.ts";
-import { decimalOf, nanos_per_one } from "../../../core/inference/money.ts";
+import { decimalOf, grouped, nanos_per_one } from "../../../core/inference/money.ts";
 import { camelName } from "../../../core/schema/codec.ts";
 import type { Path } from "../../../core/schema/walk.ts";
 import type { Budget } from "../../../core/store/budget.ts";

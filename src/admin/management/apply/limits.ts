@@ -2,12 +2,13 @@
  * Limits in a file of organizations: the value of `/limits` without raises, as `{ own, keys, members, models }`. They are
  * compared limit by limit, under names such as `own.week` and `models.openai/*.month`. Pure.
  */
+
 import Type from "typebox";
 import { shortest, wholeOf } from "../../../core/inference/money.ts";
 import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
 import { camelName, snakeName } from "../../../core/schema/codec.ts";
 import { type Budget, budgetNames, noBudget } from "../../../core/store/budget.ts";
-import { not_limited } from "../../../core/store/over-plan.ts";
+import { not_limited } from "../../../core/store/rates.ts";
 import { type LimitName, limitNames } from "../../store/shapes.ts";
 import { decimalText, isWindow, type LimitValue, type SubjectLimitsShown } from "../limit-shape.ts";
 import type { VerbName } from "../verbs.ts";

@@ -4,8 +4,8 @@
  */
 import { json } from "../../../core/http/json.ts";
 import type { Model } from "../../../core/inference/model.ts";
-import { authorize } from "../../../core/operations/authorize.ts";
 import type { Operation } from "../../../core/operations/operation.ts";
+import { authorize } from "../../../core/operations/serve-operation.ts";
 import { notThere, unlisted } from "../../../core/operations/unlisted.ts";
 import type { IdentityParts } from "../../../features/identity/identity.ts";
 

@@ -2,8 +2,8 @@
 import { planOf } from "../../../core/admission/allowance.ts";
 import { json } from "../../../core/http/json.ts";
 import { type Currency, nanos_per_one } from "../../../core/inference/money.ts";
-import { authorize } from "../../../core/operations/authorize.ts";
 import { type Cap, capsOf, fullest, periods, shareOf } from "../../../core/operations/claude-code-caps.ts";
+import { authorize } from "../../../core/operations/serve-operation.ts";
 import { unlisted } from "../../../core/operations/unlisted.ts";
 import { noLimits } from "../../../core/store/plan.ts";
 

@@ -6,8 +6,8 @@
 import type { InferenceEvent, PartHead } from "../../inference/event.ts";
 import type { Native } from "../../inference/request.ts";
 import { CallIds } from "../call-ids.ts";
+import { assertFewParts } from "../codec.ts";
 import { entryOf, isObject, type JsonObject, textOf } from "../json.ts";
-import { assertFewParts } from "../parts-bound.ts";
 import { asCitation } from "./citations.ts";
 import { signatureOf } from "./signature.ts";
 

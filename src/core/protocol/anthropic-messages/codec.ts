@@ -1,6 +1,6 @@
 /** The codec of Anthropic Messages, for callers and for engines. */
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
-import { endsBy } from "../frame-writer.ts";
+import { endsBy } from "../part-queue.ts";
 import type { Message, MessagesRequest } from "./contract.ts";
 import { decodeRequest, decodingSteps, type MessagesOptions } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";

@@ -2,10 +2,9 @@
 import type { InferenceEvent } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
 import { noUsage, type Usage } from "../../inference/usage.ts";
-import type { SseMessage } from "../../sse/message.ts";
+import type { SseMessage } from "../../sse/decode.ts";
 import type { StreamContext, StreamEncoder } from "../codec.ts";
-import { endOf } from "../frame-writer.ts";
-import { PartQueue } from "../part-queue.ts";
+import { endOf, PartQueue } from "../part-queue.ts";
 import { type Block, beginBlock } from "./blocks.ts";
 import type { MessagesRequest } from "./contract.ts";
 import { encodeFault } from "./fault.ts";

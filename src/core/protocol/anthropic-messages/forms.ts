@@ -1,6 +1,7 @@
 /** Whether two values mean the same in Messages, where a text and a list of one text block do. */
+
+import type { WireForms } from "../codec.ts";
 import { isObject } from "../json.ts";
-import type { WireForms } from "../wire-forms.ts";
 
 export const messagesForms: WireForms = {
   textOf(list) {

@@ -6,10 +6,9 @@
  * or `error` in place of the rest. At most one block is open, so blocks cannot overlap. Nothing is written after the end. Each
  * frame has the name of its event, because SDKs skip frames without one.
  */
-import type { SseMessage } from "../../sse/message.ts";
+import type { SseMessage } from "../../sse/decode.ts";
 import type { ResponseIdentity } from "../codec.ts";
-import { type AroundDelta, aroundDelta } from "../delta-frame.ts";
-import { FrameWriter } from "../frame-writer.ts";
+import { type AroundDelta, aroundDelta, FrameWriter } from "../part-queue.ts";
 import type { ContentBlock, ContentBlockDelta, MessageStreamEvent, MessagesError, MessagesUsage } from "./contract.ts";
 import type { Stop } from "./stop-reason.ts";
 

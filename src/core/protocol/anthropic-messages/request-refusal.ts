@@ -3,8 +3,7 @@ import type { Fault } from "../../inference/fault.ts";
 import type { Capability, InferenceRequest, InputPart, Turn } from "../../inference/request.ts";
 import type { Dialect } from "../dialect.ts";
 import { dialects } from "../dialects.ts";
-import { beyondBounds } from "../engine-bounds.ts";
-import { foreignNeed, paramOf, refusedTuning, unsupportedByEngine } from "../unsupported.ts";
+import { beyondBounds, foreignNeed, paramOf, refusedTuning, unsupportedByEngine } from "../engine-options.ts";
 import { documentSource, imageSource } from "./media.ts";
 
 export function unsupportedByMessages(request: InferenceRequest, dialect: Dialect = dialects.generic): Fault | null {

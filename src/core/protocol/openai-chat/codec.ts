@@ -1,15 +1,12 @@
 /** The codec of OpenAI chat completions, for callers and for engines. */
-import { bearer } from "../bearer.ts";
-import type { CallerCodec, UpstreamCodec } from "../codec.ts";
-import { endsBy } from "../frame-writer.ts";
-import { singleForms } from "../wire-forms.ts";
+import { bearer, type CallerCodec, singleForms, type UpstreamCodec } from "../codec.ts";
+import { endsBy } from "../part-queue.ts";
 import type { ChatCompletion, ChatCompletionRequest } from "./contract.ts";
-import { decodeRequest } from "./decode-request.ts";
+import { decodeRequest, isCustom } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
 import { encodeRequest, unsupportedByChat } from "./encode-request.ts";
 import { encodeResponse, failure, streamEncoder } from "./encode-response.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
-import { isCustom } from "./tools.ts";
 
 export const openaiChatCaller: CallerCodec<ChatCompletionRequest, ChatCompletion> = {
   request: { decode: decodeRequest, remainder },

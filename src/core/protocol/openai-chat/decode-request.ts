@@ -17,18 +17,19 @@ import type {
 } from "../../inference/request.ts";
 import { customArguments, customFunction } from "../custom-tool.ts";
 import { signaturesIn } from "./carried-back.ts";
-import type {
-  AssistantMessage,
-  ChatCompletionRequest,
-  ChatMessage,
-  ChatToolCall,
-  ResponseFormat,
-  ToolChoice,
-  ToolDefinition,
-  UserContentPart,
+import {
+  type AssistantMessage,
+  type ChatCompletionRequest,
+  type ChatMessage,
+  type ChatToolCall,
+  type CustomTool,
+  ChatCompletionRequest as contract,
+  type NamedTool,
+  type ResponseFormat,
+  type ToolChoice,
+  type ToolDefinition,
+  type UserContentPart,
 } from "./contract.ts";
-import { ChatCompletionRequest as contract } from "./contract.ts";
-import { isCustom, nameOf } from "./tools.ts";
 
 export function decodeRequest(wire: ChatCompletionRequest): InferenceRequest {
   const needs = new Needs();
@@ -182,4 +183,18 @@ function extraFields(wire: ChatCompletionRequest): Record<string, unknown> {
     if (!Object.hasOwn(contract.properties, field) && value !== null) extra[field] = value;
   }
   return extra;
+}
+
+/** The functions and custom tools that a chat caller lists, and their names. */
+export function nameOf(tool: ToolDefinition | NamedTool): string {
+  return tool.type === "custom" ? tool.custom.name : tool.function.name;
+}
+
+export function isCustom(tool: ToolDefinition): tool is CustomTool {
+  return tool.type === "custom";
+}
+
+/** The names of custom tools. Engines call them as functions, and the caller gets their calls with plain text. */
+export function customNames({ tools }: Pick<ChatCompletionRequest, "tools">): ReadonlySet<string> {
+  return new Set((tools ?? []).filter(isCustom).map(nameOf));
 }

@@ -4,18 +4,19 @@
  */
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
+import { promptTokens, type Usage } from "../../inference/usage.ts";
 import { BaseAnswerDecoder, StreamDecoder, wholeReply } from "../answer.ts";
-import type { AnswerContext, ResponseIdentity } from "../codec.ts";
+import { type AnswerContext, assertFewParts, type ResponseIdentity } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { statusWithin } from "../error-status.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
-import { logprobsOf, ofText } from "../logprobs.ts";
-import { assertFewParts } from "../parts-bound.ts";
+import { logprobsOf, ofText, usageReported } from "../openai-usage.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
-import { CarriedOut } from "./carried-out.ts";
+import type { Report } from "../report.ts";
+import { CarriedOut } from "./carried-back.ts";
+import type { ChatUsage } from "./contract.ts";
 import { decodeFault } from "./fault.ts";
 import { type ToolCallAssembly, toolCallAssembly } from "./tool-calls.ts";
-import { decodeUsage } from "./usage.ts";
 
 export function streamDecoder(identity: ResponseIdentity, context: AnswerContext = {}): StreamDecoder {
   return new StreamDecoder(new AnswerDecoder(identity, context));
@@ -222,4 +223,24 @@ function failureOf(chunk: JsonObject, dialect: Dialect): Fault | null {
     chunk.error ?? (chunk.object === "error" ? chunk : undefined) ?? (chunk.choices ? undefined : chunk.detail);
   if (error === undefined || error === null || error === false) return null;
   return decodeFault(isObject(error) ? statusWithin(error) : 500, chunk, dialect);
+}
+
+/** Translates `usage` of chat completions in both directions. Its prompt tokens include cached ones, unlike the centre's. */
+export function encodeUsage(usage: Usage): ChatUsage {
+  const prompt = promptTokens(usage);
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: usage.outputTokens,
+    total_tokens: prompt + usage.outputTokens,
+    prompt_tokens_details: {
+      cached_tokens: usage.cachedInputTokens,
+      ...(usage.cacheWriteTokens > 0 ? { cache_write_tokens: usage.cacheWriteTokens } : {}),
+    },
+    completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+  };
+}
+
+/** The usage in a reply or a chunk. */
+export function decodeUsage(wire: JsonObject, { usage }: Dialect): Report | null {
+  return usageReported(wire, usage, usage.chat);
 }

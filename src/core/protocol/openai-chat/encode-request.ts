@@ -1,18 +1,148 @@
 /**
- * Writes a chat completion request for an engine, with the field names of its dialect, without nulls, and without
- * fields that only OpenAI's own service reads. Equal requests have equal bytes.
+ * Writes a chat completion request for an engine. The conversation becomes messages. A tool's results come directly after the calls. Images and files of a result,
+ * which `role: tool` cannot hold, go into a user message that follows.
  */
+
 import type { Fault } from "../../inference/fault.ts";
-import type { InferenceRequest, OutputFormat, Tool } from "../../inference/request.ts";
+import type {
+  AssistantTurn,
+  InferenceRequest,
+  InputPart,
+  OutputFormat,
+  ReasoningPart,
+  TextPart,
+  Tool,
+  ToolCallPart,
+  ToolTurn,
+  Turn,
+} from "../../inference/request.ts";
+import { inEngineOrder } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { dialects } from "../dialects.ts";
-import { beyondBounds } from "../engine-bounds.ts";
-import { allowedTools, effortOf } from "../engine-options.ts";
+import { allowedTools, beyondBounds, effortOf, foreignNeed } from "../engine-options.ts";
 import { mended } from "../tool-schema.ts";
-import { foreignNeed } from "../unsupported.ts";
-import { encodeTurns } from "./encode-turns.ts";
+import { CarriedBack } from "./carried-back.ts";
 
+/** The messages. `model`: the public id. */
+function encodeTurns(turns: Turn[], ask: UpstreamAsk, model: string): Record<string, unknown>[] {
+  const messages: Record<string, unknown>[] = [];
+  const back = new CarriedBack(model, ask.dialect ?? dialects.generic, ask.lost);
+  let attached: InputPart[] = [];
+  for (const turn of inEngineOrder(turns, ask.instructionsInside)) {
+    if (turn.role === "tool") {
+      messages.push(encodeResult(turn));
+      attached.push(...attachments(turn));
+      continue;
+    }
+    if (attached.length > 0 && turn.role !== "user") messages.push({ role: "user", content: encodeInput(attached) });
+    const isJoined = attached.length > 0 && turn.role === "user";
+    messages.push(encodeTurn(isJoined ? { ...turn, parts: [...attached, ...turn.parts] } : turn, back));
+    attached = [];
+  }
+  if (attached.length > 0) messages.push({ role: "user", content: encodeInput(attached) });
+  return messages;
+}
+
+function encodeTurn(turn: Exclude<Turn, ToolTurn>, back: CarriedBack): Record<string, unknown> {
+  switch (turn.role) {
+    case "system":
+    case "developer":
+      return { role: "system", content: encodeText(turn.parts), name: turn.name };
+    case "user":
+      return { role: "user", content: encodeInput(turn.parts), name: turn.name };
+    case "assistant":
+      return encodeAssistant(turn, back);
+  }
+}
+
+function encodeResult({ callId, parts, failed }: ToolTurn): Record<string, unknown> {
+  const text = parts.filter((part) => part.kind === "text");
+  if (text.length < parts.length && text.length === 0)
+    text.push({ kind: "text", text: "The result is attached to the next message." });
+  const [first, ...others] = text;
+  const texts: TextPart[] = failed ? [{ kind: "text", text: `Error: ${first?.text ?? ""}` }, ...others] : text;
+  return { role: "tool", tool_call_id: callId, content: texts.length === 0 ? "" : encodeText(texts) };
+}
+
+/** The parts of a result that are no text, after a line that names the call. */
+function attachments({ callId, parts }: ToolTurn): InputPart[] {
+  const others = parts.filter((part) => part.kind !== "text");
+  return others.length === 0
+    ? []
+    : [{ kind: "text", text: `Attached to the result of the tool call ${callId}:` }, ...others];
+}
+
+function encodeAssistant(turn: AssistantTurn, back: CarriedBack): Record<string, unknown> {
+  const { dialect, lost } = back;
+  const [first] = turn.parts;
+  if (first?.kind === "text" && turn.parts.length === 1)
+    return { role: "assistant", content: first.text, name: turn.name };
+  const text: TextPart[] = [];
+  const calls: ToolCallPart[] = [];
+  const thoughts: ReasoningPart[] = [];
+  let refusal: string | undefined;
+  for (const part of turn.parts) {
+    if (part.kind === "text") {
+      if (calls.length > 0) lost?.("order");
+      text.push(part);
+    } else if (part.kind === "tool-call") calls.push(part);
+    else if (part.kind === "reasoning") thoughts.push(part);
+    else refusal = (refusal ?? "") + part.text;
+  }
+  const { out } = dialect.reasoning;
+  const reasoning = thoughts.map((part) => part.text).join("");
+  const isSealed = thoughts.some(({ encrypted }) => encrypted !== undefined);
+  if (isSealed || (reasoning !== "" && out.length === 0)) lost?.("thoughts");
+  const fields = reasoning === "" ? [] : out.map((field) => [field, reasoning]);
+  const message = {
+    role: "assistant",
+    content: text.length > 0 ? encodeText(text) : calls.length > 0 ? null : "",
+    name: turn.name,
+    refusal,
+    ...Object.fromEntries(fields),
+    tool_calls:
+      calls.length > 0
+        ? calls.map((call) => ({
+            id: call.callId,
+            type: "function",
+            // Engines parse the arguments as JSON. llama.cpp answers 500 to empty ones.
+            function: { name: call.toolName, arguments: call.arguments.trim() === "" ? "{}" : call.arguments },
+          }))
+        : undefined,
+  };
+  return back.in(message, thoughts, calls);
+}
+
+/** A single text becomes a string, which every engine reads. Several stay parts. */
+function encodeText(parts: TextPart[]): unknown {
+  if (parts.length === 1) return parts[0]?.text;
+  return parts.map((part) => ({ type: "text", text: part.text }));
+}
+
+function encodeInput(parts: InputPart[]): unknown {
+  const first = parts[0];
+  if (parts.length === 1 && first?.kind === "text") return first.text;
+  return parts.map(encodePart);
+}
+
+function encodePart(part: InputPart): unknown {
+  switch (part.kind) {
+    case "text":
+      return { type: "text", text: part.text };
+    case "image":
+      return { type: "image_url", image_url: { url: part.url, detail: part.detail } };
+    case "audio":
+      return { type: "input_audio", input_audio: { data: part.data, format: part.format } };
+    case "file":
+      return { type: "file", file: { file_data: part.data, filename: part.filename } };
+  }
+}
+
+/**
+ * Writes a chat completion request for an engine, with the field names of its dialect, without nulls, and without
+ * fields that only OpenAI's own service reads. Equal requests have equal bytes.
+ */
 export function unsupportedByChat(request: InferenceRequest, dialect: Dialect = dialects.generic): Fault | null {
   return foreignNeed(request, "openai-chat") ?? beyondBounds(request, dialect);
 }

@@ -3,14 +3,12 @@ import type { InferenceEvent, PartDelta, PartHead, StopReason, TokenLogprob } fr
 import type { Fault } from "../../inference/fault.ts";
 import type { Result, ResultPart } from "../../inference/result.ts";
 import { noUsage, type Usage } from "../../inference/usage.ts";
-import { comment } from "../../sse/encode.ts";
-import type { SseMessage } from "../../sse/message.ts";
+import { comment, type SseMessage } from "../../sse/decode.ts";
 import { carriedIn } from "../carried.ts";
 import type { StreamContext, StreamEncoder } from "../codec.ts";
 import { CustomInput, customInputOf } from "../custom-tool.ts";
-import { type AroundDelta, aroundDelta } from "../delta-frame.ts";
 import type { JsonObject } from "../json.ts";
-import { PartQueue } from "../part-queue.ts";
+import { type AroundDelta, aroundDelta, PartQueue } from "../part-queue.ts";
 import { clientFields } from "./carried-back.ts";
 import type {
   ChatChoice,
@@ -20,9 +18,9 @@ import type {
   ChatToolCall,
   ChatToolCallDelta,
 } from "./contract.ts";
+import { customNames } from "./decode-request.ts";
+import { encodeUsage } from "./decode-stream.ts";
 import { encodeFault } from "./fault.ts";
-import { customNames } from "./tools.ts";
-import { encodeUsage } from "./usage.ts";
 
 export function streamEncoder(wire: ChatCompletionRequest, { requestId }: StreamContext): StreamEncoder {
   return new ChatEncoder(wire, requestId);

@@ -8,8 +8,8 @@
  * arguments.
  */
 import { CallIds } from "../call-ids.ts";
+import { assertFewParts } from "../codec.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
-import { assertFewParts } from "../parts-bound.ts";
 import { ToolInput } from "../tool-input.ts";
 
 interface AssembledCall {

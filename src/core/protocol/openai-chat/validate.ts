@@ -17,8 +17,8 @@ import {
   violationFault,
 } from "../violation.ts";
 import { type AssistantMessage, assistantWords, ChatCompletionRequest, chatRelations } from "./contract.ts";
+import { nameOf } from "./decode-request.ts";
 import { EngineBoundRequest } from "./engine-bounds/contract.ts";
-import { nameOf } from "./tools.ts";
 
 /** The lists and texts that agents send again with every turn. */
 export const chatRepeats = ["messages", "tools"] as const;

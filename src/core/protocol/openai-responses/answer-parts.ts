@@ -6,9 +6,9 @@
  */
 import type { InferenceEvent, PartHead, TokenLogprob } from "../../inference/event.ts";
 import { CallIds } from "../call-ids.ts";
+import { assertFewParts } from "../codec.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
-import { logprobsOf } from "../logprobs.ts";
-import { assertFewParts } from "../parts-bound.ts";
+import { logprobsOf } from "../openai-usage.ts";
 
 interface Part {
   index: number;

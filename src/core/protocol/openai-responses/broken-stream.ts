@@ -3,7 +3,7 @@
  * all items. It also tells what a background response has delivered.
  */
 import type { Fault } from "../../inference/fault.ts";
-import { encodeSse } from "../../sse/encode.ts";
+import { encodeSse } from "../../sse/decode.ts";
 import type { StreamEnding } from "../codec.ts";
 import type { JsonObject } from "../json.ts";
 import type { OutputItem, ResponseObject } from "./contract.ts";

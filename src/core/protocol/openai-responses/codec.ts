@@ -1,6 +1,5 @@
 /** The codec of OpenAI Responses, for callers and for engines. */
-import { bearer } from "../bearer.ts";
-import type { CallerCodec, UpstreamCodec } from "../codec.ts";
+import { bearer, type CallerCodec, type UpstreamCodec } from "../codec.ts";
 import { WrittenStream } from "./broken-stream.ts";
 import type { CompactedResponse, ResponseObject, ResponsesRequest } from "./contract.ts";
 import { decodeRequest } from "./decode-request.ts";

@@ -284,7 +284,7 @@ function decodeFormat(format: TextFormat | null | undefined): OutputFormat | und
   return { kind: "json_schema", name, schema, ...compact({ strict, description }) };
 }
 
-/** A hint, which needs no capability: agents always send it (inference/hints.ts). Only engines of this protocol get `summary`. */
+/** A hint, which needs no capability: agents always send it (inference/request.ts). Only engines of this protocol get `summary`. */
 function decodeReasoning(request: ResponsesRequest, updated: ReasoningEffort | undefined): Reasoning | undefined {
   const reasoning = compact({ effort: updated ?? request.reasoning?.effort });
   const wire = { ...reasoning, ...compact({ summary: summaryWish(request) }) };

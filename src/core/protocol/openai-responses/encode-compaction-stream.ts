@@ -2,7 +2,7 @@
 import type { Fault } from "../../inference/fault.ts";
 import { Fold } from "../../inference/result.ts";
 import type { StreamContext, StreamEncoder } from "../codec.ts";
-import { endOf } from "../frame-writer.ts";
+import { endOf } from "../part-queue.ts";
 import type { OutputCompaction, ResponsesRequest } from "./contract.ts";
 import { encodeCompaction } from "./encode-compaction.ts";
 import { encodeFailure } from "./fault.ts";

@@ -9,11 +9,17 @@ import { headInstructions } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { dialects } from "../dialects.ts";
-import { beyondBounds } from "../engine-bounds.ts";
-import { allowedTools, effortOf } from "../engine-options.ts";
+import {
+  allowedTools,
+  beyondBounds,
+  effortOf,
+  foreignNeed,
+  paramOf,
+  refusedTuning,
+  unsupportedByEngine,
+} from "../engine-options.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import { mended } from "../tool-schema.ts";
-import { foreignNeed, paramOf, refusedTuning, unsupportedByEngine } from "../unsupported.ts";
 import { encodeTurns } from "./encode-turns.ts";
 import { wireOf } from "./native.ts";
 

@@ -2,8 +2,9 @@
  * Whether two values mean the same in Responses: a text and a list of one text part do, and a message with and without
  * its type.
  */
+
+import type { WireForms } from "../codec.ts";
 import { isObject } from "../json.ts";
-import type { WireForms } from "../wire-forms.ts";
 
 export const responsesForms: WireForms = {
   textOf(list) {

@@ -5,8 +5,7 @@
  *
  * with `sequence_number` counting up from 0 without a gap. Nothing is written after the end.
  */
-import { type AroundDelta, aroundDelta } from "../delta-frame.ts";
-import { FrameWriter } from "../frame-writer.ts";
+import { type AroundDelta, aroundDelta, FrameWriter } from "../part-queue.ts";
 import type { ResponseObject, ResponsesStreamEvent } from "./contract.ts";
 
 type Unnumbered<Event> = Event extends unknown ? Omit<Event, "sequence_number"> : never;

@@ -4,7 +4,7 @@
 import { compact } from "../../inference/compact.ts";
 import type { PartHead, TokenLogprob } from "../../inference/event.ts";
 import { CustomInput } from "../custom-tool.ts";
-import type { AroundDelta } from "../delta-frame.ts";
+import type { AroundDelta } from "../part-queue.ts";
 import type { AnswerItems, CallerCall } from "./answer-items.ts";
 import type { AnswerItem, ContentPart, ItemStatus, SummaryText } from "./contract.ts";
 import { aroundNumbered, type ResponseWriter, type UnnumberedEvent } from "./response-writer.ts";

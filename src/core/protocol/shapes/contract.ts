@@ -8,7 +8,7 @@
  */
 import type { TArray, TObjectOptions, TProperties, TSchema, TUnion } from "typebox";
 import Type from "typebox";
-import { absoluteBounds } from "../engine-bounds.ts";
+import { absoluteBounds } from "../engine-options.ts";
 
 export const text = Type.String();
 export const nonEmpty = Type.String({ minLength: 1 });

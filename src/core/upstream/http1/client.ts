@@ -4,14 +4,13 @@
  * docs/design/runtime.md, Towards engines.
  */
 import type { Signal } from "../../time/cancellation.ts";
-import { repeating } from "../../time/repeating.ts";
+import { repeating } from "../../time/clock.ts";
 import { turns } from "../../time/turns.ts";
 import type { EngineConnection, Owner, RequestBody } from "./connection.ts";
-import { dial, type Origin, type TlsSettings } from "./dial.ts";
+import { dial, engineAt, type Origin, originOf, type TlsSettings, trustOf } from "./dial.ts";
 import type { Reply } from "./exchange.ts";
 import { IdleConnections } from "./idle.ts";
-import { ReadPauses } from "./read-pauses.ts";
-import { socketCalls } from "./socket-calls.ts";
+import { ReadPauses, socketCalls } from "./read-pauses.ts";
 
 /** Whose requests may follow the first one on a connection: those of the same organization, of all, or of nobody. */
 export const reuses = ["organization", "any", "none"] as const;
@@ -188,16 +187,6 @@ export function client({
     return known;
   }
 
-  function originOf({ url: { protocol, hostname, port }, address, tls }: Omit<Where, "url"> & { url: URL }): Origin {
-    const isSecure = protocol === "https:";
-    return {
-      host: hostname.replace(/^\[(.*)\]$/, "$1"),
-      port: port === "" ? (isSecure ? 443 : 80) : Number(port),
-      ...(address === undefined ? {} : { address }),
-      tls: isSecure ? (tls ?? { ca: null, certificate: null }) : null,
-    };
-  }
-
   function poolOf(origin: Origin, { reuse = "any", upstream = "" }: Pick<Where, "reuse" | "upstream">): Pool {
     const pool: Pool = {
       key: `${engineAt(origin)} ${origin.tls && trustOf(origin.tls)} ${reuse}`,
@@ -221,7 +210,7 @@ export function client({
 
   function endpointAt(where: Where): Endpoint {
     const url = new URL(where.url);
-    const origin = originOf({ ...where, url });
+    const origin = originOf(url, where);
     // Joined here once, so that it is a flat string: a concatenation would be flattened again for each request.
     const opening = ["POST ", openingOf(url), linesOf(where.headers)].join("");
     const openingOfLast = `${opening}connection: close\r\n`;
@@ -271,7 +260,7 @@ export function client({
     },
     async get({ connect_ms, signal, ...where }) {
       const url = new URL(where.url);
-      const origin = originOf({ ...where, url });
+      const origin = originOf(url, where);
       const connection = await dialled(origin, poolOf(origin, where), { connect_ms, signal });
       return connection.ask(`GET ${openingOf(url)}${linesOf(where.headers)}connection: close\r\n\r\n`, "", signal);
     },
@@ -288,16 +277,6 @@ export function client({
 
 /** The key of connections that all callers share. */
 const anybody = "";
-
-/** The engine's identity in `distrusted`: whichever authorities are trusted, it is the same engine. */
-function engineAt({ host, port, address }: Origin): string {
-  return `${host} ${port} ${address ?? ""}`;
-}
-
-/** The key of TLS settings: only endpoints with the same authorities and client certificate share connections. */
-function trustOf({ ca, certificate }: TlsSettings): string {
-  return String(Bun.hash(JSON.stringify([ca, certificate])));
-}
 
 function bytesOf(body: RequestBody): number {
   if (typeof body === "string") return Buffer.byteLength(body);

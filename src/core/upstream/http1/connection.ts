@@ -1,13 +1,11 @@
 /** A connection to an engine. It carries one exchange at a time, and tells whether another one may follow. */
 import type { Socket } from "bun";
-import { release } from "../../body/release.ts";
+import { release } from "../../body/pieces.ts";
 import type { Listening, Signal } from "../../time/cancellation.ts";
-import type { Turns } from "../../time/turns.ts";
-import { yieldToEventLoop } from "../../time/turns.ts";
-import { Exchange, type Line, type Reply } from "./exchange.ts";
+import { type Turns, yieldToEventLoop } from "../../time/turns.ts";
+import { Exchange, type Reply } from "./exchange.ts";
 import type { ResponseHead } from "./head.ts";
-import type { Pause, PausedLine, ReadPauses } from "./read-pauses.ts";
-import type { SocketCalls } from "./socket-calls.ts";
+import type { Line, Pause, PausedLine, ReadPauses, SocketCalls } from "./read-pauses.ts";
 
 /** Thrown if an exchange has no answer, or only a part of one. */
 export class ConnectionLost extends Error {

@@ -2,8 +2,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Socket, SocketHandler, TLSOptions } from "bun";
-import type { Signal } from "../../time/cancellation.ts";
-import { Countdown } from "../../time/deadline.ts";
+import { Countdown, type Signal } from "../../time/cancellation.ts";
 import { isOwnAddress, isOwnName } from "./address.ts";
 import { EngineConnection, type Owner } from "./connection.ts";
 
@@ -184,4 +183,30 @@ function tlsOptions(host: string, { ca, certificate }: TlsSettings): TLSOptions 
     ...certificate,
     rejectUnauthorized: true,
   };
+}
+
+interface Addressed {
+  address?: string | null | undefined;
+  tls: TlsSettings | null;
+}
+
+/** The origin of a URL. `tls`: its TLS settings; null: the system's authorities and no client certificate. */
+export function originOf({ protocol, hostname, port }: URL, { address, tls }: Addressed): Origin {
+  const isSecure = protocol === "https:";
+  return {
+    host: hostname.replace(/^\[(.*)\]$/, "$1"),
+    port: port === "" ? (isSecure ? 443 : 80) : Number(port),
+    ...(address === undefined ? {} : { address }),
+    tls: isSecure ? (tls ?? { ca: null, certificate: null }) : null,
+  };
+}
+
+/** The identity of an engine: whichever authorities are trusted, it is the same engine. */
+export function engineAt({ host, port, address }: Origin): string {
+  return `${host} ${port} ${address ?? ""}`;
+}
+
+/** The key of TLS settings: only endpoints with the same authorities and client certificate share connections. */
+export function trustOf({ ca, certificate }: TlsSettings): string {
+  return String(Bun.hash(JSON.stringify([ca, certificate])));
 }

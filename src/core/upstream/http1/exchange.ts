@@ -2,31 +2,11 @@
  * One request and its answer on a connection. Arriving bytes wait here until they are read, and hold the engine back if
  * there are many.
  */
-import { release } from "../../body/release.ts";
+import { release } from "../../body/pieces.ts";
 import { yieldToEventLoop } from "../../time/turns.ts";
 import type { HeaderFields, ResponseHead } from "./head.ts";
 import { ResponseParser, type ResponseSink } from "./parser.ts";
-
-/** The part of a connection that an exchange needs. */
-export interface Line {
-  pause(): void;
-  resume(): void;
-  /** Runs work after all sockets of this poll were read: urgent work first. */
-  soon(work: () => void, isUrgent: boolean): void;
-  /** Tells that the reader has had its turn, so that more may be read. */
-  taken(): void;
-  /** How long the socket may be paused after a read; 0 if it is not. */
-  readonly pause_ms: number;
-  /** Tells that the answer has been received whole. */
-  over(head: ResponseHead): void;
-  /**
-   * Tells that bytes have arrived after the end of the answer. Returns whether the answer is certainly this request's:
-   * true if no other request was sent on the connection before.
-   */
-  exceeded(): boolean;
-  /** Tells that the reader has stopped. */
-  drop(): void;
-}
+import type { Line } from "./read-pauses.ts";
 
 export interface Reply {
   status: number;
@@ -65,11 +45,6 @@ export const read_bytes_max = 4 * 1024;
 /** Gathered bytes beyond this are returned at once. */
 const gathered_bytes_max = 64 * 1024;
 
-interface Waiting {
-  resolve(pieces: Uint8Array[] | null): void;
-  reject(cause: unknown): void;
-}
-
 export class Exchange implements ResponseSink, Reply {
   readonly replied: Promise<Reply>;
   readonly #line: Line;
@@ -83,7 +58,7 @@ export class Exchange implements ResponseSink, Reply {
   #lent: Uint8Array[] = [];
   #isLarge = false;
   #isHeld = false;
-  #reader: Waiting | null = null;
+  #reader: Pick<PromiseWithResolvers<Uint8Array[] | null>, "resolve" | "reject"> | null = null;
   /** The most bytes of the running read. */
   #read_bytes_max = read_bytes_max;
   #gather_ms = 0;
@@ -314,14 +289,9 @@ export class Exchange implements ResponseSink, Reply {
 
   #wake(): void {
     const reader = this.#reader;
-    if (!reader) return;
-    if (this.#unread.length > 0) {
-      if (this.#isGathering()) return;
-      this.#reader = null;
-      reader.resolve(this.#take());
-    } else if (this.#parser.isOver) {
-      this.#reader = null;
-      reader.resolve(null);
-    }
+    const isRead = this.#unread.length === 0;
+    if (!reader || (isRead ? !this.#parser.isOver : this.#isGathering())) return;
+    this.#reader = null;
+    reader.resolve(isRead ? null : this.#take());
   }
 }

@@ -3,9 +3,11 @@
  * share a wake, a read and a write. Sockets whose pauses end at about the same time share a timer, and are read in one
  * poll: docs/performance.md, Pauses under load.
  */
+
+import { dlopen, ptr } from "bun:ffi";
 import { readFileSync } from "node:fs";
 import { type Clock, idleClock } from "../../time/clock.ts";
-import { type PauseBounds, PauseLevel } from "./pause-level.ts";
+import type { ResponseHead } from "./head.ts";
 
 export interface PausedLine {
   /** The pause has ended. The line may have ended it before. */
@@ -22,6 +24,27 @@ const look_ms = 250;
 /** The number of timers at a time, and the shortest that is worth its system calls. */
 const timers = 8;
 const wait_ms_min = 5;
+
+/** The part of a connection that an exchange needs. */
+export interface Line {
+  pause(): void;
+  resume(): void;
+  /** Runs work after all sockets of this poll were read: urgent work first. */
+  soon(work: () => void, isUrgent: boolean): void;
+  /** Tells that the reader has had its turn, so that more may be read. */
+  taken(): void;
+  /** How long the socket may be paused after a read; 0 if it is not. */
+  readonly pause_ms: number;
+  /** Tells that the answer has been received whole. */
+  over(head: ResponseHead): void;
+  /**
+   * Tells that bytes have arrived after the end of the answer. Returns whether the answer is certainly this request's:
+   * true if no other request was sent on the connection before.
+   */
+  exceeded(): boolean;
+  /** Tells that the reader has stopped. */
+  drop(): void;
+}
 
 export class ReadPauses {
   readonly #level: PauseLevel;
@@ -102,4 +125,94 @@ function busy_ms(): number {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1000;
   }
+}
+
+/**
+ * Decides how long the sockets of engines are paused after a read. There are few levels, which change slowly: a pause
+ * that followed the load in proportion would change the load that it follows, and oscillate. Pure.
+ */
+const levels_ms = [25, 50, 100];
+
+interface PauseBounds {
+  /** The pause of a process that is not busy. */
+  shortest_ms: number;
+  longest_ms: number;
+}
+
+/** Above this share of a core, after this time, the next longer pause is used. */
+const high = 0.8;
+const up_ms = 500;
+/** Below this share of a core, after this time, the next shorter pause is used. */
+const low = 0.4;
+const down_ms = 3000;
+
+class PauseLevel {
+  readonly #steps_ms: readonly number[];
+  #at = 0;
+  #high_ms = 0;
+  #low_ms = 0;
+
+  constructor({ shortest_ms, longest_ms }: PauseBounds) {
+    const between = levels_ms.filter((ms) => ms > shortest_ms && ms < longest_ms);
+    this.#steps_ms = longest_ms > shortest_ms ? [shortest_ms, ...between, longest_ms] : [longest_ms];
+  }
+
+  get window_ms(): number {
+    return this.#steps_ms[this.#at]!;
+  }
+
+  /** Records that the process wanted a core for `busy_ms` of the last `elapsed_ms`. */
+  observed(elapsed_ms: number, busy_ms: number): void {
+    const share = busy_ms / elapsed_ms;
+    this.#high_ms = share > high ? this.#high_ms + elapsed_ms : 0;
+    this.#low_ms = share < low ? this.#low_ms + elapsed_ms : 0;
+    if (this.#high_ms >= up_ms) this.#move(1);
+    else if (this.#low_ms >= down_ms) this.#move(-1);
+  }
+
+  #move(by: number): void {
+    this.#at = Math.min(this.#steps_ms.length - 1, Math.max(0, this.#at + by));
+    this.#high_ms = 0;
+    this.#low_ms = 0;
+  }
+}
+
+// System calls on a socket that the runtime does not offer, on Linux.
+
+/** The constants of Linux on the processors that the runtime supports. */
+const MSG_PEEK = 2;
+const MSG_DONTWAIT = 64;
+
+const library = { recv: { args: ["int", "ptr", "u64", "int"], returns: "int" } } as const;
+
+export interface SocketCalls {
+  /** Whether the system has received bytes, or the peer's end, that the runtime has not read yet. */
+  hasUnread(socket: object): boolean;
+}
+
+/** For systems without these calls: nothing is known. */
+const absent: SocketCalls = { hasUnread: () => false };
+
+/** The calls; `absent` on a system other than Linux, or one whose C library has another name. */
+export function socketCalls(): SocketCalls {
+  if (process.platform !== "linux") return absent;
+  try {
+    const { symbols } = dlopen("libc.so.6", library);
+    const peeked = new Uint8Array(1);
+    const peekedAt = ptr(peeked);
+    return {
+      hasUnread(socket) {
+        const fd = descriptorOf(socket);
+        return fd >= 0 && symbols.recv(fd, peekedAt, peeked.byteLength, MSG_PEEK | MSG_DONTWAIT) >= 0;
+      },
+    };
+  } catch {
+    return absent;
+  }
+}
+
+/** The file descriptor of a socket, which the runtime's types do not declare. */
+function descriptorOf(socket: object): number {
+  const { fd } = socket as { fd?: unknown };
+  return typeof fd === "number" ? fd : -1;
 }

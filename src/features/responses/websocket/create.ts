@@ -10,9 +10,8 @@ import { Fault } from "../../../core/inference/fault.ts";
 import type { Adapter } from "../../../core/operations/adapter.ts";
 import { streamed } from "../../../core/operations/answer.ts";
 import { infer } from "../../../core/operations/infer.ts";
-import { inferenceBody } from "../../../core/operations/inference-body.ts";
 import type { Operation } from "../../../core/operations/operation.ts";
-import { type InferenceInput, prepare } from "../../../core/operations/prepare.ts";
+import { type InferenceInput, inferenceBody, prepare } from "../../../core/operations/prepare.ts";
 import { createResponse, responsesAdapter } from "../../../core/operations/responses.ts";
 import {
   type CreateEvent,

@@ -17,9 +17,7 @@ import {
   openaiResponsesUpstream,
 } from "../../../../src/core/protocol/openai-responses/codec.ts";
 import { validateResponsesRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
-import { SseDecoder } from "../../../../src/core/sse/decode.ts";
-import { encodeSse } from "../../../../src/core/sse/encode.ts";
-import type { SseMessage } from "../../../../src/core/sse/message.ts";
+import { encodeSse, SseDecoder, type SseMessage } from "../../../../src/core/sse/decode.ts";
 import { grammarProblem } from "../grammar.ts";
 import {
   holdsTheLaws,

@@ -1,5 +1,5 @@
 /** What is wrong with a Messages stream, or null: docs/design/protocols.md, Messages streams. */
-import type { SseMessage } from "../../../../src/core/sse/message.ts";
+import type { SseMessage } from "../../../../src/core/sse/decode.ts";
 
 interface WireEvent {
   type: string;

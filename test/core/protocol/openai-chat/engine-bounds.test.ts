@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { anthropicMessagesCaller } from "../../../../src/core/protocol/anthropic-messages/codec.ts";
 import { dialects } from "../../../../src/core/protocol/dialects.ts";
-import { beyondAll } from "../../../../src/core/protocol/engine-bounds.ts";
+import { beyondAll } from "../../../../src/core/protocol/engine-options.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import { validateChatRequest } from "../../../../src/core/protocol/openai-chat/validate.ts";
 import { faultOf } from "../../../harness/faults.ts";

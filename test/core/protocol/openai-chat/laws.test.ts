@@ -5,7 +5,7 @@ import { compact } from "../../../../src/core/inference/compact.ts";
 import type { InferenceEvent, StopReason } from "../../../../src/core/inference/event.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import type { ChatCompletionRequest } from "../../../../src/core/protocol/openai-chat/contract.ts";
-import { encodeSse } from "../../../../src/core/sse/encode.ts";
+import { encodeSse } from "../../../../src/core/sse/decode.ts";
 import {
   holdsTheLaws,
   inOrder,

@@ -19,8 +19,7 @@ import {
   withResolved,
 } from "../../../../src/core/protocol/openai-responses/references.ts";
 import { validateResponsesRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
-import { SseDecoder } from "../../../../src/core/sse/decode.ts";
-import { encodeSse } from "../../../../src/core/sse/encode.ts";
+import { encodeSse, SseDecoder } from "../../../../src/core/sse/decode.ts";
 import { faultOf } from "../../../harness/faults.ts";
 import { folded } from "../reading.ts";
 import { lifecycleProblem } from "./lifecycle.ts";

@@ -16,8 +16,7 @@ import {
   validateCompactRequest,
   validateResponsesRequest,
 } from "../../../../src/core/protocol/openai-responses/validate.ts";
-import { SseDecoder } from "../../../../src/core/sse/decode.ts";
-import { encodeSse } from "../../../../src/core/sse/encode.ts";
+import { encodeSse, SseDecoder } from "../../../../src/core/sse/decode.ts";
 import { upstreamCodecs, upstreamProtocols } from "../../../../src/core/upstream/codecs.ts";
 import { inOrder, type Part, pieces, said, usage } from "../laws.ts";
 import { bytes, folded } from "../reading.ts";

@@ -12,8 +12,7 @@ import {
 import { ResponseObject, ResponsesStreamEvent } from "../../../../src/core/protocol/openai-responses/contract.ts";
 import { unseal } from "../../../../src/core/protocol/openai-responses/sealed-reasoning.ts";
 import { validateResponsesRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
-import { SseDecoder } from "../../../../src/core/sse/decode.ts";
-import { encodeSse } from "../../../../src/core/sse/encode.ts";
+import { encodeSse, SseDecoder } from "../../../../src/core/sse/decode.ts";
 import { grammarProblem } from "../grammar.ts";
 import {
   holdsTheLaws,

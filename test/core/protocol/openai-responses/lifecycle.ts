@@ -1,5 +1,5 @@
 /** The lifecycle of a Responses stream as a client may rely on it, as a check: answers what is wrong, or null. */
-import type { SseMessage } from "../../../../src/core/sse/message.ts";
+import type { SseMessage } from "../../../../src/core/sse/decode.ts";
 
 interface Seen {
   id: string;

@@ -9,7 +9,7 @@ import {
   ofRequest,
   steerFailed,
 } from "../../../../src/core/protocol/openai-responses/server-event.ts";
-import { encodeSse } from "../../../../src/core/sse/encode.ts";
+import { encodeSse } from "../../../../src/core/sse/decode.ts";
 import { times } from "../../../harness/depth.ts";
 
 test("any events in whole frames come out as they went in, without the end of the stream", () => {

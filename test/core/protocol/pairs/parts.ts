@@ -2,8 +2,7 @@
  * An engine's answer part by part, as raw wire and not by the codecs under test: in the order of its parts, or side by
  * side, as engines do with the fragments of parallel calls. And what a client sees of it.
  */
-import { SseDecoder } from "../../../../src/core/sse/decode.ts";
-import type { SseMessage } from "../../../../src/core/sse/message.ts";
+import { SseDecoder, type SseMessage } from "../../../../src/core/sse/decode.ts";
 import { streamProblem } from "../anthropic-messages/stream-grammar.ts";
 import { lifecycleProblem } from "../openai-responses/lifecycle.ts";
 import { bytes } from "../reading.ts";

@@ -18,7 +18,7 @@ import {
   openaiResponsesUpstream,
 } from "../../../../src/core/protocol/openai-responses/codec.ts";
 import { validateResponsesRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
-import type { SseMessage } from "../../../../src/core/sse/message.ts";
+import type { SseMessage } from "../../../../src/core/sse/decode.ts";
 import { type UpstreamProtocol, upstreamProtocols } from "../../../../src/core/upstream/codecs.ts";
 
 /** The name of each protocol here. */

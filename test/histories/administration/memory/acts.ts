@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { type Budget, budgetNames, noBudget } from "../../../../src/core/store/budget.ts";
-import { not_limited } from "../../../../src/core/store/over-plan.ts";
+import { not_limited } from "../../../../src/core/store/rates.ts";
 import type { MemoryTransaction } from "./memory.ts";
 import { limitValueOf, memberId, type Reading, type SubjectRow, teamOf, type ValueRow } from "./tables.ts";
 

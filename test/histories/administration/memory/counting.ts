@@ -2,7 +2,7 @@
 
 import type { CountingLimits } from "../../../../src/admin/store/own-limits.ts";
 import { type Budget, budgetNames, noBudget } from "../../../../src/core/store/budget.ts";
-import { not_limited, raisedTo } from "../../../../src/core/store/over-plan.ts";
+import { not_limited, raisedTo } from "../../../../src/core/store/rates.ts";
 import { chosen } from "./acts.ts";
 import { limitValueOf, memberId, type Reading, teamOf } from "./tables.ts";
 

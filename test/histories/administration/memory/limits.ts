@@ -8,7 +8,7 @@ import type {
   SubjectLimits,
 } from "../../../../src/admin/store/limits.ts";
 import { type Budget, budgetNames, noBudget } from "../../../../src/core/store/budget.ts";
-import { overPlan } from "../../../../src/core/store/over-plan.ts";
+import { overPlan } from "../../../../src/core/store/rates.ts";
 import { audit, inForceOf, limitsChanged, refreshLimits, saysAny, setValue, subjectsOf } from "./acts.ts";
 import { lockKey } from "./keys.ts";
 import type { MemoryDatabase, MemoryTransaction } from "./memory.ts";

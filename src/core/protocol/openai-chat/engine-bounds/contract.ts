@@ -3,7 +3,7 @@
  * absolute bounds. All else is as in the published shape.
  */
 import Type, { type TSchema } from "typebox";
-import { absoluteBounds } from "../../engine-bounds.ts";
+import { absoluteBounds } from "../../engine-options.ts";
 import { engineName, oneOf, optional } from "../../shapes/contract.ts";
 import { AllowedTools, ChatCompletionRequest, ChatMessage, CustomTool, FunctionTool, ToolChoice } from "../contract.ts";
 

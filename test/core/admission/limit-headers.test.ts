@@ -1,6 +1,6 @@
 /** Limits as headers: durations as clients of each family read them. */
 import { expect, test } from "bun:test";
-import { duration, limitHeaders } from "../../../src/core/operations/limit-headers.ts";
+import { duration, limitHeaders } from "../../../src/core/admission/limit-words.ts";
 
 test("durations are written as OpenAI writes them, and never round down to too early", () => {
   const written: [number, string][] = [

@@ -1,0 +1,267 @@
+/**
+ * USAGE, the record of a request: what is known of it before it runs, how far its engines have come with it, and how it
+ * ended.
+ */
+import type { Entry } from "../admission/entrance.ts";
+import type { OwnBytes } from "../body/own-bytes.ts";
+import type { InferenceEvent } from "../inference/event.ts";
+import type { Fault } from "../inference/fault.ts";
+import type { Media } from "../inference/media.ts";
+import type { RejectedReport, Usage } from "../inference/usage.ts";
+import type { Loss, ResponseIdentity } from "../protocol/codec.ts";
+import type { CatalogModel, CodecOf, Route } from "../routing/catalog.ts";
+import type { BillingSource, Operation, StoppingLimit } from "../store/ledger.ts";
+import type { AttemptEnd, AttemptKind } from "../upstream/attempt.ts";
+import type { Signals } from "./departure.ts";
+import type { RunTrace } from "./trace.ts";
+
+/**
+ * The record of a prepared request, from here to its end: admission, attempts and the count all get this object, and
+ * none copies it.
+ */
+export interface RunRequest extends Entry {
+  model: CatalogModel;
+  /** The names that the answer has for its caller. */
+  identity: ResponseIdentity;
+  /** The client's name for its session, from a header. */
+  session: string | null;
+  /** The size of the caller's request with everything that it refers to, from which `inputTokens` was estimated. */
+  inputBytes: number;
+  /** The bytes of a large request as the caller wrote them, for the first engine. */
+  own?: OwnBytes | null;
+  /** The likely size of the whole prompt, which is charged if no engine reports. At most `inputTokens`. */
+  inputTokensExpected: number;
+  /** The part of the input that is not text. */
+  media: Media;
+  /** The output tokens that the model and its context allow. */
+  outputTokensAllowed: number;
+  /** The codec in which the engines are asked; absent: that of each engine's protocol. */
+  codecOf?: CodecOf;
+  /** How the answer is fetched, if it is a background response. */
+  fetched?: Fetched | null;
+  /** Called with the memory that the answer takes, if that is much. May throw the Fault that ends the request. */
+  holdAnswer?: ((bytes: number) => void) | undefined;
+}
+
+/** A background response: its text can be fetched while it runs and after its end. */
+export interface Fetched {
+  /** Whether text can be fetched as it is produced. Otherwise only the whole answer can. */
+  readonly asProduced: boolean;
+  /** Whether everything that was produced can be fetched, or will be. */
+  readonly isKept: boolean;
+  /** Resolves when all events so far can be fetched: true; or with false if they never can. */
+  stored(): Promise<boolean>;
+}
+
+export interface AttemptRequest extends Signals {
+  asked: RunRequest;
+  /**
+   * The output tokens that an answer may have: `allowed` by the model and its context, `held` by the nanos held so far.
+   */
+  room: { allowed: number; held: number };
+  /** Resolves when the ledger has granted the request. Only then may the request wait for a slot. */
+  granted: Promise<void>;
+  /** Routes that must not be asked, because they failed in the middle of this answer. */
+  except?: readonly Route[];
+  /** Observes each attempt, if the run is traced. */
+  trace?: RunTrace | null;
+}
+
+/** One attempt at an engine that has ended. */
+export interface Tried {
+  /** The engine's name in the configuration. */
+  upstream: string;
+  /** The engine's address, if its name has several. */
+  replica?: string;
+  outcome: AttemptKind;
+  ms: number;
+  /** Set if the engine continued an answer that another engine had begun. */
+  continued?: true;
+  /** The HTTP status of the engine's refusal. */
+  status?: number;
+  /** The engine's own text of its refusal, or of an error inside its answer. Only operators read it. */
+  said?: string;
+}
+
+export function triedOf(route: Route, { kind, status, said }: AttemptEnd, ms: number, isContinued: boolean): Tried {
+  const { name: upstream, address: replica } = route.upstream;
+  return {
+    upstream,
+    ...(replica && { replica }),
+    outcome: kind,
+    ms: Math.round(ms),
+    ...(isContinued && { continued: true }),
+    ...(status !== undefined && { status }),
+    ...(said !== undefined && { said }),
+  };
+}
+
+/** How far a request has come. Written by the attempts. */
+export interface EngineProgress {
+  /** The route that answers, or that was tried last; null before any was tried. */
+  route: Route | null;
+  /**
+   * Whether an engine has read the request. False while the request waits for a slot, and after the engine that had it
+   * has failed.
+   */
+  isAtEngine: boolean;
+  /** Whether no further engine will be tried, so that the conversation is not needed any more. */
+  isFinal: boolean;
+  /** Whether the conversation is needed until the end, because another engine may continue the answer. */
+  isNeededToTheEnd: boolean;
+  /** The share of the input that engines are sent: less than 1 if a compaction left some of it out. */
+  inputShare: number;
+  /** The number of attempts so far. */
+  attempts: number;
+  /** The attempts that have ended. */
+  readonly tried: Tried[];
+  /** How long the request has waited for slots at engines. */
+  queued_ms: number;
+  /** The output tokens that a usage window leaves, if those are fewer than the request's own cap. */
+  windowTokens: number | null;
+}
+
+export function initialProgress(): EngineProgress {
+  return {
+    route: null,
+    isAtEngine: false,
+    isFinal: false,
+    isNeededToTheEnd: false,
+    inputShare: 1,
+    attempts: 0,
+    tried: [],
+    queued_ms: 0,
+    windowTokens: null,
+  };
+}
+
+export interface EngineEvents extends AsyncIterable<InferenceEvent[]> {
+  next(): Promise<IteratorResult<InferenceEvent[], void>>;
+  /** Aborts the request to the engine. Needed only if the events are not read to their end. */
+  return(): Promise<IteratorResult<InferenceEvent[], void>>;
+  [Symbol.asyncIterator](): EngineEvents;
+}
+
+export interface EngineAnswer {
+  readonly progress: Readonly<EngineProgress>;
+  readonly events: EngineEvents;
+}
+
+/**
+ * Sends the request at once instead of when the answer is first read. The answer must be read to its end, or returned.
+ */
+export function startedAnswer({ progress, events }: EngineAnswer): EngineAnswer {
+  return { progress, events: new StartedEvents(events) };
+}
+
+class StartedEvents implements EngineEvents {
+  readonly #events: EngineEvents;
+  #first: ReturnType<EngineEvents["next"]> | null;
+
+  constructor(events: EngineEvents) {
+    this.#events = events;
+    this.#first = events.next();
+    // The first event may fail before it is read, and an unhandled rejection ends the process.
+    this.#first.catch(() => {});
+  }
+
+  next(): ReturnType<EngineEvents["next"]> {
+    const next = this.#first ?? this.#events.next();
+    this.#first = null;
+    return next;
+  }
+
+  return(): ReturnType<EngineEvents["return"]> {
+    return this.#events.return();
+  }
+
+  [Symbol.asyncIterator](): EngineEvents {
+    return this;
+  }
+}
+
+/** How a request ended, as the meter saw it. */
+export interface Ending {
+  usage: Usage;
+  outcome: "completed" | "cancelled" | "failed";
+  /** The limit of a usage window that cut the answer short. */
+  stoppedBy: StoppingLimit | null;
+  errorCode: string | null;
+  /** The engine's report, if it was not believed. */
+  reportRejected: RejectedReport | null;
+  /** The reported tokens of a complete answer ÷ our count of it; null if either is missing. */
+  divergence: number | null;
+}
+
+export interface Ended extends Ending {
+  requestId: string;
+  operation: Operation;
+  /** The public model id. */
+  model: string;
+  organizationId: string;
+  stream: boolean;
+  /** The price of the request's usage, whether or not the windows had room for all of it. */
+  nanos: number;
+  /** The likely number of tokens in the whole prompt. */
+  inputTokensExpected: number;
+  /** The engine's name in the configuration; null if none was tried. */
+  upstream: string | null;
+  /** The engine's address if its name has several; else null. */
+  replica: string | null;
+  tried: readonly Tried[];
+  /** How long the request waited for slots at engines. */
+  queued_ms: number;
+  /** Milliseconds from the request's arrival; null if no part of an answer arrived. */
+  firstPart_ms: number | null;
+  /** Milliseconds from the request's arrival to the end of its answer. */
+  total_ms: number;
+  /** The id of the request's trace, if the trace is sampled; metrics name it. */
+  traceId: string | undefined;
+}
+
+/** One attempt that has ended. */
+export interface Attempted {
+  /** The public model id. */
+  model: string;
+  route: Route;
+  end: AttemptEnd;
+  ms: number;
+}
+
+/** A change to what an engine was sent, against what the caller wrote. */
+export interface LostField {
+  /** The public model id. */
+  model: string;
+  route: Route;
+  loss: Loss;
+}
+
+/** One wait for a slot that has ended. `full`: it was refused, or was too long. */
+export interface Waited {
+  /** The public model id. */
+  model: string;
+  outcome: "served" | "left" | "full";
+  ms: number;
+}
+
+/** Observes every run after the ledger has. */
+export interface Watcher {
+  granted(source: BillingSource): void;
+  ended(ended: Ended): void;
+}
+
+/** The caller who waits for the answer. */
+export interface Caller extends Watcher, Readonly<Signals> {
+  /** Whether the caller has left, so that nobody reads the rest. */
+  readonly left: boolean;
+  /** Whether the answer counts as cancelled, even if it is complete. */
+  readonly isCancelled?: boolean;
+  /** Ends the work on the answer, which then ends with this fault. */
+  end(fault: Fault): void;
+  /** The milliseconds since the request arrived. */
+  elapsed_ms(): number;
+  /** Reserves memory for this many more bytes of the answer until it is settled. False if there is no room. */
+  keepsText(bytes: number): boolean;
+  /** Observes the run, if it is traced. */
+  readonly trace?: RunTrace | null;
+}
