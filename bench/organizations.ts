@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { RedisClient } from "bun";
 import Table from "cli-table3";
 import postgres from "postgres";
-import { hashKey, key_random_bytes, newKey } from "../src/core/auth/key.ts";
+import { hashKey, key_random_bytes, newKey } from "../src/core/auth/credential.ts";
 import { type Beside, nodesBeside } from "./speed/beside.ts";
 import { percentile } from "./speed/percentile.ts";
 import { busyCores, pinOthers, ran_us } from "./speed/process.ts";
