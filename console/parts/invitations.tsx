@@ -3,6 +3,7 @@ import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 import type { ItemOf } from "../core/client.ts";
 import { valueFields } from "../core/limit-fields.ts";
+import { days } from "../core/verb-table.ts" with { type: "macro" };
 import { Act } from "./act.tsx";
 import { ThingLink } from "./links.tsx";
 import { List } from "./list.tsx";
@@ -12,8 +13,7 @@ import { Distance } from "./time.tsx";
 
 type Invitation = ItemOf<"pageInvitations">;
 
-const says =
-  "They get the membership at their first sign-in at the issuer, within 14 days. Nothing is sent: tell them the address of this page.";
+const says = `They get the membership at their first sign-in at the issuer, within ${days("invitation")} days. Nothing is sent: tell them the address of this page.`;
 
 export function Invitations({ organization }: { organization: string }) {
   const [turn, setTurn] = useState(0);
