@@ -52,7 +52,7 @@ grant insert, update, delete on limit_request, invitation to sluice_run;
 grant delete on usage_opening to sluice_run;
 
 -- What they are told.
-grant insert, update, delete on notice_destination, notice, notice_condition to sluice_run;
+grant insert, update, delete on notice_destination, notice, notice_condition, mail_recipient to sluice_run;
 
 -- What is kept for a while.
 grant insert, delete on kept_response to sluice_run;

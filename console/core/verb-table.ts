@@ -6,6 +6,8 @@
 import type { Flag } from "../../src/admin/management/command.ts";
 import type { Verb } from "../../src/admin/management/verb.ts";
 import { type VerbName, verbs } from "../../src/admin/management/verbs.ts";
+import { invitation_days } from "../../src/admin/store/invitations.ts";
+import { limitRequest_days } from "../../src/admin/store/limit-requests.ts";
 import { plainPattern } from "../../src/core/inference/plain-text.ts";
 import { snakeName } from "../../src/core/schema/codec.ts";
 import type { Shape } from "../../src/core/schema/shape.ts";
@@ -54,6 +56,10 @@ export interface FlagEntry {
 export function verbTable(): Record<string, VerbEntry> {
   return Object.fromEntries(verbs.map((verb) => [verb.name, entryOf(verb)]));
 }
+
+/** How long something is open that waits for somebody. */
+export const days = (of: "invitation" | "limitRequest"): number =>
+  of === "invitation" ? invitation_days : limitRequest_days;
 
 /** The values that a verb takes as this member of its input. */
 export function choicesOf(verbName: VerbName, member: string): string[] {

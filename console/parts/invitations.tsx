@@ -1,6 +1,7 @@
 /** Who is invited into an organization, and what became of it. */
 import type { ItemOf } from "../core/client.ts";
 import { valueFields } from "../core/limit-fields.ts";
+import { days } from "../core/verb-table.ts" with { type: "macro" };
 import { Act } from "./act.tsx";
 import { ThingLink } from "./links.tsx";
 import { List } from "./list.tsx";
@@ -10,8 +11,7 @@ import { Distance } from "./time.tsx";
 
 type Invitation = ItemOf<"pageInvitations">;
 
-const says =
-  "They get the membership at their first sign-in at the issuer, within 14 days. Nothing is sent: tell them the address of this page.";
+const says = `They get the membership at their first sign-in at the issuer, within ${days("invitation")} days. Nothing is sent: tell them the address of this page.`;
 
 export function Invitations({ organization }: { organization: string }) {
   const invite = (

@@ -2,6 +2,7 @@
 import type { Answer, Input } from "../core/client.ts";
 import { limitLabels, limitNames, moneyTyped } from "../core/form.ts";
 import { isMember, may, session } from "../core/session.ts";
+import { days } from "../core/verb-table.ts" with { type: "macro" };
 import { Act } from "./act.tsx";
 
 export type LimitRequest = Answer<"findLimitRequest">;
@@ -13,7 +14,7 @@ const amount = {
   kind: "text",
   hint: "Empty: they say how much",
 } as const;
-const says = "Your administrators see it here for seven days, and decide.";
+const says = `Your administrators see it here for ${days("limitRequest")} days, and decide.`;
 
 /** For the limit that a request met. */
 export function AskForMore({ request, done }: { request: string; done?: (answer: LimitRequest) => void }) {
@@ -90,7 +91,7 @@ export function LimitRequestActs({ of: { id, state, person_id, asked, limit }, c
               { name: "until", label: "Ends on", kind: "day", isRequired: true, isSent: true, value: inAWeek() },
             ]}
             says="Applies now, and ends by itself when this day begins, UTC."
-            done="The limit is raised."
+            done="The limit is increased."
             onDone={changed}
           />
           <Act

@@ -39,7 +39,7 @@ export function Destinations({ organization }: OfOrganization) {
               organization === null && { head: "Of", cell: (one) => <Whose of={one} /> },
               { head: "Name", cell: ({ name }) => name },
               { head: "Form", cell: ({ form }) => formNames[form] },
-              { head: "To", cell: ({ url, host }) => url ?? host },
+              { head: "To", cell: (one) => <To of={one} /> },
               { head: "Limits", cell: (one) => one.organization && one.shares.map((share) => `${share} %`).join(", ") },
               { head: "Keys", cell: (one) => one.organization && keyWords(one.key_expiry_days) },
               { head: "Waiting", isNumber: true, cell: ({ waiting }) => waiting },
@@ -55,7 +55,21 @@ export function Destinations({ organization }: OfOrganization) {
   );
 }
 
-const formNames: Record<Destination["form"], string> = { json: "signed JSON", slack: "Slack", teams: "Teams" };
+const formNames: Record<Destination["form"], string> = {
+  json: "signed JSON",
+  slack: "Slack",
+  teams: "Teams",
+  mail: "mail",
+};
+
+function To({ of: { url, host, unsubscribed } }: { of: Destination }) {
+  if (unsubscribed.length === 0) return <>{url ?? host}</>;
+  return (
+    <>
+      {host} <span class="fine">(unsubscribed: {unsubscribed.join(", ")})</span>
+    </>
+  );
+}
 
 function none(organization: string | null): string {
   return organization === null
@@ -70,27 +84,41 @@ function Whose({ of: { organization } }: { of: Destination }) {
 const keyWords = (days: number) => (days === 0 ? "no notice" : `${days} days before`);
 
 export function AddDestination({ organization }: OfOrganization) {
+  const given = organization === null ? {} : { organization };
+  const name = { name: "name", hint: "Such as alerts", isRequired: true } as const;
+  const forms = choicesOf("setNotices", "form").filter((form) => form !== "mail");
   return (
-    <Act
-      label="Add a destination"
-      verb="setNotices"
-      given={organization === null ? {} : { organization }}
-      says="Slack: the URL of an incoming webhook. Teams: the URL of a workflow that posts what a webhook gets. They are stored encrypted and not shown again."
-      fields={[
-        { name: "name", hint: "Such as alerts", isRequired: true },
-        {
-          name: "form",
-          kind: "choice",
-          isRequired: true,
-          value: "slack",
-          choices: choicesOf("setNotices", "form").map((form) => [form, formNames[form as Destination["form"]]]),
-        },
-        { name: "url", label: "URL", isRequired: true },
-      ]}
-      isPrimary
-      done="The destination was added."
-      result={Added}
-    />
+    <span class="acts">
+      <Act
+        label="Add mail"
+        verb="setNotices"
+        given={{ ...given, form: "mail" }}
+        says="Each address gets a mail of its own, with a link that unsubscribes."
+        fields={[name, { name: "to", label: "Addresses", hint: "With commas between them", isRequired: true }]}
+        done="The destination was added."
+        result={Added}
+      />
+      <Act
+        label="Add a destination"
+        verb="setNotices"
+        given={given}
+        says="Slack: the URL of an incoming webhook. Teams: the URL of a workflow that posts what a webhook gets. They are stored encrypted and not shown again."
+        fields={[
+          name,
+          {
+            name: "form",
+            kind: "choice",
+            isRequired: true,
+            value: "slack",
+            choices: forms.map((form) => [form, formNames[form as Destination["form"]]]),
+          },
+          { name: "url", label: "URL", isRequired: true },
+        ]}
+        isPrimary
+        done="The destination was added."
+        result={Added}
+      />
+    </span>
   );
 }
 
@@ -117,7 +145,9 @@ function Acts({ of: one }: { of: Destination }) {
         verb="setNotices"
         given={given}
         fields={[
-          { name: "url", label: "URL", value: one.url, hint: one.url === null ? "Empty: it stays" : "" },
+          one.to === null
+            ? { name: "url", label: "URL", value: one.url, hint: one.url === null ? "Empty: it stays" : "" }
+            : { name: "to", label: "Addresses", value: one.to, hint: "With commas between them" },
           { name: "shares", label: "Notices of limits at", value: one.shares.map(String), hint: "Percentages" },
           { name: "key_expiry_days", label: "Days before a key expires", value: one.key_expiry_days },
         ]}

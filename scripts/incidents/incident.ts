@@ -1,6 +1,7 @@
 // What goes wrong, at which alerts, and what their sections of the runbook tell to look at.
 
-import type { Site } from "./site.ts";
+import { until } from "../../test/harness/until.ts";
+import type { Node, Site } from "./site.ts";
 
 export interface Incident {
   what: string;
@@ -25,4 +26,10 @@ export const logs = ({ log }: { log(): string }, ...events: string[]) =>
 
 export async function has({ prometheus }: Pick<Site, "prometheus">, query: string): Promise<boolean> {
   return (await prometheus.query(query)).length > 0;
+}
+
+/** Waits until the node has so many requests at engines. */
+export function inHand(site: Pick<Site, "prometheus">, { target }: Node, count: number): Promise<void> {
+  const query = `sum(upstream_requests_in_flight{instance="${target}"}) >= ${count}`;
+  return until(() => has(site, query), 30_000, `${count} requests in hand`);
 }

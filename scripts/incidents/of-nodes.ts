@@ -4,17 +4,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { workersOf } from "../../test/features/workers/node.ts";
 import { until } from "../../test/harness/until.ts";
-import { has, type Incident, logs } from "./incident.ts";
+import { has, type Incident, inHand, logs } from "./incident.ts";
 import { asking, trickle } from "./load.ts";
 import { sound } from "./site.ts";
 
 const killed: Incident = {
   what: "a node is killed with requests in hand",
   alerts: ["SluiceDown", "SluiceNodesDie"],
-  async begin({ nodes: [first, second] }) {
+  async begin(site) {
+    const [first, second] = site.nodes;
     for (let begun = 0; begun < 5; begun++)
       void asking(second, { model: sound, directives: "tps=2 tokens=200", stream: true });
-    await Bun.sleep(1000);
+    await inHand(site, second, 5);
     await second.kill();
     return {
       // Its row is there for five minutes more, and then the notice of its end comes.

@@ -1,6 +1,6 @@
 import type { Incident } from "./incident.ts";
 import { trickle } from "./load.ts";
-import { frail, sound } from "./site.ts";
+import { frail, heardBy, sound } from "./site.ts";
 
 const usedUp: Incident = {
   what: "an organization uses its week up, and a key of it is about to expire",
@@ -10,20 +10,7 @@ const usedUp: Incident = {
     await first.command("org", "create", slug, "--plan", "unlimited");
     await first.command("limit", "set", "org", slug, "week=0.01");
     // What is left at the end may be too little for a request, so a window need not be used to the last.
-    const shares = ["--shares", "50,80"];
-    for (const form of ["slack", "teams"] as const)
-      await first.command(
-        "notice",
-        "set",
-        slug,
-        "--name",
-        form,
-        "--form",
-        form,
-        "--url",
-        channels[form].url,
-        ...shares,
-      );
+    await heardBy(channels, first, slug, "--shares", "50,80");
     const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
     const words = ["key", "create", "--org", slug, "--name", "evaluation", "--expires", tomorrow, "--json"];
     const { key } = JSON.parse(await first.command(...words)) as { key: string };

@@ -2,7 +2,7 @@ import { migrate } from "../../db/migrate.ts";
 import { serverDatabase } from "../../src/stores/postgres/server.ts";
 import { ask } from "../../test/faults/stores.ts";
 import { until } from "../../test/harness/until.ts";
-import { has, type Incident, logs } from "./incident.ts";
+import { has, type Incident, inHand, logs } from "./incident.ts";
 import { asking, trickle } from "./load.ts";
 import { type Site, sound } from "./site.ts";
 
@@ -14,8 +14,8 @@ const frozen: Incident = {
     const [first] = nodes;
     // Granted before, and over while nobody can settle.
     for (let begun = 0; begun < 5; begun++)
-      void asking(first, { model: sound, directives: "tps=20 tokens=60", stream: true });
-    await Bun.sleep(1000);
+      void asking(first, { model: sound, directives: "tps=20 tokens=200", stream: true });
+    await inHand(site, first, 5);
     postgres.freeze();
     const load = trickle(first, { model: sound, directives: "tokens=4" }, 5);
     return {

@@ -8,6 +8,7 @@ import { type EngineFront, engineFront } from "../../test/faults/engine-front.ts
 import { faultyPostgres, faultyRedis, type Store } from "../../test/faults/stores.ts";
 import { type Channel, slackChannel, teamsChannel } from "../../test/harness/channels.ts";
 import { freePort } from "../../test/harness/daemon.ts";
+import { type Mailbox, mailbox } from "../../test/harness/mail-server.ts";
 import { startSimulator } from "../../test/harness/simulator.ts";
 import { until } from "../../test/harness/until.ts";
 import { type Prometheus, startPrometheus } from "../prometheus/server.ts";
@@ -17,11 +18,17 @@ const root = join(import.meta.dir, "../..");
 const secretKey = Buffer.from(new Uint8Array(32).fill(5)).toString("base64");
 const program = process.env.TEST_SLUICE ? [process.env.TEST_SLUICE] : [process.execPath, join(root, "src/main.ts")];
 
+/** Longer than a loaded machine keeps a node from saving what its requests have used: nobody settles those of a node that lives. */
+const lease_s = 10;
+const starts_ms = 120_000;
+
 /** Models: the first engine has one of its own, and so has the second. */
 export const [frail, sound] = ["acme/frail", "acme/sound"] as const;
 
 export interface Node {
   url: string;
+  /** The host and port at which Prometheus asks it. */
+  target: string;
   /** The fleet's name of it. */
   name: string;
   key: string;
@@ -63,13 +70,22 @@ export interface Site {
   stop(): Promise<void>;
 }
 
-export type Channels = Record<"slack" | "teams", Channel>;
+export type Channels = Record<"slack" | "teams", Channel> & { mail: Mailbox };
+
+/** Sets each channel as a destination: of the organization, or of the fleet. */
+export async function heardBy(channels: Channels, node: Pick<Node, "command">, ...words: string[]): Promise<void> {
+  for (const [form, { url }] of Object.entries(channels)) {
+    const where = [form === "mail" ? "--to" : "--url", url];
+    await node.command("notice", "set", "--name", form, "--form", form, ...where, ...words);
+  }
+}
 
 export async function startSite(): Promise<Site> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-incidents-"));
   const simulators = await Promise.all([startSimulator(), startSimulator()]);
   const engines = (await Promise.all(simulators.map(({ port }) => engineFront(port)))) as [EngineFront, EngineFront];
   const [postgres, redis] = await Promise.all([faultyPostgres(), faultyRedis()]);
+  const channels: Channels = { slack: slackChannel(), teams: teamsChannel(), mail: await mailbox() };
   const targets: string[] = [];
   const all: Node[] = [];
   let others = 0;
@@ -88,7 +104,7 @@ export async function startSite(): Promise<Site> {
     const own = join(folder, name);
     mkdirSync(own);
     const configuration = join(own, "sluice.yaml");
-    writeFileSync(configuration, configurationOf(engines, { limits, answers, engineKeyFile }));
+    writeFileSync(configuration, configurationOf(engines, channels.mail, { limits, answers, engineKeyFile }));
     const env = {
       ...{ PATH: process.env.PATH ?? "", HOME: own, PORT: String(port), SLUICE_CONFIG: configuration },
       SLUICE_OPERATOR_PORT: String(operatorPort),
@@ -100,26 +116,27 @@ export async function startSite(): Promise<Site> {
     const words = descriptors === 0 ? program : ["sh", "-c", `ulimit -n ${descriptors} && exec "$0" "$@"`, ...program];
     const started = await nodeOf(words, env, own);
     all.push(started);
-    return { node: started, target: `127.0.0.1:${operatorPort}` };
+    return started;
   }
 
   const first = await node("first");
   const second = await node("second");
   tell();
-  const channels: Channels = { slack: slackChannel(), teams: teamsChannel() };
-  for (const form of ["slack", "teams"] as const)
-    await first.node.command("notice", "set", "--name", form, "--form", form, "--url", channels[form].url);
+  await heardBy(channels, first);
   const rules = join(folder, "rules.yaml");
   writeFileSync(rules, quickened(await Bun.file(join(root, "deploy/prometheus/rules.yaml")).text()));
   const prometheus = await startPrometheus(folder, rules, [
     `{ job_name: sluice, static_configs: [{ targets: ["${first.target}", "${second.target}"] }] }`,
     `{ job_name: others, file_sd_configs: [{ files: ["${join(folder, "others.json")}"], refresh_interval: 1s }], metric_relabel_configs: [{ source_labels: [__name__], regex: configuration_info, action: drop }] }`,
   ]);
+  const areScraped = async () => (await prometheus.query('up{job="sluice"} == 1')).length === 2;
+  // What counted before the first look at it has not risen.
+  await until(areScraped, 30_000, "Prometheus to have asked both nodes");
   return {
-    nodes: [first.node, second.node],
+    nodes: [first, second],
     async another(options) {
-      const { node: further, target } = await node(`other-${others++}`, options);
-      targets.push(target);
+      const further = await node(`other-${others++}`, options);
+      targets.push(further.target);
       tell();
       return further;
     },
@@ -137,6 +154,7 @@ export async function startSite(): Promise<Site> {
 
 function configurationOf(
   engines: EngineFront[],
+  { settings: smtp }: Mailbox,
   { limits, answers, engineKeyFile }: { limits: string; answers: string; engineKeyFile: string | undefined },
 ): string {
   const key = engineKeyFile ? `, api_key: "\${file:${engineKeyFile}}"` : "";
@@ -152,10 +170,11 @@ function configurationOf(
     routes: [{ upstream: engine-${at}, model: m }]`,
   );
   return `upstreams:\n${upstreams.join("\n")}\nmodels:\n${models.join("\n")}
-metering: { currency: USD, lease_s: 2, checkpoint_s: 0.2, sweep_s: 0.3 }
+metering: { currency: USD, lease_s: ${lease_s}, checkpoint_s: 0.5, sweep_s: 0.3 }
 limits: ${limits}
 answers: ${answers}
 webhooks: { allow_private: true }
+smtp: { host: ${smtp.host}, port: ${smtp.port}, tls: "${smtp.tls}", from: ${smtp.from} }
 `;
 }
 
@@ -169,6 +188,7 @@ async function nodeOf(words: string[], env: Record<string, string>, folder: stri
   };
   const node: Node = {
     ...{ url, name: `${hostname()}:${env.PORT}`, key: "", configuration: env.SLUICE_CONFIG!, command },
+    target: `127.0.0.1:${env.SLUICE_OPERATOR_PORT}`,
     pid: () => child!.pid,
     async start() {
       const started = Bun.spawn([...words, "serve"], {
@@ -185,7 +205,7 @@ async function nodeOf(words: string[], env: Record<string, string>, folder: stri
           ({ ok }) => ok,
           () => started.exitCode !== null,
         );
-      await until(isReady, 30_000, "a node to be ready");
+      await until(isReady, starts_ms, "a node to be ready");
       if (started.exitCode !== null) throw new Error(`a node did not start: ${log}`);
     },
     signal: (signal) => child?.kill(signal),

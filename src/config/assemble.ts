@@ -7,7 +7,7 @@ import type { TlsSettings } from "../core/upstream/http1/dial.ts";
 import { type Capacity, defaultTimeouts, type Upstream } from "../core/upstream/target.ts";
 import { checkedAmount } from "./amount.ts";
 import { checkedKey } from "./api-key.ts";
-import type { Configuration } from "./configuration.ts";
+import type { Configuration, SmtpSettings } from "./configuration.ts";
 import { dialectOf } from "./dialect.ts";
 import type { EnvironmentSettings } from "./environment.ts";
 import { identityOf } from "./identity.ts";
@@ -20,6 +20,7 @@ import { filled, type Rows } from "./settings/row.ts";
 import { type Sections, sections } from "./settings/sections.ts";
 import { check, load, queue, resolve, type UpstreamEntry } from "./settings/upstream.ts";
 import { simulatorUpstream } from "./simulator.ts";
+import type { TlsRead } from "./tls.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
 /** `file` is null if there is none; `simulatorUrl` is null until the simulator has started. */
@@ -27,9 +28,11 @@ export function assemble(
   environment: EnvironmentSettings,
   file: ConfigurationFile | null,
   simulatorUrl: string | null,
-  tls: ReadonlyMap<string, TlsSettings> = new Map(),
+  tls: TlsRead,
 ): Configuration {
-  const named = Object.entries(file?.upstreams ?? {}).map(([name, entry]) => replicasOf(name, entry, tls.get(name)));
+  const named = Object.entries(file?.upstreams ?? {}).map(([name, entry]) =>
+    replicasOf(name, entry, tls.settings.get(name)),
+  );
   const { models, upstreams } = environment.upstream
     ? servedByEnvironment(environment.upstream, file?.models)
     : servedByFile(named, file?.models, simulatorUpstream(simulatorUrl));
@@ -48,6 +51,7 @@ export function assemble(
     images: { ...settings.images, denied_hosts: settings.images.denied_hosts.map((host) => host.toLowerCase()) },
     hasFile: file !== null,
     identity: file?.identity ? identityOf(file.identity) : null,
+    smtp: settings.smtp && smtpOf(settings.smtp, tls.smtpCa),
     server: { ...environment.server, ...settings.server },
     storage: environment.storage,
     notices: overridden ? [...environment.notices, routesUnused] : environment.notices,
@@ -63,6 +67,10 @@ function sectionsOf(file: ConfigurationFile, overrides: EnvironmentSettings["ove
     return [name, isAbsent ? null : filled<Rows>(properties, { ...file[name], ...overrides[name] })];
   });
   return Object.fromEntries(settings);
+}
+
+function smtpOf({ ca_file: _, ...smtp }: NonNullable<Sections["smtp"]>, ca: string | null): SmtpSettings {
+  return { ...smtp, ca, recipient_domains: smtp.recipient_domains.map((domain) => domain.toLowerCase()) };
 }
 
 /** The interval of checkpoints, shortened for a short lease, which must not lapse between two checkpoints. */

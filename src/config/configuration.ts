@@ -12,7 +12,7 @@ import type { IdentityFiles, TlsFiles } from "./certificate.ts";
 import type { Sections } from "./settings/sections.ts";
 
 /** The configuration. Settings of the file's sections are described by their rows: settings/sections.ts. */
-export interface Configuration extends Omit<Sections, "server" | "identity"> {
+export interface Configuration extends Omit<Sections, "server" | "identity" | "smtp"> {
   catalog: Catalog;
   /** The share of each plan among requests that wait for an engine. It applies to this process, as the queue does. */
   shares: ReadonlyMap<string, Share>;
@@ -20,6 +20,7 @@ export interface Configuration extends Omit<Sections, "server" | "identity"> {
   upstreams: Upstream[];
   /** The issuers and rules; null if nobody can sign in through an issuer. */
   identity: Identity | null;
+  smtp: SmtpSettings | null;
   server: ServerSettings;
   storage: StorageSettings;
   /** Whether there is a sluice.yaml. Without one and without Postgres, the service is a demonstration. */
@@ -27,6 +28,9 @@ export interface Configuration extends Omit<Sections, "server" | "identity"> {
   /** Hints for the operator, one sentence each. They are logged at start and at reload. */
   notices: string[];
 }
+
+/** The server of mail, with the authorities in PEM that it must have; null: the system's. */
+export type SmtpSettings = Omit<NonNullable<Sections["smtp"]>, "ca_file"> & { ca: string | null };
 
 /** The currency of every amount, and the name of the biller. */
 export function billingOf({ metering, reports }: Pick<Configuration, "metering" | "reports">): Billing {

@@ -32,7 +32,7 @@ function plain(value: unknown): unknown {
   );
 }
 
-const isSecret = (name: string) => name === "apiKey" || name === "clientSecret";
+const isSecret = (name: string) => ["apiKey", "clientSecret", "password"].includes(name);
 
 function byName([one]: [string, unknown], [other]: [string, unknown]): number {
   return one < other ? -1 : 1;

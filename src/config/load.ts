@@ -37,9 +37,9 @@ export function loadConfiguration({
   const { server, storage, overrides } = environment.settings;
   const unusable = unusableFiles(server.tls, storage.redisTls, readFile);
   if (unusable.length > 0) return new ConfigurationError(unusable);
-  const tls = tlsOf(source.file?.upstreams ?? {}, readFile);
+  const tls = tlsOf(source.file ?? {}, readFile);
   if ("problems" in tls) return new ConfigurationError(tls.problems);
-  const configuration = assemble(environment.settings, source.file, simulatorUrl, tls.settings);
+  const configuration = assemble(environment.settings, source.file, simulatorUrl, tls);
   const refusal = whyNoWorkers(configuration.server.workers, storage);
   const workers = overrides.server?.workers === undefined ? "server.workers" : "SLUICE_WORKERS";
   if (refusal !== null) return new ConfigurationError([`${workers} ${refusal}`]);

@@ -29,7 +29,7 @@ type Found = Iterable<Problem>;
 
 /** Yields the problems. `value` may have holes where something else was wrong; entries with holes are skipped. */
 export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): Found {
-  const { upstreams, models, metering, identity, server } = record(value);
+  const { upstreams, models, metering, identity, server, smtp } = record(value);
   const entries = Object.entries(record(upstreams));
   for (const [name, entry] of entries) {
     if (name === simulatorName)
@@ -50,6 +50,7 @@ export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): 
   yield* pricesHaveACurrency(models, record(metering));
   if (fits<Metering>(sections.metering, metering)) yield* broken(meteringRules, metering, ["metering"]);
   if (fits<Server>(sections.server, server)) yield* broken(serverRules, server, ["server"]);
+  if (fits<Smtp>(sections.smtp, smtp)) yield* broken(smtpRules, smtp, ["smtp"]);
   if (fits<IdentitySection>(sections.identity, identity))
     for (const [path, message] of brokenIdentity(identity)) yield [["identity", ...path], message];
 }
@@ -97,6 +98,19 @@ const serverRules: Rules<Server> = {
     const longest_ms = read_pause_ms_max ?? filled(sections.server.properties).read_pause_ms_max;
     if (read_pause_ms_min > longest_ms)
       yield [["read_pause_ms_min"], `must not be more than read_pause_ms_max (${longest_ms})`];
+  },
+};
+
+type Smtp = Written<typeof sections.smtp.properties>;
+
+const smtpRules: Rules<Smtp> = {
+  *aUserHasAPassword({ user, password }) {
+    if (user !== undefined && password === undefined) yield [["user"], "needs password; add it"];
+    if (password !== undefined && user === undefined) yield [["password"], "needs user; add it"];
+  },
+  *aPasswordIsSentEncrypted({ tls, host, password }) {
+    if (tls === "off" && password !== undefined && !/^(localhost|127(\.\d+){3}|::1)$/.test(host))
+      yield [["tls"], "is off, and the password would be sent in plain text; use starttls or implicit"];
   },
 };
 

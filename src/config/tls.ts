@@ -1,17 +1,29 @@
 /**
- * Reads the PEM files that upstreams name, with trusted authorities and own certificates; or collects the problems of
- * these files.
+ * Reads the PEM files that upstreams and the server of mail name, with trusted authorities and own certificates; or collects the
+ * problems of these files.
  */
 import type { TlsSettings } from "../core/upstream/http1/dial.ts";
 import { readCertificates, readIdentity } from "./certificate.ts";
 import type { UpstreamEntry } from "./settings/upstream.ts";
 import type { ReadFile } from "./source.ts";
 
-type Read = { settings: ReadonlyMap<string, TlsSettings> } | { problems: string[] };
+export interface TlsRead {
+  /** Those of upstreams, by their names. */
+  settings: ReadonlyMap<string, TlsSettings>;
+  /** The authorities of the server of mail; null: the system's. */
+  smtpCa: string | null;
+}
+/** The parts of sluice.yaml that name files. */
+interface Naming {
+  upstreams?: Record<string, UpstreamEntry> | undefined;
+  smtp?: Pick<Files, "ca_file"> | undefined;
+}
 type Files = NonNullable<UpstreamEntry["tls"]>;
 
-export function tlsOf(upstreams: Record<string, UpstreamEntry>, readFile: ReadFile): Read {
+export function tlsOf({ upstreams = {}, smtp = {} }: Naming, readFile: ReadFile): TlsRead | { problems: string[] } {
   const problems: string[] = [];
+  const smtpCa = authorities(smtp, readFile);
+  if ("problem" in smtpCa) problems.push(`smtp.${smtpCa.field}: ${smtpCa.problem}`);
   const settings = new Map<string, TlsSettings>();
   for (const [name, { tls }] of Object.entries(upstreams)) {
     if (!tls) continue;
@@ -21,10 +33,10 @@ export function tlsOf(upstreams: Record<string, UpstreamEntry>, readFile: ReadFi
       if ("problem" in read) problems.push(`upstreams.${name}.tls.${read.field}: ${read.problem}`);
     if (!("problem" in ca) && !("problem" in own)) settings.set(name, { ca: ca.text, certificate: own.certificate });
   }
-  return problems.length > 0 ? { problems } : { settings };
+  return problems.length > 0 || "problem" in smtpCa ? { problems } : { settings, smtpCa: smtpCa.text };
 }
 
-function authorities({ ca_file }: Files, readFile: ReadFile) {
+function authorities({ ca_file }: Pick<Files, "ca_file">, readFile: ReadFile) {
   if (ca_file === undefined) return { text: null };
   const read = readCertificates(ca_file, readFile);
   return "problem" in read ? { field: "ca_file", ...read } : read;

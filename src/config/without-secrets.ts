@@ -18,7 +18,7 @@ const sections = [
 ];
 
 export function shownConfiguration(configuration: Configuration): ShownConfiguration {
-  const { catalog, identity, notices, server, storage, upstreams } = configuration;
+  const { catalog, identity, notices, server, smtp, storage, upstreams } = configuration;
   return {
     hash: configurationHash(configuration),
     settings: Object.fromEntries(sections.map((name) => [name, configuration[name]])),
@@ -42,6 +42,16 @@ export function shownConfiguration(configuration: Configuration): ShownConfigura
       consoleUrl: identity.consoleUrl,
       issuers: identity.issuers.map(issuerShown),
       rules: identity.rules.map(ruleShown),
+    },
+    smtp: smtp && {
+      host: smtp.host,
+      port: smtp.port ?? null,
+      tls: smtp.tls,
+      user: smtp.user ?? null,
+      hasPassword: smtp.password !== undefined,
+      from: smtp.from,
+      fromName: smtp.from_name,
+      recipientDomains: [...smtp.recipient_domains],
     },
     notices: [...notices],
   };

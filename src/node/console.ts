@@ -9,6 +9,7 @@ import { forgetting } from "../core/usage/forgetting.ts";
 import { type ConsoleParts, consoleLife } from "../features/identity/console.ts";
 import type { IdentityParts } from "../features/identity/identity.ts";
 import { consoleLinks, link_ms } from "../features/identity/links.ts";
+import { mailSubscriptions } from "../stores/postgres/mail-recipients.ts";
 import { operatorSessions } from "../stores/postgres/operator-sessions.ts";
 import { operators } from "../stores/postgres/operators.ts";
 import type { Administering } from "./administering.ts";
@@ -76,6 +77,7 @@ export function startConsole(
     {
       parts,
       files,
+      subscriptions: mailSubscriptions(database),
       /** The host and port of the console; null: there is no console. */
       settings: server.console ?? (isLocal ? defaultSettings(server) : null),
       /** Whether the console listens only once a user of this machine has asked for it. */

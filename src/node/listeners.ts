@@ -29,7 +29,7 @@ interface Entrances {
   entrance: ManagementEntrance;
   /** Null if nobody can sign in. */
   people: IdentityParts | null;
-  console: Pick<Console, "parts" | "files" | "settings" | "isOnDemand" | "listensAt">;
+  console: Pick<Console, "parts" | "files" | "subscriptions" | "settings" | "isOnDemand" | "listensAt">;
 }
 
 /** Listeners before they listen. */
@@ -113,13 +113,13 @@ function consoleListener(
   { console, entrance }: Pick<Entrances, "console" | "entrance">,
   begin: (served: ConsoleServed, settings: ConsoleSettings) => Listening,
 ) {
-  const { parts, files, settings, isOnDemand, listensAt } = console;
+  const { parts, files, subscriptions, settings, isOnDemand, listensAt } = console;
   let listening: Listening | null = null;
   return {
     current: () => listening,
     open() {
       if (listening || !settings) return;
-      const served = { parts, management: entrance, files };
+      const served = { parts, management: entrance, files, subscriptions };
       listening = begin(served, isOnDemand ? withFreePort(settings) : settings);
       listensAt({ console: listening.url });
     },

@@ -13,6 +13,8 @@ export function startNotices({ serving, settings, log, outage }: Foundation) {
     queue: noticeQueue(database, sealingOf(settings.server)),
     conditions: (reports, now) => conditionsOf(nodesOf(reports), now),
     allowsPrivate: () => configuration.current().webhooks.allow_private,
+    mailServer: () => configuration.current().smtp,
+    mailFailed: outage("mail_unsent"),
     consoleUrl: () => configuration.current().identity?.consoleUrl ?? null,
     now_ms: Date.now,
     failed: outage("notices_unsent"),

@@ -98,6 +98,26 @@ describe("sluice.yaml", () => {
     ]);
   });
 
+  test("a server of mail has its defaults, and gets a password encrypted, or not from elsewhere", () => {
+    const smtp = (fields: string) => `smtp: { host: smtp.example, from: sluice@acme.example, ${fields} }\n`;
+    expect(configured(smtp("recipient_domains: [Acme.Example]")).smtp).toMatchObject({
+      ...{ tls: "starttls", from_name: "Sluice", ca: null, recipient_domains: ["acme.example"] },
+    });
+    expect(configured("log: { level: info }\n").smtp).toBeNull();
+    const signedIn = "user: sluice, password: s3cret";
+    expect(problemsOf(smtp(`${signedIn}, tls: "off"`))).toEqual([
+      expect.stringContaining("smtp.tls: is off, and the password would be sent in plain text"),
+    ]);
+    expect(configured(smtp(`${signedIn}, tls: "off"`).replace("smtp.example", "localhost")).smtp?.tls).toBe("off");
+    expect(problemsOf(smtp("user: sluice"))).toEqual([expect.stringContaining("smtp.user: needs password")]);
+    expect(problemsOf(smtp("password: s3cret"))).toEqual([expect.stringContaining("smtp.password: needs user")]);
+    expect(problemsOf(smtp("ca_file: /nowhere.pem"))).toEqual([expect.stringContaining("smtp.ca_file: ")]);
+    for (const from of ["Sluice <sluice@acme.example>", "sluice", '"sluice@acme.example\\r\\nBcc: x@y.example"'])
+      expect(problemsOf(`smtp: { host: smtp.example, from: ${from} }\n`)).toEqual([
+        expect.stringContaining("smtp.from: must be an address of mail"),
+      ]);
+  });
+
   test("only an engine that speaks openai-chat may continue an answer", () => {
     const continuing = withModel({ routes: [{ upstream: "main", model: "m", continue: true }] });
     expect(configured(continuing).catalog.models.get("acme/writer-1")?.routes[0]?.continues).toBe(true);
@@ -159,14 +179,14 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
       "plain text",
       "hello",
       [
-        '1:1: must be a mapping of fields (server, upstreams, models, plans, metering, limits, messages, responses, answers, reload, log, metrics, telemetry, images, reports, webhooks, identity), not "hello"',
+        '1:1: must be a mapping of fields (server, upstreams, models, plans, metering, limits, messages, responses, answers, reload, log, metrics, telemetry, images, reports, webhooks, smtp, identity), not "hello"',
       ],
     ],
     [
       "a list",
       "- a",
       [
-        "1:1: must be a mapping of fields (server, upstreams, models, plans, metering, limits, messages, responses, answers, reload, log, metrics, telemetry, images, reports, webhooks, identity), not a list",
+        "1:1: must be a mapping of fields (server, upstreams, models, plans, metering, limits, messages, responses, answers, reload, log, metrics, telemetry, images, reports, webhooks, smtp, identity), not a list",
       ],
     ],
     ["a tab", "plans:\n\tpro: {}", ["2:1: is indented with a tab; use spaces"]],
@@ -187,7 +207,7 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
       "an unknown field like no other",
       "colour: red",
       [
-        "1:1: colour: is not a known field; known are server, upstreams, models, plans, metering, limits, messages, responses, answers, reload, log, metrics, telemetry, images, reports, webhooks, identity",
+        "1:1: colour: is not a known field; known are server, upstreams, models, plans, metering, limits, messages, responses, answers, reload, log, metrics, telemetry, images, reports, webhooks, smtp, identity",
       ],
     ],
     [
@@ -212,7 +232,7 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
       "plans: { __proto__: { session: 1 } }\nconstructor: 1",
       [
         "1:10: plans.__proto__: must be a name: letters, digits, '.', '_' and '-', at most 63, starting with a letter or digit",
-        "2:1: constructor: is not a known field; known are server, upstreams, models, plans, metering, limits, messages, responses, answers, reload, log, metrics, telemetry, images, reports, webhooks, identity",
+        "2:1: constructor: is not a known field; known are server, upstreams, models, plans, metering, limits, messages, responses, answers, reload, log, metrics, telemetry, images, reports, webhooks, smtp, identity",
       ],
     ],
     [

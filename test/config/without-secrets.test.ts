@@ -3,13 +3,22 @@ import { expect, test } from "bun:test";
 import { loadConfiguration } from "../../src/config/load.ts";
 import { shownConfiguration } from "../../src/config/without-secrets.ts";
 
-const secrets = ["engine-secret", "header-secret", "client-secret", "query-secret", "database-secret", "redis-secret"];
+const secrets = [
+  "engine-secret",
+  "header-secret",
+  "client-secret",
+  "query-secret",
+  "database-secret",
+  "redis-secret",
+  "mail-secret",
+];
 const yaml = `
 upstreams:
   gpu-1:
     url: http://gpu.example/v1
     api_key: engine-secret
     headers: { x-token: header-secret }
+smtp: { host: smtp.example, from: sluice@acme.example, user: sluice, password: mail-secret }
 telemetry:
   endpoint: http://collector.example
   headers: { x-token: header-secret }
@@ -38,6 +47,7 @@ test("shows what is in force, with the defaults, and of secrets only whether the
     storage: { database: "postgres", hasRedis: true },
     upstreams: [{ name: "gpu-1", url: "http://gpu.example/v1", hasKey: true, headers: ["x-token"] }],
     identity: { issuers: [{ hasClientSecret: true }], rules: [{ claim: "groups", has: "platform", role: "admin" }] },
+    smtp: { host: "smtp.example", user: "sluice", hasPassword: true },
     settings: { log: { level: "info" } },
   });
 });

@@ -48,7 +48,7 @@ const sights: Record<string, readonly string[]> = {
   // It shares no code with the decoders, so that it can contradict them.
   "features/simulator": ["core/inference", "core/sse", "core/protocol"],
   ...Object.fromEntries(stores.map((name) => [name, ["core/time", "core/inference", "core/store"]])),
-  "stores/postgres": ["core/time", "core/inference", "core/store", "db"],
+  "stores/postgres": ["core/schema", "core/time", "core/inference", "core/store", "db"],
   config: [...before(core, "core/http"), "admin/store", "admin/management"],
   db: ["core/inference", "core/store", "stores/postgres"],
   main: ["admin/cli", "node"],
@@ -80,6 +80,11 @@ const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
     packages: /^(jose|openid-client|oauth4webapi)$/,
     rooms: /^(src\/(core\/auth|features\/identity)|test)\//,
     instead: "src/core/auth and src/features/identity, which alone verify what issuers say",
+  },
+  {
+    packages: /^nodemailer$/,
+    rooms: /^src\/features\/notices\/mail\//,
+    instead: "src/features/notices/mail, which alone sends mail",
   },
   {
     packages: /^(elysia|@elysiajs\/.*)$/,

@@ -5,6 +5,7 @@ import type { Mutant } from "./mutant.ts";
 const queue = "src/stores/postgres/notices.ts";
 const finding = "src/stores/postgres/notice-finding.ts";
 const tests = "test/features/notices/queue.test.ts";
+const mailTests = "test/features/notices/mail.test.ts";
 const rule = "docs/notices.md";
 
 export const notices: Mutant[] = [
@@ -103,5 +104,45 @@ export const notices: Mutant[] = [
     replace: "where not is_told and absent_since is null and store_now() >=",
     caughtBy: ["test/features/notices/channels.test.ts > what lasts"],
     rule,
+  },
+  {
+    name: "who reads the page of a mail's link unsubscribes",
+    file: "src/admin/people/unsubscribe.ts",
+    find: "subscriptions.findSubscription(secret)",
+    replace: "subscriptions.subscribe(secret, false)",
+    caughtBy: ["test/features/notices/mail-service.test.ts"],
+    rule: `${rule}, Mail`,
+  },
+  {
+    name: "who has unsubscribed is told",
+    file: queue,
+    find: "r.unsubscribed_at is null and not",
+    replace: "not",
+    caughtBy: [mailTests],
+    rule: `${rule}, Mail`,
+  },
+  {
+    name: "who has a mail gets it again with the others",
+    file: queue,
+    find: "and not t.address = any (n.settled)",
+    replace: "",
+    caughtBy: [mailTests],
+    rule: `${rule}, Mail`,
+  },
+  {
+    name: "a recipient who is refused for good is tried again",
+    file: "src/features/notices/mail/smtp.ts",
+    find: "isFinal: responseCode! >= 500",
+    replace: "isFinal: responseCode! > 999",
+    caughtBy: [mailTests],
+    rule: `${rule}, Mail`,
+  },
+  {
+    name: "a mail goes unencrypted where STARTTLS is missing",
+    file: "src/features/notices/mail/smtp.ts",
+    find: 'requireTLS: tls === "starttls"',
+    replace: "requireTLS: false",
+    caughtBy: [mailTests],
+    rule: `${rule}, Mail`,
   },
 ];

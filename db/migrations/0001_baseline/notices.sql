@@ -5,10 +5,10 @@ create table notice_destination (
   -- Null: the operators', which hears of the fleet.
   organization_id uuid references organization (id),
   name text not null,
-  form text not null check (form in ('json', 'slack', 'teams')),
+  form text not null check (form in ('json', 'slack', 'teams', 'mail')),
   -- What may be shown of the address: the host of a URL, or the addresses of people.
   host text not null,
-  -- Sealed, where the form makes it a secret.
+  -- A URL, sealed where the form makes it a secret; or addresses of mail, with commas between them.
   address text not null,
   -- It signs what is sent as JSON; other forms have none.
   secret text,
@@ -20,9 +20,23 @@ create table notice_destination (
 create unique index notice_destination_name
   on notice_destination (coalesce(organization_id, '00000000-0000-0000-0000-000000000000'), name);
 
+-- Whom destinations of mail have named, each with the secret of the link that unsubscribes. It outlives the destination, so that
+-- nobody is subscribed again by another one.
+create table mail_recipient (
+  id uuid primary key default gen_random_uuid(),
+  -- Null: the operators'.
+  organization_id uuid references organization (id) on delete cascade,
+  address text not null,
+  unsubscribed_at timestamptz
+);
+create unique index mail_recipient_address
+  on mail_recipient (coalesce(organization_id, '00000000-0000-0000-0000-000000000000'), address);
+
 create table notice (
   id uuid primary key,
-  destination_id uuid not null references notice_destination (id) on delete cascade,
+  destination_id uuid references notice_destination (id) on delete cascade,
+  -- A notice to one person, by mail, has no destination.
+  person_id uuid references person (id),
   -- A name of src/features/notices/kinds.ts.
   kind text not null,
   -- The window and its share, the key and its expiry: the same is told once.
@@ -34,7 +48,11 @@ create table notice (
   next_attempt_at timestamptz,
   delivered_at timestamptz,
   problem text,
-  unique (destination_id, about)
+  -- The addresses of mail that have it, or have refused it for good.
+  settled text[] not null default '{}',
+  unique (destination_id, about),
+  unique (person_id, about),
+  check ((destination_id is null) <> (person_id is null))
 );
 create index notice_due on notice (next_attempt_at);
 

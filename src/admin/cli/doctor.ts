@@ -172,18 +172,18 @@ function schemaSays({ is, problem }: Inspection["schema"], migrates: boolean): s
 async function noticesWithoutKey(manage: Management): Promise<Finding[]> {
   const { data } = await manage.pageNotices({ limit: 1000 });
   const warning = (says: string): Finding => ({ check: "webhooks", status: "warning", says });
-  const isJson = ({ form }: { form: string }) => form === "json";
+  const has = (...forms: string[]) => data.some(({ form }) => forms.includes(form));
   return [
-    ...(data.some(isJson)
+    ...(has("json")
       ? [warning("secrets of webhooks are in the database in plain text; set SLUICE_SECRET_KEY, which encrypts them")]
       : []),
-    ...(data.every(isJson)
-      ? []
-      : [
+    ...(has("slack", "teams")
+      ? [
           warning(
             "the URLs of Slack and Teams are encrypted, so no notices are sent there; set SLUICE_SECRET_KEY again",
           ),
-        ]),
+        ]
+      : []),
   ];
 }
 

@@ -67,6 +67,21 @@ export const ShownConfiguration = Type.Object(
         }),
       }),
     ),
+    smtp: nullable(
+      Type.Object(
+        {
+          host: Type.String(),
+          port: nullable(Type.Integer()),
+          tls: oneOf(["starttls", "implicit", "off"]),
+          user: nullable(Type.String()),
+          has_password: Type.Boolean(),
+          from: Type.String(),
+          from_name: Type.String(),
+          recipient_domains: Type.Array(Type.String()),
+        },
+        { description: "The server of mail. Null: the service sends none." },
+      ),
+    ),
     notices: Type.Array(Type.String(), { description: "Warnings." }),
   },
   { $id: "Configuration" },

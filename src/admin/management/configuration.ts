@@ -43,6 +43,7 @@ const example: ShownConfiguration = {
     { name: "gpu-1", url: "http://10.0.0.7:8000/v1", protocol: "openai-chat", hasKey: true, headers: [], settings: {} },
   ],
   identity: null,
+  smtp: null,
   notices: [],
 };
 

@@ -140,6 +140,8 @@ export function managementContext(options: ManagementOptions) {
     nearest: options.nearest ?? (() => nearestOrganizations(options)),
     /** In which the service counts. */
     currency: async (): Promise<Currency> => (await options.catalog()).billing.currency,
+    /** The only domains to which the service sends mail, none: all; null: it sends no mail. */
+    mailDomains: async () => (await options.configuration?.())?.smtp?.recipientDomains ?? null,
     organizationOf,
     /** An organization in which something is to be made or changed. */
     async openOrganization(slugOrId: string): Promise<Organization> {

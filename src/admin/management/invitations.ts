@@ -106,7 +106,7 @@ export const invitationVerbs = [
     example: { takes: { email: example.email, organization: "acme", team: "research" }, answer: example },
     command: {
       words: "invitation create",
-      description: "invite somebody into an organization, who signs in for the first time within 14 days",
+      description: `invite somebody into an organization, who signs in for the first time within ${invitation_days} days`,
       takes: {
         email: flag("<email>", "the address that the issuer must have verified"),
         organization: required("--org <org>", "slug or ID of the organization"),
@@ -176,11 +176,7 @@ Examples:
         state: input.state,
       });
       const currency = await context.currency();
-      return partFrom(
-        found,
-        found.items.map((item) => shownIn(currency, item)),
-        (item) => item.id,
-      );
+      return partFrom(found, (item) => shownIn(currency, item));
     },
   }),
   verb({

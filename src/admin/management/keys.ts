@@ -111,7 +111,7 @@ export const keyVerbs = [
         endsWithin_ms: input.endsWithin,
         overPercent: input.over,
       });
-      return partFrom(found, await withStandings(context, found.items), ({ id }) => id);
+      return partFrom({ ...found, items: await withStandings(context, found.items) });
     },
   }),
   createKey,

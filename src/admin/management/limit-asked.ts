@@ -4,7 +4,7 @@ import type { Currency } from "../../core/inference/money.ts";
 import { camelName, snakeName } from "../../core/schema/codec.ts";
 import type { Budget } from "../../core/store/budget.ts";
 import { raisedTo } from "../../core/store/rates.ts";
-import type { AskedLimit, NewLimitRequest } from "../store/limit-requests.ts";
+import type { AskedLimit, NewLimitRequest, StoredLimitRequest } from "../store/limit-requests.ts";
 import type { LimitName } from "../store/shapes.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
@@ -108,5 +108,29 @@ export async function asksFor(
     asked: asked === null ? null : amountOut(limit, asked, currency),
     message,
     console_url: origin && `${origin}/limit-requests/${id}`,
+  };
+}
+
+type Decision = Pick<StoredLimitRequest, "granted" | "until" | "reason"> & { state: "approved" | "declined" };
+
+/** The data of the mail to who asked; null: the service sends no mail. */
+export async function decisionTold(
+  context: ManagementContext,
+  { id, organization, subject, models, limit, value }: StoredLimitRequest,
+  { state, granted, until, reason }: Decision,
+): Promise<Record<string, unknown> | null> {
+  if ((await context.mailDomains()) === null) return null;
+  const currency = await context.currency();
+  return {
+    limit_request_id: id,
+    organization,
+    subject,
+    models: models || null,
+    limit: snakeName(limit),
+    value: amountOut(limit, value, currency),
+    state,
+    granted: granted === null ? null : amountOut(limit, granted, currency),
+    until: until?.toISOString() ?? null,
+    reason,
   };
 }

@@ -31,7 +31,7 @@ export const LimitRequest = Type.Object(
     decided_at: nullable(instant("When it was approved, declined or withdrawn.")),
     decided_by: nullable(Type.String({ description: "The actor." })),
     granted: nullable(oneAmount("How much an approval put in force.")),
-    until: nullable(instant("When the raise of an approval ends.")),
+    until: nullable(instant("When the temporary increase of an approval ends.")),
     reason: nullable(Type.String({ description: "Why it was declined." })),
   },
   { $id: "LimitRequest", description: "Somebody who met a limit asks for more." },

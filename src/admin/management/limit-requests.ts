@@ -4,6 +4,7 @@ import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { idOf } from "../../core/store/ids.ts";
 import {
+  type LimitRequestAdministration,
   limitRequest_days,
   limitRequestStates,
   openLimitRequests_max,
@@ -13,7 +14,7 @@ import { limitNames } from "../store/shapes.ts";
 import { type Flag, flag, required } from "./command.ts";
 import { isClosed, type ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
-import { askedLimit, askedValue, asksFor } from "./limit-asked.ts";
+import { askedLimit, askedValue, asksFor, decisionTold } from "./limit-asked.ts";
 import { raisedBeside } from "./limit-change.ts";
 import { LimitRequest, limitRequestColumns, limitRequestFacts, limitRequestShown } from "./limit-request-shape.ts";
 import { limitInWords, sentAmount, sentIn } from "./limit-shape.ts";
@@ -121,7 +122,7 @@ Examples:
     async act(context, input) {
       const personId = personActing(context.actor);
       if (personId === null || context.within === null)
-        return fail("People ask for more, for themselves. An administrator raises limits at once.", "wrong_state");
+        return fail("People ask for more, for themselves. An administrator increases limits at once.", "wrong_state");
       const currency = await context.currency();
       const limited = await askedLimit(context, { ...input, personId });
       const value = await askedValue(context, limited);
@@ -184,11 +185,7 @@ Examples:
         state: input.state,
       });
       const currency = await context.currency();
-      return partFrom(
-        found,
-        found.items.map((item) => limitRequestShown(item, currency)),
-        ({ id }) => id,
-      );
+      return partFrom(found, (item) => limitRequestShown(item, currency));
     },
   }),
   verb({
@@ -210,14 +207,14 @@ Examples:
     route: "POST /limit-requests/{id}/approve",
     summary: "Approve a request for more",
     description:
-      "Raises the limit until an instant, by the rules of a raise: for the limit of an organization, the role admin. Nobody approves their own. What else of the same limits is raised keeps its amount until that instant.",
+      "Makes a temporary increase of the limit until an instant, by the rules of one: for the limit of an organization, the role admin. Nobody approves their own. Other temporary increases of the same limits keep their amounts until that instant. Who asked is told by mail, if the service sends any.",
     roles: managers,
     kind: "act",
     faults,
     takes: Type.Object({
       ...one,
       amount: Type.Optional(nullable(sentAmount("How much is in force until then; else what was asked for."))),
-      until: moment("When the raise ends: ISO 8601 with a time zone, or a date in UTC."),
+      until: moment("When the temporary increase ends: ISO 8601 with a time zone, or a date in UTC."),
     }),
     answers: LimitRequest,
     example: {
@@ -226,7 +223,7 @@ Examples:
     },
     command: {
       words: "limit approve",
-      description: "approve a request for more: raise the limit until an instant",
+      description: "approve a request for more: a temporary increase of the limit",
       takes: {
         id: oneFlag,
         until: required("--until <instant>", "when it ends: a date (UTC), or ISO 8601 with a time zone"),
@@ -250,6 +247,7 @@ Examples:
         until,
         patch: (now, organization) =>
           raisedBeside({ ...request, granted, until }, now, organization, { currency, now_ms, models: [] }),
+        told: await decisionTold(context, request, { state: "approved", granted, until, reason: null }),
       });
       if (answer === "closed") return isClosed(request.organization);
       if (answer === "gone") return fail(`The ${request.subject} of this request is gone.`, "wrong_state");
@@ -262,7 +260,8 @@ Examples:
     name: "declineLimitRequest",
     route: "POST /limit-requests/{id}/decline",
     summary: "Decline a request for more",
-    description: "With a reason, which the person reads who asked.",
+    description:
+      "With a reason, which the person reads who asked: in the console, and by mail, if the service sends any.",
     roles: managers,
     kind: "act",
     faults,
@@ -281,7 +280,11 @@ Examples:
       },
       says: limitRequestFacts,
     },
-    act: (context, { id, reason }) => close(context, id, { state: "declined", reason }),
+    async act(context, { id, reason }) {
+      const decision = { state: "declined", granted: null, until: null, reason } as const;
+      const told = await decisionTold(context, await inSight(context, id), decision);
+      return close(context, id, { state: "declined", reason, told });
+    },
   }),
   verb({
     name: "withdrawLimitRequest",
@@ -301,7 +304,7 @@ Examples:
       const { personId } = await inSight(context, id);
       if (personId !== personActing(context.actor))
         fail("Only who asked can withdraw this request. Decline it instead.", "wrong_state");
-      return close(context, id, { state: "withdrawn", reason: null });
+      return close(context, id, { state: "withdrawn", reason: null, told: null });
     },
   }),
 ] as const;
@@ -315,7 +318,7 @@ async function inSight(context: ManagementContext, id: string): Promise<StoredLi
 async function close(
   context: ManagementContext,
   id: string,
-  closing: { state: "declined" | "withdrawn"; reason: string | null },
+  closing: Omit<Parameters<LimitRequestAdministration["closeLimitRequest"]>[1], "actor">,
 ): Promise<LimitRequest> {
   await inSight(context, id);
   const { actor, limitRequests } = context;

@@ -6,20 +6,18 @@ import { exampleOf } from "../../core/schema/example.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { passed, systemClock } from "../../core/time/clock.ts";
 import { noticeForms } from "../../features/notices/store/notice.ts";
-import { type DestinationSettings, NoticeDestination } from "../store/notices.ts";
+import { NoticeDestination } from "../store/notices.ts";
 import type { Organization } from "../store/organization.ts";
 import { flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
-import { fail } from "./error.ts";
+import { recipients_max, settingsOf } from "./notice-settings.ts";
 import { destination_default, destinationColumns, destinationFacts, noDestination, whose } from "./notice-words.ts";
 import { partFrom } from "./page.ts";
-import { formed, limitIn, managers, partOf, partOfIds, queryFlag, readers, slug, words } from "./shapes.ts";
+import { entry, formed, limitIn, managers, partOf, partOfIds, queryFlag, readers, slug, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Notices");
 
-const shares_default = [80, 100];
-const keyExpiry_days_default = 14;
 const secret_bytes = 32;
 const wait_s_default = 15;
 const poll_ms = 250;
@@ -97,7 +95,7 @@ export const noticeVerbs = [
         organizationId: await context.narrowedTo(input.organization),
         undelivered: input.undelivered,
       });
-      return partFrom(found, found.items, ({ id }) => id);
+      return partFrom(found);
     },
   }),
   verb({
@@ -123,7 +121,7 @@ export const noticeVerbs = [
     route: "PUT /notices/{name}",
     summary: "Set a destination of notices",
     description:
-      "What is left out stays, or has its default in a new one. A new one of the form json gets a secret that signs its notices. The URL of Slack and Teams is a secret: it is stored encrypted and never shown, and needs SLUICE_SECRET_KEY.",
+      "What is left out stays, or has its default in a new one. A new one of the form json gets a secret that signs its notices. The URL of Slack and Teams is a secret: it is stored encrypted and never shown, and needs SLUICE_SECRET_KEY. Mail goes to the addresses in `to`, and needs `smtp` in sluice.yaml.",
     roles: managers,
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
@@ -137,6 +135,13 @@ export const noticeVerbs = [
           "a URL that begins with https://",
           "Begins with `https://`.",
         ),
+      ),
+      to: Type.Optional(
+        Type.Array(entry(), {
+          minItems: 1,
+          maxItems: recipients_max,
+          description: `The addresses of the form mail, at most ${recipients_max}, in place of those before.`,
+        }),
       ),
       shares: Type.Optional(
         Type.Array(Type.Integer({ minimum: 1, maximum: 100 }), {
@@ -165,6 +170,7 @@ export const noticeVerbs = [
         ...typed,
         form: { ...flag("--form <form>", "how notices are written (default: json)"), hasChoices: true },
         url: flag("--url <url>", "where to send notices; begins with https://"),
+        to: flag("--to <list>", "addresses of mail, with commas between them (form mail)"),
         shares: flag("--shares <list>", "percentages of a window at which to notify (default: 80,100)"),
         keyExpiryDays: flag("--key-expiry-days <n>", "days before a key expires; 0: never (default: 14)"),
         newSecret: flag("--new-secret", "give it a new secret"),
@@ -180,7 +186,7 @@ export const noticeVerbs = [
       const { actor, notices, newUuid, random } = context;
       const owner = await openOwner(context, input.organization);
       const before = await notices.findDestination(owner?.id ?? null, input.name);
-      const settings = settingsOf(input, before, notices.canSeal);
+      const settings = settingsOf(input, before, { canSeal: notices.canSeal, domains: await context.mailDomains() });
       const secret = `whsec_${random(secret_bytes).toBase64({ alphabet: "base64url", omitPadding: true })}`;
       const made = { id: idOf(newUuid(), "dest_"), secret, renews: input.newSecret === true };
       const set = await notices.setDestination(owner?.id ?? null, input.name, settings, made, actor);
@@ -286,43 +292,4 @@ async function found(context: ManagementContext, of: { name: string; organizatio
   const owner = await ownerOf(context, of.organization);
   const destination = await context.notices.findDestination(owner?.id ?? null, of.name);
   return { owner, destination: destination ?? noDestination(owner?.slug ?? null, of.name) };
-}
-
-interface Wanted {
-  form?: DestinationSettings["form"] | undefined;
-  url?: string | undefined;
-  shares?: number[] | undefined;
-  keyExpiryDays?: number | undefined;
-}
-
-function settingsOf(
-  { form: wanted, url, shares, keyExpiryDays }: Wanted,
-  before: NoticeDestination | null,
-  canSeal: boolean,
-): DestinationSettings {
-  const form = wanted ?? before?.form ?? "json";
-  if (before && before.form !== form)
-    fail(`'${before.name}' has the form ${before.form}. Remove it first, or choose another name.`, "wrong_state");
-  const address = url === undefined ? null : webhookUrl(url);
-  if (address === null && !before) fail("Specify the webhook's URL.");
-  if (address !== null && form !== "json" && !canSeal)
-    fail(
-      "The URL of Slack and Teams is a secret, which is stored encrypted: set SLUICE_SECRET_KEY first.",
-      "wrong_state",
-    );
-  const all = shares ?? before?.shares ?? shares_default;
-  return {
-    form,
-    address: address?.href ?? null,
-    host: address?.host ?? before!.host,
-    shares: [...new Set(all)].sort((one, other) => one - other),
-    keyExpiryDays: keyExpiryDays ?? before?.keyExpiryDays ?? keyExpiry_days_default,
-  };
-}
-
-function webhookUrl(word: string): URL {
-  const url = URL.parse(word);
-  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return url;
-  // The URL may be a secret, also where it is none.
-  return fail("That is not a webhook's URL. Use one that begins with https:// and has no user name.");
 }

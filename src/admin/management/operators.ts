@@ -97,7 +97,7 @@ export const operatorVerbs = [
     },
     async act({ operators }, input) {
       const found = await operators.pageOperators({ limit: limitIn(input), after: input.cursor });
-      return partFrom(found, found.items, ({ id }) => id);
+      return partFrom(found);
     },
   }),
   verb({

@@ -138,7 +138,7 @@ export const pageOrganizations = verb({
     const found = await administration.pageOrganizations(page);
     const currency = await context.currency();
     const items = found.items.map((one) => organizationShown(one, currency));
-    return partFrom(found, await withStandings(context, items), ({ id }) => id);
+    return partFrom({ ...found, items: await withStandings(context, items) });
   },
 });
 

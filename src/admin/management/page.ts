@@ -7,13 +7,17 @@ export interface Part<Item> {
   nextCursor: string | null;
 }
 
-export function partFrom<Found, Item>(
+/** A part of a list in the order of ids, each item as `listed` answers it. */
+export function partFrom<Found extends { id: string }>(page: PageOf<Found>): Part<Found>;
+export function partFrom<Found extends { id: string }, Item>(
+  page: PageOf<Found>,
+  listed: (item: Found) => Item,
+): Part<Item>;
+export function partFrom<Found extends { id: string }>(
   { items, hasMore }: PageOf<Found>,
-  records: readonly Item[],
-  cursorOf: (item: Found) => string,
-): Part<Item> {
-  const last = items.at(-1);
-  return { data: [...records], nextCursor: hasMore && last !== undefined ? cursorOf(last) : null };
+  listed: (item: Found) => unknown = (item) => item,
+): Part<unknown> {
+  return { data: items.map(listed), nextCursor: hasMore ? (items.at(-1)?.id ?? null) : null };
 }
 
 /** All items of a list, part by part. */

@@ -117,8 +117,7 @@ export const personVerbs = [
         organizationId: await context.narrowedTo(owner?.id),
         teamId: input.team === undefined ? undefined : (await teamNamed(context, input.team, owner)).id,
       });
-      const seen = found.items.map((known) => personIn(context, known));
-      return partFrom(found, seen, ({ id }) => id);
+      return partFrom(found, (known) => personIn(context, known));
     },
   }),
   verb({

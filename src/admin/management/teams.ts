@@ -58,7 +58,7 @@ export const teamVerbs = [
       const organizationId = await narrowedTo(input.organization);
       const page = { limit: limitIn(input), after: input.cursor, overPercent: input.over, organizationId };
       const found = await administration.pageTeams(page);
-      return partFrom(found, await withStandings(context, found.items), ({ id }) => id);
+      return partFrom({ ...found, items: await withStandings(context, found.items) });
     },
   }),
   verb({

@@ -1,4 +1,7 @@
-/** The port of the console: its pages, signing in and out, and the verbs of management for the people and operators who are signed in. */
+/**
+ * The port of the console: its pages, signing in and out, the links of mail that unsubscribe, and the verbs of management for the
+ * people and operators who are signed in.
+ */
 
 import type { Framed } from "../../core/http/frame.ts";
 import { Fault } from "../../core/inference/fault.ts";
@@ -7,6 +10,7 @@ import { unlisted } from "../../core/operations/unlisted.ts";
 import { encodeFault } from "../../core/protocol/openai-chat/fault.ts";
 import { type ConsoleParts, endConsoleSession } from "../../features/identity/console.ts";
 import type { IdentityParts } from "../../features/identity/identity.ts";
+import type { Subscriptions } from "../../features/notices/store/notice.ts";
 import type { ConsoleFiles } from "../console/files.ts";
 import type { ManagementEntrance } from "../http/gate.ts";
 import { managementMounted } from "../http/mounted.ts";
@@ -17,12 +21,15 @@ import { backchannelLogout } from "./leave.ts";
 import { forBrowsers } from "./place.ts";
 import { sessionOperations } from "./session.ts";
 import { callerOf, organizationHeader } from "./session-caller.ts";
+import { unsubscribing } from "./unsubscribe.ts";
 
 export interface ConsoleServed {
   parts: ConsoleParts;
   /** The management interface of the operator's port: the same verbs, contexts and contract. */
   management: ManagementEntrance;
   files: ConsoleFiles;
+  /** The subscriptions that links of mail decide on. */
+  subscriptions: Subscriptions;
 }
 
 interface MountedConsole {
@@ -31,12 +38,13 @@ interface MountedConsole {
   page: Framed;
 }
 
-export function mountedConsole({ parts, management, files }: ConsoleServed): MountedConsole {
+export function mountedConsole({ parts, management, files, subscriptions }: ConsoleServed): MountedConsole {
   const pages = consolePages(files);
   return {
     operations: [
       ...pageOperations(parts, pages),
       ...sessionOperations(parts),
+      ...unsubscribing(parts, subscriptions),
       ...(parts.people ? issuerOperations(parts, parts.people) : []),
       ...managementMounted(consoleEntrance(parts, management)),
     ],

@@ -1,6 +1,6 @@
 /**
- * LIMIT REQUESTS: people who met a limit ask for more (docs/limits.md, Asking for more). An approval makes a raise of the
- * limits that `limits.ts` keeps. Implemented by `postgres`.
+ * LIMIT REQUESTS: people who met a limit ask for more (docs/limits.md, Asking for more). An approval makes a temporary
+ * increase of the limits that `limits.ts` keeps. Implemented by `postgres`.
  */
 import type { Budget } from "../../core/store/budget.ts";
 import type { Actor } from "../../core/store/directory.ts";
@@ -69,7 +69,11 @@ export interface Approval {
   granted: number;
   until: Date;
   patch(now: SubjectLimits, organization: SubjectLimits): LimitsChange;
+  told: Told;
 }
+
+/** The details of the mail to who asked; null: the service sends none. */
+type Told = Record<string, unknown> | null;
 
 /** Why a request cannot be decided: it no longer is open, its subject is gone, or its organization is closed. */
 type Undecided = "not_open" | "gone" | "closed";
@@ -91,6 +95,6 @@ export interface LimitRequestAdministration {
   /** Closes it without any effect. `reason`: of a refusal. */
   closeLimitRequest(
     id: string,
-    closing: { actor: Actor; state: "declined" | "withdrawn"; reason: string | null },
+    closing: { actor: Actor; state: "declined" | "withdrawn"; reason: string | null; told: Told },
   ): Promise<StoredLimitRequest | Exclude<Undecided, "closed">>;
 }

@@ -22,7 +22,7 @@ export const NoticeDestination = Type.Object(
     ),
     name: Type.String({ description: "Unique in its organization.", examples: ["webhook"] }),
     form: oneOf([...noticeForms], {
-      description: "How notices are written: signed JSON, or a message in Slack or Teams.",
+      description: "How notices are written: signed JSON, a message in Slack or Teams, or mail.",
     }),
     url: nullable(
       Type.String({
@@ -33,6 +33,13 @@ export const NoticeDestination = Type.Object(
     host: Type.String({
       description: "The host of the URL, or the addresses of mail.",
       examples: ["hooks.example.com"],
+    }),
+    to: nullable(
+      Type.Array(Type.String(), { description: "The addresses of the form mail; null: it has another form." }),
+    ),
+    unsubscribed: Type.Array(Type.String(), {
+      description: "Those of them that have unsubscribed, and get nothing.",
+      examples: [[]],
     }),
     shares: Type.Array(Type.Integer(), {
       description: "Percentages of a window's limit, ascending.",

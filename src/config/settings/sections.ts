@@ -15,6 +15,7 @@ import {
   type Written,
   whole,
 } from "./row.ts";
+import { smtp } from "./smtp.ts";
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
@@ -394,6 +395,7 @@ export const sections = {
   images,
   reports,
   webhooks,
+  smtp,
   identity,
 };
 

@@ -9,7 +9,7 @@
 import { Fault } from "../inference/fault.ts";
 import type { AnswerOf, Command, Ledger, LedgerAnswer } from "../store/ledger.ts";
 import type { Clock } from "../time/clock.ts";
-import { commandQueue, isAwaited, type Item } from "./queue.ts";
+import { commandQueue, type Item, isAwaited } from "./queue.ts";
 
 export interface BatcherSettings {
   /** The least time between the departures of two batches, unless the last one had few commands that somebody waits for. */

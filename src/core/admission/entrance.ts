@@ -9,7 +9,7 @@ import type { InferenceRequest } from "../inference/request.ts";
 import { noUsage } from "../inference/usage.ts";
 import { matchesModel } from "../store/budget.ts";
 import type { Admit, AdmitAnswer, Operation, RequestFacts, SettleAnswer } from "../store/ledger.ts";
-import { type Plan } from "../store/plan.ts";
+import type { Plan } from "../store/plan.ts";
 import {
   type RateAnswer,
   type RateRequest,

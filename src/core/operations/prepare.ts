@@ -14,7 +14,7 @@ import type { Call } from "../http/call.ts";
 import { bytesOf, leaveOut, summaryTokens } from "../inference/compaction.ts";
 import { mediaOf, refuseImages } from "../inference/media.ts";
 import { type Model, withoutLostHints } from "../inference/model.ts";
-import { type InferenceRequest } from "../inference/request.ts";
+import type { InferenceRequest } from "../inference/request.ts";
 import type { UncheckedItems } from "../protocol/contract.ts";
 import { beyondAll } from "../protocol/engine-options.ts";
 import {

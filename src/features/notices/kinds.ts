@@ -40,10 +40,22 @@ const kinds = {
     tone: "warning",
     title: `${text(details.person)} of ${organization} asks for more`,
     facts: [
-      ["Limit", `${details.subject}, ${details.limit}${details.models === null ? "" : ` for ${text(details.models)}`}`],
+      ["Limit", limitAsked(details)],
       ["Is now", amount(details.value)],
       ["Asked for", details.asked === null ? null : amount(details.asked)],
       ["Why", text(details.message)],
+    ],
+    page: `/limit-requests/${text(details.limit_request_id)}`,
+  }),
+  "limit.decided": ({ details }) => ({
+    tone: details.state === "approved" ? "good" : "bad",
+    title: `Your request for more in ${text(details.organization)} was ${details.state}`,
+    facts: [
+      ["Limit", limitAsked(details)],
+      ["Was", amount(details.value)],
+      ["Is now", details.granted === null ? null : amount(details.granted)],
+      ["Until", instant(details.until)],
+      ["Why", details.reason === null ? null : text(details.reason)],
     ],
     page: `/limit-requests/${text(details.limit_request_id)}`,
   }),
@@ -130,6 +142,8 @@ function shareReached({ organization, details }: Told): Message {
   };
 }
 
+const limitAsked = ({ subject, limit, models }: Told["details"]) =>
+  `${text(subject)}, ${text(limit)}${models === null ? "" : ` for ${text(models)}`}`;
 const pageOf = (organization: string | null) => `/organizations/${organization}`;
 const text = (value: unknown) => String(value ?? "");
 const words = (value: unknown, between = ", ") => (Array.isArray(value) ? value.map(text).join(between) : text(value));

@@ -4,6 +4,7 @@
  */
 import { repeating } from "../../core/time/clock.ts";
 import { deliver } from "./deliver.ts";
+import { type MailServer, mailRound } from "./mail/smtp.ts";
 import type { DueNotice, NewNotice, NoticeQueue } from "./store/notice.ts";
 
 export interface NoticesParts {
@@ -11,6 +12,10 @@ export interface NoticesParts {
   /** The conditions of the fleet now. */
   conditions: Parameters<NoticeQueue["look"]>[0];
   allowsPrivate: () => boolean;
+  /** Null: the service sends no mail. */
+  mailServer: () => MailServer | null;
+  /** Called with what keeps the mail server from being used. */
+  mailFailed(cause: unknown): void;
   /** The origin of the console; null: there is none to link to. */
   consoleUrl: () => string | null;
   now_ms: () => number;
@@ -33,6 +38,8 @@ const attempts_max = 12;
 const first_again_ms = 10_000;
 const again_ms_max = 4 * 3_600_000;
 const at_once_max = 20;
+/** The time for the mails of a round, far shorter than the lease of a notice. */
+const mailWait_ms = 40_000;
 const forget_ms = 3_600_000;
 const untold_max = 100;
 
@@ -64,20 +71,25 @@ export function notices(parts: NoticesParts): Notices {
   async function sendDue(): Promise<void> {
     for (;;) {
       const due = isStopped ? [] : await queue.claim(at_once_max);
-      await Promise.all(due.map((notice) => sendOne(notice)));
+      const server = parts.mailServer();
+      const round = server && mailRound(server, { wait_ms: mailWait_ms, failed: parts.mailFailed });
+      const mail = server && round && { round, domains: server.recipient_domains };
+      await Promise.all(due.map((notice) => sendOne(notice, mail))).finally(() => round?.end());
       if (due.length < at_once_max) return;
     }
   }
 
-  async function sendOne(notice: DueNotice): Promise<void> {
-    const problem = await deliver(notice, {
+  async function sendOne(notice: DueNotice, mail: Parameters<typeof deliver>[1]["mail"]): Promise<void> {
+    const delivery = await deliver(notice, {
       allowPrivate: parts.allowsPrivate(),
       consoleUrl: parts.consoleUrl(),
       now_ms: parts.now_ms(),
+      mail,
     });
+    const { problem, isFinal = false } = delivery;
     // Who sends a test waits for its outcome.
-    const again_ms = notice.kind === "notice.test" ? null : nextAttempt_ms(notice.attempts);
-    await queue.sent(notice, problem, again_ms);
+    const again_ms = isFinal || notice.kind === "notice.test" ? null : nextAttempt_ms(notice.attempts);
+    await queue.sent(notice, delivery, again_ms);
     if (problem !== null && again_ms === null) parts.givenUp(notice, problem);
   }
 

@@ -9,6 +9,7 @@ import type { AuditHead, AuditQuery, NamedEntry } from "../../admin/store/admini
 import { chainedHash } from "../../admin/store/audit-chain.ts";
 import { masked, maskedDeep } from "../../core/inference/masked.ts";
 import { decimalOf, nano_decimals } from "../../core/inference/money.ts";
+import { snakeName } from "../../core/schema/codec.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
 import type { Repeat, Repeated } from "../../core/store/page.ts";
 import type { Database, Transaction } from "./database.ts";
@@ -57,9 +58,7 @@ export async function appendAuditEntry(tx: Transaction, at: Date, act: NewAuditE
 
 /** The members of an object under the names of the audit log and the interfaces, for the details of an entry. */
 export const detailsOf = (of: object): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries(of).map(([name, value]) => [name.replace(/[A-Z]/g, (one) => `_${one.toLowerCase()}`), value]),
-  );
+  Object.fromEntries(Object.entries(of).map(([name, value]) => [snakeName(name), value]));
 
 const address_setting = "sluice.address";
 

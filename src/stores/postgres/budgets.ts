@@ -2,7 +2,7 @@
 
 import type { Budget } from "../../core/store/budget.ts";
 import { windowKinds } from "../../core/store/ledger.ts";
-import { type PlanLimits } from "../../core/store/plan.ts";
+import type { PlanLimits } from "../../core/store/plan.ts";
 import { not_limited } from "../../core/store/rates.ts";
 import { amountWritten } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";

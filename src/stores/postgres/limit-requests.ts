@@ -11,7 +11,8 @@ import {
   openLimitRequests_max,
   type StoredLimitRequest,
 } from "../../admin/store/limit-requests.ts";
-import { type Budget, budgetNames } from "../../core/store/budget.ts";
+import { camelName, snakeName } from "../../core/schema/codec.ts";
+import type { Budget } from "../../core/store/budget.ts";
 import { bare, idOf, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import { type StandingSubject, standingSubjects } from "../../core/store/standing.ts";
 import { appendAuditEntry, storeNow, transact } from "./acts.ts";
@@ -19,7 +20,7 @@ import { change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { uuidOfLimitSubject } from "./limit-reading.ts";
 import { changeableLimits, setLimits } from "./limit-values.ts";
-import { addNotice } from "./notice-finding.ts";
+import { addNotice, addPersonalNotice } from "./notice-finding.ts";
 import { lockPerson } from "./person.ts";
 import { pageOf } from "./rows.ts";
 
@@ -44,7 +45,7 @@ export function limitRequests(
         if (open!.count >= openLimitRequests_max) throw new TooMany();
         await addNotice(tx, owner, { kind: "limit.requested", about: wanted.id, details });
         const { id, subject, subjectId, models, limit, requestId } = wanted;
-        const limited = { subject, subject_id: subjectId, models: models || null, limit: limitNames[limit] };
+        const limited = { subject, subject_id: subjectId, models: models || null, limit: snakeName(limit) };
         const entry = { actor, action: "limit_request.create", owner, subject: id };
         await appendAuditEntry(tx, await storeNow(tx), { ...entry, details: { ...limited, request_id: requestId } });
         return (await find(tx, id))!;
@@ -70,7 +71,7 @@ export function limitRequests(
       return pageOf(rows.map(requestOf), limit);
     },
 
-    async approveLimitRequest(request, { actor, granted, until, patch }) {
+    async approveLimitRequest(request, { actor, granted, until, patch, told }) {
       const { id, organizationId, subject, subjectId } = request;
       const limited = { subject, id: subjectId, organizationId };
       const answer = await change(
@@ -81,6 +82,7 @@ export function limitRequests(
           if (!(await isOpen(tx, id))) return "not_open" as const;
           const made = await setLimits(tx, { subject: limited, actor, at }, patch);
           await tx.query(approving, [bare(id, "lreq_"), at, actor, granted, until]);
+          await tellAsker(tx, request, told);
           const { action = `${subject}.limits`, details = {}, unsummed = [] } = made ?? {};
           const owner = bare(organizationId, "org_");
           return { action, details: { ...details, limit_request: id }, owner, unsummed };
@@ -90,19 +92,28 @@ export function limitRequests(
       return typeof answer === "string" ? answer : ((await find(db, id)) ?? "gone");
     },
 
-    closeLimitRequest: (id, { actor, state, reason }) =>
+    closeLimitRequest: (id, { actor, state, reason, told }) =>
       transact(db, async (tx) => {
         const request = await find(tx, id);
         if (!request) return "gone" as const;
         if (!(await isOpen(tx, id))) return "not_open" as const;
         const at = await storeNow(tx);
         await tx.query(closing, [bare(id, "lreq_"), at, actor, state, reason]);
+        await tellAsker(tx, request, told);
         const owner = bare(request.organizationId, "org_");
         const action = state === "declined" ? "limit_request.decline" : "limit_request.withdraw";
         await appendAuditEntry(tx, at, { actor, action, owner, subject: id, details: {} });
         return (await find(tx, id))!;
       }),
   };
+}
+
+async function tellAsker(
+  tx: Transaction,
+  { id, personId }: StoredLimitRequest,
+  details: Record<string, unknown> | null,
+): Promise<void> {
+  if (details) await addPersonalNotice(tx, bare(personId, "per_"), { kind: "limit.decided", about: id, details });
 }
 
 /** Thrown, so that what the transaction wrote is undone. */
@@ -146,15 +157,6 @@ interface Row {
   reason: string | null;
 }
 
-const limitNames: Record<keyof Budget, string> = {
-  session: "session",
-  week: "week",
-  month: "month",
-  concurrentRequests: "concurrent_requests",
-  requestsPerMinute: "requests_per_minute",
-  tokensPerMinute: "tokens_per_minute",
-};
-
 const subjectPrefixes = { ...standingSubjects, person: "per_" } as const;
 
 function requestOf(row: Row): StoredLimitRequest {
@@ -168,7 +170,7 @@ function requestOf(row: Row): StoredLimitRequest {
     subjectId: idOf(row.subject_id, subjectPrefixes[row.subject]),
     name: row.subject_name,
     models: row.models,
-    limit: budgetNames.find((name) => limitNames[name] === row.limit_name)!,
+    limit: camelName(row.limit_name) as keyof Budget,
     value: row.value,
     asked: row.asked,
     message: row.message,
@@ -219,7 +221,7 @@ function valuesOf(wanted: NewLimitRequest, owner: string): unknown[] {
   const limited = uuidOfLimitSubject({ subject, id: subjectId, organizationId: wanted.organizationId });
   const request = requestId && bare(requestId, "req_");
   const whose = [bare(id, "lreq_"), owner, bare(personId, "per_"), subject, limited];
-  return [...whose, models, limitNames[limit], value, asked, message, request, limitRequest_days];
+  return [...whose, models, snakeName(limit), value, asked, message, request, limitRequest_days];
 }
 
 const approving = `update limit_request set state = 'approved', decided_at = $2, decided_by = $3, granted = $4, until = $5

@@ -7,6 +7,7 @@ import type { NoticeOwner } from "../../features/notices/store/notice.ts";
 import { appendAuditEntry, detailsOf, storeNow, transact } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { hasSecretAddress, storedSecret } from "./destination-secrets.ts";
+import { nameRecipients, unsubscribedOf } from "./mail-recipients.ts";
 import { pageOf, shownId } from "./rows.ts";
 
 type Querying = Pick<Database, "query">;
@@ -41,6 +42,8 @@ export function noticeDestinations(db: Database, sealing: Sealing | null = null)
           secret: before === null || renews ? secret : null,
           at,
         });
+        if (settings.form === "mail" && settings.address !== null)
+          await nameRecipients(tx, uuid, settings.address.split(","));
         const destination = (await read(tx, uuid, name))!;
         const isNewSecret = settings.form === "json" && (renews || before === null);
         const details = { ...listed(destination), new_secret: isNewSecret, before: before && listed(before) };
@@ -138,7 +141,8 @@ async function write(
 
 const reading = `
   select ${shownId("d.id", "dest_")} as id, ${shownId("d.organization_id", "org_")} as "organizationId",
-    o.slug as organization, d.name, d.form, case d.form when 'json' then d.address end as url, d.host, d.shares,
+    o.slug as organization, d.name, d.form, case d.form when 'json' then d.address end as url, d.host,
+    case d.form when 'mail' then string_to_array(d.address, ',') end as "to", ${unsubscribedOf} as unsubscribed, d.shares,
     d.key_expiry_days as "keyExpiryDays", d.changed_at as "changedAt",
     (select count(*)::int from notice n where n.destination_id = d.id and n.next_attempt_at is not null) as waiting,
     (select n.problem from notice n where n.destination_id = d.id and n.problem is not null
@@ -153,6 +157,8 @@ async function read(db: Querying, owner: string | null, name: string): Promise<N
   return row ?? null;
 }
 
-/** For the audit log, which nobody can delete: what a URL has that may be a secret is left out. */
-const listed = ({ name, form, url, host, shares, keyExpiryDays }: NoticeDestination) =>
-  detailsOf({ name, form, ...(url === null ? { host } : { url: maskedUrl(url) }), shares, keyExpiryDays });
+/** For the audit log, which nobody can delete: what a URL has that may be a secret is left out, and so are people's addresses. */
+function listed({ name, form, url, host, to, shares, keyExpiryDays }: NoticeDestination) {
+  const place = to !== null ? { recipients: to.length } : url === null ? { host } : { url: maskedUrl(url) };
+  return detailsOf({ name, form, ...place, shares, keyExpiryDays });
+}

@@ -30,6 +30,20 @@ export async function addNotice(
   );
 }
 
+/** Adds a notice to one person, by mail, if an issuer has verified an address of theirs. `person`: the UUID. */
+export async function addPersonalNotice(
+  db: Querying,
+  person: string,
+  { kind, about, details }: NewNotice,
+): Promise<void> {
+  await db.query(
+    `insert into notice (id, person_id, kind, about, details, created_at, next_attempt_at)
+     select gen_random_uuid(), p.id, $2, $3, $4::jsonb, store_now(), store_now()
+     from person p where p.id = $1::uuid and p.is_email_verified and p.email is not null on conflict do nothing`,
+    [person, kind, about, details],
+  );
+}
+
 export async function findNotices(tx: Querying): Promise<void> {
   for (const finding of [shares, expiries]) await tx.query(finding);
 }

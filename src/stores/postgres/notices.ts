@@ -1,9 +1,9 @@
 /** The queue of notices, over SQL (docs/notices.md). */
 import { idOf } from "../../core/store/ids.ts";
 import type { Sealing } from "../../core/store/sealing.ts";
-import type { DueNotice, NoticeForm, NoticeKind, NoticeQueue } from "../../features/notices/store/notice.ts";
+import type { DueNotice, NoticeForm, NoticeKind, NoticeQueue, Recipient } from "../../features/notices/store/notice.ts";
 import type { Database, Transaction } from "./database.ts";
-import { openedSecret, sealSecrets } from "./destination-secrets.ts";
+import { openedSecret, type SecretColumn, sealSecrets } from "./destination-secrets.ts";
 import { fleet } from "./fleet-reports.ts";
 import { addNotice, findNotices, keepConditions } from "./notice-finding.ts";
 
@@ -30,13 +30,13 @@ export function noticeQueue(db: Database, sealing: Sealing | null = null): Notic
       const rows = await db.query<DueRow>(claiming, [limit, lease_s]);
       return rows.map((row) => dueOf(row, sealing));
     },
-    async sent({ id, attempts }, problem, again_ms) {
+    async sent({ id, attempts }, { problem, settled = [] }, again_ms) {
       // After its lease a notice belongs to another node, whose result counts.
       await db.query(
         `update notice set problem = $3, delivered_at = case when $3::text is null then store_now() end,
-           next_attempt_at = store_now() + $4::double precision * interval '1 millisecond'
+           next_attempt_at = store_now() + $4::double precision * interval '1 millisecond', settled = settled || $5::text[]
          where id = $1::uuid and attempts = $2`,
-        [id.slice("notice_".length), attempts, problem, problem === null ? null : again_ms],
+        [id.slice("notice_".length), attempts, problem, problem === null ? null : again_ms, settled],
       );
     },
     seal: () => sealSecrets(db, sealing),
@@ -51,40 +51,63 @@ export async function addSuspensionNotice(tx: Transaction, owner: string, versio
   await addNotice(tx, owner, { kind: "organization.suspended", about: `suspended:${version}`, details: {} });
 }
 
+/** Whether the address is the own one of somebody who administers the destination. */
+const isOwn = `exists (
+  select from membership m join person a on a.id = m.person_id
+  where m.organization_id is not distinct from d.organization_id and m.ended_at is null
+    and m.role in ('organization-admin', 'admin') and a.is_email_verified and lower(a.email) = t.address)`;
+
+/** Whom a mail still goes to: those of the destination who have not unsubscribed, or the one person. */
+const recipients = `array(
+  select jsonb_build_object('address', t.address, 'unsubscribes', case when not ${isOwn} then replace(r.id::text, '-', '') end)
+  from unnest(string_to_array(d.address, ',')) t (address)
+  join mail_recipient r on r.organization_id is not distinct from d.organization_id and r.address = t.address
+  where d.form = 'mail' and r.unsubscribed_at is null and not t.address = any (n.settled)
+  union all
+  select jsonb_build_object('address', p.email, 'unsubscribes', null) where p.is_email_verified and p.suspended_at is null)`;
+
 /** A notice of a node that died is claimed by another one after its lease. */
 const claiming = `
-  update notice n set attempts = n.attempts + 1, next_attempt_at = store_now() + make_interval(secs => $2)
-  from notice_destination d left join organization o on o.id = d.organization_id
-  where d.id = n.destination_id and n.id in (
-    select id from notice where next_attempt_at <= store_now() order by next_attempt_at limit $1 for update skip locked)
-  returning n.id, d.id as destination_id, d.organization_id, o.slug as organization, n.kind, n.details, n.created_at, n.attempts,
-    d.name as destination, d.form, d.address, d.secret`;
+  with n as (
+    update notice set attempts = attempts + 1, next_attempt_at = store_now() + make_interval(secs => $2)
+    where id in (
+      select id from notice where next_attempt_at <= store_now() order by next_attempt_at limit $1 for update skip locked)
+    returning *)
+  select n.id, d.id as destination_id, d.organization_id, o.slug as organization, n.kind, n.details, n.created_at, n.attempts,
+    d.name as destination, p.id as person_id, coalesce(d.form, 'mail') as form, d.address, d.secret, ${recipients} as recipients
+  from n left join notice_destination d on d.id = n.destination_id left join organization o on o.id = d.organization_id
+    left join person p on p.id = n.person_id`;
 
 interface DueRow {
   id: string;
-  destination_id: string;
+  destination_id: string | null;
   organization_id: string | null;
   organization: string | null;
   kind: NoticeKind;
   details: Record<string, unknown>;
   created_at: Date;
   attempts: number;
-  destination: string;
+  destination: string | null;
+  person_id: string | null;
   form: NoticeForm;
-  address: string;
+  address: string | null;
   secret: string | null;
+  recipients: Recipient[];
 }
 
 function dueOf(
-  { id, destination_id, organization_id, created_at, address, secret, ...rest }: DueRow,
+  { id, destination_id, organization_id, created_at, destination, person_id, address, secret, ...rest }: DueRow,
   sealing: Sealing | null,
 ): DueNotice {
+  const opened = (column: SecretColumn, stored: string | null) =>
+    stored && destination_id && openedSecret(sealing, column, destination_id, stored);
   return {
     ...rest,
     id: `notice_${id.replaceAll("-", "")}`,
     organizationId: organization_id && idOf(organization_id, "org_"),
     createdAt: created_at,
-    address: openedSecret(sealing, "address", destination_id, address),
-    secret: secret && openedSecret(sealing, "secret", destination_id, secret),
+    destination: destination ?? idOf(person_id!, "per_"),
+    address: opened("address", address),
+    secret: opened("secret", secret),
   };
 }

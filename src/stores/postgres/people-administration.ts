@@ -152,6 +152,7 @@ async function erase(tx: Transaction, id: string, at: Date): Promise<void> {
   await endSessions(tx, id);
   // Their messages are the person's own words.
   await tx.query("delete from limit_request where person_id = $1", [id]);
+  await tx.query("delete from notice where person_id = $1", [id]);
   await tx.query("delete from invitation where person_id = $1", [id]);
   await tx.query(
     "update sign_in set ended_at = $2, tokens = null, refreshing_by = null, address = '' where person_id = $1 and ended_at is null",

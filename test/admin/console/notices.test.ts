@@ -2,6 +2,7 @@
 // organization, both send a test, and the URL is on no page.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Channel, slackChannel, teamsChannel } from "../../harness/channels.ts";
+import { type Mailbox, mailbox } from "../../harness/mail-server.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
 
@@ -10,11 +11,13 @@ setDefaultTimeout(120_000);
 describe.skipIf(noBrowser !== null)(`notices in the console${noBrowser ? `: ${noBrowser}` : ""}`, () => {
   let node: PeopleNode;
   let browser: Awaited<ReturnType<typeof launchBrowser>>;
-  let channels: Record<"slack" | "teams", Channel>;
+  let channels: Record<"slack" | "teams", Channel> & { mail: Mailbox };
   beforeAll(async () => {
-    channels = { slack: slackChannel(), teams: teamsChannel() };
+    channels = { slack: slackChannel(), teams: teamsChannel(), mail: await mailbox() };
+    const { host, port, from } = channels.mail.settings;
+    const smtp = `smtp: { host: ${host}, port: ${port}, tls: "off", from: ${from} }`;
     [node, browser] = await Promise.all([
-      startPeopleNode({ store: "pglite", more: "webhooks: { allow_private: true }" }),
+      startPeopleNode({ store: "pglite", more: `webhooks: { allow_private: true }\n${smtp}\n` }),
       launchBrowser(),
     ]);
   });
@@ -84,5 +87,27 @@ describe.skipIf(noBrowser !== null)(`notices in the console${noBrowser ? `: ${no
     await tab.page.locator("dialog").getByLabel("To confirm, type alerts").fill("alerts");
     await tab.page.locator("dialog").getByRole("button", { name: "Remove", exact: true }).click();
     await tab.page.getByText("No notices are sent.").waitFor();
+  });
+
+  test("mail goes to the addresses that are typed, and the page says who has unsubscribed", async () => {
+    const { organization } = node.sluice;
+    const { token } = await node.sluice.json<{ token: string }>("operator", "create", "mel", "--role", "admin");
+    const tab = await openTab(node.consoleUrl, { theme: "light", width: 1440 }, browser);
+    await tab.signIn(token);
+    await tab.visit(`/organizations/${organization}/notices`);
+    const dialog = tab.page.locator("dialog");
+    await tab.page.locator("main").getByRole("button", { name: "Add mail", exact: true }).click();
+    await dialog.getByLabel("Name").fill("mail");
+    await dialog.getByLabel("Addresses").fill("ann@acme.example, lea@acme.example");
+    await dialog.getByRole("button", { name: "Add mail", exact: true }).click();
+    await dialog.getByText("Notices go to ann@acme.example, lea@acme.example.", { exact: false }).waitFor();
+    await dialog.getByRole("button", { name: "Done", exact: true }).click();
+    await node.sluice.json("notice", "test", organization, "--name", "mail");
+    const link = channels.mail.mails.find(({ to }) => to[0] === "lea@acme.example")!.headers["list-unsubscribe"]!;
+    await tab.page.goto(link.slice(1, -1));
+    await tab.page.getByRole("button", { name: "Get no more of it", exact: true }).click();
+    await tab.page.getByText(`lea@acme.example gets no more notices of ${organization}.`).waitFor();
+    await tab.visit(`/organizations/${organization}/notices`);
+    await tab.page.getByText("(unsubscribed: lea@acme.example)").waitFor();
   });
 });

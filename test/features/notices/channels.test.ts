@@ -72,6 +72,8 @@ function node() {
     conditions: (reports, now) => conditionsOf(nodesOf(reports), now),
     allowsPrivate: () => true,
     consoleUrl: () => "https://console.example",
+    mailServer: () => null,
+    mailFailed: (cause) => given.push(String(cause)),
     now_ms: Date.now,
     failed: (cause) => given.push(String(cause)),
     givenUp: (_, problem) => given.push(problem),

@@ -92,6 +92,8 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
       conditions: nothing,
       consoleUrl: () => null,
       allowsPrivate: () => options.allowsPrivate ?? true,
+      mailServer: () => null,
+      mailFailed: (cause) => given.push(String(cause)),
       now_ms: Date.now,
       failed: (cause) => given.push(String(cause)),
       givenUp: (_, problem) => given.push(problem),
@@ -414,7 +416,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await store.setClock(new Date(Date.now() + 61_000));
     expect(await other.claim(10)).toMatchObject([{ id: claims[0]!.id, attempts: 2 }]);
     // The first node comes to life again: it decides nothing any more.
-    await queue.sent(claims[0]!, null, null);
+    await queue.sent(claims[0]!, { problem: null }, null);
     expect(await findHook(acts, organization)).toMatchObject({ waiting: 1 });
     await store.setClock(null);
     await removeHook(acts, organization, "cli:test");

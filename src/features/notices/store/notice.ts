@@ -5,7 +5,7 @@ import type { NoticeKind } from "../kinds.ts";
 export type { NoticeKind } from "../kinds.ts";
 
 /** How a notice is written and sent. */
-export const noticeForms = ["json", "slack", "teams"] as const;
+export const noticeForms = ["json", "slack", "teams", "mail"] as const;
 export type NoticeForm = (typeof noticeForms)[number];
 
 /** Whose destinations hear of it: the ID of an organization, or null for those of the operators. */
@@ -35,13 +35,44 @@ export interface DueNotice {
   createdAt: Date;
   /** The number of attempts, this one included. */
   attempts: number;
-  /** The name of the destination. */
+  /** The name of the destination; of a notice to one person, their ID. */
   destination: string;
   form: NoticeForm;
-  /** Null: it is sealed with a key that is not here. */
+  /** A URL, or addresses of mail. Null: it is sealed with a key that is not here. */
   address: string | null;
+  /** Whom a mail still goes to. */
+  recipients: readonly Recipient[];
   /** The secret that signs JSON. Null: it is sealed with a key that is not here, or the form has none. */
   secret: string | null;
+}
+
+export interface Recipient {
+  address: string;
+  /** The secret of the link that unsubscribes; null: it is the own address of somebody who administers the destination. */
+  unsubscribes: string | null;
+}
+
+/** The outcome of an attempt. */
+export interface Delivery {
+  /** Null: it was delivered. Else one line that says why not. */
+  problem: string | null;
+  /** Whether another attempt would fail, too. Absent: it would not. */
+  isFinal?: boolean;
+  /** The recipients for whom nothing is left to do. Absent: none. */
+  settled?: readonly string[];
+}
+
+/** Whether a recipient of mail is told, which the secret of a link decides. */
+export interface Subscription {
+  /** The organization's slug; null: the notices are of the fleet. */
+  organization: string | null;
+  address: string;
+  isSubscribed: boolean;
+}
+
+export interface Subscriptions {
+  findSubscription(secret: string): Promise<Subscription | null>;
+  subscribe(secret: string, isSubscribed: boolean): Promise<Subscription | null>;
 }
 
 export interface NoticeQueue {
@@ -51,8 +82,8 @@ export interface NoticeQueue {
   add(notice: NewNotice): Promise<void>;
   /** Claims notices that are due, the oldest first. */
   claim(limit: number): Promise<DueNotice[]>;
-  /** `problem` null: it was delivered. `again_ms` null: it is given up. */
-  sent(notice: Pick<DueNotice, "id" | "attempts">, problem: string | null, again_ms: number | null): Promise<void>;
+  /** `again_ms` null: it is given up, if there was a problem. */
+  sent(notice: Pick<DueNotice, "id" | "attempts">, delivery: Delivery, again_ms: number | null): Promise<void>;
   /** Seals the secrets of destinations that are in plain text, or sealed with an older key, if there is a key. */
   seal(): Promise<void>;
   /** Deletes what is older than any window. */

@@ -1,0 +1,216 @@
+/**
+ * Sends mail by the operator's server (docs/notices.md, Mail): one connection for the mails of a round, one after another. What
+ * the server says of a recipient counts for good where its code begins with 5; all else may be mended, and is tried again.
+ */
+import MailComposer from "nodemailer/lib/mail-composer";
+import SMTPConnection from "nodemailer/lib/smtp-connection";
+import type { WrittenMail } from "../forms/mail.ts";
+
+export interface MailServer {
+  host: string;
+  /** Absent: the usual one for `tls`. */
+  port?: number;
+  tls: "starttls" | "implicit" | "off";
+  /** The authorities that are trusted, in PEM; null: the system's. */
+  ca: string | null;
+  user?: string;
+  password?: string;
+  from: string;
+  from_name: string;
+  /** The only domains to which mail goes; none: all. */
+  recipient_domains: readonly string[];
+}
+
+export interface Mail extends WrittenMail {
+  to: string;
+  /** The part of the Message-ID before the domain: a repeated mail has the same. */
+  name: string;
+  at: Date;
+  /** The address that unsubscribes; null: there is none. */
+  unsubscribe: string | null;
+}
+
+/** Why a mail was not taken. `isFinal`: another attempt would be refused, too. */
+export interface MailRefusal {
+  problem: string;
+  isFinal: boolean;
+}
+
+export interface MailRound {
+  /** Null: the server has taken it. Never throws. */
+  send(mail: Mail): Promise<MailRefusal | null>;
+  end(): void;
+}
+
+interface Terms {
+  /** The time for all mails of the round. */
+  wait_ms: number;
+  /** Called with what keeps the server from being used. */
+  failed(cause: unknown): void;
+}
+
+/** The longest time for the name, the connection, the greeting, or one answer. */
+const step_ms = 10_000;
+const response_bytes_max = 16 * 1024;
+const ports: Record<MailServer["tls"], number> = { starttls: 587, implicit: 465, off: 25 };
+
+export function mailRound(server: MailServer, { wait_ms, failed }: Terms): MailRound {
+  const over = Promise.withResolvers<never>();
+  over.promise.catch(() => {});
+  let open: Open | null = null;
+  let timer: Timer | null = null;
+  let broken: MailRefusal | null = null;
+  let last: Promise<unknown> = Promise.resolve();
+
+  async function sendNow(mail: Mail): Promise<MailRefusal | null> {
+    if (broken) return broken;
+    timer ??= setTimeout(() => over.reject(new Late()), wait_ms);
+    try {
+      open ??= opened(server);
+      await Promise.race([sentBy(open, server, mail), open.closed, over.promise]);
+      open.mails += 1;
+      return null;
+    } catch (cause) {
+      const refusal = refusalOf(cause, mail.to);
+      if (isOfMail(cause) && open && (await isReset(open, over.promise))) return refusal;
+      open?.connection.close();
+      // A server may take no more on this connection. If it took nothing at all, it would not take the other mails either.
+      if (!isOfMail(cause) && (open?.mails ?? 0) === 0) {
+        broken = refusal;
+        failed(cause);
+      }
+      open = null;
+      return refusal;
+    }
+  }
+
+  return {
+    send(mail) {
+      const next = last.then(() => sendNow(mail));
+      last = next;
+      return next;
+    },
+    end() {
+      if (timer) clearTimeout(timer);
+      over.reject(new Late());
+      open?.connection.quit();
+    },
+  };
+}
+
+/** A connection to the server. */
+interface Open {
+  connection: SMTPConnection;
+  /** Resolves when it takes mails. */
+  ready: Promise<void>;
+  /** Rejects when it is closed. */
+  closed: Promise<never>;
+  /** How many it has taken. */
+  mails: number;
+}
+
+class Late extends Error {
+  override message = "the mails of this round took too long";
+}
+
+function opened({ host, port, tls, ca, user, password }: MailServer): Open {
+  const connection = new SMTPConnection({
+    host,
+    port: port ?? ports[tls],
+    secure: tls === "implicit",
+    requireTLS: tls === "starttls",
+    ignoreTLS: tls === "off",
+    connectionTimeout: step_ms,
+    greetingTimeout: step_ms,
+    socketTimeout: step_ms,
+    dnsTimeout: step_ms,
+    maxResponseSize: response_bytes_max,
+    socketCloseTimeout: 1_000,
+    tls: { minVersion: "TLSv1.2", ...(ca !== null && { ca }) },
+  });
+  const closed = new Promise<never>((_, reject) => {
+    connection.on("error", reject);
+    connection.on("end", () => reject(new Error("the server closed the connection")));
+  });
+  closed.catch(() => {});
+  const ready = new Promise<void>((resolve, reject) => {
+    connection.connect(() => {
+      if (user === undefined) resolve();
+      else connection.login({ user, pass: password ?? "" }, (cause) => (cause ? reject(cause) : resolve()));
+    });
+  });
+  ready.catch(() => {});
+  return { connection, ready, closed, mails: 0 };
+}
+
+async function sentBy({ connection, ready }: Open, server: MailServer, mail: Mail): Promise<void> {
+  const message = await composed(server, mail);
+  await ready;
+  const envelope = { from: server.from, to: mail.to, size: message.length };
+  await new Promise<void>((resolve, reject) => {
+    connection.send(envelope, message, (cause) => (cause ? reject(cause) : resolve()));
+  });
+}
+
+/** Whether the server has forgotten a mail that it refused, so that the next can follow. */
+function isReset({ connection, closed }: Open, over: Promise<never>): Promise<boolean> {
+  const answered = new Promise<boolean>((resolve) => connection.reset((cause) => resolve(!cause)));
+  return Promise.race([answered, closed, over]).catch(() => false);
+}
+
+function composed({ from, from_name }: MailServer, mail: Mail): Promise<Buffer> {
+  const { to, name, at, unsubscribe, subject, text, html } = mail;
+  const composer = new MailComposer({
+    from: { name: from_name, address: from },
+    to: { name: "", address: to },
+    subject,
+    text,
+    html,
+    date: at,
+    messageId: `<${name}@${from.slice(from.lastIndexOf("@") + 1)}>`,
+    headers: {
+      "Auto-Submitted": "auto-generated",
+      ...(unsubscribe !== null && {
+        "List-Unsubscribe": { prepared: true, value: `<${unsubscribe}>` },
+        "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+      }),
+    },
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  return composer.compile().build();
+}
+
+interface Answered {
+  code?: string;
+  command?: string;
+  response?: string;
+  responseCode?: number;
+  message?: string;
+}
+
+/** Whether the server has answered of this recipient or this message. */
+function isOfMail(cause: unknown): boolean {
+  const { command = "", responseCode = 421 } = cause as Answered;
+  return ["RCPT TO", "DATA"].includes(command) && responseCode !== 421;
+}
+
+/** Organizations read it, so that of the operator's server it says no more than they need. */
+function refusalOf(cause: unknown, to: string): MailRefusal {
+  const { code = "", responseCode, response, message = "" } = cause as Answered;
+  if (isOfMail(cause))
+    return { problem: `the mail server refused ${to}: ${oneLine(response ?? "")}`, isFinal: responseCode! >= 500 };
+  return { problem: `the mail server of the service ${whyUnusable(code, message, responseCode)}`, isFinal: false };
+}
+
+function whyUnusable(code: string, message: string, responseCode: number | undefined): string {
+  if (/cert|self.signed|altname|unable to verify/i.test(`${code} ${message}`))
+    return "has a certificate that is not trusted";
+  if (code === "EAUTH") return "refuses the user or the password";
+  if (code === "ETLS") return "offers no STARTTLS";
+  if (responseCode) return `refuses mail now (${responseCode})`;
+  if (code === "ETIMEDOUT" || message === new Late().message) return "did not answer in time";
+  return "cannot be reached";
+}
+
+const oneLine = (text: string) => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ").slice(0, 200);

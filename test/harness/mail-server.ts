@@ -1,0 +1,147 @@
+// A mail server of another project (smtp-server), and what programs that show mail (postal-mime) read of what it took.
+
+import PostalMime from "postal-mime";
+import { SMTPServer, type SMTPServerOptions } from "smtp-server";
+import type { MailServer } from "../../src/features/notices/mail/smtp.ts";
+import type { Channel, Shown } from "./channels.ts";
+
+/** A mail as it came. */
+export interface TakenMail extends Shown {
+  /** Of the envelope. */
+  from: string;
+  to: string[];
+  isEncrypted: boolean;
+  user: string | null;
+  raw: string;
+  headers: Record<string, string>;
+  text: string;
+  html: string;
+}
+
+export interface Mailbox extends Channel {
+  /** What sluice.yaml says of it. */
+  settings: MailServer;
+  mails: TakenMail[];
+  connections(): number;
+}
+
+interface Answer {
+  code: number;
+  says: string;
+}
+
+interface Options extends SMTPServerOptions {
+  tls?: MailServer["tls"];
+  ca?: string;
+  /** As whom one signs in; absent: nobody does. */
+  user?: string;
+  password?: string;
+  /** What is answered to a recipient; null: it is taken. */
+  recipient?: (address: string) => Answer | null | Promise<Answer | null>;
+  /** What is answered to a message; null: it is taken. */
+  message?: () => Answer | null;
+}
+
+export async function mailbox(options: Options = {}): Promise<Mailbox> {
+  const { tls = "off", ca, user, password, recipient = () => null, message = () => null, ...more } = options;
+  const got: TakenMail[] = [];
+  const refused: string[] = [];
+  let connections = 0;
+  const server = new SMTPServer({
+    secure: tls === "implicit",
+    disabledCommands: [...(user === undefined ? ["AUTH"] : []), ...(tls === "off" ? ["STARTTLS"] : [])],
+    onAuth(auth, _, done) {
+      const isRight = auth.username === user && auth.password === password;
+      done(isRight ? null : answered({ code: 535, says: `no such user: ${auth.password}` }), { user: auth.username });
+    },
+    onConnect(_, done) {
+      connections += 1;
+      done();
+    },
+    async onRcptTo({ address }, _, done) {
+      const answer = await recipient(address);
+      done(answer && answered(answer));
+    },
+    async onData(stream, { envelope, secure, user: signedIn = null }, done) {
+      const raw = await wholeOf(stream);
+      // Its sender was killed in the middle.
+      if (raw === null) return done(answered({ code: 451, says: "it is not whole" }));
+      const answer = message();
+      if (answer) return done(answered(answer));
+      try {
+        const to = envelope.rcptTo.map(({ address }) => address);
+        const from = envelope.mailFrom ? envelope.mailFrom.address : "";
+        got.push({ ...(await shown(raw)), from, to, isEncrypted: secure, user: signedIn as string | null, raw });
+        done();
+      } catch (cause) {
+        refused.push(String(cause));
+        done(answered({ code: 554, says: "it cannot be read" }));
+      }
+    },
+    ...more,
+  });
+  // Clients that end a connection in the middle are no failure of this server.
+  server.on("error", () => {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.server.address() as { port: number };
+  const settings: MailServer = {
+    ...{ host: "127.0.0.1", port, tls, ca: ca ?? null, from: "sluice@acme.example", from_name: "Sluice" },
+    ...(user !== undefined && { user, ...(password !== undefined && { password }) }),
+    recipient_domains: [],
+  };
+  const stop = () => void server.close();
+  return {
+    url: "ann@acme.example",
+    secret: "",
+    settings,
+    got,
+    mails: got,
+    refused,
+    connections: () => connections,
+    stop,
+  };
+}
+
+async function wholeOf(stream: AsyncIterable<Buffer>): Promise<string | null> {
+  const pieces: Buffer[] = [];
+  try {
+    for await (const piece of stream) pieces.push(piece);
+  } catch {
+    return null;
+  }
+  return Buffer.concat(pieces).toString();
+}
+
+const answered = ({ code, says }: Answer) => Object.assign(new Error(says), { responseCode: code });
+
+/** Throws where the text and the HTML do not say the same, or the HTML loads or runs something. */
+async function shown(raw: string): Promise<Omit<TakenMail, "from" | "to" | "isEncrypted" | "user" | "raw">> {
+  const { subject = "", headers, text = "", html = "" } = await PostalMime.parse(raw);
+  if (/<(?!\/?(html|head|meta|title|body|h1|table|tr|td|p|a)\b|!doctype)/i.test(html))
+    throw new Error(`strange HTML: ${html}`);
+  const [first = "", ...paragraphs] = text.trimEnd().split("\n\n");
+  const body = unescaped(html.replace(/^[\s\S]*<body[^>]*>/, "").replace(/<[^>]+>/g, "\n"));
+  const link = /^Open in the console: (\S+)$/m.exec(text)?.[1] ?? null;
+  const facts = (paragraphs[0] ?? "").split("\n").flatMap((line) => {
+    const [, name, value] = /^([^:]+): (.*)$/.exec(line) ?? [];
+    return name === undefined || name === "Open in the console" ? [] : [[name, value!] as const];
+  });
+  for (const part of [first, ...facts.flat()]) if (!body.includes(part)) throw new Error(`the HTML lacks '${part}'`);
+  if (!first.startsWith(subject.replace(/…$/, ""))) throw new Error(`the subject is '${subject}'`);
+  return {
+    title: first,
+    facts: Object.fromEntries(facts),
+    link,
+    headers: Object.fromEntries(headers.map(({ key, value }) => [key, value])),
+    text,
+    html,
+  };
+}
+
+const unescaped = (text: string) =>
+  text
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&#39;", "'")
+    .replaceAll("&amp;", "&");
