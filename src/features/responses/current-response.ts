@@ -12,7 +12,7 @@ import {
   answerLost,
   available,
   entriesText,
-  freeAbandoned,
+  goesOn,
   isUngranted,
   type KeepingNeeds,
   poll_ms,
@@ -107,11 +107,26 @@ export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kep
     // A response that fails frees its key with its end, unless it was charged.
     if (response && now.state === "ended") throw answerLost();
     if (response) continue;
-    if (await available(needs, isAbandoned(needs, now))) await freeAbandoned(needs, now);
+    if (await available(needs, isAbandoned(needs, now))) await giveUp(needs, now);
     if (call.request.signal.aborted) call.leave();
     call.signal.throwIfAborted();
     await passed(needs.kept.clock, poll_ms);
   }
+}
+
+/**
+ * Frees the key of a background response whose node is gone. If it was charged, and a replica that took the store's place
+ * lacks its beginning, nobody will end it: then it ends as lost. Throws Faults if the key does not become free.
+ */
+async function giveUp(needs: KeepingNeeds, { organizationId, requestId }: Kept): Promise<void> {
+  const { answers } = needs.kept;
+  if (await available(needs, answers.abandon(requestId))) return;
+  const receipt = await available(needs, needs.ledger.receipt(organizationId, requestId));
+  const isCharged = receipt !== null && receipt.endedAt !== null && receipt.nanos.charged > 0;
+  const kept = await available(needs, answers.find(requestId));
+  if (!isCharged || kept?.state !== "open" || kept.response !== null) throw goesOn();
+  await available(needs, answers.end(requestId, { state: "lost", bytes: 0 }));
+  throw answerLost();
 }
 
 async function isAbandoned(needs: KeepingNeeds, { organizationId, requestId, age_ms }: Kept): Promise<boolean> {

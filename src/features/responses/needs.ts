@@ -60,17 +60,9 @@ export async function available<Value>({ kept }: Pick<KeepingNeeds, "kept">, wor
   }
 }
 
-/**
- * Frees the key of a node that is gone. Throws if the node runs after all, and has a grant by now; or if it was charged for
- * an answer whose rows were lost when a replica took the store's place.
- */
-export async function freeAbandoned(needs: Pick<KeepingNeeds, "kept" | "ledger">, name: LogName): Promise<void> {
-  const { answers } = needs.kept;
-  if (await available(needs, answers.abandon(name.requestId))) return;
-  const receipt = await available(needs, needs.ledger.receipt(name.organizationId, name.requestId));
-  if (!receipt?.endedAt || receipt.nanos.charged === 0) throw goesOn();
-  await available(needs, answers.end(name.requestId, { state: "lost", bytes: 0 }));
-  throw answerLost();
+/** Frees the key of a node that is gone. Throws if the node runs after all, and has a grant by now. */
+export async function freeAbandoned(needs: Pick<KeepingNeeds, "kept">, { requestId }: LogName): Promise<void> {
+  if (!(await available(needs, needs.kept.answers.abandon(requestId)))) throw goesOn();
 }
 
 /** The fault if the first request still runs, on a node that was only slow: the client has to ask once more. */
