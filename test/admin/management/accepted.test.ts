@@ -57,7 +57,7 @@ const kinds: [says: RegExp, why: string][] = [
   [/^The catalog has no model /, ofTheStore],
   [/^There is no plan /, ofTheStore],
   [/ work for \d+ days at most /, ofTheStore],
-  [/^Specify the webhook's URL/, ofTheStore],
+  [/^Specify the (webhook's URL|addresses)/, ofTheStore],
   [/is not a webhook's URL/, "what a URL is, its own parser decides"],
   [/is not an address or a network/, ofAddresses],
   [/is less than an IPv6 client has/, ofAddresses],

@@ -69,6 +69,18 @@ describe("every answer", () => {
 });
 
 describe("methods and paths", () => {
+  test("a known path with another method is 405 with allow", async () => {
+    for (const [at, method, allow] of [
+      [path, "GET", "POST"],
+      [path, "OPTIONS", "POST"],
+      ["/v1/models", "POST", "GET, HEAD"],
+      ["/livez", "PUT", "GET, HEAD"],
+    ] as const) {
+      const response = await service.fetch(at, { method });
+      expect([at, method, response.status, response.headers.get("allow")]).toEqual([at, method, 405, allow]);
+    }
+  });
+
   test("there is no CORS", async () => {
     const response = await service.fetch("/v1/models", { headers: { origin: "https://example.com" } });
     expect([...response.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
@@ -188,6 +200,22 @@ describe("credentials", () => {
     await until(hasEnded, 20_000, "the key to expire");
     await refused(brief.key, "expired_api_key");
   }, 30_000);
+});
+
+test("a body that breaks a rule of its contract is refused with the path of its first offence", async () => {
+  const user = says("")[0]!;
+  const cases: [string, object, string, string][] = [
+    ["no messages", { messages: [] }, "invalid_value", "messages"],
+    ["an unknown role", { messages: [user, { role: "robot", content: "x" }] }, "invalid_value", "messages[1].role"],
+    ["an unknown field", { temprature: 1 }, "unknown_field", "temprature"],
+    ["both caps", { max_tokens: 1, max_completion_tokens: 1 }, "mutually_exclusive", "max_completion_tokens"],
+    ["audio", { audio: {} }, "unsupported_feature", "audio"],
+  ];
+  for (const [name, change, code, param] of cases) {
+    const response = await service.post(path, { ...valid(), ...change });
+    const error = await errorOf(response);
+    expect([name, response.status, error.code, error.param]).toEqual([name, 400, code, param]);
+  }
 });
 
 describe("bodies", () => {

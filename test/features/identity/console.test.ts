@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Browser, type Page } from "../../harness/browser.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
+import { until } from "../../harness/until.ts";
 
 setDefaultTimeout(60_000);
 
@@ -135,6 +136,24 @@ describe("the console", () => {
     );
   });
 
+  test("refuses an answer without this browser's sign-in, another state, and a second use", async () => {
+    const answers: string[] = [];
+    const page = await signIn();
+    answers.push(page.way.at(-1)!);
+    const replay = new URL(answers[0]!);
+    expect(replay.pathname).toBe("/oauth/callback");
+    for (const who of [browser, new Browser()]) {
+      const again = await who.visit(replay);
+      expect(again.status).toBe(400);
+      expect(again.text).toContain("Not signed in");
+    }
+    await fetch(`${node.consoleUrl}/sign-in`, { redirect: "manual" }).then((begun) => {
+      const cookie = begun.headers.get("set-cookie")!.split(";")[0]!;
+      replay.searchParams.set("state", "another");
+      return fetch(replay, { headers: { cookie }, redirect: "manual" }).then(({ status }) => expect(status).toBe(400));
+    });
+  });
+
   test("sends the browser with PKCE, state and nonce, to its own address alone", async () => {
     const begun = await fetch(
       `${node.consoleUrl}/sign-in?returnTo=https://evil.example&redirect_uri=https://evil.example`,
@@ -216,6 +235,17 @@ describe("the console", () => {
     const path = "/management/v1/organizations";
     expect((await fetch(node.consoleUrl + path, { headers: { authorization } })).status).toBe(400);
     expect((await browser.call(page, path, { secret, headers: { authorization } })).status).toBe(400);
+  });
+
+  test("ends a session when the issuer says that its own has ended", async () => {
+    const { page, secret } = await signedIn();
+    expect((await session(page, secret)).status).toBe(200);
+    // Ends the session at the issuer, which then tells the console.
+    const there = await browser.visit(`${node.provider.issuer}/session/end?client_id=sluice`);
+    const xsrf = /name="xsrf" value="([^"]+)"/.exec(there.text)![1]!;
+    await browser.send(there, "/session/end/confirm", { xsrf, logout: "yes" });
+    await until(async () => (await session(page, secret)).status === 401, 5_000, "the session to end");
+    await until(() => node.sluice.stderr().includes('"event":"issuer_logout"'), 5_000, "the log to say so");
   });
 
   test("writes no code, state or secret into its log", async () => {

@@ -222,6 +222,26 @@ describe("one process", () => {
   });
 });
 
+test("kill -9 loses no confirmed row, and makes none up", async () => {
+  const folder = newFolder();
+  let confirmed = 0;
+  for (let round = 0; round < 4; round++) {
+    const writer = child("write", folder);
+    await writer.until(() => writer.lines.length > 0);
+    const [, found, last] = writer.lines[0]!.split(" ").map(Number);
+    // At most the row under way was written without being confirmed.
+    expect(found!).toBeOneOf([confirmed, confirmed + 1]);
+    expect(last!).toBe(found!);
+    await writer.until(() => writer.lines.length > 15 + round * 40);
+    await writer.kill();
+    confirmed = Number(writer.lines.at(-1));
+    expect(confirmed).toBeGreaterThan(found!);
+  }
+  const rows = await using(folder, (db) => db.query<{ n: number }>("select n from confirmed order by n"));
+  expect(rows.length).toBeOneOf([confirmed, confirmed + 1]);
+  expect(rows.every(({ n }, at) => n === at + 1)).toBeTrue();
+});
+
 test("a start that hangs ends the process with a sentence and code 1", async () => {
   const spinning = child("spin", newFolder());
   expect(await spinning.exited).toBe(1);

@@ -252,6 +252,20 @@ test("a Redis that is down is known to be: nothing waits for it, and it is used 
   await until(() => answers(rates, organizationId), 20_000, "Redis to be used again");
 });
 
+test("many at once on Redis's own clock: exactly the limit, on single entries and on shared ones", async () => {
+  const shared = redisConnection(await redisUrl(), () => {});
+  await shared.ping(10_000);
+  const rates = redisRates(shared, { prefix: `test:${newHex()}:`, answer_ms: 10_000 });
+  for (const perMinute of [50, 7_000]) {
+    const organizationId = newOrganizationId();
+    const answers = await Promise.all(
+      Array.from({ length: perMinute + 100 }, () => rates.take(requestOf(organizationId, perMinute))),
+    );
+    expect(answers.filter(({ answer }) => answer === "taken")).toHaveLength(perMinute);
+  }
+  shared.close();
+});
+
 test("a thousand at once on three nodes against five a minute of a key, and of a team: five, and the others miss none", async () => {
   const url = await redisUrl();
   const connections = Array.from({ length: 3 }, () => redisConnection(url, () => {}));
