@@ -1,5 +1,5 @@
 /** The frame around every page: navigation, search, who is signed in, and the region that speaks to screen readers. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { path } from "./core/address.ts";
 import { announcement } from "./core/announce.ts";
 import { changeOrganization, membership, session, signOut } from "./core/session.ts";
@@ -20,8 +20,9 @@ export function Frame() {
   const rail = useRef<HTMLElement>(null);
   const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
-  useEffect(() => {
-    // On another page, the next Tab goes to the first thing there, not past the link that led to it.
+  useLayoutEffect(() => {
+    // On another page, the next Tab goes to the first thing there, not past the link that led to it. An effect after the paint
+    // would take the focus from whoever presses a key at once.
     if (!isFirst.current) main.current!.focus({ preventScroll: true });
     isFirst.current = false;
   }, [page, id]);

@@ -2,7 +2,7 @@
  * One search over all that has a name or an ID, and the pages. `/` and Ctrl-K come here from everywhere, and `g` with a letter
  * goes to a page.
  */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { go } from "../core/address.ts";
 import { wordsOf } from "../core/format.ts";
 import { type Found, useSearch } from "../core/use-search.ts";
@@ -82,7 +82,8 @@ function placeOf(one: Found): Place {
 }
 
 function useShortcuts(pages: readonly PageEntry[], input: { current: HTMLInputElement | null }): void {
-  useEffect(() => {
+  // Keys count as soon as the page is seen.
+  useLayoutEffect(() => {
     let isGoing = false;
     const pressed = (event: KeyboardEvent) => {
       const target = event.target as Element;
