@@ -21,8 +21,8 @@ export function Frame() {
   const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
   useLayoutEffect(() => {
-    // On another page, the next Tab goes to the first thing there, not past the link that led to it. An effect after the paint
-    // would take the focus from whoever presses a key at once.
+    // On another page, the next Tab goes to the first thing there, not past the link that led to it. Before
+    // the paint, because a key that is pressed at once goes to what has the focus then.
     if (!isFirst.current) main.current!.focus({ preventScroll: true });
     isFirst.current = false;
   }, [page, id]);
