@@ -1,7 +1,7 @@
 /**
  * Settles the holds of nodes that are gone: any node does it, every `sweep_ms`. A sweeper that was cut off from the
- * store, or has just started, waits one lease first: other nodes may have been cut off too, and settle their own
- * requests now. If the store's clock was set, leases may only seem to have lapsed: the sweeper waits as well, and
+ * store, or has heard from it for the first time, waits one lease first: other nodes may have been cut off too, and
+ * settle their own requests now. If the store's clock was set, leases may only seem to have lapsed: the sweeper waits as well, and
  * running requests extend theirs by the new clock (docs/design/metering.md, Rule 6: Any node recovers).
  */
 import type { Ledger } from "../store/ledger.ts";
@@ -71,7 +71,9 @@ export function recovery(parts: RecoveryParts, settings: RecoverySettings): Reco
     const range = store.range(sentAt_ms);
     const { settled, at } = await ledger.recover(range ? limit : 0, range ?? undefined);
     answeredAt_ms = clock.now_ms();
-    if (store.wasSet(at, sentAt_ms, answeredAt_ms)) begunAt_ms = answeredAt_ms;
+    const wasSet = store.wasSet(at, sentAt_ms, answeredAt_ms);
+    // The first answer cannot show whether the store's clock was set while the sweeper waited for it.
+    if (wasSet || !range) begunAt_ms = answeredAt_ms;
     return settled;
   }
 

@@ -45,6 +45,17 @@ test("a sweeper that has just begun, or was cut off, waits one lease: others may
   expect(ledger.model.holds.size).toBe(0);
 });
 
+test("a sweeper waits one lease from the store's first answer, which cannot show whether the store's clock was set", async () => {
+  const { clock, ledger } = sweeper();
+  ledger.model.run([admitOf(organizationId)]);
+  clock.freeze(30_000);
+  ledger.clockIsAhead_ms = 6 * 3_600_000;
+  await clock.advance(59_000);
+  expect(ledger.model.holds.size).toBe(1);
+  await clock.advance(6_000);
+  expect(ledger.model.holds.size).toBe(0);
+});
+
 test("a sweeper that was frozen waits one lease as well", async () => {
   const { clock, ledger } = sweeper();
   await clock.advance(100_000);
