@@ -62,12 +62,6 @@ export class KeptModel {
     return (this.#rows.get(requestId)?.claim ?? null) !== null;
   }
 
-  /** Whether a repeat of its key pays in its place: it has the key, or the key was given up for it. */
-  isPaidByRepeat(requestId: string): boolean {
-    const row = this.#rows.get(requestId);
-    return row !== undefined && (row.claim !== null || (row.state === "ended" && row.response === null));
-  }
-
   #told({ claim, createdAt_ms, ...row }: Row): Kept {
     return { ...row, body: claim?.body ?? null, age_ms: this.now_ms() - createdAt_ms };
   }

@@ -1,16 +1,23 @@
 // Idempotency keys (docs/protocols.md, Repeating a request), each without one of the things that hold of them.
 
-import type { Command } from "../../src/core/store/ledger.ts";
+import type { Admit, Settle } from "../../src/core/store/ledger.ts";
 import type { Mutation } from "./mutations.ts";
 
 const rule = "repeats";
 
-/** Settlements do not say that a key can ask for the answer again. */
-const asIfWithoutKey = (commands: readonly Command[]): Command[] =>
-  commands.map((command) => {
-    if (command.verb !== "settle") return command;
-    const { isRepeatable: _, ...settle } = command;
-    return settle;
+/** A node whose commands of one verb do not say that a key can ask for the answer again. */
+const withoutKey =
+  (verb: "admit" | "settle"): NonNullable<Mutation["defects"]["ledger"]> =>
+  (ledger) => ({
+    ...ledger,
+    run: (commands) =>
+      ledger.run(
+        commands.map((command) => {
+          if (command.verb !== verb) return command;
+          const { isRepeatable: _, ...rest } = command as Admit | Settle;
+          return rest;
+        }),
+      ),
   });
 
 export const keptMutations: Readonly<Record<string, Mutation>> = {
@@ -25,12 +32,12 @@ export const keptMutations: Readonly<Record<string, Mutation>> = {
   },
   "a recovery charges what a key can ask for again": {
     rule,
-    defects: { store: { hidesClaims: true } },
+    defects: { ledger: withoutKey("admit") },
     seenAs: ["key", "repeat"],
   },
   "a late settlement charges what a key can ask for again": {
     rule,
-    defects: { ledger: (ledger) => ({ ...ledger, run: (commands) => ledger.run(asIfWithoutKey(commands)) }) },
+    defects: { ledger: withoutKey("settle") },
     seenAs: ["key"],
   },
   "a kept answer ends with its client": { rule, defects: { isNeverDetached: true }, seenAs: ["detached"] },

@@ -35,8 +35,6 @@ export interface StoreDefects {
   readsBeforeLock?: boolean;
   /** A window is found by the clock of the node that asks. */
   nodeClockDecides?: boolean;
-  /** The ledger is not told what a key can ask for again. */
-  hidesClaims?: boolean;
   /** Anchors after a new one was set. */
   withAnchor?: (anchors: readonly Anchor[], anchor_ms: number, now_ms: number) => Anchor[];
   withCalendar?: typeof withCalendar;
@@ -205,9 +203,7 @@ export class Store {
   #fresh(): LedgerModel {
     const Model = this.defects.model ?? LedgerModel;
     this.#show(this.#organizations);
-    const model = new Model(this.#seen, () => this.clock_ms, this.recovery === "hold");
-    if (!this.defects.hidesClaims) model.isPaidByRepeat = (requestId) => this.kept.isPaidByRepeat(requestId);
-    return model;
+    return new Model(this.#seen, () => this.clock_ms, this.recovery === "hold");
   }
 
   #change(organizationId: string, change: (organization: ModelOrganization) => ModelOrganization): void {

@@ -259,7 +259,7 @@ create function usage_write_holds(
         else usage_in_proportion(usage_own(limits[c.plan][3], book.own[4 * c.owner - 1], book.raised[4 * c.owner - 1]),
           book.starts_at[4 * c.owner - 1], book.ends_at[4 * c.owner - 1], book.wholes[4 * c.owner - 1]) end,
       book.used[4 * c.owner - 1],
-      0, 0, 0, 0, 0, 0, 0, 'counted', g.team, g.subjects, c.lease_ms
+      0, 0, 0, 0, 0, 0, 0, 'counted', g.team, g.subjects, c.lease_ms, c.is_repeatable
     from unnest(commands) with ordinality c
     cross join lateral (select (grants[c.ordinality]).*) g
     where g.nanos is not null;
@@ -366,8 +366,8 @@ create function usage_trial() returns void
       request_id, organization_id, key_id, operation, model, stream,
       price_input, price_cached_input, price_cache_write, price_output, source, nanos, output_tokens,
       admitted_at, lease_until, session_starts_at, session_ends_at, session_used,
-      week_starts_at, week_ends_at, week_used, month_starts_at, month_ends_at, month_used, lease_ms)
-    select id, id, id, '', '', false, 0, 0, 0, 0, 'plan', 0, 0, at, at, at, at, 0, at, at, 0, at, at, 0, 0
+      week_starts_at, week_ends_at, week_used, month_starts_at, month_ends_at, month_used, lease_ms, is_repeatable)
+    select id, id, id, '', '', false, 0, 0, 0, 0, 'plan', 0, 0, at, at, at, at, 0, at, at, 0, at, at, 0, 0, false
     from (select gen_random_uuid() as id, clock_timestamp() as at) as trial;
     raise exception 'taken back' using errcode = 'SL000';
   exception when sqlstate 'SL000' then null;

@@ -161,9 +161,8 @@ create function usage_recover(
 
 -- Settles those whose lease has lapsed still, now that nobody else can change it: at their last checkpoint or, with
 -- `charge_holds`, streams as if all that was held had been used, under the limits and the raises in force. What nobody
--- streamed was not delivered, and its checkpoints say so. A request with an idempotency key is charged nothing: its client
--- asks again with the same key, and pays once; also where the key was given up before the admission came here, late. A clock that is not between `clock_min` and `clock_max` was set, forward or
--- back (and it may have gone back and forward again since the last sweep): then no lease has lapsed by it.
+-- streamed was not delivered, and its checkpoints say so. A clock that is not between `clock_min` and `clock_max` was set,
+-- forward or back (and it may have gone back and forward again since the last sweep): then no lease has lapsed by it.
 create function usage_settle_lapsed(
   lapsed uuid[], charge_holds boolean, clock_min timestamptz, clock_max timestamptz
 )
@@ -184,7 +183,7 @@ create function usage_settle_lapsed(
           null, null, null, null, null, null, null, null, null, null, n,
           h.input_tokens, h.cached_input_tokens, h.cache_write_tokens, h.produced_tokens, h.reasoning_tokens,
           h.usage_source, null,
-          case when k.request_id is not null then 0 when charge_holds and h.stream then h.nanos
+          case when h.is_repeatable then 0 when charge_holds and h.stream then h.nanos
             else least(1000000000000000,
               usage_cost(h.input_tokens, h.price_input) + usage_cost(h.cached_input_tokens, h.price_cached_input)
               + usage_cost(h.cache_write_tokens, h.price_cache_write) + usage_cost(h.produced_tokens, h.price_output)) end,
@@ -198,11 +197,7 @@ create function usage_settle_lapsed(
         and coalesce(clock >= clock_min, true) and coalesce(clock <= clock_max, true)
     ) h
     left join lateral (select o.plan from organization o where o.id = h.organization_id offset 0) o on true
-    left join lateral (select * from plan p where p.name = o.plan offset 0) p on true
-    left join lateral (
-      select c.request_id from kept_answer c
-      where c.request_id = h.request_id and (c.claim is not null or c.state = 'ended' and c.response is null) offset 0
-    ) k on true;
+    left join lateral (select * from plan p where p.name = o.plan offset 0) p on true;
     if commands is null then
       return 0;
     end if;
@@ -266,7 +261,7 @@ create function usage_settle_late(organizations uuid[], commands usage_settle_co
         'request_id', command.request_id, 'operation', 'adjustment', 'nanos', 0, 'output_tokens', 0, 'produced_tokens', 0,
         'subjects', recorded.subjects || usage_counted_since(recorded), 'session_used', recorded.session_used_before,
         'week_used', recorded.week_used_before, 'month_used', recorded.month_used_before, 'growth', 0, 'checkpoint', 0,
-        'lease_until', clock, 'lease_ms', 0)) h;
+        'lease_until', clock, 'lease_ms', 0, 'is_repeatable', true)) h;
       command.outcome := recorded.outcome;
       command.nanos := command.nanos - recorded.charged - recorded.uncharged;
       command.input_tokens := command.input_tokens - recorded.input_tokens;

@@ -158,7 +158,10 @@ create table usage_hold (
   team_id uuid,
   subjects uuid[],
   -- How far ahead its lease may lie.
-  lease_ms bigint not null
+  lease_ms bigint not null,
+  -- It came with an idempotency key: if its node is gone it is charged nothing, because its client asks again with the same
+  -- key, and pays once.
+  is_repeatable boolean not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
 -- One row per ended request, never changed. A request that was given up before its admission was answered has no

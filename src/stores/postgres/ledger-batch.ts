@@ -63,8 +63,8 @@ function limitsOf(limits: UsageLimits): string {
 function fieldsOf(command: Command, numberOf: (limits: UsageLimits) => number): string {
   switch (command.verb) {
     case "admit": {
-      const { limits, inputNanos, outputTokens, outputTokens_min, lease_ms } = command;
-      const least = `${inputNanos},${outputTokens},${outputTokens_min},${lease_ms}`;
+      const { limits, inputNanos, outputTokens, outputTokens_min, lease_ms, isRepeatable = false } = command;
+      const least = `${inputNanos},${outputTokens},${outputTokens_min},${lease_ms},${isRepeatable}`;
       return `${facts(command)},${numberOf(limits)},${field(limits.concurrentRequests)},${least}`;
     }
     case "grow":

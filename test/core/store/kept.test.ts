@@ -87,25 +87,6 @@ for (const kind of databaseKinds(import.meta.path)) {
       expect([await another.abandon(requestId), (await kept.find(requestId))?.state]).toEqual([false, "open"]);
     });
 
-    test("the admission of a request with a key costs nothing, also if it comes after its key was given up", async () => {
-      const book = ledger(store.db, { recovery: "hold" });
-      const late = await begun(of("a"));
-      const claimed = await begun(of("b"));
-      const free = newRequestId();
-      expect(await kept.abandon(late.requestId)).toBeTrue();
-      const ids = [late.requestId, claimed.requestId, free];
-      await book.run(ids.map((requestId) => admitOf(organizationId, { requestId, stream: true })));
-      await store.setClock(new Date(Date.now() + 120_000));
-      expect((await book.recover(100)).settled).toBeGreaterThanOrEqual(ids.length);
-      await store.setClock(null);
-      const receipts = await Promise.all(ids.map((id) => book.receipt(organizationId, id)));
-      expect(receipts.map((receipt) => (receipt!.nanos.charged > 0 ? "charged" : "free"))).toEqual([
-        "free",
-        "free",
-        "charged",
-      ]);
-    });
-
     test("a background response that was stored meanwhile is not given up: its end would be missing for ever", async () => {
       const { requestId } = await begun(of("a"));
       expect(await kept.respond(requestId, newResponseId(), '{"status":"in_progress"}')).toBeTrue();

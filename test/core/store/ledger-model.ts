@@ -111,8 +111,6 @@ export class LedgerModel {
   readonly holds = new Map<string, Hold>();
   readonly records = new Map<string, ModelRecord>();
   readonly budgets = new BudgetModel();
-  /** Whether a repeat of its idempotency key pays in its place: then a recovery charges nothing. */
-  isPaidByRepeat: (requestId: string) => boolean = () => false;
   /** The holds of requests that were recovered at their last checkpoint. */
   readonly #recovered = new Map<string, Hold>();
   readonly #accounts = new Map<string, Account>();
@@ -161,7 +159,7 @@ export class LedgerModel {
       .slice(0, limit);
     for (const hold of lapsed) {
       const cost = this.chargeHolds && hold.facts.stream ? hold.nanos : costOf(hold.usage, hold);
-      const nanos = this.isPaidByRepeat(hold.facts.requestId) ? 0 : cost;
+      const nanos = hold.facts.isRepeatable ? 0 : cost;
       const { limits } = this.organizations.get(hold.facts.organizationId)!;
       this.#end(hold, limits ?? hold.limits, hold.usage, nanos, "failed", true);
       if (nanos === costOf(hold.usage, hold)) this.#recovered.set(hold.facts.requestId, hold);
