@@ -128,6 +128,7 @@ export const usageHold = pgTable("usage_hold", {
   teamId: uuid("team_id"),
   subjects: uuid("subjects").array(),
   lease_ms: bigint("lease_ms", { mode: "number" }).notNull(),
+  isRepeatable: boolean("is_repeatable").notNull(),
 });
 
 export const usageRecord = pgTable(
