@@ -1,6 +1,7 @@
 // Clients whose answers are kept, among the others of a run: with idempotency keys, some of which never come back, and with
 // background responses. Each round has an API key of its own, so that its records are known.
 
+import { idOf } from "../../src/core/store/ids.ts";
 import { type BackgroundClient, backgroundRound, lookAgain } from "./background-client.ts";
 import { objectionsToBackground } from "./background-judge.ts";
 import { type Chance, chanceOf } from "./chance.ts";
@@ -71,15 +72,25 @@ export async function startKeptLoad(options: KeptLoadOptions): Promise<KeptLoad>
     async judged(happened) {
       for (const { one, client } of background) await lookAgain(rig.nodes, one.key, client);
       const charges = await chargesOf(rig);
-      const broken: string[] = [];
-      for (const { one, client } of repeated) {
-        const objections = objectionsTo(client, charges.get(one.id) ?? [], befallenTo(client, happened));
-        if (objections.length > 0) objections.push(...explanations(rig, client, charges.get(one.id) ?? []));
-        broken.push(...objections);
-      }
-      for (const { one, client } of background)
-        broken.push(...objectionsToBackground(client, charges.get(one.id) ?? [], befallenTo(client, happened)));
       const answers = repeated.flatMap(({ client }) => client.answers);
+      const broken = [
+        ...repeated.flatMap(({ one, client }) => {
+          const charged = charges.get(one.id) ?? [];
+          const objections = objectionsTo(client, charged, befallenTo(client, happened));
+          const ids = client.answers.flatMap(({ requestId, replayOf }) => [requestId, replayOf ?? ""]);
+          return explained(objections, rig, ids, charged);
+        }),
+        ...background.flatMap(({ one, client }) => {
+          const charged = charges.get(one.id) ?? [];
+          const objections = objectionsToBackground(client, charged, befallenTo(client, happened));
+          return explained(
+            objections,
+            rig,
+            [...client.ids, ...charged.map(({ request_id }) => idOf(request_id, "req_"))],
+            charged,
+          );
+        }),
+      ];
       return {
         repeated: repeated.filter(({ leaves }) => !leaves).length,
         left: repeated.filter(({ leaves }) => leaves).length,
@@ -93,15 +104,13 @@ export async function startKeptLoad(options: KeptLoadOptions): Promise<KeptLoad>
   };
 }
 
-/** What the records and the logs of the nodes say of the requests of a client, for whoever looks for the cause. */
-function explanations({ nodes }: Rig, { answers }: Client, charges: readonly Charge[]): string[] {
-  const ids = new Set(
-    answers.flatMap(({ requestId, replayOf }) => [requestId, replayOf ?? ""]).filter((id) => id !== ""),
-  );
-  const said = [...ids].flatMap((id) =>
-    nodes.flatMap((node) => node.warnedOf(id).map((line) => `${node.name}: ${line}`)),
-  );
-  return [`records: ${JSON.stringify(charges)}`, ...said];
+/** The objections, followed by what the records and the logs of the nodes say of these requests and responses. */
+function explained(objections: string[], { nodes }: Rig, ids: string[], charges: readonly Charge[]): string[] {
+  if (objections.length === 0) return [];
+  const logged = [...new Set(ids)]
+    .filter((id) => id !== "")
+    .flatMap((id) => nodes.flatMap((node) => node.warnedOf(id).map((line) => `${node.name}: ${line}`)));
+  return [...objections, `records: ${JSON.stringify(charges)}`, ...logged];
 }
 
 /** What a run that was left goes on for; and its settlement, which waits for outages. */
