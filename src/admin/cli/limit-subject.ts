@@ -38,10 +38,12 @@ export async function subjectNamed(
     return { kind: "person", id: name, organization: organization ?? (await organizationOf(manage, name)) };
   const found = (await Promise.all(kinds.map((kind) => finders[kind](manage, name, organization)))).flat();
   if (found.length === 1) return found[0]!;
-  if (found.length > 1)
-    throw new Error(
-      `'${name}' names ${found.length} things: ${found.map(({ kind, id }) => `${kind} ${id}`).join(", ")}. Say which, by its ID`,
-    );
+  if (found.length > 1) {
+    const ids = found.map(({ kind, id }) => `${kind} ${id}`).join(", ");
+    const byKind = new Set(found.map(({ kind }) => kind)).size === found.length;
+    const asked = byKind ? `Put its kind before the name, as in '${found[0]!.kind} ${name}'` : "Say which, by its ID";
+    throw new Error(`'${name}' names ${found.length} things: ${ids}. ${asked}`);
+  }
   const what = word ? `no ${word} '${name}'` : `nothing called '${name}'`;
   throw new Error(
     `there is ${what}${organization ? ` in ${organization}` : ""}. Name it by its ID, or see: sluice ${word ?? "team"} list`,

@@ -59,6 +59,7 @@ test("words mean what has that name, in the organization that is named or the on
 test("words that mean nothing, or several things, are refused with what to say instead", async () => {
   for (const [words, code, says] of [
     ["limit show twice", 1, "'twice' names 2 things: team team_"],
+    ["limit show twice", 1, "Put its kind before the name, as in 'team twice'"],
     ["limit show nobody", 1, "nothing called 'nobody'"],
     ["limit show team nobody --org acme", 1, "no team 'nobody' in acme"],
     ["limit show team", 1, "name the team"],
