@@ -19,7 +19,7 @@ export function withTables(page: string): string {
 const environment: Rows = {
   ...rows,
   [secretVariables.map((name) => `${name}_FILE`).join("`, `")]: {
-    description: "A file that holds the value of the variable without `_FILE`. Set one of the two.",
+    description: "A file with the value, in place of the variable without `_FILE`.",
   },
 };
 
