@@ -12,7 +12,7 @@ export const dialect = choice(
   "Where the engine [differs](engines.md#dialects) from others of its protocol. `sluice init` finds it.",
 );
 
-const dialects = { absent: "the dialect's" } as const;
+const dialects = { absent: "" } as const;
 
 const metricNames = (description: string) =>
   list(text({ minLength: 1, maxLength: 200 }, ""), { ...dialects, maxItems: 8 }, description);

@@ -54,8 +54,10 @@ const allLeaves = () => leaves(commands(shell().services, () => {}));
 
 async function written(): Promise<string> {
   const told = (await helpOf(allLeaves())).map(({ name, help }) => ({ name, row: rowOf(help) }));
+  const subjectOf = (name: string) => name.split(" ")[0]!;
+  const isFew = (subject: string) => told.filter(({ name }) => subjectOf(name) === subject).length < 3;
   const grouped = Object.groupBy(told, ({ name }) =>
-    name.includes(" ") ? `\`sluice ${name.split(" ")[0]}\`` : "Commands of one word",
+    isFew(subjectOf(name)) ? "General" : `\`sluice ${subjectOf(name)}\``,
   );
   const groups = Object.entries(grouped).map(
     ([group, rows = []]) =>

@@ -6,14 +6,19 @@ import { startSluice } from "../../harness/sluice.ts";
 
 const root = join(import.meta.dir, "../../..");
 const page = readFileSync(join(root, "docs/operating.md"), "utf8");
-/** The first two cells of each row below a heading that names one thing. */
+/** The names that begin each row or item below a heading, each with what stands behind them. */
 const rowsUnder = (heading: string) =>
   [
     ...page
       .split(`\n${heading}\n`)[1]!
       .split(/\n##+ /)[0]!
-      .matchAll(/^\| `(\w+)` \| (.*?) \|/gm),
-  ].map(([, name, second]) => [name!, second!] as const);
+      .matchAll(/^[|-] (`\w+`(?:, `\w+`)*)(?: \||:) (.*?)(?: \||$)/gm),
+  ].flatMap(([, names, second]) =>
+    names!
+      .replaceAll("`", "")
+      .split(", ")
+      .map((name) => [name, second!] as const),
+  );
 
 /** The type of a metric, as the page says that name and labels tell it. */
 const typeOf = (name: string, labels: string) =>
