@@ -44,7 +44,7 @@ export function keySaid(key: Key, _: unknown, now_ms: number): Said {
   return { pieces: [{ facts }, tablePiece(secrets, key.secrets)] };
 }
 
-/** What a command prints of a key that it has just created or rotated, with the secret. */
+/** The answer of a command that has just created or rotated a key, with the secret. */
 export function newKeySaid(made: NewKey, first: string, last = ""): Said {
   const next = `Store it now: it cannot be shown again. If you lose it or it leaks, run: sluice key rotate ${made.id}\n`;
   return secretSaid(first, made.key, next + last);
