@@ -8,9 +8,9 @@ import { Upstream } from "../src/config/settings/upstream.ts";
 import { rows, secretVariables } from "../src/config/settings/variables.ts";
 import type { Shape } from "../src/core/schema/shape.ts";
 
-/** The page with each table in its place, between `<!-- settings: NAME -->` and `<!-- end -->`. */
+/** The page with each table in its place, between `<!--settings:NAME-->` and `<!--end-->`. */
 export function withTables(page: string): string {
-  return page.replaceAll(/(<!-- settings: (\S+) -->\n)[\s\S]*?(<!-- end -->)/g, (_, begin, name, end) => {
+  return page.replaceAll(/(<!--settings:(\S+?)-->\n)[\s\S]*?(<!--end-->)/g, (_, begin, name, end) => {
     const group = groupAt(name.split("."));
     return `${begin}${table(group, name === "environment" ? "variable" : "setting")}${end}`;
   });
@@ -19,7 +19,7 @@ export function withTables(page: string): string {
 const environment: Rows = {
   ...rows,
   [secretVariables.map((name) => `${name}_FILE`).join("`, `")]: {
-    description: "A file that holds the value of the variable without `_FILE`. Set one of the two.",
+    description: "A file with the value, in place of the variable without `_FILE`.",
   },
 };
 
@@ -61,7 +61,7 @@ function defaultOf(row: Row): string {
   if (row.isRequired) return "required";
   if (row.absent) return row.absent;
   if (Array.isArray(row.default) && row.default.length > 0) return row.default.map((one) => `\`${one}\``).join(", ");
-  if (row.default === undefined || typeof row.default === "object") return row.properties ? "" : "none";
+  if (row.default === undefined || typeof row.default === "object") return "";
   return String(row.default);
 }
 

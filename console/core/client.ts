@@ -1,15 +1,15 @@
 /** The typed client of the verbs: everything that the pages show and do is one of these calls. */
 import { signal } from "@preact/signals";
 import type { Static } from "typebox";
-import type { Named, VerbName } from "../../src/admin/management/verbs.ts";
+import type { VerbName, VerbNamed } from "../../src/admin/management/verbs.ts";
 import { eventsIn } from "./events.ts";
 import { json, send } from "./http.ts";
 import { verbTable } from "./verb-table.ts" with { type: "macro" };
 import type { VerbEntry } from "./verb-table.ts";
 
 export type { VerbName };
-export type Answer<Name extends VerbName> = Static<Named<Name>["answers"]>;
-export type Input<Name extends VerbName> = Static<Named<Name>["input"]>;
+export type Answer<Name extends VerbName> = Static<VerbNamed<Name>["answers"]>;
+export type Input<Name extends VerbName> = Static<VerbNamed<Name>["input"]>;
 type Item<Name extends VerbName> = Answer<Name> extends { data: (infer One)[] } ? One : never;
 
 export type { Item as ItemOf };

@@ -1,11 +1,11 @@
 /** Spend by a report, as a chart and in words: by the whole nano, however it is drawn. Pure. */
 import type { Static } from "typebox";
-import type { Named } from "../../src/admin/management/verbs.ts";
+import type { VerbNamed } from "../../src/admin/management/verbs.ts";
 import { moneyOf, nanosOf } from "./money.ts";
 import type { Bucket, Unit } from "./range.ts";
 
 /** As the client has it, which needs a browser. */
-export type Report = Static<Named<"reportUsage">["answers"]>;
+export type Report = Static<VerbNamed<"reportUsage">["answers"]>;
 export type Row = Report["rows"][number];
 
 /** The groups of a report, beside its time. */

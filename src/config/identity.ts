@@ -8,10 +8,10 @@ import { filled, type Group, type Row, type Written } from "./settings/row.ts";
 export type IdentitySection = Written<typeof rows.properties>;
 type IssuerEntry = NonNullable<IdentitySection["issuers"]>[number];
 type RuleEntry = NonNullable<IdentitySection["rules"]>[number];
-type Found = Iterable<[path: Path, message: string]>;
+type FoundProblems = Iterable<[path: Path, message: string]>;
 
 /** Yields the path of each problem below `identity`, and its message. */
-export function* brokenIdentity(section: IdentitySection): Found {
+export function* brokenIdentity(section: IdentitySection): FoundProblems {
   for (const name of ["service_url", "console_url"] as const) {
     const problem = section[name] === undefined ? null : whyNoOrigin(section[name]);
     if (problem !== null) yield [[name], problem];
@@ -28,14 +28,14 @@ export function* brokenIdentity(section: IdentitySection): Found {
     for (const [path, message] of brokenRule(entry, names)) yield [["rules", index, ...path], message];
 }
 
-function* repeatedIssuers(issuers: IssuerEntry[]): Found {
+function* repeatedIssuers(issuers: IssuerEntry[]): FoundProblems {
   for (const [index, { issuer }] of issuers.entries()) {
     const first = issuers.findIndex((one) => one.issuer === issuer);
     if (first < index) yield [["issuers", index, "issuer"], `is already the issuer of issuers[${first}]`];
   }
 }
 
-function* brokenIssuer(entry: IssuerEntry, clients: string[]): Found {
+function* brokenIssuer(entry: IssuerEntry, clients: string[]): FoundProblems {
   const problem = whyUnsafe(entry.issuer);
   if (problem !== null) yield [["issuer"], problem];
   if (entry.client_secret !== undefined && entry.client_id === undefined)
@@ -48,7 +48,7 @@ function* brokenIssuer(entry: IssuerEntry, clients: string[]): Found {
       ];
 }
 
-function* brokenRule(rule: RuleEntry, issuers: string[]): Found {
+function* brokenRule(rule: RuleEntry, issuers: string[]): FoundProblems {
   const { issuer, claim, has, is, role, organization, team, scopes: most, models, kind } = rule;
   if (issuers.length === 0) yield [[], "is for people, who come in by an issuer, and there is none"];
   if (issuer === undefined && issuers.length > 1)

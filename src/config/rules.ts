@@ -25,10 +25,10 @@ import { simulatorName } from "./simulator.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
 type Problem = [path: Path, message: string];
-type Found = Iterable<Problem>;
+type FoundProblems = Iterable<Problem>;
 
 /** Yields the problems. `value` may have holes where something else was wrong; entries with holes are skipped. */
-export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): Found {
+export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): FoundProblems {
   const { upstreams, models, metering, identity, server, smtp } = record(value);
   const entries = Object.entries(record(upstreams));
   for (const [name, entry] of entries) {
@@ -59,14 +59,14 @@ export function fits<Value>(row: Row, value: unknown): value is Value {
   return Check(row as TSchema, value);
 }
 
-type Rules<Entry> = Record<string, (entry: Entry, path: Path) => Found>;
+type Rules<Entry> = Record<string, (entry: Entry, path: Path) => FoundProblems>;
 
-function* broken<Entry>(rules: Rules<Entry>, entry: Entry, path: Path): Found {
+function* broken<Entry>(rules: Rules<Entry>, entry: Entry, path: Path): FoundProblems {
   for (const rule of Object.values(rules))
     for (const [below, message] of rule(entry, path)) yield [[...path, ...below], message];
 }
 
-function* pricesHaveACurrency(models: unknown, { currency }: Record<string, unknown>): Found {
+function* pricesHaveACurrency(models: unknown, { currency }: Record<string, unknown>): FoundProblems {
   const problem = typeof currency === "string" ? problemOfCurrency(currency) : null;
   if (problem !== null) yield [["metering", "currency"], problem];
   const isPriced = Array.isArray(models) && models.some((model) => record(model).prices !== undefined);
@@ -188,7 +188,7 @@ function isServer(text: string): boolean {
   return isAddress && Number(port) > 0 && Number(port) < 65_536;
 }
 
-function* repeatedIds(models: unknown[]): Found {
+function* repeatedIds(models: unknown[]): FoundProblems {
   const firsts = new Map<unknown, number>();
   for (const [index, model] of models.entries()) {
     const { id } = record(model);

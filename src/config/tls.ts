@@ -8,7 +8,7 @@ import type { UpstreamEntry } from "./settings/upstream.ts";
 import type { ReadFile } from "./source.ts";
 
 export interface TlsRead {
-  /** Those of upstreams, by their names. */
+  /** The TLS settings of upstreams, by the names of the upstreams. */
   settings: ReadonlyMap<string, TlsSettings>;
   /** The authorities of the server of mail; null: the system's. */
   smtpCa: string | null;

@@ -88,7 +88,7 @@ create table drained_engine (
   -- An address of the upstream's name. The empty text stands for all of them.
   replica text not null default '',
   drained_at timestamptz not null,
-  -- Null: until it is resumed.
+  -- When the drain ends by itself; null: only when it is resumed.
   until timestamptz check (until > drained_at),
   actor text not null,
   primary key (upstream, replica)

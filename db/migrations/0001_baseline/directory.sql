@@ -5,13 +5,13 @@ create function store_now() returns timestamptz
   language sql volatile parallel safe
   as $$ select date_trunc('milliseconds', clock_timestamp()) $$;
 
--- Who comes in by an issuer (docs/identity.md).
+-- People who sign in through an issuer (docs/identity.md).
 create table person (
   id uuid primary key,
   issuer text not null,
-  -- SHA-256 of the subject, by which she is found again, even after she was forgotten.
+  -- SHA-256 of the subject, by which the person is found again, even after being forgotten.
   subject_hash bytea not null check (length(subject_hash) = 32),
-  -- Null: forgotten.
+  -- Null: the person was forgotten.
   subject text,
   kind text not null check (kind in ('person', 'service')),
   email text,
@@ -21,7 +21,7 @@ create table person (
   groups text[] not null default '{}',
   groups_at timestamptz,
   created_at timestamptz not null,
-  -- When the issuer last vouched for her.
+  -- When the issuer last confirmed the person.
   confirmed_at timestamptz not null,
   suspended_at timestamptz,
   -- Sign-ins, sessions and tokens that were issued before no longer count.

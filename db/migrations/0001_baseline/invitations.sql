@@ -6,7 +6,7 @@ create table invitation (
   team_id uuid references team (id) on delete cascade,
   role text not null check (role in ('member', 'organization-admin')),
   issuer text not null,
-  -- In ASCII alone, without capital letters.
+  -- The invited address, in ASCII alone and without capital letters.
   email text not null,
   -- What the person may use, in the order of `limit_array`; null: nothing of their own. Once taken, limit_value has it.
   limits bigint[] check (cardinality(limits) = 6),
@@ -17,7 +17,7 @@ create table invitation (
   state text not null default 'open' check (state in ('open', 'taken', 'revoked', 'expired')),
   ended_at timestamptz check ((ended_at is null) = (state = 'open')),
   ended_by text check ((ended_by is null) = (state = 'open')),
-  -- Who has taken it.
+  -- The person who has taken the invitation.
   person_id uuid references person (id) on delete set null
 );
 create unique index invitation_open on invitation (issuer, email, organization_id) where state = 'open';

@@ -1,19 +1,19 @@
 -- The state that a batch of the ledger works on: read once, under the lock, and written once.
 
--- `subjects` has the batch's organizations, and behind them their limited teams, people and keys, and any of these for
--- models, if the batch has any; a place in it is the subject's number. `parents` has the number of the organization that a team, a person or a key is of;
--- null: it is an organization. Each subject has four *counters*, one for each kind of window: those of subject n are the
--- elements 4n - 3 to 4n of `starts_at`, `ends_at`, `used`, `held` and `limits`. The limits of an organization, of its
--- windows and of requests at a time (`concurrent`), come with each command and stand there while it is carried out; its
--- fourth limit is the cap of its extra usage. Behind these, `used` and `held` have an element for each window in `past`,
--- which holds of the batch were admitted in. `keys` are the keys of admissions that are limited or in a team or a person's,
--- `teams` their teams and `members` their people. Where an organization of the batch has limits for models (`has_models`),
--- `chains` stand in their place: of each key and model, which `pairs` has as one text, the chain as text, since chains
--- differ in length. Of a subject for models, `models` has the pattern and `parent_ids` whose it is. `is_raised`: a raise may
--- be in force. `raised` are those of the organizations, and `own` their own limits in the place of their plans': of the three
--- windows and of requests at a time, in the places of the counters; null: none has any. `is_bridged`: a window of an
--- organization may be shorter than others. `wholes` has where it would have begun, in the place of its counter; null: all are
--- whole.
+-- `subjects` has the batch's organizations, and behind them their limited teams, people and keys, and the patterns of
+-- models of all of these; a place in it is the subject's number. `parents` has the number of the organization to which
+-- a team, a person or a key belongs; null for an organization. Each subject has four *counters*, one for each kind of
+-- window: those of subject n are the elements 4n - 3 to 4n of `starts_at`, `ends_at`, `used`, `held` and `limits`. The
+-- limits of an organization, of its windows and of requests at a time (`concurrent`), come with each command and stand
+-- there while it is carried out; its fourth limit is the cap of its extra usage. Behind these, `used` and `held` have
+-- an element for each window in `past`, which holds of the batch were admitted in. `keys` are the keys of admissions
+-- that are limited or in a team or a person's, `teams` their teams and `members` their people. Where an organization of
+-- the batch has limits for models (`has_models`), `chains` stand in their place: of each key and model, which `pairs`
+-- has as one text, the chain as text, since chains differ in length. Of a subject for models, `models` has the pattern
+-- and `parent_ids` whose it is. `is_raised`: a raise may be in force. `raised` are those of the organizations, and
+-- `own` their own limits in the place of their plans': of the three windows and of requests at a time, in the places of
+-- the counters; null: none has any. `is_bridged`: a window of an organization may be shorter than others. `wholes` has
+-- where it would have begun, in the place of its counter; null: all are whole.
 create type usage_book as (
   subjects uuid[], parents integer[], generations bigint[], updates integer[], running bigint[], concurrent bigint[],
   extra_enabled boolean[], has_subjects boolean[], is_open boolean[], is_changed boolean[],

@@ -159,10 +159,10 @@ create function usage_recover(
     end if;
   end $$;
 
--- Settles those whose lease has lapsed still, now that nobody else can change it: at their last checkpoint or, with
--- `charge_holds`, streams as if all that was held had been used, under the limits and the raises in force. What nobody
--- streamed was not delivered, and its checkpoints say so. A clock that is not between `clock_min` and `clock_max` was set,
--- forward or back (and it may have gone back and forward again since the last sweep): then no lease has lapsed by it.
+-- Settles those of the `lapsed` requests whose lease has still lapsed now that their organizations are locked. Each is
+-- charged its last checkpoint or, with `charge_holds`, a stream all that was held, under the limits and raises in force.
+-- An answer that is not streamed was not delivered, and its checkpoints say so. A store's clock outside of `clock_min` and
+-- `clock_max` was set: then nothing is settled, because leases only seem to have lapsed.
 create function usage_settle_lapsed(
   lapsed uuid[], charge_holds boolean, clock_min timestamptz, clock_max timestamptz
 )

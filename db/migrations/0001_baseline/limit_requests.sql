@@ -3,7 +3,7 @@
 create table limit_request (
   id uuid primary key,
   organization_id uuid not null references organization (id) on delete cascade,
-  -- Who asks.
+  -- The person who asks.
   person_id uuid not null references person (id) on delete cascade,
   -- Whose limit it is, and for which models; '': for all.
   subject text not null check (subject in ('organization', 'team', 'person', 'key')),
@@ -11,14 +11,14 @@ create table limit_request (
   models text not null default '',
   limit_name text not null check (limit_name in
     ('session', 'week', 'month', 'requests_per_minute', 'tokens_per_minute', 'concurrent_requests')),
-  -- How much it was, in what it counts, and how much is asked for; null: the decision says how much.
+  -- The size of the limit when it was asked, and the size that is asked for; null: the decision says how much.
   value bigint not null check (value > 0),
   asked bigint check (asked > 0),
   message text not null,
   -- The inference request that was refused.
   request_id uuid,
   created_at timestamptz not null,
-  -- From then on, an open one can be decided no more.
+  -- From this instant on, an open request can no longer be decided.
   expires_at timestamptz not null check (expires_at > created_at),
   -- An open one that has expired gets the state when its person asks again; readers see it at once.
   state text not null default 'open' check (state in ('open', 'approved', 'declined', 'withdrawn', 'expired')),

@@ -2,7 +2,7 @@
 
 create table notice_destination (
   id uuid primary key,
-  -- Null: the operators', which hears of the fleet.
+  -- Null: the destination is the operators', and hears of the fleet.
   organization_id uuid references organization (id),
   name text not null,
   form text not null check (form in ('json', 'slack', 'teams', 'mail')),
@@ -56,7 +56,7 @@ create table notice (
 );
 create index notice_due on notice (next_attempt_at);
 
--- What lasts for a while in the fleet, such as an engine that is down: told when it has lasted, and when it is over.
+-- Conditions of the fleet, such as an engine that is down: a notice tells of each when it has lasted, and when it is over.
 create table notice_condition (
   about text primary key,
   kind text not null,
@@ -64,7 +64,7 @@ create table notice_condition (
   ends text,
   details jsonb not null,
   since timestamptz not null,
-  -- Null while it lasts.
+  -- When it was first seen to be over; null while it lasts.
   absent_since timestamptz,
   is_told boolean not null default false
 );

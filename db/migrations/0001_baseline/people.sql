@@ -46,7 +46,7 @@ create table browser_session (
   tokens bytea,
   created_at timestamptz not null,
   used_at timestamptz not null,
-  -- When the issuer last vouched for it, and until when a node has the right to ask again.
+  -- When the issuer last confirmed it, and until when one node alone may ask the issuer again.
   confirmed_at timestamptz not null,
   asking_until timestamptz,
   -- Pages of the console send a secret besides the cookie (docs/console.md). A page gets it once, for a code that the

@@ -23,9 +23,10 @@ create table kept_response_total (
   bytes bigint not null
 );
 
--- A response is worth less than the time of its client: the commit does not wait for the disk. Of an organization that
--- keeps no content nothing is kept, whatever the node knew when the request began: under the lock of the total, which
--- whoever switches it takes too. True then: the answer needs no word in the log.
+-- Stores a response, and deletes the organization's oldest ones as far as it needs their room. The commit does not wait
+-- for the disk, because the client waits for it. Returns false if the response is too large. Nothing is stored for an
+-- organization that keeps no content, which is looked at under the lock of the total, as that policy is changed under it
+-- too; that returns true, because nobody needs to hear of it in the log.
 create function kept_response_keep(
   owner uuid, response_id uuid, previous uuid, said text, answered text, rest text, bytes_max bigint, by_key uuid
 ) returns boolean

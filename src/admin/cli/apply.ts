@@ -9,7 +9,7 @@ import { ConfigurationError } from "../../config/problem.ts";
 import { readFileBounded } from "../../config/source.ts";
 import { differences } from "../management/apply/difference.ts";
 import { hasSecret, perform, type Saver } from "../management/apply/perform.ts";
-import { type Needs, readState } from "../management/apply/state.ts";
+import { type NeededState, readState } from "../management/apply/state.ts";
 import type { Step } from "../management/apply/step.ts";
 import { ownOf, type WantedFile } from "../management/apply/wanted.ts";
 import type { Management } from "../management/verbs.ts";
@@ -130,7 +130,7 @@ function saverOf(steps: readonly Step[], folder: SecretsFolder | null): Saver | 
 const messageOf = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause));
 
 /** The parts of an organization's state that the file names. */
-function needsOf({ organizations, people }: WantedFile, slug: string): Needs | null {
+function needsOf({ organizations, people }: WantedFile, slug: string): NeededState | null {
   const wanted = ownOf(organizations, slug);
   const isPersonsPlace = Object.values(people ?? {}).some(
     ({ memberships = {}, limits = {} }) => Object.hasOwn(memberships, slug) || Object.hasOwn(limits, slug),
@@ -146,7 +146,7 @@ function needsOf({ organizations, people }: WantedFile, slug: string): Needs | n
   };
 }
 
-const nothing: Needs = { limits: false, notices: false, teams: false, keys: false };
+const nothing: NeededState = { limits: false, notices: false, teams: false, keys: false };
 
 const help = `
 The file has organizations by their slugs, plans, teams and keys by their names,

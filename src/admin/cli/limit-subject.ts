@@ -6,7 +6,7 @@ export const subjectWords = ["org", "team", "key", "person"] as const;
 type SubjectWord = (typeof subjectWords)[number];
 
 /** A subject as the verbs name it: the organization by its slug or ID, and the ID of the subject. */
-export interface Named {
+export interface NamedSubject {
   kind: SubjectWord;
   id: string;
   organization: string;
@@ -20,7 +20,7 @@ export async function subjectNamed(
   manage: Management,
   typed: readonly string[],
   organization: string | undefined,
-): Promise<Named> {
+): Promise<NamedSubject> {
   const [first = "", second] = typed;
   const word = subjectWords.find((one) => one === first || (first === "organization" && one === "org"));
   const name = second ?? (word ? undefined : first || undefined);
@@ -50,7 +50,10 @@ export async function subjectNamed(
   );
 }
 
-const finders: Record<SubjectWord, (manage: Management, name: string, organization?: string) => Promise<Named[]>> = {
+const finders: Record<
+  SubjectWord,
+  (manage: Management, name: string, organization?: string) => Promise<NamedSubject[]>
+> = {
   async org(manage, name) {
     const all = await allOf((page) => manage.pageOrganizations(page));
     return all.filter(({ slug }) => slug === name).map(({ slug }) => ({ kind: "org", id: slug, organization: slug }));
@@ -70,7 +73,7 @@ const finders: Record<SubjectWord, (manage: Management, name: string, organizati
     const exact = all.filter((one) => one.name?.toLowerCase() === name.toLowerCase());
     const named = exact.length > 0 || all.length !== 1 ? exact : all;
     return named.flatMap(({ id, memberships }) =>
-      memberships.flatMap(({ organization: slug }): Named[] =>
+      memberships.flatMap(({ organization: slug }): NamedSubject[] =>
         slug !== null && (organization === undefined || organization === slug)
           ? [{ kind: "person", id, organization: slug }]
           : [],

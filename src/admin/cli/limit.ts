@@ -19,7 +19,7 @@ import { type LimitName, limitNames } from "../store/shapes.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { withSignIn } from "./limit-request.ts";
-import { type Named, subjectNamed } from "./limit-subject.ts";
+import { type NamedSubject, subjectNamed } from "./limit-subject.ts";
 import { typedLimits } from "./limits.ts";
 import { type JsonFlag, jsonOption, missing, printJson, versionOption } from "./option.ts";
 import { printSaid } from "./said.ts";
@@ -134,28 +134,30 @@ export function instantTyped(text: string, now_ms: number): string {
 
 const verbs = {
   org: {
-    read: (manage: Management, { id }: Named) => manage.findOrganizationLimits({ organization: id }),
-    change: (manage: Management, { id }: Named, changes: never) =>
+    read: (manage: Management, { id }: NamedSubject) => manage.findOrganizationLimits({ organization: id }),
+    change: (manage: Management, { id }: NamedSubject, changes: never) =>
       manage.updateOrganizationLimits({ ...(changes as object), organization: id }),
   },
   team: {
-    read: (manage: Management, { id }: Named) => manage.findTeamLimits({ team: id }),
-    change: (manage: Management, { id }: Named, changes: never) =>
+    read: (manage: Management, { id }: NamedSubject) => manage.findTeamLimits({ team: id }),
+    change: (manage: Management, { id }: NamedSubject, changes: never) =>
       manage.updateTeamLimits({ ...(changes as object), team: id }),
   },
   key: {
-    read: (manage: Management, { id }: Named) => manage.findKeyLimits({ id }),
-    change: (manage: Management, { id }: Named, changes: never) =>
+    read: (manage: Management, { id }: NamedSubject) => manage.findKeyLimits({ id }),
+    change: (manage: Management, { id }: NamedSubject, changes: never) =>
       manage.updateKeyLimits({ ...(changes as object), id }),
   },
   person: {
-    read: (manage: Management, { id, organization }: Named) => manage.findPersonLimits({ person: id, organization }),
-    change: (manage: Management, { id, organization }: Named, changes: never) =>
+    read: (manage: Management, { id, organization }: NamedSubject) =>
+      manage.findPersonLimits({ person: id, organization }),
+    change: (manage: Management, { id, organization }: NamedSubject, changes: never) =>
       manage.updatePersonLimits({ ...(changes as object), person: id, organization }),
   },
 };
 
-const read = (manage: Management, named: Named): Promise<SubjectLimitsShown> => verbs[named.kind].read(manage, named);
+const read = (manage: Management, named: NamedSubject): Promise<SubjectLimitsShown> =>
+  verbs[named.kind].read(manage, named);
 
 async function change(
   services: Services,
@@ -180,7 +182,7 @@ function print({ terminal, now_ms }: Services, { json }: JsonFlag, limits: Subje
 async function list(
   services: Services,
   manage: Management,
-  { id }: Named,
+  { id }: NamedSubject,
   options: Options & { of: "keys" | "teams" | "people" },
 ): Promise<void> {
   const all = await allOf((page) => manage.findOrganizationLimits({ organization: id, of: options.of, ...page }));

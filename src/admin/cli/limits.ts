@@ -23,7 +23,7 @@ export function limitValueOption(flag: string, description: string): Option {
   ).argParser((text: string, before: LimitValueChanges | undefined) => ({ ...before, ...typedLimits(text) }));
 }
 
-/** With commas between them. */
+/** Reads limits with commas between them, as they are typed: `week=5,month=20`. */
 export const typedLimits = (text: string): LimitValueChanges => each(text, typedLimit) as LimitValueChanges;
 
 function each<Limit>(text: string, read: (name: LimitName, amount: string) => Limit): Record<string, Limit> {

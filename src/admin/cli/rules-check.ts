@@ -25,14 +25,14 @@ export async function rulesSay(rules: readonly Rule[], manage: Management): Prom
   throw new Warning([...missing.slice(0, listed_max), ...(more > 0 ? [`and ${more} more`] : [])].join("; "));
 }
 
-interface Place {
+interface RulesInView {
   rules: readonly Rule[];
   /** The rules that name the organization. */
   own: readonly Rule[];
   organization: string;
 }
 
-async function missingTeams({ rules, own, organization }: Place, manage: Management): Promise<string[]> {
+async function missingTeams({ rules, own, organization }: RulesInView, manage: Management): Promise<string[]> {
   const missing: string[] = [];
   for (const team of new Set(own.flatMap((rule) => rule.team ?? []))) {
     if (await isThere(manage.findTeam({ team, organization }))) continue;

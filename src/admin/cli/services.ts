@@ -69,7 +69,7 @@ export interface Services {
 }
 
 export interface Inspection {
-  /** One sentence. */
+  /** The outcome of the inspection in one sentence. */
   says: string;
   /** How the schema compares with this build's; `problem` is null where it is the same. */
   schema: { is: "current" | "older" | "newer" | "outdated" | "other"; problem: string | null };

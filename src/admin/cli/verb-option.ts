@@ -16,13 +16,13 @@ interface MemberFlag extends Flag {
 }
 
 /** An argument. `member` null: it says whether the member `switches` has a value (`<on|off>`). */
-interface Place extends Omit<MemberFlag, "member"> {
+interface FlagTarget extends Omit<MemberFlag, "member"> {
   member: string | null;
   switches: string | null;
 }
 
 export interface VerbArguments {
-  places: readonly Place[];
+  places: readonly FlagTarget[];
   options: readonly MemberFlag[];
 }
 
@@ -32,7 +32,7 @@ export function argumentsOf(verb: Verb): VerbArguments {
   const all = Object.entries(verb.command!.takes as Record<string, Flag>).map(
     ([member, flag]): MemberFlag => ({ ...flag, member, shape: shapeOf(verb, member) }),
   );
-  const places = all.flatMap((one): Place[] => {
+  const places = all.flatMap((one): FlagTarget[] => {
     const { none, member } = one;
     if (!isOption(one)) return [{ ...one, switches: null }];
     return typeof none === "object" && !isOption(none) ? [{ ...one, ...none, member: null, switches: member }] : [];
@@ -138,7 +138,7 @@ export function givenBy(command: Command, { places, options }: VerbArguments, re
 /** Reads a place such as `<on|off>`: its first word needs the value of the member, its second one makes it null. */
 function applySwitch(
   command: Command,
-  { flag, switches }: Place,
+  { flag, switches }: FlagTarget,
   word: string,
   options: readonly MemberFlag[],
   given: Given,

@@ -46,7 +46,7 @@ export const calendarFlags = {
   monthStarts: flag("--month-starts <day>", "day on which a month begins, 1 to 31 (default: 1)"),
 } as const;
 
-interface Given {
+interface CalendarInput {
   zone?: string | null | undefined;
   weekStarts?: Calendar["weekStarts"] | null | undefined;
   monthStarts?: number | null | undefined;
@@ -55,7 +55,7 @@ interface Given {
 /** The given members over a calendar that is there; undefined: nothing was given. */
 export async function calendarFrom(
   { administration }: Pick<ManagementContext, "administration">,
-  { zone = null, weekStarts = null, monthStarts = null }: Given,
+  { zone = null, weekStarts = null, monthStarts = null }: CalendarInput,
   before: Calendar | null,
 ): Promise<Calendar | undefined> {
   if (zone === null && weekStarts === null && monthStarts === null) return undefined;
@@ -70,7 +70,7 @@ export async function calendarFrom(
 /** The calendar of a new organization: what was given, over that of the configuration. A zone of null: none. */
 export async function firstCalendar(
   context: Pick<ManagementContext, "administration" | "calendar">,
-  given: Given,
+  given: CalendarInput,
 ): Promise<Calendar | null> {
   const ofService = given.zone === null ? null : await context.calendar();
   const wanted = ofService ? { ...given, zone: given.zone ?? ofService.zone } : given;

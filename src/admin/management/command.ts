@@ -112,7 +112,7 @@ interface Declared<Given, Answer> {
   limits?: Flag;
   /** The options of which the command needs one at least, in words. */
   needsOneOf?: string;
-  /** The reading whose answer is printed, in the same words, if no option says what to change. */
+  /** The verb that reads the same thing. Its answer is printed if no option says what to change. */
   reads?: { name: string };
   /** The thing whose version `--if-version` names. */
   versioned?: string;

@@ -33,7 +33,7 @@ import * as parse from "./parse.ts";
 /** The part of the catalog in force that verbs need. */
 export interface ManagedCatalog {
   plans: ReadonlyMap<string, Plan>;
-  /** Public ids. */
+  /** The public ids of the models. */
   models: readonly string[];
   /** The id of each alias. Absent: there are none. */
   aliases?: ReadonlyMap<string, string> | undefined;
@@ -138,7 +138,7 @@ export function managementContext(options: ManagementOptions) {
     within,
     person,
     nearest: options.nearest ?? (() => nearestOrganizations(options)),
-    /** In which the service counts. */
+    /** The currency in which the service counts. */
     currency: async (): Promise<Currency> => (await options.catalog()).billing.currency,
     /** The only domains to which the service sends mail, none: all; null: it sends no mail. */
     mailDomains: async () => (await options.configuration?.())?.smtp?.recipientDomains ?? null,

@@ -26,7 +26,7 @@ export function secretSaid(first: string, secret: string | null, last: string): 
   return { pieces: [`${first}\n`, { secret: secret ?? "" }, last] };
 }
 
-/** Whose work a credential is. */
+/** When a credential was created, and by whom, in words. */
 export const madeWords = ({ createdAt, createdBy }: Pick<Credential, "createdAt" | "createdBy">) =>
   `${instant(createdAt)} by ${createdBy}`;
 

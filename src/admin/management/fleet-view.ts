@@ -44,7 +44,7 @@ export function fleetOf(reports: readonly StoredReport[], nearest: Fleet["neares
 const engines_max = 512;
 const named_max = 5;
 const day_ms = 86_400_000;
-/** As `sluice doctor` has it. */
+/** How long before its expiry a certificate is warned of, as in `sluice doctor`. */
 const expiry_days = 14;
 
 /** Sentences that stay the same while nothing changes. */

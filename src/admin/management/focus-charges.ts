@@ -20,7 +20,7 @@ export interface Charge {
   meter: string;
   tokens: number;
   nanos: bigint;
-  /** In picos a token; null: the charge has no one price. */
+  /** The price of a token in picos (thousandths of a nano); null if the charge has no single price. */
   price: bigint | null;
   measures: Measures;
 }

@@ -23,12 +23,12 @@ export interface ExistingKeyChanges extends KeyChanges {
   team?: { id: string } | null | undefined;
 }
 
-interface Known extends Pick<ManagedCatalog, "models" | "aliases"> {
+interface KeyContext extends Pick<ManagedCatalog, "models" | "aliases"> {
   now_ms: number;
 }
 
 /** A new key: what is left out is as null, and scopes are all three. */
-export function newKeyOf(input: KeyChanges & { name: string }, known: Known): NewKeyFields {
+export function newKeyOf(input: KeyChanges & { name: string }, known: KeyContext): NewKeyFields {
   const blank = { models: null, allowFrom: null, expiresAt: null, owner: null, labels: {} };
   const { teamId: _, ...given } = changeOf(input, { labels: {} }, known);
   return { ...blank, scopes: [...scopes], ...given, name: input.name };
@@ -38,7 +38,7 @@ type NewKeyFields = Required<Omit<KeyChange, "teamId">>;
 export function changeOf(
   input: ExistingKeyChanges,
   now: Pick<StoredKey, "labels">,
-  { now_ms, ...known }: Known,
+  { now_ms, ...known }: KeyContext,
 ): KeyChange {
   const { name, models, expiresAt, owner, allowFrom, team } = input;
   const change: KeyChange = {};

@@ -25,7 +25,7 @@ import { entry, examples, keepers, managers, moment, name, words } from "./shape
 import { withStanding } from "./standing.ts";
 import { noTeam, teamNamed } from "./team.ts";
 import { choiceOf, someChange, verbsOf } from "./verb.ts";
-import { changed, type Listed } from "./version.ts";
+import { changed, type VersionedKind } from "./version.ts";
 
 const verb = verbsOf("Keys");
 
@@ -245,7 +245,11 @@ Examples:
   },
 });
 
-const listedKey = (context: ManagementContext, id: string, team = ""): Listed<StoredKey, typeof Key, "no_team"> => ({
+const listedKey = (
+  context: ManagementContext,
+  id: string,
+  team = "",
+): VersionedKind<StoredKey, typeof Key, "no_team"> => ({
   schema: Key,
   title: ({ name }) => `Key '${name}'`,
   listed: (key) => withStanding(context, key),

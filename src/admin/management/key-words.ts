@@ -44,13 +44,13 @@ export function keySaid(key: Key, _: unknown, now_ms: number): Said {
   return { pieces: [{ facts }, tablePiece(secrets, key.secrets)] };
 }
 
-/** The answer with a secret. */
+/** The answer of a command that has just created or rotated a key, with the secret. */
 export function newKeySaid(made: NewKey, first: string, last = ""): Said {
   const next = `Store it now: it cannot be shown again. If you lose it or it leaks, run: sluice key rotate ${made.id}\n`;
   return secretSaid(first, made.key, next + last);
 }
 
-/** Null: there are none. */
+/** The labels as `name=text`, with commas between them; null if there are none. */
 export function labelsInWords(labels: Readonly<Record<string, string>>): string | null {
   const all = Object.entries(labels).map(([label, text]) => `${label}=${text}`);
   return all.join(", ") || null;

@@ -22,14 +22,14 @@ export interface LimitChanges {
   raise?: RaiseChange | null | undefined;
 }
 
-/** Null limits end it. */
+/** A change of a temporary increase. `limits` null ends it. */
 export interface RaiseChange {
   models?: string | null | undefined;
   limits?: LimitValueChanges | null | undefined;
   until?: Date | null | undefined;
 }
 
-export interface Known {
+export interface LimitContext {
   currency: Currency;
   now_ms: number;
   /** Public IDs of models. */
@@ -41,7 +41,7 @@ export function changeOf(
   changes: LimitChanges,
   now: SubjectLimits,
   organization: SubjectLimits,
-  known: Known,
+  known: LimitContext,
 ): LimitsChange {
   const { currency } = known;
   const whose = now.subject === "organization" ? null : now.subject;
@@ -95,7 +95,7 @@ export function withinOrganization(
 function modelsAfter(
   changes: Record<string, LimitValueChanges | null>,
   before: ReadonlyMap<string, Budget>,
-  { currency, models }: Known,
+  { currency, models }: LimitContext,
 ): Map<string, Budget> {
   const after = new Map(before);
   for (const [pattern, change] of Object.entries(changes)) {
@@ -132,7 +132,7 @@ function raisesAfter(
   change: RaiseChange | null,
   now: SubjectLimits,
   organization: SubjectLimits,
-  known: Known,
+  known: LimitContext,
 ): readonly NewRaise[] {
   const models = change?.models ?? "";
   const others = change === null ? [] : now.raises.filter((one) => one.models !== models);
@@ -149,7 +149,7 @@ function raiseOf(
   { models, limits: changes, until }: RaiseChange & { models: string; limits: LimitValueChanges },
   now: SubjectLimits,
   organization: SubjectLimits,
-  { currency, now_ms }: Known,
+  { currency, now_ms }: LimitContext,
 ): NewRaise {
   const limits = valueAfter(changes, noBudget, currency);
   const named = budgetNames.filter((name) => limits[name] !== null);
@@ -179,7 +179,7 @@ export function raisedBeside(
   { limit, models, granted, until }: { limit: keyof Budget; models: string; granted: number; until: Date },
   now: SubjectLimits,
   organization: SubjectLimits,
-  known: Known,
+  known: LimitContext,
 ): LimitsChange {
   const before = now.raises.find((one) => one.models === models)?.limits ?? noBudget;
   const below = models === "" ? now.inForce : now.models.get(models);

@@ -25,7 +25,7 @@ const windows: readonly string[] = ["session", "week", "month"];
 export const isWindow = (name: string) => windows.includes(name);
 
 const none = Type.Literal("none");
-/** One schema for windows and one for the others. */
+/** The six limits: those of windows with one schema, the others with another. */
 function eachAmount<Windows extends Type.TSchema, Others extends Type.TSchema>(
   window: () => Windows,
   other: () => Others,
@@ -187,7 +187,7 @@ export const sentAmount = (description: string) =>
     "x-must-be": 'an amount such as "50" or "0.25"',
   });
 
-/** In what the limit counts. */
+/** A limit that a caller sent, in the unit in which it counts: nanos, or a whole number. Throws if it has no such value. */
 export function sentIn(name: keyof Budget, given: string | number, currency: Currency): number {
   if (isWindow(name)) return amountOf(name, given, currency);
   const whole = Number(given);

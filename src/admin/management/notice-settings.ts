@@ -40,9 +40,9 @@ export function settingsOf(wanted: Wanted, before: NoticeDestination | null, ser
   };
 }
 
-type Place = Pick<DestinationSettings, "host"> & { address: string };
+type StoredAddress = Pick<DestinationSettings, "host"> & { address: string };
 
-function recipientsOf({ to, url }: Wanted, { domains }: Service): Place | null {
+function recipientsOf({ to, url }: Wanted, { domains }: Service): StoredAddress | null {
   if (url !== undefined) fail("Mail goes to addresses, not to a URL.");
   if (to === undefined) return null;
   if (domains === null)
@@ -61,7 +61,7 @@ function recipientOf(word: string): string {
   return mailAddress(word) ?? fail(`'${parse.excerpt(word)}' is no address of mail. Use one such as ann@example.com.`);
 }
 
-function urlOf({ to, url }: Wanted, form: DestinationSettings["form"], { canSeal }: Service): Place | null {
+function urlOf({ to, url }: Wanted, form: DestinationSettings["form"], { canSeal }: Service): StoredAddress | null {
   if (to !== undefined) fail("Addresses are for the form mail.");
   if (url === undefined) return null;
   const { href, host } = webhookUrl(url);

@@ -275,15 +275,15 @@ export const noticeVerbs = [
   }),
 ] as const;
 
-type Owner = Organization | null;
+type NoticeOwner = Organization | null;
 
 /** Null: the operators, who are told of the fleet. The administrator of one organization is never asked which. */
-async function ownerOf(context: ManagementContext, organization: string | null | undefined): Promise<Owner> {
+async function ownerOf(context: ManagementContext, organization: string | null | undefined): Promise<NoticeOwner> {
   const wanted = organization ?? context.within;
   return wanted === null ? null : context.organizationOf(wanted);
 }
 
-async function openOwner(context: ManagementContext, organization: string | null | undefined): Promise<Owner> {
+async function openOwner(context: ManagementContext, organization: string | null | undefined): Promise<NoticeOwner> {
   const owner = await ownerOf(context, organization);
   return owner && context.openOrganization(owner.id);
 }

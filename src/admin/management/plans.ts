@@ -16,7 +16,7 @@ import { dollars, type GivenMoney, givenMoney, limitNanos } from "./money.ts";
 import * as parse from "./parse.ts";
 import { admins, examples, formed, partOfNumbers, readers, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
-import { changed, type Listed } from "./version.ts";
+import { changed, type VersionedKind } from "./version.ts";
 
 const verb = verbsOf("Plans");
 
@@ -367,7 +367,7 @@ function inFile(name: string): never {
   );
 }
 
-const listedPlan = (context: ManagementContext, name: string): Listed<StoredPlan, typeof Plan, "of_file"> => ({
+const listedPlan = (context: ManagementContext, name: string): VersionedKind<StoredPlan, typeof Plan, "of_file"> => ({
   schema: Plan,
   title: (now) => `Plan '${now.name}'`,
   listed: (now) => shownPlan(context, now),

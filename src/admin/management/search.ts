@@ -86,7 +86,7 @@ export const searchVerbs = [
     },
     async act(context, input) {
       const limit = input.limit ?? found_default;
-      const asked: Asked = {
+      const asked: SearchQuery = {
         text: input.text,
         organizationId: await context.narrowedTo(input.organization),
         kinds: (context.person === null ? foundKinds : ofMembers).filter((kind) => (input.kind ?? kind) === kind),
@@ -102,7 +102,7 @@ export const searchVerbs = [
   }),
 ] as const;
 
-interface Asked {
+interface SearchQuery {
   text: string;
   organizationId: string | undefined;
   kinds: readonly FoundKind[];
@@ -112,7 +112,7 @@ interface Asked {
 /** A `member` lists only their own keys and requests, and models. */
 const ofMembers: readonly FoundKind[] = ["key", "request", "model"];
 
-async function thingsFound({ administration, person }: ManagementContext, asked: Asked): Promise<Found[]> {
+async function thingsFound({ administration, person }: ManagementContext, asked: SearchQuery): Promise<Found[]> {
   const isSearched = (kind: FoundKind): kind is SearchedKind => searchedKinds.some((one) => one === kind);
   return administration.search({ ...asked, kinds: asked.kinds.filter(isSearched), personId: person ?? undefined });
 }
@@ -120,7 +120,7 @@ async function thingsFound({ administration, person }: ManagementContext, asked:
 /** By the list of requests, so that who may see what is decided in one place. */
 async function requestsFound(
   context: ManagementContext,
-  { text, kinds, limit, organizationId }: Asked,
+  { text, kinds, limit, organizationId }: SearchQuery,
 ): Promise<Found[]> {
   const [, digits] = /^req_([0-9a-f]{4,32})$/.exec(text) ?? [];
   if (digits === undefined || !kinds.includes("request")) return [];
@@ -158,7 +158,7 @@ function following(digits: string): string {
   return `req_${next.length > 32 ? "f".repeat(32) : next.padStart(32, "0")}`;
 }
 
-async function modelsFound(context: ManagementContext, { text, kinds }: Asked): Promise<Found[]> {
+async function modelsFound(context: ManagementContext, { text, kinds }: SearchQuery): Promise<Found[]> {
   if (!kinds.includes("model")) return [];
   const wanted = text.toLowerCase();
   return ((await servedModels(context)) ?? [])

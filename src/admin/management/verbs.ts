@@ -60,19 +60,19 @@ const listed = [
   ...consoleVerbs,
 ] as const;
 
-type Listed = (typeof listed)[number];
-export type VerbName = Listed["name"];
-export type Named<Name extends VerbName> = Extract<Listed, { name: Name }>;
-export type VerbAnswer<Name extends VerbName> = AnswerOf<Named<Name>>;
+type ListedVerb = (typeof listed)[number];
+export type VerbName = ListedVerb["name"];
+export type VerbNamed<Name extends VerbName> = Extract<ListedVerb, { name: Name }>;
+export type VerbAnswer<Name extends VerbName> = AnswerOf<VerbNamed<Name>>;
 
 /** A client: a function for each verb, by its name. */
 export type Management = {
-  [Name in VerbName]: (...given: Arguments<GivenTo<Named<Name>>>) => Promise<VerbAnswer<Name>>;
+  [Name in VerbName]: (...given: Arguments<GivenTo<VerbNamed<Name>>>) => Promise<VerbAnswer<Name>>;
 };
 type Arguments<Given> = object extends Given ? [given?: Given] : [given: Given];
 
 export const verbs: readonly Verb[] = listed as unknown as readonly Verb[];
 
-export function verbNamed<Name extends VerbName>(name: Name): Named<Name> {
-  return listed.find((one) => one.name === name) as Named<Name>;
+export function verbNamed<Name extends VerbName>(name: Name): VerbNamed<Name> {
+  return listed.find((one) => one.name === name) as VerbNamed<Name>;
 }

@@ -6,7 +6,7 @@ import type { ManagementContext } from "./context.ts";
 import { ManagementError } from "./error.ts";
 
 /** A kind of things as its verbs answer them, and the sentences with which a change of one is refused. */
-export interface Listed<Stored, Schema extends TSchema, Refusal extends string> {
+export interface VersionedKind<Stored, Schema extends TSchema, Refusal extends string> {
   schema: Schema;
   /** Begins a sentence: `Key 'build server'`. */
   title(now: Stored): string;
@@ -16,7 +16,7 @@ export interface Listed<Stored, Schema extends TSchema, Refusal extends string> 
 }
 
 /** The version that the caller has read, and the ids by which nodes and the audit log know the thing. */
-interface Asked {
+interface VersionedChange {
   read: number | undefined;
   id: string;
   announced?: string | null;
@@ -25,8 +25,8 @@ interface Asked {
 /** The thing after its change, of which the nodes are told; or the refusal. */
 export async function changed<Stored extends object, Schema extends TSchema, Refusal extends string>(
   context: Pick<ManagementContext, "administration" | "announce" | "within">,
-  { read, id, announced = id }: Asked,
-  { schema, title, listed, refusals }: Listed<Stored, Schema, Refusal>,
+  { read, id, announced = id }: VersionedChange,
+  { schema, title, listed, refusals }: VersionedKind<Stored, Schema, Refusal>,
   answer: Stored | Stale<Stored> | Refusal | null,
 ): Promise<Value<Schema>> {
   if (answer === null) return refusals.gone();

@@ -208,12 +208,13 @@ export interface AuditQuery {
   limit: number;
 }
 
-/** The organization after the change. Null if there is none. */
+/** How far the clocks of a time zone are from UTC, span by span. */
 export interface ZoneRules {
   zone: string;
   offsets: { from: Date; to: Date; seconds: number }[];
 }
 
+/** The outcome of a change: the organization after it; null if there is no such organization. */
 export type Changed = Organization | Stale<Organization> | "closed" | null;
 
 /** One compensating entry. `added` is null if there was no session to adjust. */

@@ -15,7 +15,7 @@ export interface OwnLimits {
 export interface CountingLimits {
   entrance: string;
   place: "key" | "team" | "person";
-  /** The team. Elsewhere null: a key's own limits, or those that a new one gets, stand for each other. */
+  /** The team, if the place is `team`. Null for keys: a key's own limits are compared with those that a new key gets. */
   team: string | null;
   /** The models that they are for; "": all. */
   models: string;
@@ -27,8 +27,9 @@ export interface CountingLimits {
 }
 
 /**
- * Whether something that counted before no longer does, or is higher, also when a raise has ended. Another team with the
- * same limits is no substitute: it has used other nanos. A new key is compared with what a key to come would have had.
+ * Whether a limit that counted before is gone or higher, also if it only lasts longer. Another team with the same limits
+ * does not count as the same limit, because it has used another amount. The limits of a key that the act created are
+ * compared with those that a new key would have had before.
  */
 export function isAnyRaised(before: readonly CountingLimits[], after: readonly CountingLimits[]): boolean {
   const was = Map.groupBy(before, ({ entrance }) => entrance);

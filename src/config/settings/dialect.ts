@@ -9,10 +9,10 @@ import { choice, flag, group, list, mapping, text, type Written, whole } from ".
 export const dialect = choice(
   dialectNames,
   { default: "generic" },
-  "The engine's dialect, which says where it differs from others of its protocol: [engines.md](engines.md#dialects). `sluice init` finds it.",
+  "Where the engine [differs](engines.md#dialects) from others of its protocol. `sluice init` finds it.",
 );
 
-const dialects = { absent: "the dialect's" } as const;
+const dialects = { absent: "" } as const;
 
 const metricNames = (description: string) =>
   list(text({ minLength: 1, maxLength: 200 }, ""), { ...dialects, maxItems: 8 }, description);
@@ -31,7 +31,7 @@ export const dialectRows = group(
     reasoning: list(
       choice(reasoningFields, {}, ""),
       { ...dialects, maxItems: 2, uniqueItems: true },
-      "The fields of an assistant message under which a replayed thought is sent in chat completions. An empty list leaves thoughts out.",
+      "The fields of chat completions for replayed thoughts. Empty: thoughts are left out.",
     ),
     unsigned_thoughts: flag(dialects, "Whether a Messages engine is sent thoughts without a signature."),
     cap: choice(
@@ -49,13 +49,13 @@ export const dialectRows = group(
         xhigh: effortWord("xhigh"),
         max: effortWord("max"),
       },
-      "What is sent for a level of reasoning effort, level by level. An empty word: the engine has none.",
+      "The engine's word for each level of reasoning effort; empty: it has none.",
     ),
     finish_reasons: mapping(
       choice(["stop", "length", "tool_calls", "content_filter", "failed", "unfinished"], {}, ""),
       "^.{0,64}$",
       { ...dialects, maxProperties: 32, "x-key": "must be the engine's word" },
-      "What further words for the end of an answer mean. `failed`: the generation broke off. `unfinished`: no end yet.",
+      "What further words for the end of an answer mean; `failed`: the generation broke off; `unfinished`: no end yet.",
     ),
     strips: list(
       choice(strippedFields, {}, ""),
@@ -71,12 +71,12 @@ export const dialectRows = group(
     schemas: choice(
       ["mended", "as they come"],
       dialects,
-      "Whether schemas of tools that the engine would refuse (no `properties`, `true` for any value) are written in a form that it takes.",
+      "Whether schemas of tools that the engine would refuse are [mended](engines.md#dialects).",
     ),
     named_tool: choice(
       ["name", "alone"],
       dialects,
-      "How a tool is named that must be called: all tools and its `name`, or that tool `alone` and `required`.",
+      "How the engine gets a tool that must be called: all tools and its `name`, or it `alone` and `required`.",
     ),
     load_waiting: metricNames("The names of the metrics that count requests waiting in the engine."),
     load_cache: metricNames("The names of the metrics for the share of its cache that is taken."),

@@ -17,10 +17,7 @@ const claim = <const Given extends { isRequired?: true; default?: string }>(give
 
 const issuer = group(
   {
-    issuer: url(
-      { isRequired: true },
-      "Its URL, exactly as in its discovery document and its tokens; `https`, except on loopback.",
-    ),
+    issuer: url({ isRequired: true }, "Its URL, exactly as in its tokens; `https`, except on loopback."),
     name: text(
       { minLength: 1, maxLength: 100, absent: "the host of its URL" },
       "What people read on the button that signs in: `Acme login`.",
@@ -36,7 +33,7 @@ const issuer = group(
     scopes: list(
       text({ pattern: "^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,256}$", patternErrorMessage: "must be a scope of OAuth" }, ""),
       { minItems: 1, maxItems: 32, uniqueItems: true, default: ["openid", "profile", "email", "offline_access"] },
-      "Scopes that a sign-in requests. Without `offline_access`, Sluice cannot ask most issuers again, and a sign-in lasts 24 hours.",
+      "Scopes that a sign-in requests. Without `offline_access`, most sign-ins last 24 hours.",
     ),
     parameters: mapping(
       text({ maxLength: 1024 }, ""),
@@ -51,7 +48,7 @@ const issuer = group(
     audiences: list(
       text({ minLength: 1, maxLength: 512 }, ""),
       { maxItems: 32, uniqueItems: true, default: [] },
-      "Audiences (`aud`) of its access tokens that callers may send in place of a key. Never a client ID. Without any, no token is accepted.",
+      "Audiences (`aud`) of its access tokens that work [as keys](identity.md#tokens-of-an-issuer-as-keys); never a client ID.",
     ),
     algorithms: list(
       choice(algorithms, {}, ""),
@@ -61,7 +58,7 @@ const issuer = group(
     subject: list(
       claim({}, ""),
       { minItems: 1, maxItems: 4, uniqueItems: true, default: ["sub"] },
-      "The claims that together identify a person. For Entra ID `[tid, oid]`.",
+      "The claims that together identify a person.",
     ),
     groups_claim: claim({ default: "groups" }, "The claim with a person's groups."),
   },
@@ -70,18 +67,11 @@ const issuer = group(
 
 const rule = group(
   {
-    issuer: url({ absent: "the only one" }, "The issuer of the claim. Needed if there are several issuers."),
-    claim: claim(
-      { isRequired: true },
-      "The name of the claim, or a path with dots (`realm_access.roles`). `email` counts only if the issuer has verified it; upper and lower case are the same.",
-    ),
+    issuer: url({ absent: "the only one" }, "The issuer of the claim."),
+    claim: claim({ isRequired: true }, "The [claim](identity.md#rules), or a path with dots (`realm_access.roles`)."),
     has: text({ minLength: 1, maxLength: 500 }, "Matches if the claim is a list that has this text."),
     is: text({ minLength: 1, maxLength: 500 }, "Matches if the claim is this text."),
-    role: choice(
-      personRoles,
-      { isRequired: true },
-      "`member` or `organization-admin` of `organization`; or `viewer` or `admin` of the service.",
-    ),
+    role: choice(personRoles, { isRequired: true }, "The first two in `organization`, the others of the service."),
     organization: text({ minLength: 1, maxLength: 100 }, "Slug or ID of the organization."),
     team: text({ minLength: 1, maxLength: 200 }, "Name or ID of a team of the organization."),
     scopes: list(
@@ -105,41 +95,30 @@ export const identity = group(
       {},
       "The URL that clients call, such as `https://sluice.example`; `https`, except on loopback. Needed for sign-ins.",
     ),
-    console_url: url(
-      {},
-      "The URL of the console, which listens on `SLUICE_CONSOLE_PORT`; `https`, except on loopback.",
-    ),
-    issuers: list(
-      issuer,
-      { maxItems: 16, default: [] },
-      "The issuers that Sluice trusts. Without any, only operators can sign in to the console.",
-    ),
-    rules: list(
-      rule,
-      { maxItems: 1000, default: [] },
-      "Rules that say who gets which role; the first that matches counts.",
-    ),
+    console_url: url({}, "The URL of the console; `https`, except on loopback."),
+    issuers: list(issuer, { maxItems: 16, default: [] }, "The issuers that Sluice trusts."),
+    rules: list(rule, { maxItems: 1000, default: [] }, "Who gets which role; the first rule that matches counts."),
     groups_max_age_h: whole(
       { minimum: 0, maximum: 720, default: 24 },
-      "How long a person's last groups count when an answer has none.",
+      "How many hours a person's last groups count when an answer has none.",
     ),
     keys_of_leavers: choice(
       ["revoke", "keep"],
       { default: "revoke" },
-      "When a membership ends: `revoke` stops the person's keys, which work again if it is regained; `keep` stops only tokens.",
+      "When a membership ends, `revoke` stops the person's keys until it is regained, `keep` only tokens.",
     ),
     session_idle_h: whole(
       { minimum: 1, maximum: 720, default: 8 },
-      "How many hours a session of the console lasts without use.",
+      "How many hours a console session lasts without use.",
     ),
-    session_max_h: whole({ minimum: 1, maximum: 720, default: 24 }, "How many hours a session lasts in all."),
+    session_max_h: whole({ minimum: 1, maximum: 720, default: 24 }, "How many hours a console session lasts in all."),
     confirmed_max_days: whole(
       { minimum: 1, maximum: 365, default: 30 },
-      "How many days a person's keys work after the issuer last confirmed the person.",
+      "How many days a person's keys work after the issuer's last confirmation.",
     ),
     claude_code_settings: flag(
       { default: false },
-      "Whether Claude Code that signs in here takes its models from the catalog ([clients.md](clients.md#claude-code)).",
+      "Whether a signed-in [Claude Code](clients.md#claude-code) takes its models from the catalog.",
     ),
   },
   "Who people are: [identity.md](identity.md). Needs `SLUICE_SECRET_KEY`.",

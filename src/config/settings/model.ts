@@ -25,19 +25,16 @@ const price = { minimum: 0, maximum: 90_000, decimals: price_decimals };
 
 const route = group(
   {
-    upstream: text(
-      { isRequired: true, minLength: 1 },
-      "A name from `upstreams`, or `simulator` for the built-in engine.",
-    ),
+    upstream: text({ isRequired: true, minLength: 1 }, "A name from `upstreams`, or `simulator`."),
     model: text({ isRequired: true, minLength: 1, maxLength: 512 }, "The engine's own name for the model."),
     priority: whole({ minimum: 0, maximum: 1000, default: 0 }, "Lower is tried first."),
     weight: whole(
       { minimum: 0, maximum: 1_000_000, default: 1 },
-      "The share of requests among routes of one priority. Replicas divide it.",
+      "The share of requests among routes of one priority.",
     ),
     continue: flag(
       { default: false },
-      "Whether this engine [continues](routing.md#going-on-in-mid-answer) a streamed answer that another engine broke off. For vLLM and SGLang, and models that do not reason.",
+      "Whether this engine [continues](routing.md#going-on-in-mid-answer) a streamed answer that another broke off. For vLLM and SGLang.",
     ),
     context_window: whole(
       { ...tokens, absent: "the model's" },
@@ -56,7 +53,7 @@ const route = group(
     instructions: choice(
       ["anywhere", "head"],
       { default: "anywhere" },
-      "Where the engine's chat template accepts system text. With `head` (Mistral, Gemma and others), later system text goes into the user's turn.",
+      "Where the chat template accepts system text. With `head` (Mistral, Gemma), later system text goes into the user's turn.",
     ),
   },
   "One engine that serves the model.",
@@ -69,14 +66,14 @@ const prices = group(
     cache_write: amount({ ...price, absent: "that of `input`" }, "Input written to the engine's cache."),
     output: amount(
       { ...price, absent: "none" },
-      "Output, reasoning included. Needed for the kinds `chat` and `completion`, and none of the others.",
+      "Output, reasoning included. Needed for `chat` and `completion`, and only there.",
     ),
     search: amount(
       { ...price, absent: "none" },
-      "A thousand searches, for the kind `rerank`: a search is up to 100 documents of a request. It is charged beside the tokens.",
+      "A thousand searches, for `rerank`: a search is up to 100 documents of a request. Charged beside the tokens.",
     ),
   },
-  "Prices of a million tokens in the currency of `metering.currency`, such as 0.15; 0 for free.",
+  "Prices of a million tokens in `metering.currency`, such as 0.15; 0 for free.",
   { isRequired: true },
 );
 
@@ -96,7 +93,7 @@ export const Model = group(
     kind: choice(
       modelKinds,
       { default: "chat" },
-      "What the model is for. `chat`: chat completions, Messages and Responses. `completion`: `POST /v1/completions`. `embedding`: `POST /v1/embeddings`. `rerank`: `POST /v1/rerank` and `/v2/rerank`.",
+      "What the model is [for](engines.md#embeddings-rerank-and-completions). `chat`: chat completions, Messages and Responses.",
     ),
     aliases: list(
       text(id, ""),
@@ -105,20 +102,14 @@ export const Model = group(
     ),
     deprecated_at: text(
       { ...instant, absent: "`retires_at`" },
-      "When clients should stop using the model: a date (its first moment in UTC), or an instant such as `2030-01-31T12:00:00Z`. Needs `retires_at`.",
+      "When clients should stop using the model: a date (its first moment in UTC), or an instant such as `2030-01-31T12:00:00Z`.",
     ),
     retires_at: text(
       { ...instant, absent: "never" },
-      "From when the id and its aliases are no longer served, in the same form. Answers announce it [beforehand](routing.md#aliases-and-retirements).",
+      "When the id and its aliases [are no longer served](routing.md#aliases-and-retirements), in the same form.",
     ),
-    replaced_by: text(
-      { ...id, absent: "none" },
-      "The id of the model of this file that takes its place. The 404 names it. Needs `retires_at`.",
-    ),
-    redirect: flag(
-      { default: false },
-      "Whether that model answers requests for the retired id. A key that is limited to certain models must allow it. Needs `replaced_by`.",
-    ),
+    replaced_by: text({ ...id, absent: "none" }, "The id of the model of this file that takes its place."),
+    redirect: flag({ default: false }, "Whether that model answers requests for the retired id."),
     owned_by: text(
       { minLength: 1, maxLength: 256, absent: "the id's vendor" },
       "The organization that made the model.",
@@ -132,13 +123,13 @@ export const Model = group(
     capabilities: list(
       choice(capabilities, {}, ""),
       { maxItems: capabilities.length, uniqueItems: true, default: [] },
-      `Any of ${capabilities.map((name) => `\`${name}\``).join(", ")}. \`parallel_tools\` needs \`tools\`. A request that needs another capability is refused with \`unsupported_feature\`.`,
+      `Any of ${capabilities.map((name) => `\`${name}\``).join(", ")}. \`parallel_tools\` needs \`tools\`. [What requires which](protocols.md#what-requires-a-capability).`,
     ),
     prices,
     tokenizer: choice(
       tokenizerNames,
       { absent: "estimates" },
-      "The vocabulary and chat template for counting tokens: `o200k_harmony` (gpt-oss) or `llama3` (Llama 3.1, 3.2 and 3.3 Instruct, text only).",
+      "The vocabulary and chat template for counting tokens: of gpt-oss, or of Llama 3.1, 3.2 and 3.3 Instruct, text only.",
     ),
     extra_params: list(
       text(
@@ -149,16 +140,16 @@ export const Model = group(
         "",
       ),
       { maxItems: 64, uniqueItems: true, default: [] },
-      "Fields of the engine beyond the contract that chat completions for this model may have, such as `top_k`. They are forwarded unchanged. Fields that change how much is generated, the order of requests, or the prompt are refused at the start.",
+      "Fields beyond the contract that requests may have, such as `top_k`, forwarded unchanged. Refused at the start are fields that change how much is generated, the order of requests, or the prompt.",
     ),
     bounds: choice(
       ["specification", "engine"],
       { default: "specification" },
-      "What chat completions may have. `specification`: 1 to 128 tools, 1 to 2,000 messages, 4 stop sequences, names of 64 letters, digits, `_` and `-`. `engine`: what the engine's [dialect](engines.md#dialects) takes, an empty list of tools, and the effort `max`; at most 4,096 tools, 20,000 messages, 64 stop sequences and names of 256 characters.",
+      "What chat completions may have. `specification`: 1 to 128 tools, 1 to 2,000 messages, 4 stop sequences, names of 64 letters, digits, `_` and `-`. `engine`: what the [dialect](engines.md#dialects) takes, no tools, and the effort `max`; at most 4,096 tools, 20,000 messages, 64 stop sequences, names of 256 characters.",
     ),
     answer_bytes_max: whole(
       { minimum: 1024, maximum: 1_073_741_824, default: 134_217_728 },
-      "The largest answer of an engine, for the kinds other than `chat`.",
+      "The largest answer of an engine, for kinds other than `chat`.",
     ),
     timeouts: timeouts({}, "Time-outs of this model, in place of its upstreams'."),
     routes: list(route, { isRequired: true, minItems: 1, maxItems: 32 }, "The engines that serve the model."),

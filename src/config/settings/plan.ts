@@ -15,11 +15,11 @@ export const Plan = group(
     concurrent_requests: whole({ minimum: 1, maximum: 1_000_000 }, "Requests that run at the same time."),
     queue_weight: whole(
       { minimum: 1, maximum: 1000, default: 1 },
-      "The share of tokens that its organizations get of a full engine, relative to others that wait. Each node takes it from its own file.",
+      "The share of a full engine, relative to others that wait. Each node takes it from its own file.",
     ),
     queue_priority: whole(
       { minimum: 0, maximum: 9, default: 0 },
-      "When requests wait for a full engine, a lower number goes before all higher ones. Each node takes it from its own file.",
+      "When requests wait for a full engine, lower goes before all higher ones. Each node takes it from its own file.",
     ),
   },
   "What an organization may use. A limit that you leave out does not limit.",

@@ -18,7 +18,7 @@ export const smtp = group(
         pattern: "^[A-Za-z0-9:]([A-Za-z0-9.:-]{0,251}[A-Za-z0-9])?$",
         patternErrorMessage: "must be the name or the address of a host, such as smtp.example.com",
       },
-      "The server that takes mail. It may stand in a private network.",
+      "The server that takes mail.",
     ),
     port: whole(
       { minimum: 1, maximum: 65_535, absent: "587; with `tls: implicit` 465, with `tls: off` 25" },
@@ -27,11 +27,11 @@ export const smtp = group(
     tls: choice(
       ["starttls", "implicit", "off"],
       { default: "starttls" },
-      "`starttls`: a connection that does not become encrypted is not used. `implicit`: encrypted from its begin. `off`: never encrypted, for a relay on this machine or a trusted network; then without a password, except on loopback.",
+      "`starttls`: encrypted by STARTTLS, or not used. `implicit`: encrypted from the beginning. `off`: never, for a relay in a trusted network; a password then only on loopback.",
     ),
     ca_file: text(
       { minLength: 1, maxLength: 4096, absent: "the system's authorities" },
-      "A file with the authorities that are trusted, in PEM. It is read at the start and on SIGHUP.",
+      "A file with the authorities that are trusted, in PEM.",
     ),
     user: text({ minLength: 1, maxLength: 512, absent: "no sign-in" }, "As whom Sluice signs in."),
     password: text(
@@ -60,7 +60,7 @@ export const smtp = group(
     recipient_domains: list(
       domain(""),
       { maxItems: 1000, uniqueItems: true, default: [] },
-      "The only domains to whose addresses mail goes. Empty: all. Administrators of organizations choose the addresses.",
+      "The only domains to whose addresses mail goes; empty: all.",
     ),
   },
   "The server that sends [notices by mail](notices.md#mail). Without it, Sluice sends no mail.",

@@ -11,11 +11,11 @@ const day_ms = 24 * hour_ms;
 
 const timeoutRows: Record<keyof UpstreamTimeouts, string> = {
   connect_ms: "How long the name, TCP and TLS may take.",
-  first_part_ms: "The time from then to the first part of the answer, plus 1 s for each 2,000 tokens of input.",
+  first_part_ms: "From then to the first part of the answer, plus 1 s for each 2,000 tokens of input.",
   first_part_spare_ms:
-    "The same while another healthy route of the model is ready, which is then asked instead; at most `first_part_ms`.",
+    "The same while another healthy route is ready, which is then asked instead; at most `first_part_ms`.",
   idle_ms: "The longest silence between two parts of an answer.",
-  total_ms: "The longest that a whole answer may take, all attempts together.",
+  total_ms: "The longest for a whole answer, all attempts together.",
 };
 
 /** The rows of time-outs. Those of a model's route get no defaults, which would override those of the upstream. */
@@ -35,11 +35,11 @@ export const timeouts = (defaults: Partial<UpstreamTimeouts>, description: strin
 export const capacity = {
   concurrent_max: whole(
     { minimum: 1, maximum: 1_000_000, absent: "no limit" },
-    "The most requests that **each process** (with `scope: fleet`, all together) may have at the engine at once. Further ones [wait](routing.md#when-engines-are-full). Each replica and address has this limit.",
+    "The most requests of **each process** (with `scope: fleet`, of all) at the engine at once, for each replica and address. Further ones [wait](routing.md#when-engines-are-full).",
   ),
   tokens_in_flight_max: whole(
     { minimum: 1, maximum: 1_000_000_000, absent: "no limit" },
-    "The most tokens of those requests together: inputs, and at most 1,024 for each answer. Always per process.",
+    "The most tokens of those requests: inputs, and at most 1,024 for each answer. Always per process.",
   ),
 };
 
@@ -47,11 +47,11 @@ const file = (description: string) => text({ minLength: 1, maxLength: 4096 }, de
 
 const tls = group(
   {
-    ca_file: file("A file with the authorities that are trusted, in PEM, in place of the system's."),
-    certificate_file: file("The certificate that Sluice shows to the engine, in PEM. Needs `key_file`."),
-    key_file: file("Its private key, in PEM."),
+    ca_file: file("The trusted authorities, in place of the system's."),
+    certificate_file: file("The certificate that Sluice shows to the engine."),
+    key_file: file("Its private key."),
   },
-  "For `https`: trusted authorities, and a client certificate. The files are read at the start and on SIGHUP.",
+  "For `https`: trusted authorities, and a client certificate, in PEM. Read at the start and on SIGHUP.",
 );
 
 const headerName = (description: string) =>
@@ -65,16 +65,12 @@ const headerName = (description: string) =>
 
 const identityHeaders = group(
   {
-    organization: headerName("The header that has the organization's id."),
-    plan: headerName("The header that has the name of its plan."),
-    session: headerName(
-      "The header with the id of the conversation: `X-Session-ID` for vLLM, `X-Dynamo-Session-ID` for Dynamo.",
-    ),
-    priority: headerName(
-      "The header with the priority of the request's plan, from `priorities`: `X-Vllm-Priority` for vLLM, `x-override-priority` for SGLang.",
-    ),
+    organization: headerName("The header for the organization's id."),
+    plan: headerName("The header for the name of its plan."),
+    session: headerName("The header for the id of the conversation."),
+    priority: headerName("The header for the priority of the request's plan, from `priorities`."),
   },
-  "Headers that tell a scheduler in front of the engines whose a request is. For llm-d 0.8, `x-llm-d-inference-fairness-id` and `x-llm-d-inference-objective`.",
+  "Headers that tell [engines and schedulers](engines.md#priority-and-sessions) whose a request is.",
 );
 
 const rootPath = (path: string, description: string) =>
@@ -89,25 +85,22 @@ const rootPath = (path: string, description: string) =>
 
 export const check = group(
   {
-    path: rootPath(
-      "/health",
-      "The path to ask, from the root of the engine's host. Any status from 200 to 299 means healthy.",
-    ),
+    path: rootPath("/health", "The path to ask, from the root of the host. A status from 200 to 299 means healthy."),
     interval_ms: whole(
       { minimum: 100, maximum: hour_ms, default: 5000 },
       "How often the engine is asked. It has 5 s to answer.",
     ),
   },
-  "Checks the engine's health at intervals. An unhealthy engine gets no requests.",
+  "Checks the engine's [health](routing.md#health) at intervals.",
 );
 
 export const load = group(
   {
-    path: rootPath("/metrics", "The path of the engine's metrics, from the root of its host."),
+    path: rootPath("/metrics", "The path of its metrics, from the root of the host."),
     interval_ms: whole({ minimum: 100, maximum: hour_ms, default: 1000 }, "How often the metrics are read."),
     waiting_max: whole(
       { minimum: 0, maximum: 1_000_000, default: 4 },
-      "An engine is crowded if more requests than this wait in it, or if more than 95 % of its cache is used.",
+      "An engine is crowded if more requests than this wait in it, or more than 95 % of its cache is used.",
     ),
   },
   "Reads from the engine's metrics how busy it is (vLLM, SGLang, llama.cpp with `--metrics`).",
@@ -117,30 +110,24 @@ export const queue = group(
   {
     length_max: whole(
       { minimum: 0, maximum: 1_000_000, default: 1000 },
-      "The most requests that may wait for one engine. Further ones get 429 `capacity_exceeded`.",
+      "The most requests that wait for one engine. Further ones get 429 `capacity_exceeded`.",
     ),
-    wait_ms_max: whole(
-      { minimum: 0, maximum: hour_ms, default: 30_000 },
-      "How long a request may wait before it gets 429 `capacity_exceeded`.",
-    ),
+    wait_ms_max: whole({ minimum: 0, maximum: hour_ms, default: 30_000 }, "How long a request waits before it gets 429 `capacity_exceeded`."),
     reserved_percent: whole(
       { minimum: 0, maximum: 50, default: 0 },
-      "The share of `concurrent_max` and `tokens_in_flight_max` that is kept for organizations that use less than it.",
+      "The share of `concurrent_max` and `tokens_in_flight_max` kept for organizations that use less than it.",
     ),
   },
-  "How requests wait when the engine is full. Per process.",
+  "How requests wait when the engine is full.",
 );
 
 export const resolve = group(
   {
     interval_ms: whole(
       { minimum: 100, maximum: hour_ms, default: 5000 },
-      "How often the name is resolved; sooner if a server of `servers` gives a shorter time to live.",
+      "How often the name is resolved; sooner after a shorter time to live from `servers`.",
     ),
-    addresses_max: whole(
-      { minimum: 1, maximum: 256, default: 64 },
-      "How many addresses get requests. If the name has more, the log says so.",
-    ),
+    addresses_max: whole({ minimum: 1, maximum: 256, default: 64 }, "How many addresses get requests."),
     family: choice(
       addressFamilies,
       { default: "all" },
@@ -149,17 +136,17 @@ export const resolve = group(
     servers: list(
       text({ minLength: 1, maxLength: 64 }, ""),
       { maxItems: 8, default: [] },
-      "DNS servers to ask for the exact name in place of the system's resolver, such as `10.0.0.10`, or `127.0.0.1:8600` for Consul.",
+      "DNS servers in place of the system's resolver, such as `10.0.0.10`, or `127.0.0.1:8600` for Consul.",
     ),
   },
-  "For a name in `url` [with several addresses](routing.md#names-with-several-addresses), each of them an equal engine. `{}` uses the defaults. Not with `replicas`.",
+  "For a name in `url` [with several addresses](routing.md#names-with-several-addresses), each an equal engine: `{}` for the defaults. Not with `replicas`.",
 );
 
 export const Upstream = group(
   {
     url: text(
       { isRequired: true, minLength: 1, maxLength: 2048 },
-      "The base URL, `http` or `https`, with its `/v1`, which is added if the URL has no path; without user name, query or fragment.",
+      "The base URL with its `/v1`, which is added if the URL has no path; without user name, query or fragment.",
     ),
     protocol: choice(upstreamProtocols, { default: "openai-chat" }, "The engine's protocol."),
     dialect,
@@ -168,13 +155,13 @@ export const Upstream = group(
       { minLength: 1, maxLength: 4096, writeOnly: true },
       `The key for the engine, from the environment: \`"\${NAME}"\`.`,
     ),
-    headers: headers({}, "Headers of every request to the engine: a mapping from names to values."),
+    headers: headers({}, "Headers of every request to the engine, by name."),
     identity_headers: identityHeaders,
     priorities: mapping(
       whole({ minimum: -2_147_483_648, maximum: 2_147_483_647 }, ""),
       "^.{1,64}$",
       { maxProperties: 1000, "x-key": "must be the name of a plan" },
-      "The [priority](engines.md#priority-and-sessions) of requests by the name of their plan. Needs `identity_headers.priority`.",
+      "The priority of requests by the name of their plan, for `identity_headers.priority`.",
     ),
     tls,
     replicas: list(
@@ -185,17 +172,17 @@ export const Upstream = group(
     resolve,
     cache_salt: flag(
       { default: false },
-      "Whether each organization has its own salt in the engine's prefix cache (vLLM's `cache_salt`). Not for `anthropic-messages`.",
+      "Whether each organization has a [prefix cache](routing.md#sessions-stay-at-home) of its own (vLLM). Not for `anthropic-messages`.",
     ),
     reuse: choice(
       reuses,
       { default: "any" },
-      "Whose requests a connection may carry after its first one; for engines that you [do not trust](security.md#answers-that-nobody-asked-for).",
+      "Whose requests a connection may carry, for engines that you [do not trust](security.md#answers-that-nobody-asked-for).",
     ),
     running_usage: choice(
       ["off", "usage", "timings"],
       { default: "off" },
-      "Whether the engine reports its counts on every chunk, so that a client that leaves is charged by them: `usage` for vLLM and SGLang, `timings` for llama.cpp. For `openai-chat` only.",
+      "Whether the engine [reports counts](engines.md#what-engines-report) on every chunk: `usage` for vLLM and SGLang, `timings` for llama.cpp. For `openai-chat` only.",
     ),
     check,
     load,
@@ -203,10 +190,10 @@ export const Upstream = group(
     scope: choice(
       ["process", "fleet"],
       { default: "process" },
-      "Whether `concurrent_max` is of each process, or of the whole fleet, which [shares it in Redis](routing.md#one-limit-for-all-nodes). Not with `tokens_in_flight_max`.",
+      "Whether `concurrent_max` is of each process, or of the [whole fleet](routing.md#one-limit-for-all-nodes). Not with `tokens_in_flight_max`.",
     ),
     queue,
-    timeouts: timeouts(defaultTimeouts, "How long Sluice waits for the engine, in milliseconds."),
+    timeouts: timeouts(defaultTimeouts, "How long Sluice waits for the engine."),
   },
   "An engine.",
 );

@@ -43,7 +43,7 @@ const refused = (check: (text: string) => object) => (text: string) => {
 const items = (problem: (item: string) => string | null) => text({ problem }, "");
 
 export const environment = {
-  PORT: whole({ ...port, default: 8080 }, "The port to listen on. With 0 the system chooses one."),
+  PORT: whole({ ...port, default: 8080 }, "The port to listen on; 0: the system chooses one."),
   HOST: text({ default: "127.0.0.1", problem: listening }, "The address to listen on. The image sets 0.0.0.0."),
   DATABASE_URL: text(
     {
@@ -58,18 +58,12 @@ export const environment = {
     "`redis://…` or `rediss://…`, for several nodes on one Postgres; for a cluster, the URL of any node.",
   ),
   SLUICE_DATA_DIR: text({ default: "./data" }, "The folder of the embedded database."),
-  SLUICE_MIGRATE: flag(
-    { default: true },
-    "`false`: as `--no-migrate`, `sluice serve` refuses a database that is not migrated.",
-  ),
+  SLUICE_MIGRATE: flag({ default: true }, "`false`: refuse a database that is not migrated, as with `--no-migrate`."),
   SLUICE_WAIT_FOR_DATABASE_MS: whole(
     { minimum: 0, maximum: 31_536_000_000, absent: "as long as it takes" },
-    "How long a start [waits for Postgres](operating.md#starting-before-the-database), as with `--wait-for-database`. 0: not at all.",
+    "How long a start [waits for Postgres](operating.md#starting-before-the-database); 0: not at all.",
   ),
-  SLUICE_CONFIG: text(
-    { absent: "./sluice.yaml, if it exists" },
-    "The configuration file. If set, the file must exist.",
-  ),
+  SLUICE_CONFIG: text({ absent: "./sluice.yaml, if it exists" }, "The configuration file, which must exist."),
   SLUICE_UPSTREAM_URL: text(
     {
       problem: refused(checkedUrl),
@@ -94,7 +88,7 @@ export const environment = {
   ),
   SLUICE_OPERATOR_PORT: whole(
     port,
-    "A second port, for `/metrics` and [management](management.md). Without it, metrics are on `PORT`, and management over HTTP is off.",
+    "A second port, for `/metrics` and [management](management.md). Without it, metrics are on `PORT`, and management is off.",
   ),
   SLUICE_OPERATOR_HOST: text(
     { default: "127.0.0.1", needs: "SLUICE_OPERATOR_PORT", problem: listening },
@@ -103,7 +97,7 @@ export const environment = {
   SLUICE_OPERATOR_TLS: choice(
     ["on", "proxy", "off"],
     { needs: "SLUICE_OPERATOR_PORT", absent: "off" },
-    "TLS of that port: `on`, with the certificate of `PORT`; `proxy`, if something in front speaks TLS; `off`: only the node's own machine may manage it.",
+    "TLS of that port: `on`, with the certificate of `PORT`; `proxy`, if something in front speaks TLS; `off`: only the node's own machine may manage.",
   ),
   SLUICE_OPERATOR_NAMES: list(
     items(
@@ -113,20 +107,20 @@ export const environment = {
       ),
     ),
     { needs: "SLUICE_OPERATOR_PORT" },
-    "Host names to which that port answers, such as `sluice.internal, sluice-1`, beside addresses, `localhost` and `SLUICE_OPERATOR_HOST`.",
+    "Further [names](management.md#set-up) of that port, such as `sluice.internal, sluice-1`.",
   ),
   SLUICE_CONSOLE_PORT: whole(
     port,
-    "The port of the [console](console.md); 0: the system chooses one. Needs `identity.console_url`, unless it is for this machine alone.",
+    "The port of the [console](console.md). Needs `identity.console_url`, unless it is for this machine alone.",
   ),
   SLUICE_CONSOLE_HOST: text(
     { default: "127.0.0.1", needs: "SLUICE_CONSOLE_PORT", problem: listening },
-    "The address of that port. It speaks HTTPS if `PORT` does.",
+    "The address of that port.",
   ),
   SLUICE_TRUSTED_PROXIES: list(
     items(form(isNetwork, "must list addresses or networks such as 10.0.0.0/8 or ::1")),
     { default: [] },
-    "Addresses and networks of your proxies, such as `10.0.0.0/8, ::1`, from which Sluice takes the client's address. Set it behind a load balancer; otherwise all clients share the limits of one address.",
+    "Your proxies, such as `10.0.0.0/8, ::1`, from which Sluice takes the client's address. Without it, all clients behind a load balancer share the limits of one address.",
   ),
   SLUICE_CLIENT_ADDRESS_HEADER: text(
     {
@@ -144,17 +138,14 @@ export const environment = {
           ? null
           : "must be 32 bytes in base64, or two such keys, such as openssl rand -base64 32 prints",
     },
-    "32 bytes in base64 that encrypt secrets in the database; needed with `identity`. [How to change it](identity.md#the-secret-key).",
+    "[32 bytes in base64](identity.md#the-secret-key) that encrypt secrets in the database; needed with `identity`.",
   ),
   SLUICE_TLS_CERTIFICATE_FILE: text(
     { needs: "SLUICE_TLS_KEY_FILE" },
     "The certificate with which `PORT` speaks HTTPS, see [TLS](#tls).",
   ),
   SLUICE_TLS_KEY_FILE: text({ needs: "SLUICE_TLS_CERTIFICATE_FILE" }, "Its private key."),
-  REDIS_CA_FILE: text(
-    { absent: "the system's authorities" },
-    "The authorities that vouch for Redis, for a `rediss://` URL.",
-  ),
+  REDIS_CA_FILE: text({ absent: "the system's authorities" }, "The authorities that vouch for Redis."),
   REDIS_CERTIFICATE_FILE: text({ needs: "REDIS_KEY_FILE" }, "The certificate that Sluice shows to Redis."),
   REDIS_KEY_FILE: text({ needs: "REDIS_CERTIFICATE_FILE" }, "Its private key."),
 };

@@ -171,12 +171,12 @@ export class Ample {
     else this.#keys.delete(name);
   }
 
-  /** The organization's limit refused a request, or the ledger did not answer. */
+  /** Notes that the organization's limit refused a request, or that the ledger did not answer. */
   forget(organizationId: string): void {
     this.#organizations.delete(organizationId);
   }
 
-  /** A limit of the key or its team refused a request, or one for models. The rest of the organization has room as before. */
+  /** Notes that a limit of the key, of its team or for its models refused a request. Other keys have room as before. */
   keyRefused(keyId: string, model?: string): void {
     const name = model === undefined ? keyId : forModel(keyId, model);
     remember(this.#keys, name, { subjects: [], at_ms: Number.NEGATIVE_INFINITY });

@@ -59,7 +59,7 @@ interface BoundsLimits extends PressureLimits, Forwarding {
   websocket_frame_bytes_max: number;
 }
 
-/** `othersWait`: see `BodyTurns`. */
+/** `othersWait`: whether a request without a large body waits for its answer. */
 export function bounds(limits: BoundsLimits, machine: Machine & Collector, othersWait: () => boolean): Bounds {
   const felt = pressure(limits, machine, () => performance.now());
   const collected = garbage(machine);

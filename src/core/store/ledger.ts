@@ -361,8 +361,9 @@ export interface LedgerDifference {
   used: number;
   recorded: number;
   /**
-   * The total in the tables, and the sum of the running requests' holds. For `running`: their number. For `hour`, `day`
-   * and `total`: the tokens rolled up, and those of the records. For `pass`: the number of records then and now.
+   * `held`: what the tables say is held; `holding`: the sum of the holds of running requests. For `running`, both are
+   * numbers of requests; for `hour`, `day` and `total`, the tokens in the roll-ups and those in the records; for `pass`,
+   * the number of records that the audit log names, and that of the records now.
    */
   held: number;
   holding: number;

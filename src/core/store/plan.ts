@@ -10,7 +10,7 @@ export interface Plan {
   concurrentRequests: number | null;
 }
 
-/** The plan with which the usage of an organization without one is read. */
+/** The plan that stands in for none, when the usage of an organization without a plan is read. */
 export const noLimits: Plan = Object.freeze({
   name: "",
   session: null,

@@ -49,14 +49,14 @@ const unknownKey_ms = 30_000;
 /** The tolerated difference between an issuer's clock and ours. */
 export const clockTolerance_s = 30;
 
-interface Known {
+interface CachedClient {
   client: Promise<IssuerClient>;
   until_ms: number;
 }
 
 /** `now_ms`: a monotonic clock. */
 export function issuerClients({ now_ms }: { now_ms: () => number }): IssuerClients {
-  const known = new Map<string, Known>();
+  const known = new Map<string, CachedClient>();
   return {
     of(issuer) {
       // All settings are part of the key, because a reload may change any of them.
@@ -65,7 +65,7 @@ export function issuerClients({ now_ms }: { now_ms: () => number }): IssuerClien
       if (found && now_ms() < found.until_ms) return found.client;
       for (const [other, { until_ms }] of known) if (until_ms <= now_ms()) known.delete(other);
       const client = discovered(issuer);
-      const entry: Known = { client, until_ms: now_ms() + known_ms };
+      const entry: CachedClient = { client, until_ms: now_ms() + known_ms };
       known.set(name, entry);
       client.catch(() => {
         entry.until_ms = now_ms() + failed_ms;

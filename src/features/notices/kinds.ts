@@ -13,7 +13,7 @@ export interface Message {
   page: string | null;
 }
 
-export interface Told {
+export interface NoticeFacts {
   /** The slug of the organization; null: it is about the fleet. */
   organization: string | null;
   details: Readonly<Record<string, unknown>>;
@@ -112,17 +112,17 @@ const kinds = {
     facts: [["What it means", "Notices arrive here."]],
     page: organization === null ? null : `${pageOf(organization)}/notices`,
   }),
-} as const satisfies Record<string, (told: Told) => Message>;
+} as const satisfies Record<string, (told: NoticeFacts) => Message>;
 
 export type NoticeKind = keyof typeof kinds;
 
 export const noticeKinds = Object.keys(kinds) as NoticeKind[];
 
-export function messageOf(kind: NoticeKind, told: Told): Message {
+export function messageOf(kind: NoticeKind, told: NoticeFacts): Message {
   return kinds[kind](told);
 }
 
-function shareReached({ organization, details }: Told): Message {
+function shareReached({ organization, details }: NoticeFacts): Message {
   const { subject, models, window, share_percent: share } = details;
   const whose = subject === "organization" ? organization : `${subject} ${text(details.name)} of ${organization}`;
   const forModels = models === null ? "" : ` for ${text(models)}`;
@@ -142,7 +142,7 @@ function shareReached({ organization, details }: Told): Message {
   };
 }
 
-const limitAsked = ({ subject, limit, models }: Told["details"]) =>
+const limitAsked = ({ subject, limit, models }: NoticeFacts["details"]) =>
   `${text(subject)}, ${text(limit)}${models === null ? "" : ` for ${text(models)}`}`;
 const pageOf = (organization: string | null) => `/organizations/${organization}`;
 const text = (value: unknown) => String(value ?? "");

@@ -29,14 +29,14 @@ import type { KeptResponse, KeptTurn, Reader } from "./store/responses.ts";
 /** How long the end of an answer waits until it is stored; then it is sent nevertheless. */
 const keep_ms_max = 2_000;
 
-type Needs = Pick<ResponsesDependencies, "responses" | "limits" | "log">;
+type RecordsDependencies = Pick<ResponsesDependencies, "responses" | "limits" | "log">;
 
 /** The reader whose stored responses the caller may use. */
 export function readerOf({ organization, person }: Principal): Reader {
   return { organizationId: organization.id, personId: person?.id ?? null };
 }
 
-export function storedResponses(needs: Needs): StoredResponses {
+export function storedResponses(needs: RecordsDependencies): StoredResponses {
   return {
     isOn: () => needs.responses.settings().store,
     resolve: (request, caller) => resolveReferences(needs, request, caller),
@@ -56,7 +56,7 @@ export interface History {
  * Throws `previous_response_not_found`, `context_length_exceeded` or 503.
  */
 export async function resolveReferences(
-  dependencies: Needs,
+  dependencies: RecordsDependencies,
   request: ResponsesRequest,
   caller: Principal,
   inMemory: History | null = null,
@@ -75,7 +75,7 @@ export async function resolveReferences(
 
 /** The stored items to which the references refer, and their size. Throws the Faults of `resolveReferences`. */
 async function findReferences(
-  dependencies: Needs,
+  dependencies: RecordsDependencies,
   references: References,
   caller: Principal,
 ): Promise<{ found: Found; bytes: number }> {
@@ -90,7 +90,7 @@ async function findReferences(
 
 /** The stored items, from the conversation in memory, and the rest from the store. */
 async function findOthers(
-  dependencies: Needs,
+  dependencies: RecordsDependencies,
   { items: referred }: References,
   caller: Principal,
   inMemory: History,
@@ -110,7 +110,7 @@ function keepsNothing({ previousResponseId, items }: References): Fault {
   );
 }
 
-async function historyFound(dependencies: Needs, id: string | null, reader: Reader) {
+async function historyFound(dependencies: RecordsDependencies, id: string | null, reader: Reader) {
   if (id === null) return { items: [], bytes: 0 };
   const bytes_max = dependencies.limits.body_bytes_max;
   const turns = await lookUp(() => dependencies.responses.store.conversation(reader, id, bytes_max));
@@ -120,7 +120,7 @@ async function historyFound(dependencies: Needs, id: string | null, reader: Read
   return { items: historyOf([...parsed.values()]), bytes };
 }
 
-async function itemsFound(dependencies: Needs, references: References["items"], reader: Reader) {
+async function itemsFound(dependencies: RecordsDependencies, references: References["items"], reader: Reader) {
   const ids = references.flatMap(({ responseId }) => (responseId === null ? [] : [responseId]));
   const options = { inputs: references.some(({ id }) => isInputId(id)), bytes_max: dependencies.limits.body_bytes_max };
   const turns = ids.length === 0 ? [] : await lookUp(() => dependencies.responses.store.turns(reader, ids, options));
@@ -157,7 +157,7 @@ function tooLong(param: string): Fault {
 
 /** Returns the function that stores the answer; null if the request forbids it. The function never throws. */
 function saver(
-  dependencies: Needs,
+  dependencies: RecordsDependencies,
   wire: ResponsesRequest,
   maker: Maker,
 ): ((answer: ResponseObject) => Promise<void>) | null {

@@ -21,13 +21,13 @@ export type LabelsOf<Name extends MetricName> = Table[Name] extends { labels: in
   ? Record<keyof Labels & string, string>
   : Record<never, string>;
 
-/** The table as docs/operating.md shows it. */
+/** The table as docs/operating.md shows it. The label `le` marks a histogram, and `_total` a counter. */
 export function tableShown(): string {
-  const head = "| metric | type | labels | what it is |\n|---|---|---|---|\n";
+  const head = "| metric | labels | what it is |\n|---|---|---|\n";
   const rows = Object.entries<MetricRow>(table).map(([name, { type, labels = {}, across, help }]) => {
-    const named = Object.keys(labels).map((label) => `\`${label}\``);
+    const named = [...Object.keys(labels), ...(type === "histogram" ? ["le"] : [])].map((label) => `\`${label}\``);
     if (across === "worker") named.push("(`worker`)");
-    return `| \`${name}\` | ${type} | ${named.join(", ")} | ${help.replace(/\.$/, "")} |\n`;
+    return `| \`${name}\` | ${named.join(", ")} | ${help.replace(/\.$/, "")} |\n`;
   });
   return head + rows.join("");
 }

@@ -67,7 +67,7 @@ export function memoryRates(now_ms: () => number): OwnRates {
       const at_ms = Math.floor(now_ms());
       sweep(at_ms);
       const { subjects, tokens_min } = request;
-      const places = subjects.map(({ id, limits }): Place => {
+      const places = subjects.map(({ id, limits }): LimitedQueue => {
         return { queue: prunedQueueOf(id, at_ms), limits, share: shareOf(limits, processes) };
       });
       const tokens = Math.max(tokens_min, Math.min(request.tokens, ...places.map(tokensLeft)));
@@ -108,7 +108,7 @@ export function memoryRates(now_ms: () => number): OwnRates {
   };
 }
 
-interface Place {
+interface LimitedQueue {
   queue: Queue;
   limits: RateLimits;
   /** The part of the limits that this process has. */
@@ -120,10 +120,10 @@ function shareOf({ requestsPerMinute, tokensPerMinute }: RateLimits, processes: 
   return { requestsPerMinute: among(requestsPerMinute), tokensPerMinute: among(tokensPerMinute) };
 }
 
-const tokensLeft = ({ queue, share }: Place) => (share.tokensPerMinute ?? Infinity) - queue.tokens;
+const tokensLeft = ({ queue, share }: LimitedQueue) => (share.tokensPerMinute ?? Infinity) - queue.tokens;
 
 /** A request that fits the limit, and not the share, runs where none was counted: elsewhere it would not fit either. */
-function hasRoom({ queue, share }: Place, tokens: number): boolean {
+function hasRoom({ queue, share }: LimitedQueue, tokens: number): boolean {
   const { requestsPerMinute, tokensPerMinute } = share;
   const fits = queue.tokens === 0 || queue.tokens + tokens <= (tokensPerMinute ?? Infinity);
   return fits && queue.requests + 1 <= (requestsPerMinute ?? Infinity);
@@ -133,7 +133,7 @@ function hasRoom({ queue, share }: Place, tokens: number): boolean {
  * The shares of other processes are as good as taken here. `needed`: the tokens that a refused request needs; null: it
  * was not refused.
  */
-function countOf({ queue, limits, share }: Place, at_ms: number, needed: number | null): RateCount {
+function countOf({ queue, limits, share }: LimitedQueue, at_ms: number, needed: number | null): RateCount {
   const { requestsPerMinute, tokensPerMinute } = share;
   return {
     requests: queue.requests + (limits.requestsPerMinute ?? 0) - (requestsPerMinute ?? 0),
@@ -145,7 +145,7 @@ function countOf({ queue, limits, share }: Place, at_ms: number, needed: number 
   };
 }
 
-function entered({ queue, limits }: Place, at_ms: number, tokens: number): Entry {
+function entered({ queue, limits }: LimitedQueue, at_ms: number, tokens: number): Entry {
   const second = countedSingly(limits) ? null : Math.floor(at_ms / 1000);
   const last = queue.entries.at(-1);
   const shared = last && second !== null && last.second === second ? last : null;
@@ -160,7 +160,12 @@ function entered({ queue, limits }: Place, at_ms: number, tokens: number): Entry
 }
 
 /** Changes nothing for an entry that has ended. */
-function changeEntry({ queue, entry }: Place & { entry: Entry }, requests: number, tokens: number, at_ms: number) {
+function changeEntry(
+  { queue, entry }: LimitedQueue & { entry: Entry },
+  requests: number,
+  tokens: number,
+  at_ms: number,
+) {
   if (entry.end_ms <= at_ms) return;
   entry.requests += requests;
   entry.tokens += tokens;

@@ -9,7 +9,7 @@ import { type Changeable, changeAnyVersion } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import type { Secrets } from "./secrets.ts";
 
-interface Owner {
+interface SecretOwner {
   id: string;
   revokedAt: Date | null;
 }
@@ -18,7 +18,7 @@ interface Owner {
 export const masked = ({ prefix, suffix }: NewSecret): string => `${prefix}…${suffix}`;
 
 /** The operations on credentials of one kind. `end`: revokes the whole owner. */
-export function credentialsOf<Row extends Owner>(
+export function credentialsOf<Row extends SecretOwner>(
   word: "key" | "operator",
   secrets: Secrets,
   end: (tx: Transaction, row: Row, at: Date) => Promise<void>,

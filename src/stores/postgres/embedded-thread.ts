@@ -38,7 +38,7 @@ export interface DatabaseThread extends Pick<Session, "exec"> {
   close(): Promise<void>;
 }
 
-interface Waiting {
+interface PendingCall {
   resolve(value: unknown): void;
   reject(error: DatabaseError): void;
 }
@@ -47,11 +47,11 @@ interface Waiting {
 export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
   const worker = startWorker(isCompiled);
   worker.unref();
-  const waiting = new Map<number, Waiting>();
+  const waiting = new Map<number, PendingCall>();
   let questions = 0;
   let notify: (channel: string, payload: string) => void = () => {};
 
-  function settle(number: number, how: (one: Waiting) => void): void {
+  function settle(number: number, how: (one: PendingCall) => void): void {
     const one = waiting.get(number);
     if (!one) return;
     waiting.delete(number);

@@ -65,14 +65,14 @@ type Row =
   | [position: number, word: string, ...Full[]];
 type Batch = [at_ms: number, locks_us: number, organizations: (Organization | null)[], ...rows: Row[]];
 
-export interface Answered {
+export interface BatchAnswers {
   /** The answers in the order of the commands. */
   answers: LedgerAnswer[];
   /** How long the batch waited for the locks of its organizations. */
   locks_ms: number;
 }
 
-export function decodeAnswers(commands: readonly Command[], text: string): Answered {
+export function decodeAnswers(commands: readonly Command[], text: string): BatchAnswers {
   const [at_ms, locks_us, organizations, ...rows] = JSON.parse(text) as Batch;
   const at = new Date(at_ms);
   const answers = new Array<LedgerAnswer | undefined>(commands.length);

@@ -22,7 +22,7 @@ import { checkBooks, rollUp, sealed } from "./audit.ts";
 import { sumAllEarlier } from "./budgets.ts";
 import { answeredWithin, type Database, type Lane } from "./database.ts";
 import { checkYear } from "./full-check.ts";
-import { type Answered, decodeAnswers } from "./ledger-answers.ts";
+import { type BatchAnswers, decodeAnswers } from "./ledger-answers.ts";
 import { batchCall, durableBatchCall, encodeBatch } from "./ledger-batch.ts";
 import { laneSet } from "./ledger-lanes.ts";
 import { lateIn, settledLate } from "./ledger-late.ts";
@@ -121,7 +121,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
 }
 
 /** Calls the ledger once for a batch, in which no request has two commands. */
-async function batchOn(lane: Lane, call: string, commands: readonly Command[]): Promise<Answered> {
+async function batchOn(lane: Lane, call: string, commands: readonly Command[]): Promise<BatchAnswers> {
   const [row] = await lane.query<{ answers: string }>(call, encodeBatch(commands));
   return decodeAnswers(commands, row!.answers);
 }

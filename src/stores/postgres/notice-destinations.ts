@@ -104,7 +104,7 @@ async function lockOwner(tx: Transaction, owner: string | null): Promise<void> {
   else await tx.query("select 1 from organization where id = $1 for update", [owner]);
 }
 
-interface Place {
+interface DestinationKey {
   /** The UUID of the organization; null: the operators'. */
   uuid: string | null;
   name: string;
@@ -116,7 +116,7 @@ interface Place {
 async function write(
   tx: Transaction,
   sealing: Sealing | null,
-  { uuid, name, id, isNew }: Place,
+  { uuid, name, id, isNew }: DestinationKey,
   { form, address, host, shares, keyExpiryDays }: DestinationSettings,
   { secret, at }: { secret: string | null; at: Date },
 ): Promise<void> {

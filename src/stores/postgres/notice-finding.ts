@@ -103,7 +103,7 @@ const expiries = `${inserting}
     and e.expires_at <= store_now() + make_interval(days => d.key_expiry_days) and ${roomy}
   on conflict do nothing`;
 
-interface Told {
+interface ConditionToTell {
   about: string;
   kind: NewNotice["kind"];
   details: Record<string, unknown>;
@@ -123,11 +123,11 @@ export async function keepConditions(tx: Querying, now: readonly Condition[]): P
     `update notice_condition set absent_since = store_now() where absent_since is null and not about = any($1::text[])`,
     [now.map(({ about }) => about)],
   );
-  const begun = await tx.query<Told>(
+  const begun = await tx.query<ConditionToTell>(
     `update notice_condition set is_told = true where not is_told and absent_since is null and since <= ${lasting}
      returning about, kind, details, since`,
   );
-  const over = await tx.query<Told & { is_told: boolean }>(
+  const over = await tx.query<ConditionToTell & { is_told: boolean }>(
     `delete from notice_condition where absent_since <= ${lasting} returning about, ends as kind, details, since, is_told`,
   );
   const told = [...begun, ...over.filter(({ kind, is_told }) => kind !== null && is_told)];

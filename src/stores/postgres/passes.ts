@@ -97,7 +97,7 @@ export async function passDifferences(db: Database, pace: PieceTimes): Promise<L
      from usage_audit`,
   );
   const differences: LedgerDifference[] = [];
-  const spans: (Span & Named)[] = [];
+  const spans: (Span & SealEntry)[] = [];
   let head: AuditHead = { number: 0, hash: chainBeginning };
   for (;;) {
     const entries = await listAudit(db, { order: "oldest", after: head.number, limit: entries_max });
@@ -119,10 +119,10 @@ export async function passDifferences(db: Database, pace: PieceTimes): Promise<L
 }
 
 /** Transactions that no pass covers, each with the entry after them: nothing attests their records. */
-function gapsIn(spans: readonly (Span & Named)[], sealed: number): (Span & Named)[] {
-  const gaps: (Span & Named)[] = [];
+function gapsIn(spans: readonly (Span & SealEntry)[], sealed: number): (Span & SealEntry)[] {
+  const gaps: (Span & SealEntry)[] = [];
   let until = 0;
-  let last: Named | null = null;
+  let last: SealEntry | null = null;
   // In a restored database the numbers of transactions begin again, and passes overlap.
   for (const span of spans.toSorted((one, other) => one.since - other.since)) {
     const { number, at } = span;
@@ -134,14 +134,14 @@ function gapsIn(spans: readonly (Span & Named)[], sealed: number): (Span & Named
   return gaps;
 }
 
-type Named = Pick<AuditEntry, "number" | "at">;
+type SealEntry = Pick<AuditEntry, "number" | "at">;
 
 /**
  * The differences of a pass by month. A month that is old enough to have been dropped may be missing as a whole, but
  * not in part.
  */
 function monthDifferences(
-  entry: Named,
+  entry: SealEntry,
   sealed: Pass["months"],
   found: Pass["months"],
   kept: string,
@@ -156,7 +156,7 @@ function monthDifferences(
 
 const noSum: Sum = { records: 0, nanos: 0, hash: "" };
 
-function difference(kind: "pass" | "chain", { number, at }: Named, was: Sum, is: Sum): LedgerDifference {
+function difference(kind: "pass" | "chain", { number, at }: SealEntry, was: Sum, is: Sum): LedgerDifference {
   const sums = { used: was.nanos, recorded: is.nanos, held: was.records, holding: is.records };
   return { organizationId: null, subjectId: null, kind, startsAt: at, entry: number, ...sums };
 }

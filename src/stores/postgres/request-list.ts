@@ -11,7 +11,7 @@ import { lateEntries } from "./ledger-late.ts";
 import { columnsOfKey, isOfPerson, joinsOfKey } from "./person-of-key.ts";
 import { hourSpans } from "./request-hours.ts";
 import { listedHold, listedRecord, listedRefusal, type RequestRow, withLate } from "./request-rows.ts";
-import { type Found, firstId, type Span, uuidAt } from "./request-spans.ts";
+import { type FoundRequests, firstId, type Span, uuidAt } from "./request-spans.ts";
 
 export interface RequestListBounds {
   /** The most rows that one statement reads. */
@@ -29,7 +29,7 @@ const usualBounds: RequestListBounds = { scanned_max: 5_000, page_ms: 75 };
 type Queries = Pick<Database, "query">;
 
 /** The state of one page while it is read. */
-interface Reading {
+interface ListReading {
   db: Queries;
   query: RequestQuery;
   scanned_max: number;
@@ -46,7 +46,7 @@ export function requestList(db: Queries, bounds = usualBounds, now_ms = () => pe
         until: query.before ? bare(query.before, "req_") : query.to ? uuidAt(query.to.getTime() + slack_ms) : null,
       };
       const { scanned_max, page_ms } = bounds;
-      const page: Reading = { db, query, scanned_max, until_ms: now_ms() + page_ms, now_ms };
+      const page: ListReading = { db, query, scanned_max, until_ms: now_ms() + page_ms, now_ms };
       // Running requests are read first: one that ends meanwhile is in both sources, and its record is used.
       const holds = await foundHolds(page, span);
       const refusals = await scanned(page, refusalsOf, [span]);
@@ -60,7 +60,7 @@ export function requestList(db: Queries, bounds = usualBounds, now_ms = () => pe
  * The newest requests of all sources, down to where all of them were read. Of a request in two sources, the first one
  * is used.
  */
-function merged(limit: number, { since }: Span, sources: readonly Found[]): RequestPage {
+function merged(limit: number, { since }: Span, sources: readonly FoundRequests[]): RequestPage {
   const reached = sources
     .map((source) => source.reached)
     .toSorted()
@@ -88,7 +88,7 @@ async function withLateSettlements(db: Queries, page: RequestPage): Promise<Requ
   return { ...page, items };
 }
 
-async function foundRecords(page: Reading, span: Span): Promise<Found> {
+async function foundRecords(page: ListReading, span: Span): Promise<FoundRequests> {
   const { db, query, scanned_max } = page;
   if (query.outcome === "running" || query.outcome === "refused") return { items: [], reached: span.since };
   const { spans, reached } = await hourSpans(db, query, span, scanned_max);
@@ -97,7 +97,7 @@ async function foundRecords(page: Reading, span: Span): Promise<Found> {
   return isWhole ? { ...found, reached } : found;
 }
 
-async function foundHolds({ db, query }: Reading, span: Span): Promise<Found> {
+async function foundHolds({ db, query }: ListReading, span: Span): Promise<FoundRequests> {
   const isOther = query.outcome !== undefined && query.outcome !== "running";
   // A running request has no upstream before its end.
   if (isOther || query.upstream !== undefined) return { items: [], reached: span.since };
@@ -118,9 +118,9 @@ interface Source {
  * Reads the spans from the newest down, more rows each time, until there are enough or the time is over. No statement
  * reads more rows than the remaining time allows at the pace of the last one.
  */
-async function scanned(page: Reading, source: Source, spans: readonly Span[]): Promise<Found> {
+async function scanned(page: ListReading, source: Source, spans: readonly Span[]): Promise<FoundRequests> {
   const { db, query, scanned_max, until_ms, now_ms } = page;
-  const found: Found = { items: [], reached: spans.at(-1)?.since ?? firstId };
+  const found: FoundRequests = { items: [], reached: spans.at(-1)?.since ?? firstId };
   if (!source.canMatch(query)) return found;
   const rows_min = Math.min(scanned_max, query.limit + 1);
   let rows_max = Math.min(scanned_max, 4 * rows_min);

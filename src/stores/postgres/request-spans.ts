@@ -8,7 +8,7 @@ export interface Span {
 }
 
 /** The requests of one source down to the id `reached`, the newest first. */
-export interface Found {
+export interface FoundRequests {
   items: ListedRequest[];
   reached: string;
 }

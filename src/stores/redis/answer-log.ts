@@ -5,7 +5,7 @@
 import type { AnswerLogs, Appended, LogName } from "../../features/responses/store/answer-log.ts";
 import type { RedisConnection } from "./connection.ts";
 
-/** The most that one read takes out, so that no answer is in memory whole. */
+/** The most entries that one read returns, so that no whole answer is in memory. */
 const read_max = 64;
 
 const appendScript = `

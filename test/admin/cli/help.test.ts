@@ -34,7 +34,7 @@ function rowOf(help: string): string {
     .map(([, flags]) => flags!)
     .filter((flags) => !everywhere.includes(flags.split(" ")[0]!));
   const cell = (text: string) => text.replaceAll("\n", " ").replaceAll("|", "\\|");
-  const typed = usage.replace("Usage: ", "").replace(" [options]", "");
+  const typed = usage.replace("Usage: sluice ", "").replace(" [options]", "");
   const names = options.map((flags) => `\`${flags.split(" ")[0]}\``);
   const named = [`\`${cell(typed)}\``, cell(description), names.join(", ")];
   return `| ${named.join(" | ")} |\n`.replace(/ \| {2}\|\n$/, " | |\n");
@@ -54,8 +54,10 @@ const allLeaves = () => leaves(commands(shell().services, () => {}));
 
 async function written(): Promise<string> {
   const told = (await helpOf(allLeaves())).map(({ name, help }) => ({ name, row: rowOf(help) }));
+  const subjectOf = (name: string) => name.split(" ")[0]!;
+  const isFew = (subject: string) => told.filter(({ name }) => subjectOf(name) === subject).length < 3;
   const grouped = Object.groupBy(told, ({ name }) =>
-    name.includes(" ") ? `\`sluice ${name.split(" ")[0]}\`` : "Commands of one word",
+    isFew(subjectOf(name)) ? "General" : `\`sluice ${subjectOf(name)}\``,
   );
   const groups = Object.entries(grouped).map(
     ([group, rows = []]) =>
@@ -63,13 +65,12 @@ async function written(): Promise<string> {
   );
   return `# The command line
 
-Every command with its options. \`sluice help COMMAND\` describes them, with notes and examples. This page is generated
-from that help. From source, run \`npm run sluice -- …\` instead of \`sluice …\`.
+Every command with its options, generated from \`sluice help COMMAND\`, which describes them, with notes and examples. Type
+\`sluice\` before each, or \`npm run sluice --\` in a clone.
 
 | in many commands | what it is |
 |---|---|
-| \`-h\`, \`--help\` | show help |
-| \`--json\` | print one JSON value and nothing else, and ask nothing. Instants are ISO 8601 in UTC |
+| \`--json\` | print one JSON value, and ask nothing. Instants are ISO 8601 in UTC |
 | \`--server URL\` | act on another node, through its operator's port ([management.md](management.md)); also \`SLUICE_SERVER\` |
 | \`-y\`, \`--yes\` | skip the confirmation prompt |
 | \`--if-version N\` | change it only if it still has this version |
@@ -80,9 +81,8 @@ from that help. From source, run \`npm run sluice -- …\` instead of \`sluice �
   \`operator rotate\` a token (\`token\`), and only once.
 - \`NO_COLOR\` turns colors off. \`SLUICE_DEBUG=1\` adds the stack trace of a failure.
 - With \`--server\`, a command needs an operator token in \`SLUICE_OPERATOR_TOKEN\`, or in the file that
-  \`SLUICE_OPERATOR_TOKEN_FILE\` names, and no database. Otherwise it connects to \`DATABASE_URL\`, or uses the data folder
-  (\`SLUICE_DATA_DIR\`): through the socket of the server that runs there, which only its owner can open, or by opening
-  the embedded database.
+  \`SLUICE_OPERATOR_TOKEN_FILE\` names. Otherwise it connects to \`DATABASE_URL\`, or to the embedded database in
+  \`SLUICE_DATA_DIR\`, through the socket of the server that runs there.
 - For secret scanners: a key matches \`${keyPattern}\`, an operator token \`${operatorTokenPattern}\`. The last six characters
   are the CRC-32 of those before them, in base62 (0-9, A-Z, a-z; most significant first).
 

@@ -257,13 +257,30 @@ async function tried(row: Row, caller: Caller, kind: KeyKind | null): Promise<st
   return outcome;
 }
 
+/** The table of the page: callers for whom every cell is the same share a column, and verbs and kinds of keys a row. */
+function tableOf(callers: string[], tries: { verb: string; kind: string; cells: string[] }[]): string {
+  const columns = Map.groupBy(callers.keys(), (at) => tries.map(({ cells }) => cells[at]).join());
+  const heads = [...columns.values()].map((alike) => alike.map((at) => callers[at]).join(", "));
+  const byKind = Map.groupBy(tries, ({ kind, cells }) => [kind, ...cells].join());
+  const byVerbs = Map.groupBy(
+    [...byKind.values()].map((alike) => ({ ...alike[0]!, verbs: alike.map(({ verb }) => verb).join(", ") })),
+    ({ verbs, cells }) => [verbs, ...cells].join(),
+  );
+  const rows = [...byVerbs.values()].map((alike) => {
+    const cells = [...columns.values()].map(([at]) => alike[0]!.cells[at!]!);
+    return [alike[0]!.verbs, alike.map(({ kind }) => kind).join(", "), ...cells];
+  });
+  const head = ["verbs", "kind of key", ...heads];
+  const [first, ...others] = [head, ...rows].map((cells) => `| ${cells.join(" | ")} |`);
+  return [first, `|${"---|".repeat(head.length)}`, ...others].join("\n");
+}
+
 test("every verb, by ten callers and on three kinds of keys, does what the page says", async () => {
   const callers = Object.entries(callersIn(world)) as [Who, Caller][];
   expect(callers).toHaveLength(10);
   const rows: Row[] = [...verbs.map(({ name }) => name as VerbName), tryName];
   expect(Object.keys(inputs).sort()).toEqual(verbs.map(({ name }) => name).sort());
-  /** Verbs by the rest of their row, which they share. */
-  const alike = new Map<string, string[]>();
+  const tries: { verb: string; kind: string; cells: string[] }[] = [];
   const wrong: string[] = [];
   for (const row of rows) {
     const isOnKey = row === tryName || verbs.find(({ name }) => name === row)!.onKey !== undefined;
@@ -275,14 +292,14 @@ test("every verb, by ten callers and on three kinds of keys, does what the page 
         if (seen !== expected) wrong.push(`${row} on ${kind} by ${who}: ${seen}, expected ${expected}`);
         cells.push(seen);
       }
-      const same = `${kind ? `\`${kind}\`` : ""} | ${cells.join(" | ")} |`;
-      alike.set(same, [...(alike.get(same) ?? []), `\`${row}\``]);
+      tries.push({ verb: `\`${row}\``, kind: kind ? `\`${kind}\`` : "", cells });
     }
   }
   expect(wrong).toEqual([]);
-  const lines = [...alike].map(([same, names]) => `| ${names.join(", ")} | ${same}`);
-  const head = ["verbs", "kind of key", ...callers.map(([who]) => who)];
-  const table = [`| ${head.join(" | ")} |`, `|${"---|".repeat(head.length)}`, ...lines].join("\n");
+  const table = tableOf(
+    callers.map(([who]) => who),
+    tries,
+  );
   const written = readFileSync(page, "utf8");
   const now = written.replace(
     /(<!-- tried -->\n)[\s\S]*(\n<!-- end of what was tried -->)/,

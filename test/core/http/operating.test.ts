@@ -6,13 +6,23 @@ import { startSluice } from "../../harness/sluice.ts";
 
 const root = join(import.meta.dir, "../../..");
 const page = readFileSync(join(root, "docs/operating.md"), "utf8");
+/** The names that begin each row or item below a heading, each with what stands behind them. */
 const rowsUnder = (heading: string) =>
   [
     ...page
-      .split(`\n## ${heading}\n`)[1]!
-      .split("\n## ")[0]!
-      .matchAll(/^\| `(\w+)` \| (\w+) \|/gm),
-  ].map(([, name, kind]) => `${name} ${kind}`);
+      .split(`\n${heading}\n`)[1]!
+      .split(/\n##+ /)[0]!
+      .matchAll(/^[|-] (`\w+`(?:, `\w+`)*)(?: \||:) (.*?)(?: \||$)/gm),
+  ].flatMap(([, names, second]) =>
+    names!
+      .replaceAll("`", "")
+      .split(", ")
+      .map((name) => [name, second!] as const),
+  );
+
+/** The type of a metric, as the page says that name and labels tell it. */
+const typeOf = (name: string, labels: string) =>
+  name.endsWith("_total") ? "counter" : labels.includes("`le`") ? "histogram" : "gauge";
 
 const service = await startSluice();
 afterAll(() => service.stop(), 60_000);
@@ -20,7 +30,8 @@ afterAll(() => service.stop(), 60_000);
 test("every metric stands on the page with its type, and each has its help", async () => {
   const text = await (await service.fetch("/metrics")).text();
   const types = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => `${name} ${type}`);
-  expect(rowsUnder("Metrics").sort()).toEqual(types.sort());
+  const written = rowsUnder("## Metrics").map(([name, labels]) => `${name} ${typeOf(name, labels)}`);
+  expect(written.sort()).toEqual(types.sort());
   expect([...text.matchAll(/^# HELP \w+ \S.+\.$/gm)]).toHaveLength(types.length);
 });
 
@@ -33,5 +44,8 @@ test("every event of the log stands on the page with its level", () => {
     ([, level, name]) => `${name} ${level}`,
   );
   const outages = [...source.matchAll(/\boutage\("(\w+)"\)/g)].map(([, name]) => `${name} warn`);
-  expect(rowsUnder("Logs").sort()).toEqual([...new Set([...told, ...outages])].sort());
+  const written = Object.entries({ Errors: "error", Warnings: "warn", Information: "info" }).flatMap(
+    ([heading, level]) => rowsUnder(`### ${heading}`).map(([name]) => `${name} ${level}`),
+  );
+  expect(written.sort()).toEqual([...new Set([...told, ...outages])].sort());
 });

@@ -15,14 +15,18 @@ interface Row {
   messages: string;
 }
 
-/** The table of docs/errors.md; of a type, what stands before the exception in brackets. */
+/** The codes of docs/errors.md, each with the types of its status, or of its own where the page has them. */
 async function documentedRows(): Promise<Row[]> {
   const document = await Bun.file(join(import.meta.dir, "../../../docs/errors.md")).text();
-  return [...document.matchAll(/^\| (\d{3}) \| `(\w+)` \| (\w+)[^|]*\| (\w+)[^|]*\|/gm)].map((match) => ({
-    code: match[2]!,
-    status: Number(match[1]),
-    type: match[3]!,
-    messages: match[4]!,
+  const types = new Map(
+    [...document.matchAll(/^\| ([\d, ]+|`\w+`) \| (\w+_error)[^|]*\| (\w+)[^|]*\|$/gm)].flatMap(
+      ([, whose, type, messages]) => whose!.split(", ").map((one) => [one, { type: type!, messages: messages! }]),
+    ),
+  );
+  return [...document.matchAll(/^\| (\d{3}) \| `(\w+)` \|/gm)].map(([, status, code]) => ({
+    code: code!,
+    status: Number(status),
+    ...(types.get(`\`${code}\``) ?? types.get(status!) ?? { type: "none", messages: "none" }),
   }));
 }
 

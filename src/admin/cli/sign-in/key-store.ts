@@ -93,13 +93,13 @@ function keychain(program: string, environment: Environment): KeyStore {
 /** `errSecItemNotFound`, as an exit code. */
 const notFound = 44;
 
-interface Answered {
+interface ProgramOutcome {
   code: number;
   out: string;
   err: string;
 }
 
-async function answered(command: string[], input: string, environment: Environment): Promise<Answered> {
+async function answered(command: string[], input: string, environment: Environment): Promise<ProgramOutcome> {
   const child = Bun.spawn(command, { env: environment, stdin: new Blob([input]), stdout: "pipe", stderr: "pipe" });
   let isLate = false;
   const timer = setTimeout(() => {
@@ -115,7 +115,7 @@ async function answered(command: string[], input: string, environment: Environme
   }
 }
 
-async function succeeded(answer: Promise<Answered>): Promise<void> {
+async function succeeded(answer: Promise<ProgramOutcome>): Promise<void> {
   const { code, err } = await answer;
   if (code !== 0) failed(err);
 }

@@ -52,10 +52,10 @@ export const limitsEntry = (hasDefaults: boolean) => {
 };
 
 export type Amount = string | number | null;
-/** By names such as `own.week`. */
+/** Limits by their paths, such as `own.week`. */
 type Flat = Record<string, Amount>;
 
-/** The limits that say something. */
+/** The limits that are set, by their paths. */
 function flatOf(now: LimitsNow | null): Flat {
   if (now === null) return {};
   const values = [
@@ -114,7 +114,7 @@ function nested(flat: Flat, amountOf: (name: string, limit: Amount) => Amount): 
 
 const ofModels = "models.";
 
-/** `["models.openai/gpt-4.1", "week"]` */
+/** Splits the path of a limit into its place and its name: `["models.openai/gpt-4.1", "week"]`. */
 function placeAndName(place: string): [place: string, name: string] {
   const end = place.lastIndexOf(".");
   return [place.slice(0, end), place.slice(end + 1)];

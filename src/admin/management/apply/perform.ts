@@ -12,13 +12,13 @@ export interface Saver {
   begin(step: Step): void;
   /** Called if nothing was created, because somebody else has made the key meanwhile: its secret is theirs. */
   refused(step: Step): void;
-  /** Stores the secret, and answers where. Throws an Error if it cannot. */
+  /** Stores the secret, and returns the place. Throws an Error if it cannot. */
   save(step: Step, key: NewKey): string;
 }
 
 export interface Done {
   step: Step;
-  /** Where the secret of a new key is. */
+  /** The place where the secret of a new key was stored; null if the step made none. */
   secret: string | null;
 }
 
@@ -75,7 +75,7 @@ async function performStep(manage: Management, step: Step, saver: Saver | null):
   return { step, secret };
 }
 
-interface Answered {
+interface CallAnswer {
   id?: string;
   version?: number;
 }
@@ -86,8 +86,8 @@ function performCall(
   { verb, input }: Call,
   version: number | null,
   made: string | undefined,
-): Promise<Answered> {
-  const call = manage[verb] as (input: unknown) => Promise<Answered>;
+): Promise<CallAnswer> {
+  const call = manage[verb] as (input: unknown) => Promise<CallAnswer>;
   const { id, kind } = verbNamed(verb);
   const subject = made !== undefined && id !== null ? { [id]: made } : {};
   const isConditional = kind === "change" && version !== null;

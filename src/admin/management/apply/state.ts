@@ -38,7 +38,7 @@ export interface State {
 }
 
 /** The parts of an organization's state that are needed. A part that is not read is as in a new organization. */
-export interface Needs {
+export interface NeededState {
   /** The limits of the organization, and of those of its teams and keys that are read. */
   limits: boolean;
   notices: boolean;
@@ -55,7 +55,7 @@ const eachOwn_max = 10;
 /** Reads the needed parts of each organization; null: none is needed. */
 export async function readState(
   manage: Management,
-  needsOf: (organization: Organization) => Needs | null,
+  needsOf: (organization: Organization) => NeededState | null,
   people: PeopleNeeded = "none",
 ): Promise<State> {
   const plans = (await manage.listPlans()).data;

@@ -19,7 +19,7 @@ export interface Step extends Name {
   /** The thing's place in the file. */
   path: Path;
   differences: Difference[];
-  /** In this order. The first one of an addition creates the thing. */
+  /** The calls that make the change, in their order. In an addition, the first call creates the thing. */
   calls: Call[];
   /** The version for which the first change is made; null: the creation answers it, or there is none. */
   version: number | null;

@@ -181,7 +181,7 @@ function composed({ from, from_name }: MailServer, mail: Mail): Promise<Buffer> 
   return composer.compile().build();
 }
 
-interface Answered {
+interface ServerReply {
   code?: string;
   command?: string;
   response?: string;
@@ -191,13 +191,13 @@ interface Answered {
 
 /** Whether the server has answered of this recipient or this message. */
 function isOfMail(cause: unknown): boolean {
-  const { command = "", responseCode = 421 } = cause as Answered;
+  const { command = "", responseCode = 421 } = cause as ServerReply;
   return ["RCPT TO", "DATA"].includes(command) && responseCode !== 421;
 }
 
 /** Organizations read it, so that of the operator's server it says no more than they need. */
 function refusalOf(cause: unknown, to: string): MailRefusal {
-  const { code = "", responseCode, response, message = "" } = cause as Answered;
+  const { code = "", responseCode, response, message = "" } = cause as ServerReply;
   if (isOfMail(cause))
     return { problem: `the mail server refused ${to}: ${oneLine(response ?? "")}`, isFinal: responseCode! >= 500 };
   return { problem: `the mail server of the service ${whyUnusable(code, message, responseCode)}`, isFinal: false };

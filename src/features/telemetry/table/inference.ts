@@ -36,7 +36,7 @@ export const inferenceMetrics = {
   },
   inference_reasoning_tokens_total: {
     type: "counter",
-    help: "Output tokens that are reasoning; inference_tokens_total has them as output.",
+    help: "Output tokens that are reasoning, which inference_tokens_total has as output.",
     labels: { model },
   },
   upstream_attempts_total: {
@@ -79,12 +79,12 @@ export const inferenceMetrics = {
   },
   upstream_tokens_total: {
     type: "counter",
-    help: "Tokens of admitted requests, by the upstream that was asked last.",
+    help: "Tokens of admitted requests, by the upstream asked last.",
     labels: { model, upstream, class: bounds.tokens },
   },
   upstream_uncharged_tokens_total: {
     type: "counter",
-    help: "Expected input tokens of attempts that failed or were abandoned without a charge.",
+    help: "Expected input tokens of attempts without a charge.",
     labels: { upstream, outcome: bounds.attempt },
   },
   upstream_queue_length: {
@@ -100,13 +100,13 @@ export const inferenceMetrics = {
   },
   upstream_slots: {
     type: "gauge",
-    help: "Requests that this process may have at an engine whose limit the fleet shares.",
+    help: "Requests that this process may have under a limit of the fleet.",
     labels: { upstream },
   },
   upstream_slots_apart: {
     type: "gauge",
     across: "max",
-    help: "Whether (1 or 0) the process keeps to its even share of a fleet's limit, without Redis.",
+    help: "Whether (1 or 0) the process keeps to its even share of a fleet's limit.",
     labels: { upstream },
   },
   upstream_requests_in_flight: {
@@ -116,7 +116,7 @@ export const inferenceMetrics = {
   },
   upstream_tokens_in_flight: {
     type: "gauge",
-    help: "Tokens of requests that engines are serving now: inputs, and at most 1,024 for each answer.",
+    help: "Tokens of requests in flight: inputs, and at most 1,024 for each answer.",
     labels: { model, upstream },
   },
   upstream_addresses: {

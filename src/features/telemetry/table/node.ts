@@ -6,7 +6,7 @@ const { store } = bounds;
 export const nodeMetrics = {
   store_statement_duration_seconds: {
     type: "histogram",
-    help: "Time from sending a statement or command to a store to its answer, failures included.",
+    help: "Time from sending a statement or command to its answer, failures included.",
     labels: { store },
     buckets: short_s,
   },
@@ -27,12 +27,12 @@ export const nodeMetrics = {
   },
   store_connections_opened_total: {
     type: "counter",
-    help: "Connections to a store that were begun.",
+    help: "Connections that were begun.",
     labels: { store },
   },
   store_connections_lost_total: {
     type: "counter",
-    help: "Connections to a store that failed, or that the node did not close itself.",
+    help: "Connections that failed, or that the node did not close itself.",
     labels: { store },
   },
   database_timeline: {
@@ -43,7 +43,7 @@ export const nodeMetrics = {
   database_oldest_snapshot_transactions: {
     type: "gauge",
     across: "max",
-    help: "Transactions that began after the oldest one that still runs.",
+    help: "Transactions since the oldest one that still runs.",
   },
   database_dead_rows: {
     type: "gauge",
@@ -53,7 +53,7 @@ export const nodeMetrics = {
   database_unfrozen_transactions: {
     type: "gauge",
     across: "max",
-    help: "Transactions since all rows were last frozen; at 2,000 million the server refuses writes.",
+    help: "Transactions since all rows were last frozen.",
   },
   process_event_loop_delay_seconds: {
     type: "gauge",

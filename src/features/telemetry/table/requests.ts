@@ -4,7 +4,7 @@ import { bounds, long_s, type MetricTable, short_s } from "../metric.ts";
 export const requestMetrics = {
   http_requests_total: {
     type: "counter",
-    help: "Requests that ended. A stream that failed after its 200 has the status of its fault; a request whose client left has 499.",
+    help: "Requests that ended. Status 499: the client left; a stream that failed after its 200 has that of its fault.",
     labels: { route: bounds.route, status: bounds.status, code: bounds.code },
   },
   http_request_duration_seconds: {
@@ -16,11 +16,11 @@ export const requestMetrics = {
   },
   http_open_requests: {
     type: "gauge",
-    help: "Requests that are open now.",
+    help: "Open requests.",
   },
   http_open_streams: {
     type: "gauge",
-    help: "Streams that are open now; they are open requests too.",
+    help: "Open streams; they are open requests too.",
   },
   http_open_websockets: {
     type: "gauge",
@@ -28,7 +28,7 @@ export const requestMetrics = {
   },
   http_open_websockets_max: {
     type: "gauge",
-    help: "WebSockets that the node may have; further clients get 426, and use POST.",
+    help: "WebSockets that the node may have.",
   },
   http_kept_answers: {
     type: "gauge",
@@ -36,7 +36,7 @@ export const requestMetrics = {
   },
   http_kept_answers_max: {
     type: "gauge",
-    help: "Kept answers that the node may write or read at once; further requests get 503.",
+    help: "Kept answers that the node may write or read at once.",
   },
   http_kept_bytes_total: {
     type: "counter",
@@ -44,12 +44,12 @@ export const requestMetrics = {
   },
   http_answers_unkept_total: {
     type: "counter",
-    help: "Answers that were delivered but could not be kept: too large, or their store was away.",
+    help: "Answers that were delivered but not kept: too large, or their store was away.",
     labels: { why: ["size", "store"] },
   },
   http_replays_total: {
     type: "counter",
-    help: "Requests with an idempotency key that got the answer of an earlier one.",
+    help: "Requests that got the kept answer of an earlier one.",
   },
   http_memory_in_flight_bytes: {
     type: "gauge",
@@ -71,7 +71,7 @@ export const requestMetrics = {
   },
   authentication_existing_secrets: {
     type: "gauge",
-    help: "API keys that the node knows to exist; their first use waits for no look-up.",
+    help: "API keys that the node knows to exist.",
     across: "max",
   },
   key_revocation_propagation_seconds: {
@@ -81,18 +81,18 @@ export const requestMetrics = {
   },
   admission_decisions_total: {
     type: "counter",
-    help: "Inference requests of authenticated callers, by decision and reason: plan, extra usage, or the code of the refusal.",
+    help: "Inference requests, by decision and reason: plan, extra usage, or the code of the refusal.",
     labels: { decision: ["granted", "refused"], reason: ["plan", "extra", ...bounds.code] },
   },
   admission_grant_wait_seconds: {
     type: "histogram",
-    help: "Time from asking the ledger for a grant to its answer; error: it did not answer in time.",
+    help: "Time from asking the ledger for a grant to its answer, or error.",
     labels: { answer: ["granted", "refused", "error"] },
     buckets: short_s,
   },
   admission_batch_commands: {
     type: "histogram",
-    help: "Commands in a batch for the ledger; it takes at most 256.",
+    help: "Commands in a batch for the ledger, of at most 256.",
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
   },
   admission_batch_duration_seconds: {
@@ -102,7 +102,7 @@ export const requestMetrics = {
   },
   admission_batch_lock_wait_seconds: {
     type: "histogram",
-    help: "How long an answered batch waited in the database for the locks of its organizations.",
+    help: "How long an answered batch waited for the locks of its organizations.",
     buckets: [0.0001, 0.00025, ...short_s],
   },
   admission_batch_failures_total: {

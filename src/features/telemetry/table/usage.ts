@@ -13,7 +13,7 @@ export const usageMetrics = {
   },
   usage_organization_cost: {
     type: "gauge",
-    help: "Approximate cost of an organization's requests that ended on this node in the last hour.",
+    help: "Approximate cost of an organization's requests on this node in the last hour.",
     labels: { organization: organizations_max },
   },
   usage_organization_requests: {
@@ -41,7 +41,7 @@ export const usageMetrics = {
   },
   usage_settled_late_total: {
     type: "counter",
-    help: "Requests recovered by another node, of which this node booked the rest.",
+    help: "Requests recovered by others, of which this node booked the rest.",
   },
   usage_reports_rejected_total: {
     type: "counter",
@@ -51,12 +51,12 @@ export const usageMetrics = {
   usage_report_divergence: {
     type: "gauge",
     across: "worker",
-    help: "Output tokens that engines reported divided by Sluice's count, over the last 256 complete answers.",
+    help: "Output tokens that engines reported divided by Sluice's count, of the last 256 answers.",
     labels: { model: bounds.model, statistic: ["p50", "p99"] },
   },
   usage_receipts_lost_total: {
     type: "counter",
-    help: "Settlements that the database had confirmed and then lost, as this node noticed first.",
+    help: "Confirmed settlements that the database lost, as this node noticed first.",
   },
   usage_ledger_mismatch: {
     type: "gauge",
