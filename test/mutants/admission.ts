@@ -267,8 +267,16 @@ export const admission: Mutant[] = [
   {
     name: "a sweeper takes no notice of a store's clock that was set",
     file: "src/core/admission/recovery.ts",
-    find: "    if (store.wasSet(at, sentAt_ms, answeredAt_ms)) begunAt_ms = answeredAt_ms;\n",
-    replace: "    store.wasSet(at, sentAt_ms, answeredAt_ms);\n",
+    find: "if (wasSet || !range)",
+    replace: "if (!range)",
+    caughtBy: [recovery],
+    rule: "docs/design/metering.md, Rule 6: Any node recovers",
+  },
+  {
+    name: "a sweeper that hears the store's clock for the first time believes that it was not set",
+    file: "src/core/admission/recovery.ts",
+    find: "if (wasSet || !range)",
+    replace: "if (wasSet)",
     caughtBy: [recovery],
     rule: "docs/design/metering.md, Rule 6: Any node recovers",
   },

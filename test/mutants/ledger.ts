@@ -73,6 +73,14 @@ export const ledger: Mutant[] = [
     rule: once,
   },
   {
+    name: "a recovery charges a request that its repeat pays",
+    file: settlements,
+    find: "case when h.is_repeatable then 0 ",
+    replace: "case ",
+    caughtBy: [`${lateBook} a recovery`],
+    rule: once,
+  },
+  {
     name: "a settlement takes what others hold of the week",
     file: settlements,
     find: "charge := least(charge, unused - greatest(0, least(held[counters[i]], unused) - step.held));",
