@@ -36,13 +36,13 @@ for (const name of databaseKinds(import.meta.path)) {
     /** At its checkpoint: 100 nanos of input, and 70 of output. */
     const checkpointed = { ...noUsage, inputTokens: 100, outputTokens: 7 };
     /** Admits, checkpoints, and recovers by another node one lease later. */
-    async function recovered(organization: string, change: Partial<Admit> = {}, node = book): Promise<Admit> {
+    async function recovered(organization: string, change: Partial<Admit> = {}, node = book, said = checkpointed) {
       await store.setClock(noon);
       const requestId = `req_${noon.getTime().toString(16).padStart(12, "0")}${newHex().slice(12)}`;
       const command = admitOf(organization, { requestId, ...change });
       expect(await run(command)).toMatchObject({ answer: "granted" });
       const { organizationId, stream, lease_ms } = command;
-      const usage = stream ? checkpointed : noUsage;
+      const usage = stream ? said : noUsage;
       await run({ verb: "checkpoint", requestId, organizationId, number: 1, usage, lease_ms });
       await store.setClock(after(60));
       expect((await node.recover(1_000)).settled).toBe(1);
@@ -262,7 +262,7 @@ for (const name of databaseKinds(import.meta.path)) {
       const organization = await store.newOrganization();
       const holding = ledger(store.db, { recovery: "hold" });
       const collected = await recovered(organization, { stream: false });
-      const repeatable = await recovered(organization, { isRepeatable: true });
+      const repeatable = await recovered(organization, { isRepeatable: true }, book, noUsage);
       const held = await recovered(organization, {}, holding);
       const same = await recovered(organization);
       const forgotten = await recovered(organization);
