@@ -14,10 +14,8 @@ create function usage_settle(
   declare
     step record;
     located record;
-    used bigint[] := book.used;
-    held bigint[] := book.held;
-    running bigint[] := book.running;
-    is_changed boolean[] := book.is_changed;
+    used bigint[] := book.used; held bigint[] := book.held;
+    running bigint[] := book.running; is_changed boolean[] := book.is_changed;
     bounds bigint[] := case when book.wholes is null then book.limits else usage_bounds(book) end;
     plans integer[]; owner integer; chain uuid[]; subjects integer[]; now integer[]; counters integer[];
     subject integer; counter integer; charge bigint;
@@ -69,15 +67,12 @@ create function usage_settle(
         is_changed[subject] := true;
       end loop;
       charges[step.n] := charge;
-      for kind in 1..3 loop
-        after[step.n][kind] := used[counters[kind]];
-      end loop;
+      after[step.n:step.n] := array[[used[counters[1]], used[counters[2]], used[counters[3]]]];
       answers := concat(answers, ',[', step.position, ',"settled",', charge, ']');
     end loop;
     book.used := used;
     book.held := held;
-    book.running := running;
-    book.is_changed := is_changed;
+    book.running := running; book.is_changed := is_changed;
     perform usage_write_records(commands, charges, after, is_recovery, clock, book.subjects);
   end $$;
 

@@ -66,7 +66,7 @@ type Row =
   | [position: number, word: string, nanos: number]
   | [position: number, word: string, ...Full[]];
 type Batch = [at_ms: number, locks_us: number, organizations: (Organization | null)[], ...rows: Row[]];
-/** What the admissions of a batch have in common; subjects by their numbers. */
+/** Facts that all admissions of a batch share; subjects by their numbers. */
 interface Common {
   at: Date;
   organizations: Batch[2];
