@@ -35,7 +35,7 @@ export const usageSubject = pgTable(
     index("usage_subject_of_team").on(table.teamId),
     index("usage_subject_of_member").on(table.memberId).where(sql`${table.memberId} is not null`),
     index("usage_subject_of_person").on(table.personId).where(sql`${table.personId} is not null`),
-    index("usage_subject_of_models").on(table.parentId, table.models).where(sql`${table.parentId} is not null`),
+    index("usage_subject_of_models").on(table.parentId).where(sql`${table.parentId} is not null`),
   ],
 );
 

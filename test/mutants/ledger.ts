@@ -83,9 +83,9 @@ export const ledger: Mutant[] = [
   {
     name: "a settlement takes what others hold of the week",
     file: settlements,
-    find: "charge := least(charge, unused - greatest(0, least(held[counters[i]], unused) - step.held));",
+    find: "- greatest(0, least(held[counter], bounds[counter] - used[counter]) - step.held));",
     replace:
-      "charge := least(charge, case i when 2 then unused else unused - greatest(0, least(held[counters[i]], unused) - step.held) end);",
+      "- case when counter <> counters[2] then greatest(0, least(held[counter], bounds[counter] - used[counter]) - step.held) else 0 end);",
     caughtBy: [`${book} charged is what fits under the limit of the week`],
     rule: "docs/design/usage.md, Settlement",
   },
@@ -100,8 +100,8 @@ export const ledger: Mutant[] = [
   {
     name: "a settlement leaves its hold on the month",
     file: settlements,
-    find: "held[counters[i]] := held[counters[i]] - step.held;",
-    replace: "held[counters[i]] := held[counters[i]] - case i when 3 then 0 else step.held end;",
+    find: "held[counter] := held[counter] - step.held;",
+    replace: "held[counter] := held[counter] - case counter when counters[3] then 0 else step.held end;",
     caughtBy: [`${book} an organization without limits`],
     rule: "docs/design/metering.md, Rule 5: Settle exactly once",
   },
@@ -205,8 +205,8 @@ export const ledger: Mutant[] = [
   {
     name: "extra usage does not see what others hold of it",
     file: admissions,
-    find: "room_extra := case when step.is_extra then bounds[step.extra] - book.used[step.extra] - held[step.extra] end;",
-    replace: "room_extra := case when step.is_extra then bounds[step.extra] - book.used[step.extra] end;",
+    find: "least(bounds[step.extra] - book.used[step.extra] - held[step.extra], room_others) end;",
+    replace: "least(bounds[step.extra] - book.used[step.extra], room_others) end;",
     caughtBy: [`${book} extra usage takes what the plan cannot`],
     rule: "docs/design/usage.md, Extra usage",
   },

@@ -1,21 +1,47 @@
 -- Admissions, and holds that grow.
 
--- A key and a model as one text.
-create function usage_pair(key uuid, model text) returns text
+-- Where limits count for a request of a key: the key, its person, its team and its organization.
+create function usage_chain(key uuid, keys uuid[], members uuid[], teams uuid[], organization uuid) returns uuid[]
   language sql immutable
-  as $$ select key::text || model $$;
+  as $$ select array[key, members[array_position(keys, key)], teams[array_position(keys, key)], organization] $$;
 
--- The other subjects that a request of a key counts in, where they are limited: the key, its person and its team, and behind
--- them the subjects for its model.
-create function usage_chain(
-  key uuid, model text, keys uuid[], members uuid[], teams uuid[], pairs text[], chains text[]
-)
-  returns uuid[]
-  language sql stable
+-- The numbers of the limited subjects that an admission counts in besides its organization: its key, person and team, and
+-- those of its chain for its model.
+create function usage_others(chain uuid[], model text, ids uuid[], models text[], parent_ids uuid[]) returns integer[]
+  language plpgsql immutable
   as $$
-    select case when chains is not null then chains[array_position(pairs, usage_pair(key, model))]::uuid[]
-      when keys is not null then array[key, members[array_position(keys, key)], teams[array_position(keys, key)]] end
-  $$;
+  declare
+    numbers integer[] := array_remove(array[array_position(ids, chain[1]), array_position(ids, chain[2]),
+      array_position(ids, chain[3])], null);
+    patterns text[];
+    number integer;
+  begin
+    if models is not null then
+      patterns := usage_patterns(model);
+      foreach number in array array_positions(parent_ids, chain[1]) || array_positions(parent_ids, chain[2])
+        || array_positions(parent_ids, chain[3]) || array_positions(parent_ids, chain[4])
+      loop
+        if models[number] = any (patterns) then
+          numbers := numbers || number;
+        end if;
+      end loop;
+    end if;
+    return numbers;
+  end $$;
+
+-- The subjects of these numbers; null: none.
+create function usage_ids(numbers integer[], ids uuid[]) returns uuid[]
+  language plpgsql immutable
+  as $$
+  declare
+    number integer;
+    found uuid[];
+  begin
+    foreach number in array numbers loop
+      found := found || ids[number];
+    end loop;
+    return found;
+  end $$;
 
 -- The answer to an admission that was granted before. Its own hold is no part of what it saw.
 create function usage_granted_before(request uuid, owner integer, held bigint[], book usage_book) returns text
@@ -23,7 +49,7 @@ create function usage_granted_before(request uuid, owner integer, held bigint[],
   as $$
   declare
     hold usage_hold := (select h from usage_hold h where h.request_id = request);
-    at record := usage_locate(request, usage_counters(owner, null, null), book.used, held, book);
+    at record := usage_locate(request, usage_counters(array[owner]), book.used, held, book);
     own bigint := case hold.source when 'plan' then hold.nanos else 0 end;
   begin
     return concat('"granted",', usage_organization_answer(
@@ -76,16 +102,24 @@ create function usage_refusal(
       else 'exhausted' end;
   end $$;
 
--- What an admission saw of a subject beside its organization, by the place of the first of its counters.
-create function usage_subject_answer(
-  place integer, first integer, limits bigint[], concurrent bigint, used bigint[], held bigint[], running bigint, models text
+-- What an admission sees of a subject beside its organization; `common` is what others of its key saw too.
+create function usage_subject_seen(subject integer, held bigint[], running bigint, common text) returns text
+  language sql stable
+  as $$
+    select concat(',[', subject, ',[', held[4 * subject - 3], ',', held[4 * subject - 2], ',', held[4 * subject - 1], '],',
+      running, common, ']')
+  $$;
+
+-- What all admissions of a batch see of it: its place, its limits by the first of its counters, what is used, and its models.
+create function usage_subject_common(
+  place integer, first integer, limits bigint[], concurrent bigint, used bigint[], models text
 )
   returns text
   language sql stable
   as $$
-    select concat(',[', place, ',[', limits[first], ',', limits[first + 1], ',', limits[first + 2], ',',
-      coalesce(concurrent::text, 'null'), '],[', used[first], ',', used[first + 1], ',', used[first + 2], '],[',
-      held[first], ',', held[first + 1], ',', held[first + 2], '],', running, ',' || to_json(models)::text, ']')
+    select concat(',', place - 1, ',[', limits[first], ',', limits[first + 1], ',', limits[first + 2], ',',
+      coalesce(concurrent::text, 'null'), '],[', used[first], ',', used[first + 1], ',', used[first + 2], ']',
+      ',' || to_json(models)::text)
   $$;
 
 -- The source that an admission is billed to: the one that has room for all of it, or else for the least that is of use.
@@ -117,28 +151,25 @@ create function usage_over(commands usage_admit_command[]) returns uuid[]
         and r.request_id >= requests[1] and r.request_id <= requests[cardinality(requests)]);
   end $$;
 
--- Admissions with what they count in. `known`: the answer to one of a request that is over, or of no organization; `held`: what
--- one that was granted before holds. The chain stands once, behind `offset 0`: what is asked of it several times would else
--- be worked out each time.
+-- Admissions with what they ask for. `known`: the answer to one of a request that is over, or of no organization; `held`: what
+-- one that was granted before holds.
 create function usage_admissions(
-  commands usage_admit_command[], over uuid[], ids uuid[], extra_enabled boolean[], keys uuid[], members uuid[], teams uuid[],
-  pairs text[], chains text[]
+  commands usage_admit_command[], over uuid[], ids uuid[], extra_enabled boolean[]
 )
   returns table (
-    n bigint, "position" integer, request_id uuid, owner integer, plan integer, concurrent_limit bigint, price_output bigint,
-    input_nanos bigint, output_tokens bigint, nanos bigint, nanos_least bigint, is_extra boolean, extra integer, chain uuid[],
-    subjects integer[], held bigint, known text
+    n bigint, "position" integer, request_id uuid, owner integer, key_id uuid, model text, plan integer,
+    concurrent_limit bigint, price_output bigint, input_nanos bigint, output_tokens bigint, nanos bigint, nanos_least bigint,
+    is_extra boolean, extra integer, held bigint, known text
   )
   language sql stable
   as $$
-    select c.ordinality, c.position, c.request_id, c.owner, c.plan, c.concurrent_limit, c.price_output,
+    select c.ordinality, c.position, c.request_id, c.owner, c.key_id, c.model, c.plan, c.concurrent_limit, c.price_output,
       c.input_nanos, c.output_tokens,
       c.input_nanos + usage_cost(c.output_tokens, c.price_output),
       c.input_nanos + usage_cost(c.output_tokens_min, c.price_output),
-      extra_enabled[c.owner], 4 * c.owner, o.chain, usage_numbers(c.owner, o.chain, ids), h.nanos,
+      extra_enabled[c.owner], 4 * c.owner, h.nanos,
       case when c.request_id = any (over) then '"over"' when extra_enabled[c.owner] is null then '"unknown"' end
     from unnest(commands) with ordinality c
-    cross join lateral (select usage_chain(c.key_id, c.model, keys, members, teams, pairs, chains) as chain offset 0) o
     left join lateral (
       select h.nanos from usage_hold h where h.request_id = c.request_id and h.organization_id = ids[c.owner] offset 0
     ) h on true
@@ -163,7 +194,8 @@ create type usage_grant as (source usage_billing, nanos bigint, tokens bigint, s
 
 -- Holds what a request may use: in the plan's windows or, where they are full, as extra usage. A room of null is without
 -- bounds. `grants` has an element for each command that was granted something, in its place. `plans` has the plan whose
--- limits stand in the bounds of an organization.
+-- limits stand in the bounds of an organization. Requests of a key for a model often come together, so their subjects are
+-- those of the one before.
 create function usage_admit(
   commands usage_admit_command[], over uuid[], limits bigint[], clock timestamptz, inout book usage_book, out answers text
 )
@@ -171,16 +203,14 @@ create function usage_admit(
   as $$
   declare
     step record;
-    held bigint[] := book.held;
-    running bigint[] := book.running; is_changed boolean[] := book.is_changed;
+    held bigint[] := book.held; running bigint[] := book.running; is_changed boolean[] := book.is_changed;
     bounds bigint[] := case when book.wholes is null then book.limits else usage_bounds(book) end;
     concurrent bigint[] := book.concurrent; plans integer[];
-    subject integer; free bigint; room bigint; room_extra bigint; is_crowded boolean;
+    subject integer; room bigint; room_others bigint; room_extra bigint; is_crowded boolean; is_first boolean;
+    owner integer; key uuid; model text; chain uuid[]; others integer[];
     rows text; seen text; got usage_grant; grants usage_grant[];
   begin
-    for step in select * from usage_admissions(
-      commands, over, book.subjects, book.extra_enabled, book.keys, book.members, book.teams, book.pairs, book.chains)
-    loop
+    for step in select * from usage_admissions(commands, over, book.subjects, book.extra_enabled) loop
       if step.known is not null or step.held is not null then
         answers := concat(answers, ',[', step.position, ',',
           coalesce(step.known, usage_granted_before(step.request_id, step.owner, held, book)), ']');
@@ -191,26 +221,29 @@ create function usage_admit(
           book.starts_at, book.ends_at, book.wholes);
         plans[step.owner] := step.plan;
       end if;
-      concurrent[step.owner] := usage_own(step.concurrent_limit, book.own[step.extra], book.raised[step.extra]);
-      room := null; is_crowded := false; rows := null;
-      room_extra := case when step.is_extra then bounds[step.extra] - book.used[step.extra] - held[step.extra] end;
-      got := (null, null, null, null, step.chain[3]);
-      foreach subject in array step.subjects loop
-        free := usage_free(subject, bounds, book.used, held);
-        room := least(room, free);
+      if (step.owner, step.key_id, step.model) is distinct from (owner, key, model) then
+        owner := step.owner; key := step.key_id; model := step.model;
+        chain := usage_chain(key, book.keys, book.members, book.teams, book.subjects[owner]);
+        others := usage_others(chain, model, book.subjects, book.models, book.parent_ids);
+        got.subjects := usage_ids(others, book.subjects); got.team := chain[3]; is_first := true;
+      end if;
+      concurrent[owner] := usage_own(step.concurrent_limit, book.own[step.extra], book.raised[step.extra]);
+      room_others := null; is_crowded := running[owner] >= concurrent[owner]; rows := null;
+      foreach subject in array others loop
+        room_others := least(room_others, usage_free(subject, bounds, book.used, held));
         is_crowded := is_crowded or running[subject] >= concurrent[subject];
-        continue when subject = step.owner;
-        room_extra := least(room_extra, free);
-        got.subjects := got.subjects || book.subjects[subject];
-        rows := concat(rows, usage_subject_answer(array_position(step.chain[1:3] || book.subjects[step.owner],
-          coalesce(book.parent_ids[subject], book.subjects[subject])) - 1, 4 * subject - 3,
-          bounds, concurrent[subject], book.used, held, running[subject], book.models[subject]));
+        rows := concat(rows, usage_subject_seen(subject, held, running[subject], case when is_first then usage_subject_common(
+          array_position(chain, coalesce(book.parent_ids[subject], book.subjects[subject])), 4 * subject - 3, bounds,
+          concurrent[subject], book.used, book.models[subject]) end));
       end loop;
-      seen := usage_seen(step.owner, held, rows);
+      is_first := false; room := least(usage_free(owner, bounds, book.used, held), room_others);
+      room_extra := case when step.is_extra then
+        least(bounds[step.extra] - book.used[step.extra] - held[step.extra], room_others) end;
+      seen := usage_seen(owner, held, rows);
       got.source := usage_source(step.nanos, step.nanos_least, room, step.is_extra, room_extra);
       if got.source is null or is_crowded then
-        answers := concat(answers, ',[', step.position, ',"', usage_refusal(got.source, step.nanos_least, step.subjects,
-          step.is_extra, bounds, book.used), '",', seen, ',"' || usage_zone(book.subjects[step.owner], clock) || '"', ']');
+        answers := concat(answers, ',[', step.position, ',"', usage_refusal(got.source, step.nanos_least, owner || others,
+          step.is_extra, bounds, book.used), '",', seen, ',"' || usage_zone(book.subjects[owner], clock) || '"', ']');
         continue;
       end if;
       got.tokens := usage_tokens(step.nanos, case got.source when 'plan' then room else room_extra end,
@@ -218,17 +251,17 @@ create function usage_admit(
       got.nanos := step.input_nanos + usage_cost(got.tokens, step.price_output);
       grants[step.n] := got;
       answers := concat(answers, ',[', step.position, ',"granted",', seen, ',', got.nanos, ',', got.tokens,
-        ',"', got.source, '"', ',"' || step.chain[3] || '"', ']');
-      foreach subject in array step.subjects loop
+        ',"', got.source, '"', ',"' || got.team || '"', ']');
+      foreach subject in array owner || others loop
         running[subject] := running[subject] + 1;
         is_changed[subject] := true;
-        continue when got.source = 'extra' and subject = step.owner;
-        for counter in 4 * subject - 3..4 * subject - 1 loop
-          held[counter] := held[counter] + got.nanos;
-        end loop;
+        continue when got.source = 'extra' and subject = owner;
+        held[4 * subject - 3] := held[4 * subject - 3] + got.nanos;
+        held[4 * subject - 2] := held[4 * subject - 2] + got.nanos;
+        held[4 * subject - 1] := held[4 * subject - 1] + got.nanos;
       end loop;
       held[step.extra] := held[step.extra] + case got.source when 'extra' then got.nanos else 0 end;
-      book.is_open[step.owner] := true;
+      book.is_open[owner] := true;
     end loop;
     book.held := held; book.running := running; book.is_changed := is_changed;
     perform usage_write_holds(commands, grants, limits, clock, book);
@@ -295,11 +328,10 @@ create function usage_grow(
   declare
     step record;
     located record;
-    used bigint[] := book.used;
-    held bigint[] := book.held;
-    is_changed boolean[] := book.is_changed;
+    used bigint[] := book.used; held bigint[] := book.held; is_changed boolean[] := book.is_changed;
     bounds bigint[] := case when book.wholes is null then book.limits else usage_bounds(book) end;
-    plans integer[]; counters integer[]; subject integer; room bigint; granted bigint;
+    plans integer[]; owner integer; chain uuid[]; subjects integer[]; now integer[]; counters integer[];
+    subject integer; room bigint; granted bigint;
     grown uuid[] := '{}'; grown_nanos bigint[] := '{}'; grown_numbers integer[] := '{}';
   begin
     for step in
@@ -312,7 +344,12 @@ create function usage_grow(
         answers := concat(answers, ',[', step.position, ',"gone"]');
         continue;
       end if;
-      counters := step.counters;
+      if (step.owner, step.chain) is distinct from (owner, chain) then
+        owner := step.owner; chain := step.chain;
+        subjects := usage_numbers(owner, chain, book.subjects);
+        now := usage_counters(subjects);
+      end if;
+      counters := now;
       if plans[step.owner] is distinct from step.plan then
         bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, step.extra, book.own, book.raised,
           book.starts_at, book.ends_at, book.wholes);
@@ -321,7 +358,7 @@ create function usage_grow(
       if not step.is_in_force then
         located := usage_locate(step.request_id, counters, used, held, book);
         counters := located.counters; used := located.used; held := located.held; book := located.book;
-        bounds := usage_past_bounds(bounds, step.counters, counters, limits, step.plan, step.extra, book);
+        bounds := usage_past_bounds(bounds, now, counters, limits, step.plan, step.extra, book);
       end if;
       room := case when step.first = 4 and not step.is_extra then 0 end;
       for i in step.first..cardinality(counters) - step.spare loop
@@ -332,14 +369,14 @@ create function usage_grow(
         least(greatest(step.nanos_total, step.held), step.held + room));
       if granted < step.nanos_total_min then
         answers := concat(answers, ',[', step.position, ',"full"', usage_full_limits(step.request_id,
-          step.nanos_total_min - step.held, step.counters, counters, step.first, step.spare, bounds, used, held, book), ']');
+          step.nanos_total_min - step.held, now, counters, step.first, step.spare, bounds, used, held, book), ']');
         continue;
       end if;
       if granted <> step.held then
         for i in step.first..cardinality(counters) - step.spare loop
           held[counters[i]] := held[counters[i]] + granted - step.held;
         end loop;
-        foreach subject in array step.subjects loop
+        foreach subject in array subjects loop
           is_changed[subject] := true;
         end loop;
       end if;
@@ -348,9 +385,7 @@ create function usage_grow(
       grown_numbers := grown_numbers || greatest(step.number, step.growth);
       answers := concat(answers, ',[', step.position, ',"granted",', granted, ']');
     end loop;
-    book.used := used;
-    book.held := held;
-    book.is_changed := is_changed;
+    book.used := used; book.held := held; book.is_changed := is_changed;
     update usage_hold set nanos = grown_nanos[array_position(grown, request_id)],
       growth = grown_numbers[array_position(grown, request_id)]
     where request_id = any (grown);

@@ -7,20 +7,19 @@
 -- limits of an organization, of its windows and of requests at a time (`concurrent`), come with each command and stand
 -- there while it is carried out; its fourth limit is the cap of its extra usage. Behind these, `used` and `held` have
 -- an element for each window in `past`, which holds of the batch were admitted in. `keys` are the keys of admissions
--- that are limited or in a team or a person's, `teams` their teams and `members` their people. Where an organization of
--- the batch has limits for models (`has_models`), `chains` stand in their place: of each key and model, which `pairs`
--- has as one text, the chain as text, since chains differ in length. Of a subject for models, `models` has the pattern
--- and `parent_ids` whose it is. `is_raised`: a raise may be in force. `raised` are those of the organizations, and
--- `own` their own limits in the place of their plans': of the three windows and of requests at a time, in the places of
--- the counters; null: none has any. `is_bridged`: a window of an organization may be shorter than others. `wholes` has
--- where it would have begun, in the place of its counter; null: all are whole.
+-- that are limited or in a team or a person's, `teams` their teams and `members` their people. `has_models`: an
+-- organization of the batch has limits for models. Of a subject for models, `models` has the pattern and `parent_ids`
+-- whose it is. `is_raised`: a raise may be in force. `raised` are those of the organizations, and `own` their own limits
+-- in the place of their plans': of the three windows and of requests at a time, in the places of the counters; null:
+-- none has any. `is_bridged`: a window of an organization may be shorter than others. `wholes` has where it would have
+-- begun, in the place of its counter; null: all are whole.
 create type usage_book as (
   subjects uuid[], parents integer[], generations bigint[], updates integer[], running bigint[], concurrent bigint[],
   extra_enabled boolean[], has_subjects boolean[], is_open boolean[], is_changed boolean[],
   starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[], limits bigint[], past usage_past[],
   keys uuid[], teams uuid[], members uuid[], is_raised boolean, raised bigint[], own bigint[],
   is_bridged boolean, wholes timestamptz[],
-  has_models boolean, pairs text[], chains text[], models text[], parent_ids uuid[]
+  has_models boolean, models text[], parent_ids uuid[]
 );
 
 -- The arrays of several rows as one.
@@ -75,7 +74,7 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
         '{f}', coalesce(n.starts_at, '{null,null,null,null}'), coalesce(n.ends_at, '{null,null,null,null}'),
         coalesce(n.used, '{0,0,0,0}'), coalesce(n.held, '{0,0,0,0}'), array[null, null, null, o.extra_usage_cap_nanos],
         '{}', null, null, null, o.raised_until > clock, null, o.own_limits[1:4], o.bridged_until > clock, null,
-        o.has_models, null, null, null, null
+        o.has_models, null, null
       into book
       from (select organizations[1] as id) i
       left join lateral (
@@ -95,7 +94,7 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
         bool_or(i.raised_until > clock), null,
         case when bool_or(i.own_limits is not null)
           then usage_concat(coalesce(i.own_limits[1:4], '{null,null,null,null}')) end,
-        bool_or(i.bridged_until > clock), null, bool_or(i.has_models), null, null, null, null
+        bool_or(i.bridged_until > clock), null, bool_or(i.has_models), null, null
       into book
       from (
         select n.*, o.extra_usage_enabled, o.extra_usage_cap_nanos, o.has_subjects, o.has_models, o.raised_until,

@@ -36,9 +36,10 @@ create type usage_settle_command as (
 -- Answers are JSON, each an array behind a comma: a row of columns for each would cost more than all that is decided. It has
 -- the command's position and a word, and then what was granted or charged: nanos, and for an admission its output tokens, its
 -- source, and the team that its key is in. Before these an admission, but one that is `over` or `unknown`, has what it saw:
--- its organization, what is held of the four kinds just before it, and a row for each limited subject: 0 for the key, 1 for
--- the person, 2 for the team and 3 for the organization, three limits and the concurrent one, what is used of the three
--- windows and held, how many run, and the pattern of one for models. The organization is its number in the batch, whose
+-- its organization, what is held of the four kinds just before it, and a row for each limited subject: its number in the
+-- batch, what is held of the three windows, and how many run. The first row of a subject in a batch goes on with what all
+-- see: 0 for the key, 1 for the person, 2 for the team and 3 for the organization, three limits and the concurrent one, what
+-- is used of the three windows, and the pattern of one for models. The organization is its number in the batch, whose
 -- answer lists them once: when the three windows begin and end, what is used of the four kinds, whether there is extra
 -- usage, and its cap. An admission that was granted before has its own there.
 -- Behind what it saw, one that was refused has the zone of its organization's calendar, where there is one. A growth for which
@@ -84,24 +85,22 @@ create function usage_organizations_answer(asked integer[], book usage_book) ret
     return answer;
   end $$;
 
--- The numbers of the subjects of any chain, as `usage_numbers` has them. A subquery would cost more than all else that is
--- asked of a request, and a loop more than one expression.
+-- The numbers of the subjects of any chain, as `usage_numbers` has them.
 create function usage_numbers_of(owner integer, chain uuid[], ids uuid[]) returns integer[]
   language plpgsql immutable
   as $$
   declare
-    numbers integer[] := array_remove(array[owner, array_position(ids, chain[1]), array_position(ids, chain[2]),
-      array_position(ids, chain[3]), array_position(ids, chain[4]), array_position(ids, chain[5]),
-      array_position(ids, chain[6]), array_position(ids, chain[7])], null);
+    numbers integer[] := array[owner];
+    id uuid;
   begin
-    for n in 8..cardinality(chain) loop
-      numbers := numbers || array_position(ids, chain[n]);
+    foreach id in array chain loop
+      numbers := numbers || array_position(ids, id);
     end loop;
     return array_remove(numbers, null);
   end $$;
 
 -- The numbers of a request's subjects: of its organization first, and then of the others that are limited. `chain` names
--- these: the key, its person and its team, and more where there are limits for models.
+-- these: the key, its person and its team, and of a hold more where there are limits for models.
 create function usage_numbers(owner integer, chain uuid[], ids uuid[]) returns integer[]
   language sql immutable
   as $$
@@ -112,46 +111,29 @@ create function usage_numbers(owner integer, chain uuid[], ids uuid[]) returns i
         array_position(ids, chain[3])], null) end
   $$;
 
--- The counters of a chain that names more than three subjects.
-create function usage_chain_counters(owner integer, chain uuid[], ids uuid[]) returns integer[]
-  language plpgsql immutable
-  as $$
-  declare
-    n integer[] := usage_numbers_of(owner, chain, ids);
-    counters integer[] := array_remove(array[4 * owner - 3, 4 * owner - 2, 4 * owner - 1,
-      4 * n[2] - 3, 4 * n[2] - 2, 4 * n[2] - 1, 4 * n[3] - 3, 4 * n[3] - 2, 4 * n[3] - 1,
-      4 * n[4] - 3, 4 * n[4] - 2, 4 * n[4] - 1, 4 * n[5] - 3, 4 * n[5] - 2, 4 * n[5] - 1], null);
-  begin
-    for i in 6..cardinality(n) loop
-      counters := counters || array[4 * n[i] - 3, 4 * n[i] - 2, 4 * n[i] - 1];
-    end loop;
-    return counters || 4 * owner;
-  end $$;
-
 -- The counters of these subjects, by their places in the state: the three windows of the organization, then those of the
 -- others, and last the organization's extra usage. So what is billed to the plan counts in all but the last, and what is
 -- billed to extra usage in all from the fourth on.
-create function usage_counters(owner integer, chain uuid[], ids uuid[]) returns integer[]
-  language sql immutable
+create function usage_counters(subjects integer[]) returns integer[]
+  language plpgsql immutable
   as $$
-    select case
-      when chain is null then array[4 * owner - 3, 4 * owner - 2, 4 * owner - 1, 4 * owner]
-      when cardinality(chain) > 3 then usage_chain_counters(owner, chain, ids)
-      else array_remove(array[4 * owner - 3, 4 * owner - 2, 4 * owner - 1,
-        4 * array_position(ids, chain[1]) - 3, 4 * array_position(ids, chain[1]) - 2, 4 * array_position(ids, chain[1]) - 1,
-        4 * array_position(ids, chain[2]) - 3, 4 * array_position(ids, chain[2]) - 2, 4 * array_position(ids, chain[2]) - 1,
-        4 * array_position(ids, chain[3]) - 3, 4 * array_position(ids, chain[3]) - 2, 4 * array_position(ids, chain[3]) - 1,
-        4 * owner], null) end
-  $$;
+  declare
+    counters integer[];
+    n integer;
+  begin
+    foreach n in array subjects loop
+      counters := counters || array[4 * n - 3, 4 * n - 2, 4 * n - 1];
+    end loop;
+    return counters || 4 * subjects[1];
+  end $$;
 
--- A request's hold, its subjects, and which of their counters it counts in: those from `first` on, but for the last `spare`.
+-- A request's hold, what it counts in besides its organization, and which of these counters it counts in: those from `first`
+-- on, but for the last `spare`.
 create function usage_hold_of(request uuid, owner integer, ids uuid[], starts timestamptz[])
-  returns table (
-    held bigint, growth integer, subjects integer[], counters integer[], first integer, spare integer, is_in_force boolean
-  )
+  returns table (held bigint, growth integer, chain uuid[], first integer, spare integer, is_in_force boolean)
   language sql stable
   as $$
-    select h.nanos, h.growth, usage_numbers(owner, h.subjects, ids), usage_counters(owner, h.subjects, ids),
+    select h.nanos, h.growth, h.subjects,
       case h.source when 'plan' then 1 else 4 end, case h.source when 'plan' then 1 else 0 end,
       h.session_starts_at = starts[4 * owner - 3] and h.week_starts_at = starts[4 * owner - 2]
         and h.month_starts_at = starts[4 * owner - 1]

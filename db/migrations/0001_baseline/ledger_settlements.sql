@@ -14,12 +14,11 @@ create function usage_settle(
   declare
     step record;
     located record;
-    used bigint[] := book.used;
-    held bigint[] := book.held;
-    running bigint[] := book.running;
-    is_changed boolean[] := book.is_changed;
+    used bigint[] := book.used; held bigint[] := book.held;
+    running bigint[] := book.running; is_changed boolean[] := book.is_changed;
     bounds bigint[] := case when book.wholes is null then book.limits else usage_bounds(book) end;
-    plans integer[]; counters integer[]; subject integer; unused bigint; charge bigint;
+    plans integer[]; owner integer; chain uuid[]; subjects integer[]; now integer[]; counters integer[];
+    subject integer; counter integer; charge bigint;
     charges bigint[] := array_fill(null::bigint, array[cardinality(commands)]);
     after bigint[] := array_fill(null::bigint, array[cardinality(commands), 3]);
   begin
@@ -34,7 +33,12 @@ create function usage_settle(
         answers := concat(answers, ',[', step.position, coalesce(',"settled",' || charges[step.n], ',"already"'), ']');
         continue;
       end if;
-      counters := step.counters;
+      if (step.owner, step.chain) is distinct from (owner, chain) then
+        owner := step.owner; chain := step.chain;
+        subjects := usage_numbers(owner, chain, book.subjects);
+        now := usage_counters(subjects);
+      end if;
+      counters := now;
       if plans[step.owner] is distinct from step.plan then
         bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, step.extra, book.own, book.raised,
           book.starts_at, book.ends_at, book.wholes);
@@ -46,32 +50,29 @@ create function usage_settle(
         used := located.used;
         held := located.held;
         book := located.book;
-        bounds := usage_past_bounds(bounds, step.counters, counters, limits, step.plan, step.extra, book);
+        bounds := usage_past_bounds(bounds, now, counters, limits, step.plan, step.extra, book);
       end if;
       charge := step.nanos;
-      for i in step.first..cardinality(counters) - step.spare loop
-        unused := bounds[counters[i]] - used[counters[i]];
-        charge := least(charge, unused - greatest(0, least(held[counters[i]], unused) - step.held));
+      foreach counter in array counters[step.first:cardinality(counters) - step.spare] loop
+        charge := least(charge, bounds[counter] - used[counter]
+          - greatest(0, least(held[counter], bounds[counter] - used[counter]) - step.held));
       end loop;
       charge := greatest(0, charge);
-      for i in step.first..cardinality(counters) - step.spare loop
-        used[counters[i]] := used[counters[i]] + charge;
-        held[counters[i]] := held[counters[i]] - step.held;
+      foreach counter in array counters[step.first:cardinality(counters) - step.spare] loop
+        used[counter] := used[counter] + charge;
+        held[counter] := held[counter] - step.held;
       end loop;
-      foreach subject in array step.subjects loop
+      foreach subject in array subjects loop
         running[subject] := running[subject] - 1;
         is_changed[subject] := true;
       end loop;
       charges[step.n] := charge;
-      for kind in 1..3 loop
-        after[step.n][kind] := used[counters[kind]];
-      end loop;
+      after[step.n:step.n] := array[[used[counters[1]], used[counters[2]], used[counters[3]]]];
       answers := concat(answers, ',[', step.position, ',"settled",', charge, ']');
     end loop;
     book.used := used;
     book.held := held;
-    book.running := running;
-    book.is_changed := is_changed;
+    book.running := running; book.is_changed := is_changed;
     perform usage_write_records(commands, charges, after, is_recovery, clock, book.subjects);
   end $$;
 

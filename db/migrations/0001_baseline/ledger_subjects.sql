@@ -32,24 +32,8 @@ create function usage_patterns(model text) returns text[]
       else usage_patterns_of(model) end
   $$;
 
--- The chains of admissions of an organization with limits for models, one for each of their keys and models: the key, its
--- person and its team, limited or not, and those of them, and of the organization, that count this model.
-create function usage_chains(commands usage_admit_command[], organizations uuid[])
-  returns table (pair text, chain uuid[])
-  language sql stable
-  as $$
-    select usage_pair(c.key_id, c.model), array[c.key_id, k.member_id, k.team_id] || array(
-      select s.subject_id from usage_subject s
-      where s.parent_id = any (array[organizations[c.owner], c.key_id, k.member_id, k.team_id])
-        and s.models = any (usage_patterns(c.model)) and s.counted_from is not null)
-    from (select distinct a.owner, a.key_id, a.model from unnest(commands) a offset 0) c
-    left join lateral (
-      select s.member_id, s.team_id from usage_subject s where s.subject_id = c.key_id offset 0
-    ) k on true
-    offset 0
-  $$;
-
 -- Adds to the state of a batch the limited subjects of its admissions, of the holds of its other requests, and the `named`.
+-- Those for models are found by whose they are: each has a few, which costs less than a search for every pattern.
 -- A row is appended at a time: an aggregate for each column costs the batch three times as much. One whose windows are those
 -- of its organization, as nearly all are, needs no roll.
 create function usage_load_subjects(
@@ -63,14 +47,18 @@ create function usage_load_subjects(
     organization integer;
     starts timestamptz[];
   begin
-    if not book.has_models then
-      select array_agg(s.subject_id), array_agg(s.team_id), array_agg(s.member_id) into book.keys, book.teams, book.members
-      from (select distinct c.key_id from unnest(commands) c offset 0) k
-      cross join lateral (select * from usage_subject s where s.subject_id = k.key_id offset 0) s;
-      named := named || book.keys || book.teams || book.members;
-    elsif cardinality(commands) > 0 then
-      select array_agg(c.pair), array_agg(c.chain::text), usage_concat(c.chain) into book.pairs, book.chains, named
-      from usage_chains(commands, book.subjects) c;
+    select array_agg(s.subject_id), array_agg(s.team_id), array_agg(s.member_id) into book.keys, book.teams, book.members
+    from (select distinct c.key_id from unnest(commands) c offset 0) k
+    cross join lateral (select * from usage_subject s where s.subject_id = k.key_id offset 0) s;
+    named := named || book.keys || book.teams || book.members;
+    if book.has_models and cardinality(commands) > 0 then
+      named := named || array(
+        select s.subject_id from usage_subject s
+        where s.parent_id = any (named || book.subjects || array(select distinct c.key_id from unnest(commands) c))
+          and s.models = any (array(
+            select p.* from (select distinct c.model from unnest(commands) c offset 0) m
+            cross join lateral unnest(usage_patterns(m.model)) p))
+          and s.counted_from is not null);
     end if;
     for own in
       select s.*, n.generation, n.updates, n.running, n.starts_at, n.ends_at, n.used, n.held

@@ -100,7 +100,7 @@ create table usage_subject (
 create index usage_subject_of_team on usage_subject (team_id);
 create index usage_subject_of_member on usage_subject (member_id) where member_id is not null;
 create index usage_subject_of_person on usage_subject (person_id) where person_id is not null;
-create index usage_subject_of_models on usage_subject (parent_id, models) where parent_id is not null;
+create index usage_subject_of_models on usage_subject (parent_id) where parent_id is not null;
 
 -- The use of a window before its subject was first counted: the sum of records that do not name the subject.
 create table usage_opening (

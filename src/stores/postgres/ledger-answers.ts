@@ -26,10 +26,12 @@ import { DatabaseError } from "./database-error.ts";
 
 type Numbers = (number | null)[];
 /**
- * A limited subject: whose limits; those of the three windows and of concurrent requests; use and holds of the windows;
- * how many run; a pattern of models.
+ * A limited subject as one admission saw it: its number in the batch; holds of the three windows; how many run. The first
+ * row of a subject in a batch goes on with what all saw of it.
  */
-type Subject = [whose: number, limits: Four, used: Three, held: Three, running: number, models?: string];
+type Subject = [number: number, held: Three, running: number, ...seen: SeenByAll | []];
+/** Whose limits; those of the three windows and of concurrent requests; use of the windows; a pattern of models. */
+type SeenByAll = [whose: number, limits: Four, used: Three, models?: string];
 type Three = [session: number, week: number, month: number];
 type Four = [...Three, concurrentRequests: number | null];
 /**
@@ -64,6 +66,12 @@ type Row =
   | [position: number, word: string, nanos: number]
   | [position: number, word: string, ...Full[]];
 type Batch = [at_ms: number, locks_us: number, organizations: (Organization | null)[], ...rows: Row[]];
+/** Facts that all admissions of a batch share; subjects by their numbers. */
+interface Common {
+  at: Date;
+  organizations: Batch[2];
+  subjects: Map<number, SeenByAll>;
+}
 
 export interface BatchAnswers {
   /** The answers in the order of the commands. */
@@ -74,19 +82,19 @@ export interface BatchAnswers {
 
 export function decodeAnswers(commands: readonly Command[], text: string): BatchAnswers {
   const [at_ms, locks_us, organizations, ...rows] = JSON.parse(text) as Batch;
-  const at = new Date(at_ms);
+  const common: Common = { at: new Date(at_ms), organizations, subjects: new Map() };
   const answers = new Array<LedgerAnswer | undefined>(commands.length);
-  for (const row of rows) answers[row[0]] = decoded(commands[row[0]]!, row, organizations, at);
+  for (const row of rows) answers[row[0]] = decoded(commands[row[0]]!, row, common);
   for (let position = 0; position < commands.length; position++) {
     if (!answers[position]) throw new Error(`the ledger left command ${position} of a batch without an answer`);
   }
   return { answers: answers as LedgerAnswer[], locks_ms: locks_us / 1000 };
 }
 
-function decoded(command: Command, [, word, ...rest]: Row, organizations: Batch[2], at: Date): LedgerAnswer {
+function decoded(command: Command, [, word, ...rest]: Row, common: Common): LedgerAnswer {
   switch (command.verb) {
     case "admit":
-      return admitAnswer(command, word, rest as unknown as Admitted, organizations, at);
+      return admitAnswer(command, word, rest as unknown as Admitted, common);
     case "grow":
       if (word === "full") return { answer: word, limits: (rest as unknown as Full[]).map(fullLimit) };
       return word === "granted" ? { answer: word, nanos: exact(rest[0] as number) } : { answer: "gone" };
@@ -110,16 +118,17 @@ function fullLimit([whose, kind, endsAt_ms, models]: Full): FullLimit {
   };
 }
 
-function admitAnswer(command: Admit, word: string, admitted: Admitted, organizations: Batch[2], at: Date): AdmitAnswer {
+function admitAnswer(command: Admit, word: string, admitted: Admitted, common: Common): AdmitAnswer {
   if (word === "over" || word === "unknown") return { answer: word };
   const [reference, held, rows, ...rest] = admitted;
-  const organization = typeof reference === "number" ? organizations[reference - 1]! : reference;
+  const { at } = common;
+  const organization = typeof reference === "number" ? common.organizations[reference - 1]! : reference;
   const windows = {
     session: windowOf(command, organization, held, "session", 0),
     week: windowOf(command, organization, held, "week", 1),
     month: windowOf(command, organization, held, "month", 2),
   };
-  const subjects = rows === null ? {} : { subjects: rows.map((row) => subjectOf(row, windows)) };
+  const subjects = rows === null ? {} : { subjects: rows.map((row) => subjectOf(row, windows, common)) };
   if (word === "granted") {
     const [nanos, outputTokens, source, team] = rest as Grant;
     const teamId = team === undefined ? {} : { teamId: idOf(team, "team_") };
@@ -173,7 +182,13 @@ function windowOf(
 const subjectNames = ["key", "person", "team", "organization"] as const;
 
 /** A subject's reading. Its windows begin and end with the organization's. */
-function subjectOf([whose, limits, used, held, running, models]: Subject, windows: WindowReadings): SubjectReading {
+function subjectOf(
+  [number, held, running, ...seen]: Subject,
+  windows: WindowReadings,
+  { subjects }: Common,
+): SubjectReading {
+  if (seen.length !== 0) subjects.set(number, seen);
+  const [whose, limits, used, models] = subjects.get(number)!;
   const reading = (kind: WindowKind, place: 0 | 1 | 2) => ({
     ...windows[kind],
     limit: limits[place] === window_nanos_max ? null : limits[place],

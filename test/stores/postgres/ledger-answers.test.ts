@@ -30,9 +30,11 @@ test("an answer stands in its command's place, in whatever order they come", () 
 });
 
 test("an admission has its windows, and a limited key and team beside them", () => {
-  const key = [0, [600, 5000, Number.MAX_SAFE_INTEGER, null], [1, 2, 3], [4, 5, 6], 7];
+  const ofAll = [0, [600, 5000, Number.MAX_SAFE_INTEGER, null], [1, 2, 3]];
+  const key = [2, [4, 5, 6], 7, ...ofAll];
   const row = [0, "granted", ...seen([10, 20, 30, 40], [1, 2, 3, 4]), [key], 190, 9, "plan"];
-  const [answer] = answered([admit], row) as AdmitAnswer[];
+  const next = [1, "granted", ...seen([10, 20, 30, 40], [1, 2, 3, 4]), [[2, [40, 50, 60], 8]], 190, 9, "plan"];
+  const [answer, second] = answered([admit, admitOf(organization, { limits })], row, next) as AdmitAnswer[];
   if (answer?.answer !== "granted") throw new Error("it was not granted");
   expect(answer).toMatchObject({ nanos: 190, outputTokens: 9, source: "plan", at: new Date(at_ms) });
   expect(answer.windows.week).toEqual({
@@ -43,6 +45,10 @@ test("an admission has its windows, and a limited key and team beside them", () 
   expect(subject).toMatchObject({ subject: "key", concurrentRequests: null, running: 7 });
   expect(subject!.windows.session).toMatchObject({ limit: 600, used: 1, held: 4, resetAt: new Date(ends[0]!) });
   expect(subject!.windows.month.limit).toBeNull();
+  // The next one of the same key has its own holds, and the rest from the first.
+  expect(second).toMatchObject({
+    subjects: [{ subject: "key", running: 8, windows: { session: { limit: 600, used: 1, held: 40 } } }],
+  });
 });
 
 test("a refusal says which windows are full, the one that resets last first, and what extra usage has", () => {
