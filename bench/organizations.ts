@@ -5,11 +5,10 @@
 // median of the ratios of neighbouring slices.
 
 import { parseArgs } from "node:util";
-import { RedisClient } from "bun";
 import Table from "cli-table3";
-import postgres from "postgres";
+import type { Sql } from "postgres";
 import { hashKey, key_random_bytes, newKey } from "../src/core/auth/credential.ts";
-import { type Beside, nodesBeside } from "./speed/beside.ts";
+import { type Beside, nodesBeside, redisPidOf, sessionsOf } from "./speed/beside.ts";
 import { percentile } from "./speed/percentile.ts";
 import { busyCores, pinOthers, ran_us } from "./speed/process.ts";
 import { behaviours, scenarios } from "./speed/scenarios.ts";
@@ -39,7 +38,6 @@ const parts = ["node", "Postgres", "Redis"] as const;
 
 /** A node, and what asks it: by how many organizations there are. */
 interface Measured extends Beside {
-  sql: postgres.Sql;
   redisPid: number;
   askers: Map<number, Asker>;
 }
@@ -50,14 +48,10 @@ async function main(): Promise<void> {
   await using ending = new AsyncDisposableStack();
   const measured = new Map<string, Measured>();
   for (const [name, node] of await nodesBeside(positionals, behaviours, ending, values.fsync ? onDisk : [])) {
-    const sql = postgres(node.databaseUrl, { max: 1, onnotice: () => {} });
-    ending.defer(() => sql.end({ timeout: 1 }));
-    const redis = new RedisClient(node.redisUrl);
-    const redisPid = Number(/process_id:(\d+)/.exec(String(await redis.send("INFO", ["server"])))?.[1]);
-    redis.close();
-    const keys = await organizations(sql, Math.max(...counts));
+    const redisPid = await redisPidOf(node);
+    const keys = await organizations(node.sql, Math.max(...counts));
     const askers = new Map(counts.map((count) => [count, inTurn(node, keys.slice(0, count))]));
-    measured.set(name, { ...node, sql, redisPid, askers });
+    measured.set(name, { ...node, redisPid, askers });
   }
   const costs = new Map<string, Cost[]>();
   const slices = [...measured].flatMap(([name, node]) => counts.map((count) => ({ name, node, count })));
@@ -97,7 +91,7 @@ function cellsOf(all: number[], one: number[]): string[] {
 }
 
 /** Makes organizations with a key each, and returns the keys. */
-async function organizations(sql: postgres.Sql, count: number): Promise<string[]> {
+async function organizations(sql: Sql, count: number): Promise<string[]> {
   const keys = Array.from({ length: count }, () => newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes))));
   const hashes = keys.map((key) => hashKey(key).toHex());
   await sql`
@@ -126,11 +120,10 @@ function inTurn({ target, connections, count }: Beside, keys: readonly string[])
 }
 
 async function sliceOf({ target, sql, redisPid, askers }: Measured, count: number): Promise<Cost> {
-  const sessions = await sql<{ pid: number }[]>`select pid from pg_stat_activity
-    where datname = current_database() and pid <> pg_backend_pid()`;
+  const sessions = await sessionsOf({ sql });
   const now = () => ({
     node: ran_us(target.pid),
-    Postgres: sessions.reduce((sum, { pid }) => sum + ran_us(pid), 0),
+    Postgres: sessions.reduce((sum, pid) => sum + ran_us(pid), 0),
     Redis: ran_us(redisPid),
   });
   const before = now();

@@ -5,16 +5,14 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { RedisClient } from "bun";
 import Table from "cli-table3";
-import postgres from "postgres";
-import { nodesBeside } from "./speed/beside.ts";
+import { type Beside, nodesBeside, redisPidOf, sessionsOf } from "./speed/beside.ts";
 import { percentile } from "./speed/percentile.ts";
 import { busyCores, pinOthers } from "./speed/process.ts";
 import { behaviours, type Scenario, scenarios } from "./speed/scenarios.ts";
 import { askerOf } from "./speed/slice.ts";
 import { onDisk } from "./speed/stores.ts";
-import { type Driven, warmed } from "./speed/warming.ts";
+import { warmed } from "./speed/warming.ts";
 import { closely, steadily } from "./steady.ts";
 
 const { values, positionals } = parseArgs({
@@ -44,24 +42,13 @@ const loads: Record<string, Load> = {
   "64 connections": { scenario: close, run: (ask) => closely(ask, { length_s: 1, connections: 64, latencies }) },
 };
 
-/** A node, and what of the stores is its own. */
-interface Measured extends Driven {
-  sql: postgres.Sql;
-  redis: RedisClient;
-}
-
 type Figures = Map<string, number>;
 
 async function main(): Promise<void> {
   const busy = await busyCores();
   pinOthers();
   await using ending = new AsyncDisposableStack();
-  const measured = new Map<string, Measured>();
-  for (const [name, node] of await nodesBeside(positionals, behaviours, ending, values.fsync ? onDisk : [])) {
-    const sql = postgres(node.databaseUrl, { max: 1, onnotice: () => {} });
-    ending.defer(() => sql.end({ timeout: 1 }));
-    measured.set(name, { ...node, sql, redis: new RedisClient(node.redisUrl) });
-  }
+  const measured = await nodesBeside(positionals, behaviours, ending, values.fsync ? onDisk : []);
   const chat = [...measured.values()].map((one) => ({ ...one, target: { ...one.target, speaks: ["chat"] as const } }));
   await warmed(chat, warming_s, (text) => console.error(text));
   for (const [name, load] of Object.entries(loads)) {
@@ -81,7 +68,7 @@ async function main(): Promise<void> {
   console.log(`${busy.toFixed(2)} cores were busy before`);
 }
 
-async function sliceOf(one: Measured, { scenario, run }: Load): Promise<Figures> {
+async function sliceOf(one: Beside, { scenario, run }: Load): Promise<Figures> {
   const asker = askerOf(one.target, one.connections, scenario, one.count);
   latencies.length = 0;
   const pids = await sessionsOf(one);
@@ -96,13 +83,7 @@ async function sliceOf(one: Measured, { scenario, run }: Load): Promise<Figures>
   return figures;
 }
 
-const sessionsOf = async ({ sql }: Measured) =>
-  (
-    await sql<{ pid: number }[]>`select pid from pg_stat_activity
-      where datname = current_database() and pid <> pg_backend_pid()`
-  ).map(({ pid }) => pid);
-
-async function countersOf({ target, sql, redis }: Measured, sessions: readonly number[]): Promise<Figures> {
+async function countersOf({ target, sql, redis }: Beside, sessions: readonly number[]): Promise<Figures> {
   const counters: Figures = new Map();
   const add = (name: string, value: number) => counters.set(name, (counters.get(name) ?? 0) + value);
   // The statistics of sessions arrive late; the number of the next transaction does not, but reading has none.
@@ -114,7 +95,7 @@ async function countersOf({ target, sql, redis }: Measured, sessions: readonly n
   add("bytes of the log", Number(xact!.wal));
   const calls = /total_commands_processed:(\d+)/.exec(String(await redis.send("INFO", ["stats"])))?.[1];
   add("calls of Redis", Number(calls));
-  const redisPid = /process_id:(\d+)/.exec(String(await redis.send("INFO", ["server"])))?.[1];
+  const redisPid = await redisPidOf({ redis });
   add("Redis, µs", ran_us(`/proc/${redisPid}/schedstat`));
   for (const pid of sessions) {
     add("Postgres, µs", ran_us(`/proc/${pid}/schedstat`));

@@ -1,6 +1,8 @@
 // Executables beside each other: a node of each on the same Postgres and Redis, in a database of its own.
 
 import { resolve } from "node:path";
+import { RedisClient } from "bun";
+import postgres from "postgres";
 import { startPostgres, startRedis } from "../../test/harness/services.ts";
 import type { Behaviour } from "./asks.ts";
 import { pool } from "./client.ts";
@@ -8,10 +10,21 @@ import { databaseBeside } from "./stores.ts";
 import { startEngineProcess, startNode } from "./targets.ts";
 import type { Driven } from "./warming.ts";
 
+/** A node, and what of the stores is its own. */
 export interface Beside extends Driven {
-  databaseUrl: string;
-  /** The server's, without the number of a database. */
-  redisUrl: string;
+  sql: postgres.Sql;
+  redis: RedisClient;
+}
+
+/** The processes of Postgres that serve the node's database, but for the bench's own. */
+export async function sessionsOf({ sql }: Pick<Beside, "sql">): Promise<number[]> {
+  const sessions = await sql<{ pid: number }[]>`select pid from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()`;
+  return sessions.map(({ pid }) => pid);
+}
+
+export async function redisPidOf({ redis }: Pick<Beside, "redis">): Promise<number> {
+  return Number(/process_id:(\d+)/.exec(String(await redis.send("INFO", ["server"])))?.[1]);
 }
 
 /**
@@ -26,21 +39,25 @@ export async function nodesBeside(
 ): Promise<Map<string, Beside>> {
   const engine = await startEngineProcess();
   ending.defer(() => engine.stop());
-  const [postgres, redis] = await Promise.all([startPostgres(undefined, () => [...settings]), startRedis()]);
-  ending.defer(() => postgres.stop());
-  ending.defer(() => redis.stop());
+  const [server, counters] = await Promise.all([startPostgres(undefined, () => [...settings]), startRedis()]);
+  ending.defer(() => server.stop());
+  ending.defer(() => counters.stop());
   const nodes = new Map<string, Beside>();
   for (const [index, word] of words.entries()) {
     const [name, path] = word.split("=", 2) as [string, string];
-    const databaseUrl = await databaseBeside(postgres.url, `program_${index}`);
-    const stores = { databaseUrl, redisUrl: `${redis.url}/${index}` };
+    const databaseUrl = await databaseBeside(server.url, `program_${index}`);
+    const stores = { databaseUrl, redisUrl: `${counters.url}/${index}` };
     const plans = [{ name, plan: "on" as const }];
     const [target] = await startNode({ program: [resolve(path)], engineUrl: engine.url, behaviours, stores, plans });
     ending.defer(() => target!.stop());
     const connections = pool(target!.url);
     ending.defer(() => connections.close());
     const count = { asked: 0, answered: 0 };
-    nodes.set(name, { target: target!, connections, count, databaseUrl, redisUrl: redis.url });
+    const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
+    ending.defer(() => sql.end({ timeout: 1 }));
+    const redis = new RedisClient(counters.url);
+    ending.defer(() => redis.close());
+    nodes.set(name, { target: target!, connections, count, sql, redis });
   }
   return nodes;
 }

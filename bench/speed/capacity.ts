@@ -51,8 +51,25 @@ export interface Flowing {
   at(behaviour: Behaviour): Asker;
 }
 
-/** So many streams at any time. */
-export async function flow(target: Target, ask: Asker, behaviour: Behaviour, streams: number): Promise<Flow> {
+/** Streams that start in the same millisecond, once a second, beside those that flow. */
+export interface Burst {
+  ask: Asker;
+  streams: number;
+  tokens: number;
+}
+
+const burst_every_ms = 1000;
+/** Their answers are over before the next ones start. */
+export const burstBehaviour: Behaviour = { wait_ms: 20, tokens: 8, every_ms: 100, inputTokens: 20 };
+
+/** So many streams at any time. The times of a burst's streams are not counted, but what they cost is. */
+export async function flow(
+  target: Target,
+  ask: Asker,
+  behaviour: Behaviour,
+  streams: number,
+  burst: Burst | null = null,
+): Promise<Flow> {
   const firsts_ms: number[] = [];
   const gaps_ms: number[] = [];
   let tokens = 0;
@@ -69,7 +86,16 @@ export async function flow(target: Target, ask: Asker, behaviour: Behaviour, str
       for (const gap_ms of reply.gaps_ms) gaps_ms.push(gap_ms);
     }
   };
-  const all = Promise.all(Array.from({ length: streams }, (_, at) => one((answer_ms * at) / streams)));
+  const together = async ({ ask, streams, tokens: each }: Burst) => {
+    while (!isOver) {
+      const replies = Array.from({ length: streams }, ask);
+      const [answers] = await Promise.all([Promise.all(replies), Bun.sleep(burst_every_ms)]);
+      if (answers.includes(null)) throw new Error(`${target.name} refused`);
+      if (isMeasured && !isOver) tokens += each * streams;
+    }
+  };
+  const flowing = Array.from({ length: streams }, (_, at) => one((answer_ms * at) / streams));
+  const all = Promise.all(burst ? [...flowing, together(burst)] : flowing);
   const ended = all.then(() => {});
   await Promise.race([Bun.sleep(settling_ms), ended]);
   isMeasured = true;
@@ -133,14 +159,15 @@ export interface Wanted {
   before?: string | null;
   /** Nodes that always pause for so long, in the place of the usual ones. */
   pauses_ms?: readonly number[];
-  paces?: readonly number[];
+  behaviours?: readonly Behaviour[];
 }
 
-export const pausedName = (pause_ms: number) => `pauses of ${pause_ms} ms`;
+const pausedPrefix = "pauses of ";
+const pausedName = (pause_ms: number) => `${pausedPrefix}${pause_ms} ms`;
 
 /** The targets that bear streams, ended with `ending`. With pauses and without, a node is another one. */
 export async function flowing(
-  { program, isWithOthers, targets, before = null, paces = paces_ms, pauses_ms = [] }: Wanted,
+  { program, isWithOthers, targets, before = null, behaviours = paces_ms.map(behaviourAt), pauses_ms = [] }: Wanted,
   ending: AsyncDisposableStack,
 ): Promise<Flowing[]> {
   const engine = await startEngineProcess("flow-engine.ts");
@@ -149,7 +176,6 @@ export async function flowing(
   ending.defer(() => postgres.stop());
   const redis = await startRedis();
   ending.defer(() => redis.stop());
-  const behaviours = paces.map(behaviourAt);
   const node = { program: [program], engineUrl: engine.url, behaviours };
   const stores = { databaseUrl: postgres.url, redisUrl: redis.url };
   const beside = async (name: string) => ({ ...stores, databaseUrl: await databaseBeside(postgres.url, name) });
@@ -169,13 +195,18 @@ export async function flowing(
       async () =>
         before === null ? null : startOne(names.before, { ...node, program: [before], stores: await beside("before") }),
     ],
-    ...pauses_ms.map((pause_ms): [string, () => Promise<Target | null>] => [
-      pausedName(pause_ms),
-      async () => {
-        const server = { read_pause_ms_min: pause_ms, read_pause_ms_max: pause_ms };
-        return startOne(pausedName(pause_ms), { ...node, stores: await beside(`paused_${pause_ms}`), server });
-      },
-    ]),
+    ...pauses_ms.flatMap((pause_ms) => {
+      const server = { read_pause_ms_min: pause_ms, read_pause_ms_max: pause_ms };
+      const programs = { "": program, [`, ${names.before}`]: before };
+      return Object.entries(programs).map(([suffix, path], at): [string, () => Promise<Target | null>] => [
+        pausedName(pause_ms) + suffix,
+        async () => {
+          if (path === null) return null;
+          const paused = { ...node, program: [path], stores: await beside(`paused_${pause_ms}_${at}`), server };
+          return startOne(pausedName(pause_ms) + suffix, paused);
+        },
+      ]);
+    }),
     [names.portkey, () => (isWithOthers ? startPortkey(engine.url) : Promise.resolve(null))],
     [names.litellm, () => (isWithOthers ? startLitellm(engine.url) : Promise.resolve(null))],
     [names.busbar, () => startBusbar(gateway)],
@@ -183,7 +214,8 @@ export async function flowing(
   ];
   const flows: Flowing[] = [];
   for (const [name, start] of starts) {
-    if (targets && !targets.includes(name)) continue;
+    const isAsked = pauses_ms.length > 0 ? name.startsWith(pausedPrefix) : (targets?.includes(name) ?? true);
+    if (!isAsked) continue;
     const target = await start();
     if (!target) continue;
     ending.defer(() => target.stop());

@@ -190,6 +190,14 @@ const agentAsStreamed: Scenario = {
   rows: agentRows("agent-streamed", "CPU a 66 KB agent request without a cap (asked streamed)"),
 };
 
+function gapRow(id: string, streams: string, share: number): Row {
+  const percent = `p${share * 100}`;
+  return {
+    ...{ id: `${id}-${percent}`, name: `gap in a stream of 25 ms a token, ${streams}, ${percent}`, unit: "ms" },
+    ...{ of: (slice) => percentile(slice.gaps_ms, share), compared: passed("added"), budget: null },
+  };
+}
+
 function events(caller: Protocol, engine: Protocol): Scenario {
   const id = `events-${caller}-${engine}`;
   const isSame = caller === engine;
@@ -199,14 +207,6 @@ function events(caller: Protocol, engine: Protocol): Scenario {
     ...{ id: "first-token", name: "time to first token, 256 streams, p50", unit: "ms", budget: 1.5 },
     ...{ of: (slice: Slice) => percentile(slice.marks_ms, 0.5), compared: passed("added") },
   };
-  const gap = (share: number): Row => ({
-    ...{
-      id: `gap-p${share * 100}`,
-      name: `gap in a stream of 25 ms a token, 256 streams, p${share * 100}`,
-      unit: "ms",
-    },
-    ...{ of: (slice) => percentile(slice.gaps_ms, share), compared: passed("added"), budget: null },
-  });
   return {
     ...{ ...ordinary, id, caller, engine, behaviour: stream, isStreamed: true },
     load: { kind: "spread", count: 256, over_s: 1.25 },
@@ -215,10 +215,21 @@ function events(caller: Protocol, engine: Protocol): Scenario {
     isQuick: isFirst || (caller === "messages" && engine === "chat"),
     rows: [
       cpuRow(id, `CPU a streamed event, 256 streams, ${way}`, perToken, isSame ? 1.4 : 2),
-      ...(isFirst ? [first, gap(0.5), gap(0.99)] : []),
+      ...(isFirst ? [first, gapRow("gap", "256 streams", 0.5), gapRow("gap", "256 streams", 0.99)] : []),
     ],
   };
 }
+
+/** Streams whose requests arrive in the same millisecond: a start must not hold up the tokens of those before it. */
+const together: Scenario = {
+  ...{ ...ordinary, ...asChat, id: "together", behaviour: stream, isStreamed: true },
+  load: { kind: "spread", count: 256, over_s: 0.001 },
+  targets: [...both, names.busbar],
+  rows: [
+    cpuRow("together", "CPU a streamed event, 256 streams that start together", perToken, null),
+    { ...gapRow("together-gap", "256 streams that start together", 0.99), budget: 15 },
+  ],
+};
 
 function steady(rate: number, target: string, budgets: { p50: number; p99: number | null }): Scenario {
   const row = (share: number, budget: number | null): Row => ({
@@ -308,6 +319,7 @@ const largeBodies: Scenario = {
   probe: "/livez",
   isQuick: false,
   rows: [
+    cpuRow("large", "CPU a 1 MiB body", perRequest, null),
     {
       ...{ id: "large-p99", name: "1 MiB bodies, 100 a second: p99", unit: "ms", budget: 10 },
       ...{ of: (slice) => percentile(slice.latencies_ms, 0.99), compared: passed("added") },
@@ -331,6 +343,7 @@ export const scenarios: readonly Scenario[] = [
   ...protocols.map((protocol) => events(protocol, protocol)),
   events("messages", "chat"),
   events("responses", "chat"),
+  together,
   steady(1000, names.postgres, { p50: 0.6, p99: 3 }),
   steady(500, names.embedded, { p50: 5, p99: null }),
   streams(1000, thousand, 2, 200),

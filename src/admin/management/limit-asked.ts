@@ -1,5 +1,4 @@
 /** The limit for which somebody asks for more: the one that a request met, or the one that is named. */
-
 import type { Currency } from "../../core/inference/money.ts";
 import { camelName, snakeName } from "../../core/schema/codec.ts";
 import type { Budget } from "../../core/store/budget.ts";

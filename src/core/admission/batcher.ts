@@ -1,10 +1,11 @@
 /**
  * Gathers one node's commands for the ledger into batches. A command that somebody waits for leaves at once, unless a
- * batch is on its way or the last one had company: then up to `gap_ms` passes between departures, so that many leave
- * together. Settlements and checkpoints join them, or leave `gap_ms` after the last batch. A failed batch is sent again, because every command is idempotent: an admission
- * until its deadline, a settlement until it succeeds, a checkpoint never (the next one says more). If batch after batch
- * fails, the store is at fault. If one fails among others that succeed, it holds a command that no store will ever
- * take, and queue.ts keeps that from holding up the others.
+ * batch is on its way or the last one had several: then up to `gap_ms` passes between departures, so that many leave
+ * together. Settlements and checkpoints join them, or leave `gap_ms` after the last batch. A failed batch is sent
+ * again, because every command is idempotent: an admission until its deadline, a settlement until it succeeds, a
+ * checkpoint never (the next one says more). If batch after batch fails, the store is at fault. If one fails among
+ * others that succeed, it holds a command that no store will ever take, and queue.ts keeps that from holding up the
+ * others.
  */
 import { Fault } from "../inference/fault.ts";
 import type { AnswerOf, Command, Ledger, LedgerAnswer } from "../store/ledger.ts";
@@ -36,8 +37,8 @@ export const batcherSettings: BatcherSettings = {
   retry_ms_max: 1_000,
 };
 
-/** So many commands in a batch that somebody waits for are a crowd: the next batch gathers for the whole of `gap_ms`. */
-const crowd_commands = 3;
+/** After a batch with so many commands that somebody waits for, the next one gathers for the whole of `gap_ms`. */
+const fullGap_commands = 3;
 
 /** After this many failed batches without a success in between, the store is at fault and not a command. */
 const outage_batches = 3;
@@ -80,8 +81,8 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
   /** The batches that failed since one succeeded. */
   let failedInARow = 0;
   let lastFlush_ms = Number.NEGATIVE_INFINITY;
-  /** How many commands that somebody waits for the last batch had beside one. */
-  let company = 0;
+  /** How many commands that somebody waits for the last batch had. */
+  let lastAwaited = 0;
   let lastAnswer_ms = clock.now_ms();
   let stopped = false;
   let wake: { at_ms: number; cancel: () => void } | null = null;
@@ -108,14 +109,14 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
       }
       lastFlush_ms = now_ms;
       const batch = queue.take(now_ms);
-      company = batch.reduce((count, item) => count + Number(isAwaited(item)), -1);
+      lastAwaited = batch.filter(isAwaited).length;
       send(batch);
     }
   }
 
   /** From when on a command that somebody waits for may leave. */
   function opens_ms(): number {
-    const share = underway > 0 ? 1 : Math.min(1, company / (crowd_commands - 1));
+    const share = underway > 0 ? 1 : Math.min(1, (lastAwaited - 1) / (fullGap_commands - 1));
     return lastFlush_ms + settings.gap_ms * share;
   }
 

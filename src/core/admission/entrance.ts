@@ -20,6 +20,7 @@ import {
   ratesOverPlan,
 } from "../store/rates.ts";
 import type { Clock } from "../time/clock.ts";
+import { starts } from "../time/turns.ts";
 import { Ample, type HoldPlan, holdFor } from "./allowance.ts";
 import type { Batcher } from "./batcher.ts";
 import { type LimitChanges, noLimitChanges } from "./limit-changes.ts";
@@ -104,12 +105,16 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   let holds = 0;
   const ample = new Ample(() => clock.now_ms());
   const money = moneyWords(settings.currency);
+  /** One answer of a store lets many requests go on: docs/design/runtime.md, Starts give way. */
+  const counted = starts();
+  const decided = starts();
 
   /** The request takes from the sliding rates first, and gives back what it took if it is then not admitted. */
   async function enter(entry: Entry, admitting: Admitting = {}): Promise<Reservation> {
     const hold = holdFor(entry.inputTokens, entry.model, entry.request);
     const taken = rates ? await takenFrom(rates, entry, hold, money) : null;
     try {
+      if (taken) await counted();
       return await reserved(entry, admitting, hold, taken);
     } catch (refused) {
       void taken?.giveBack();
@@ -154,6 +159,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     const question = { organizationId, keyId, model: model.id, plan, nanos: nanosWanted, running: holds };
     if (ample.isAmple(question)) askAhead(ahead);
     const answer = await granting;
+    await decided();
     parts.waited?.(answer.answer === "granted" ? "granted" : "refused", clock.now_ms() - sentAt_ms);
     if (answer.answer !== "granted") {
       const least = inputNanos + costOf(outputTokens_min, model.prices.output);

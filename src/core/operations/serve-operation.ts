@@ -21,7 +21,7 @@ import { unquoted } from "../protocol/engine-text.ts";
 import { checkOf } from "../schema/check.ts";
 import type { Operation as MeteredOperation } from "../store/ledger.ts";
 import { ratesOverPlan } from "../store/rates.ts";
-import { together } from "../time/turns.ts";
+import { starts_portion, together } from "../time/turns.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { faultBodyOf } from "./fault-body.ts";
 import type { Operation, RequiredScope } from "./operation.ts";
@@ -30,11 +30,11 @@ import { idIn, queryOf } from "./path.ts";
 export function serveOperation(dependencies: Dependencies, operation: Operation): Serve {
   const { path, scope, metered, faultShape, refusedAs, request: body } = operation;
   const guarded = guardsOf(operation);
-  const soon = together();
+  const soon = together(starts_portion);
   const faultBody = faultBodyOf(faultShape);
   /**
-   * Resolves when all requests of this poll have come as far: docs/design/runtime.md, Bun as a server. Earlier refusals
-   * are answered at once: while an answer is outstanding, the runtime takes no further request of its connection.
+   * Resolves when the other requests of this poll have come as far, for a portion of them in each turn, so that they do
+   * not hold up tokens: docs/design/runtime.md, Starts give way. Earlier refusals are answered at once: while an answer is outstanding, the runtime takes no further request of its connection.
    */
   const othersArrived = () => new Promise<void>((resolve) => soon(resolve));
   const work = async (call: Call) => {

@@ -1,6 +1,6 @@
 /**
- * Orders work within the event loop. `turns` runs the work that a poll brings once all of it has arrived: urgent work
- * first, and the rest in portions, between which urgent work has another chance. `stepwise` and `inTurns` let other
+ * Orders work within the event loop. `turns` runs the work that a poll brings once all of it has arrived, in portions:
+ * urgent work first, and the rest between two of its portions. `stepwise` and `inTurns` let other
  * requests run between two steps of work on a large body.
  */
 export interface Turns {
@@ -11,19 +11,23 @@ export interface Turns {
 /** A piece of work takes some 30 µs, so a portion of this size delays urgent work by a millisecond. */
 const portion_default = 32;
 
-export function turns(portion = portion_default): Turns {
-  let urgent: (() => void)[] = [];
+/** How many requests take a step towards their answer in one turn. A step takes some 100 µs. */
+export const starts_portion = 16;
+
+/** After this time without a wait, another portion of starts goes on at once. */
+const starts_ms = 5;
+
+export function turns(portion = portion_default, urgentPortion = starts_portion): Turns {
+  const urgent: (() => void)[] = [];
   const flowing: (() => void)[] = [];
   let isDue = false;
   let wasUrgent = false;
 
   function run(): void {
-    const works = urgent;
-    urgent = [];
     // Urgent work has a turn of its own, with what it causes. At least every second turn is for the rest.
-    wasUrgent = works.length > 0 && !wasUrgent;
-    if (!wasUrgent) for (const work of flowing.splice(0, portion)) works.push(work);
-    isDue = flowing.length > 0;
+    wasUrgent = urgent.length > 0 && !(wasUrgent && flowing.length > 0);
+    const works = wasUrgent ? urgent.splice(0, urgentPortion) : flowing.splice(0, portion);
+    isDue = urgent.length + flowing.length > 0;
     if (isDue) setImmediate(run);
     for (const work of works) work();
   }
@@ -43,12 +47,41 @@ export function turns(portion = portion_default): Turns {
 export type Together = (work: () => void) => void;
 
 /**
- * Runs the work that one poll brings together, in a turn of its own. For sockets, because code that has just run costs less the
- * next time (docs/design/runtime.md, Towards engines); for messages of a thread, see there.
+ * Runs the work that one poll brings together, in a turn of its own, or in portions. For sockets, because code that has
+ * just run costs less the next time (docs/design/runtime.md, Towards engines); for messages of a thread, see there.
  */
-export function together(): Together {
-  const { soon } = turns();
+export function together(portion = Number.POSITIVE_INFINITY): Together {
+  const { soon } = turns(portion, portion);
   return (work) => soon(work, true);
+}
+
+/**
+ * Lets a portion of the requests that resume together go on at once, and the others in later turns, so that starts give
+ * way to tokens. Returns a promise only if the request has to wait.
+ */
+export function starts(now_ms = () => performance.now()): () => Promise<void> | undefined {
+  const soon = together(starts_portion);
+  let since_ms = Number.NEGATIVE_INFINITY;
+  let started = 0;
+  let waiting = 0;
+  return () => {
+    const at_ms = now_ms();
+    if (waiting === 0 && at_ms - since_ms >= starts_ms) {
+      since_ms = at_ms;
+      started = 0;
+    }
+    if (waiting === 0 && started < starts_portion) {
+      started += 1;
+      return undefined;
+    }
+    waiting += 1;
+    return new Promise((resolve) =>
+      soon(() => {
+        waiting -= 1;
+        resolve();
+      }),
+    );
+  };
 }
 
 /**

@@ -12,15 +12,11 @@ import type { Fetched } from "../../core/usage/record.ts";
 import type { Run } from "../../core/usage/run.ts";
 import { type EarlierResponse, earlierResponse, failedResponse } from "./current-response.ts";
 import { Follower } from "./follower.ts";
-import { LogWriter } from "./log-writer.ts";
+import { LogWriter, storePatience_ms, storeRetry_ms } from "./log-writer.ts";
 import { answerLost, available, type KeepingNeeds, type LogHead, unavailable, withinClaimTime } from "./needs.ts";
 import type { OpenAnswer, Unkept } from "./parts.ts";
 import type { LogName } from "./store/answer-log.ts";
 import type { Claim, Kept } from "./store/kept.ts";
-
-/** How long the end of a background response is written again while the store is away: as long as its log waits. */
-const end_patience_ms = 10_000;
-const end_retry_ms = 250;
 
 interface KeptAs {
   /** Null if the request has no idempotency key. */
@@ -116,7 +112,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     // A second attempt may find the end that the first one wrote.
     const isEnd = async () =>
       (await answers.end(this.requestId, end)) || (await answers.find(this.requestId))?.response === text;
-    const until_ms = clock.now_ms() + end_patience_ms;
+    const until_ms = clock.now_ms() + storePatience_ms;
     for (;;) {
       try {
         return await withinClaimTime(clock, isEnd());
@@ -125,7 +121,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
           this.#failed(cause);
           return false;
         }
-        await passed(clock, end_retry_ms);
+        await passed(clock, storeRetry_ms);
       }
     }
   }

@@ -14,9 +14,9 @@ const batch_ms = 100;
 const entry_max = 64 * 1024;
 /** The most text that may wait for the store before the answer waits too, in code units. */
 const waiting_max = 4 * entry_max;
-const retry_ms = 250;
-/** How long a store may be away before the log is lost. */
-const patience_ms = 10_000;
+/** How often a store that is away is asked again, and for how long before what it should keep is lost. */
+export const storeRetry_ms = 250;
+export const storePatience_ms = 10_000;
 /** How long the end of an answer waits for its log. */
 const end_ms_max = 2_000;
 
@@ -129,7 +129,7 @@ export class LogWriter {
 
   async #append(entry: LogEntry): Promise<void> {
     const { logs, name, clock } = this.#writing;
-    const until_ms = clock.now_ms() + patience_ms;
+    const until_ms = clock.now_ms() + storePatience_ms;
     while (!this.#isLost) {
       try {
         const appended = await logs.append(name, this.#number, entry);
@@ -138,7 +138,7 @@ export class LogWriter {
         return;
       } catch (cause) {
         if (clock.now_ms() >= until_ms) return this.#lose("store", cause);
-        await passed(clock, retry_ms);
+        await passed(clock, storeRetry_ms);
       }
     }
   }

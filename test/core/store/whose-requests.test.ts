@@ -1,6 +1,5 @@
 // Whose a request was: receipts, lists and reports say it alike, with any limits, and whatever becomes of the person's
 // membership and of their keys' teams while requests run.
-
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import type { ListedRequest } from "../../../src/admin/store/request-list.ts";

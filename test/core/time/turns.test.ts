@@ -1,6 +1,6 @@
 /** Work that a poll brings: what is urgent comes first, and what flows comes in portions with room for urgent work in between. */
 import { describe, expect, spyOn, test } from "bun:test";
-import { turns } from "../../../src/core/time/turns.ts";
+import { starts, starts_portion, turns } from "../../../src/core/time/turns.ts";
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -78,4 +78,42 @@ describe("what a poll brings", () => {
       turn.mockRestore();
     }
   });
+});
+
+describe("requests that one answer lets go on", () => {
+  test("go on at once, as many as a portion", () => {
+    const start = starts();
+    for (let at = 0; at < starts_portion; at++) expect(start()).toBeUndefined();
+    expect(start()).toBeInstanceOf(Promise);
+  });
+
+  test("give way to other work after each portion, and go on in order", async () => {
+    const start = starts(() => 0);
+    const done: number[] = [];
+    const went: number[] = [];
+    for (let at = 0; at < 3 * starts_portion; at++) void Promise.resolve(start()).then(() => done.push(at));
+    for (let turn = 0; turn < 3; turn++) {
+      await nextTurn();
+      went.push(done.length);
+    }
+    expect(went).toEqual([2 * starts_portion, 3 * starts_portion, 3 * starts_portion]);
+    expect(done).toEqual([...done].sort((one, other) => one - other));
+  });
+
+  test("do not wait for those of a moment before", () => {
+    let now_ms = 0;
+    const start = starts(() => now_ms);
+    for (let at = 0; at < starts_portion; at++) start();
+    now_ms = 10;
+    expect(start()).toBeUndefined();
+  });
+});
+
+test("what is urgent comes in portions too, and what flows has its turns between them", async () => {
+  const one = turns(2, 2);
+  const done: string[] = [];
+  for (const name of ["1", "2", "3", "4", "5"]) one.soon(() => done.push(name), true);
+  one.soon(() => done.push("a token"), false);
+  for (let turn = 0; turn < 4; turn++) await nextTurn();
+  expect(done).toEqual(["1", "2", "a token", "3", "4", "5"]);
 });

@@ -140,10 +140,10 @@ interface PauseBounds {
 }
 
 /** Above this share of a core, after this time, the next longer pause is used. */
-const high = 0.8;
+const highLoad_share = 0.8;
 const up_ms = 500;
 /** Below this share of a core, after this time, the next shorter pause is used. */
-const low = 0.4;
+const lowLoad_share = 0.4;
 const down_ms = 3000;
 
 class PauseLevel {
@@ -164,8 +164,8 @@ class PauseLevel {
   /** Records that the process wanted a core for `busy_ms` of the last `elapsed_ms`. */
   observed(elapsed_ms: number, busy_ms: number): void {
     const share = busy_ms / elapsed_ms;
-    this.#high_ms = share > high ? this.#high_ms + elapsed_ms : 0;
-    this.#low_ms = share < low ? this.#low_ms + elapsed_ms : 0;
+    this.#high_ms = share > highLoad_share ? this.#high_ms + elapsed_ms : 0;
+    this.#low_ms = share < lowLoad_share ? this.#low_ms + elapsed_ms : 0;
     if (this.#high_ms >= up_ms) this.#move(1);
     else if (this.#low_ms >= down_ms) this.#move(-1);
   }
