@@ -106,8 +106,8 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   const ample = new Ample(() => clock.now_ms());
   const money = moneyWords(settings.currency);
   /** One answer of a store lets many requests go on: docs/design/runtime.md, Starts give way. */
-  const counted = starts();
-  const decided = starts();
+  const counted = starts(clock);
+  const decided = starts(clock);
 
   /** The request takes from the sliding rates first, and gives back what it took if it is then not admitted. */
   async function enter(entry: Entry, admitting: Admitting = {}): Promise<Reservation> {

@@ -34,7 +34,8 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   const faultBody = faultBodyOf(faultShape);
   /**
    * Resolves when the other requests of this poll have come as far, for a portion of them in each turn, so that they do
-   * not hold up tokens: docs/design/runtime.md, Starts give way. Earlier refusals are answered at once: while an answer is outstanding, the runtime takes no further request of its connection.
+   * not hold up tokens: docs/design/runtime.md, Starts give way. Earlier refusals are answered at once: while an answer
+   * is outstanding, the runtime takes no further request of its connection.
    */
   const othersArrived = () => new Promise<void>((resolve) => soon(resolve));
   const work = async (call: Call) => {

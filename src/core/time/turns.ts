@@ -1,8 +1,10 @@
 /**
  * Orders work within the event loop. `turns` runs the work that a poll brings once all of it has arrived, in portions:
- * urgent work first, and the rest between two of its portions. `stepwise` and `inTurns` let other
- * requests run between two steps of work on a large body.
+ * urgent work first, and the rest between two of its portions. `stepwise` and `inTurns` let other requests run between
+ * two steps of work on a large body.
  */
+import type { Clock } from "./clock.ts";
+
 export interface Turns {
   /** `work` never throws. Work of the same urgency runs in the order in which it came. */
   soon(work: () => void, isUrgent: boolean): void;
@@ -59,13 +61,13 @@ export function together(portion = Number.POSITIVE_INFINITY): Together {
  * Lets a portion of the requests that resume together go on at once, and the others in later turns, so that starts give
  * way to tokens. Returns a promise only if the request has to wait.
  */
-export function starts(now_ms = () => performance.now()): () => Promise<void> | undefined {
+export function starts(clock: Pick<Clock, "now_ms">): () => Promise<void> | undefined {
   const soon = together(starts_portion);
   let since_ms = Number.NEGATIVE_INFINITY;
   let started = 0;
   let waiting = 0;
   return () => {
-    const at_ms = now_ms();
+    const at_ms = clock.now_ms();
     if (waiting === 0 && at_ms - since_ms >= starts_ms) {
       since_ms = at_ms;
       started = 0;

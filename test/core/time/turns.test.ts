@@ -82,13 +82,13 @@ describe("what a poll brings", () => {
 
 describe("requests that one answer lets go on", () => {
   test("go on at once, as many as a portion", () => {
-    const start = starts();
+    const start = starts({ now_ms: () => 0 });
     for (let at = 0; at < starts_portion; at++) expect(start()).toBeUndefined();
     expect(start()).toBeInstanceOf(Promise);
   });
 
   test("give way to other work after each portion, and go on in order", async () => {
-    const start = starts(() => 0);
+    const start = starts({ now_ms: () => 0 });
     const done: number[] = [];
     const went: number[] = [];
     for (let at = 0; at < 3 * starts_portion; at++) void Promise.resolve(start()).then(() => done.push(at));
@@ -102,7 +102,7 @@ describe("requests that one answer lets go on", () => {
 
   test("do not wait for those of a moment before", () => {
     let now_ms = 0;
-    const start = starts(() => now_ms);
+    const start = starts({ now_ms: () => now_ms });
     for (let at = 0; at < starts_portion; at++) start();
     now_ms = 10;
     expect(start()).toBeUndefined();
