@@ -37,7 +37,8 @@ export function printed(outcome: Outcome, known: readonly Known[]): string {
     return `  ${verdict.padEnd(26)}${`${found.length}`.padStart(6)}${`${tokens}`.padStart(10)} tokens`;
   });
   // A limit that is never reached cannot be passed.
-  const unlimited = outcome.refused === 0 ? ["", "No limit refused anything: this run says nothing of overspending."] : [];
+  const unlimited =
+    outcome.refused === 0 ? ["", "No limit refused anything: this run says nothing of overspending."] : [];
   const fresh = newFindings(outcome.findings, known).length;
   return [
     "",

@@ -22,6 +22,16 @@ export interface ProgramOptions {
   ready_ms_max: number;
 }
 
+/** Those that run, so that none is left behind. */
+const started = new Set<ChildProcess>();
+
+export async function stopAll(): Promise<void> {
+  await Promise.all([...started].map(ended));
+}
+
+for (const name of ["SIGINT", "SIGTERM"] as const)
+  process.once(name, () => void stopAll().finally(() => process.exit(1)));
+
 /** Starts it, and waits until it is ready. */
 export async function start(words: readonly string[], options: ProgramOptions): Promise<Program> {
   const [file = "", ...rest] = words;
@@ -32,6 +42,8 @@ export async function start(words: readonly string[], options: ProgramOptions): 
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });
+  started.add(child);
+  child.once("exit", () => started.delete(child));
   let said = "";
   for (const channel of [child.stdout, child.stderr])
     channel.on("data", (bytes) => {
@@ -42,7 +54,7 @@ export async function start(words: readonly string[], options: ProgramOptions): 
   });
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
   const isReady = async () => hasEnded() || (await options.isReady().catch(() => false));
-  await until(isReady, options.ready_ms_max, () => `${file} is not ready: ${said}`);
+  await until(isReady, options.ready_ms_max, () => `${file} is not ready: ${said.slice(-500)}`);
   if (hasEnded()) throw new Error(`${file} ended by itself: ${said}`);
   return { pid: child.pid!, stop: () => ended(child) };
 }
@@ -127,7 +139,12 @@ export async function answers(url: string): Promise<boolean> {
 }
 
 /** A request of JSON; throws what was said if it is refused. */
-export async function ask(method: string, url: string, headers: Record<string, string>, body?: object): Promise<unknown> {
+export async function ask(
+  method: string,
+  url: string,
+  headers: Record<string, string>,
+  body?: object,
+): Promise<unknown> {
   const response = await fetch(url, {
     method,
     headers: { "content-type": "application/json", ...headers },

@@ -21,7 +21,17 @@ export function checksTable(rows: readonly Row[]): string {
 }
 
 export function costTable(rows: readonly Row[]): string {
-  const columns = ["keys", "gateway", "CPU, µs", "stores, µs", "in all, µs", "added, p50 ms", "p99 ms", "failed", "booked"];
+  const columns = [
+    "keys",
+    "gateway",
+    "CPU, µs",
+    "stores, µs",
+    "in all, µs",
+    "added, p50 ms",
+    "p99 ms",
+    "failed",
+    "booked",
+  ];
   return table(columns, rows.map(costCells));
 }
 

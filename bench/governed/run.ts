@@ -9,7 +9,7 @@ import { booked, type Checked, checked, checkWishes, unlimited } from "./checks.
 import type { Gateway, Key, Running } from "./gateway.ts";
 import { gateways } from "./gateways.ts";
 import { Clients, percentile } from "./load.ts";
-import { cpu_us, pause } from "./processes.ts";
+import { cpu_us, pause, stopAll } from "./processes.ts";
 import { printed } from "./report.ts";
 import { versionOfStores } from "./stores.ts";
 
@@ -81,6 +81,7 @@ async function main(): Promise<void> {
     }
   } finally {
     engine.stop();
+    await stopAll();
   }
   console.log(printed(report));
 }
@@ -109,25 +110,30 @@ async function compared(options: Options, count: number, engine_url: string): Pr
     if ("running" in started) entries.push(started);
     console.error(`${count} keys, ${gateway.name}: ${started.row.reason ?? "runs"}`);
   }
-  const bare = new Clients({ url: `${engine_url}/v1`, model: "governed" });
-  const nobody = [{ id: "", secret: "none" }];
   await Promise.all(entries.map(warm));
   for (const entry of entries) await idled(entry);
   for (let round = 0; round < options.rounds; round++) {
-    const alone = await bare.load(nobody, { clients: 1, isStreamed: options.streamed, for_ms: 1_000, requests_max: 400 });
-    const engine_ms = percentile(alone.map(({ took_ms }) => took_ms).sort(ascending), 0.5);
+    const engine_ms = await engineAlone(engine_url, options);
     // Each one is first, last and between.
     for (let at = 0; at < entries.length; at++) await turn(entries[(at + round) % entries.length]!, options, engine_ms);
     console.error(`${count} keys: round ${round + 1} of ${options.rounds}`);
   }
   await Promise.all(entries.map(settled));
-  bare.stop();
   for (const { clients, running, folder } of entries) {
     clients.stop();
     await running.stop();
     rmSync(folder, { recursive: true, force: true });
   }
   return rows;
+}
+
+/** What one client waits for in the middle of its requests without a gateway. */
+async function engineAlone(engine_url: string, { streamed }: Options): Promise<number> {
+  const bare = new Clients({ url: `${engine_url}/v1`, model: "governed" });
+  const nobody = [{ id: "", secret: "none" }];
+  const alone = await bare.load(nobody, { clients: 1, isStreamed: streamed, for_ms: 1_000, requests_max: 400 });
+  bare.stop();
+  return percentile(alone.map(({ took_ms }) => took_ms).sort(ascending), 0.5);
 }
 
 async function entryOf(
@@ -158,7 +164,10 @@ async function entryOf(
   }
 }
 
-const load = async (entry: Entry, what: { clients: number; isStreamed: boolean; for_ms: number; requests_max: number }) => {
+const load = async (
+  entry: Entry,
+  what: { clients: number; isStreamed: boolean; for_ms: number; requests_max: number },
+) => {
   const answers = await entry.clients.load(entry.keys, what);
   const good = answers.filter(({ status }) => status === 200).length;
   entry.answered += good;
@@ -206,7 +215,7 @@ async function settled(entry: Entry): Promise<void> {
   const few = keys.slice(0, 100);
   // Keys are asked in turn.
   const share = Math.floor((answered * few.length) / keys.length);
-  row.booked = await booked(running, few, share, 120_000);
+  row.booked = await booked(running, few, share, 120_000).catch(() => ({ wanted: share, found: null }));
   const passed_s = (Date.now() - before.at_ms) / 1000;
   const used_us = cpu_us(rootsOf(entry)) - before.cpu_us - before.idle_us_a_second * passed_s;
   row.in_all_us = used_us / row.requests!;
@@ -226,7 +235,8 @@ async function startEngine(): Promise<{ url: string; stop(): void }> {
   const child = spawn(process.execPath, [join(import.meta.dirname, "engine.ts")], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  for await (const line of child.stdout) return { url: `http://127.0.0.1:${`${line}`.trim()}`, stop: () => child.kill() };
+  for await (const line of child.stdout)
+    return { url: `http://127.0.0.1:${`${line}`.trim()}`, stop: () => child.kill() };
   throw new Error("The engine did not start.");
 }
 

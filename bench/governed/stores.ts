@@ -46,13 +46,17 @@ export async function redis(folder: string): Promise<Store> {
 
 export const versionOfStores = async (): Promise<string> => {
   const programs = process.env.GOVERNED_POSTGRES;
-  const first = await output([programs ? join(programs, "postgres") : "postgres", "--version"]).catch(() => "no Postgres");
+  const first = await output([programs ? join(programs, "postgres") : "postgres", "--version"]).catch(
+    () => "no Postgres",
+  );
   const second = await output([process.env.GOVERNED_REDIS ?? "redis-server", "--version"]).catch(() => "no Redis");
   return `${first}; ${second.split(" sha=")[0]}`;
 };
 
 function idOf(name: string, column: number): number {
-  const line = readFileSync("/etc/passwd", "utf8").split("\n").find((one) => one.startsWith(`${name}:`));
+  const line = readFileSync("/etc/passwd", "utf8")
+    .split("\n")
+    .find((one) => one.startsWith(`${name}:`));
   return Number(line?.split(":")[column]);
 }
 

@@ -20,7 +20,7 @@ export const versions = {
 /** What Portkey listens with. With a later one, each of its streams is a 500: it appends to headers that may not change. */
 const nodeServerVersion = "1.14.1";
 const folder = ".cache/bench";
-const start_ms = 120_000;
+const start_ms = 300_000;
 
 export async function startPortkey(engineUrl: string): Promise<Target> {
   const { url, child } = await portkey();

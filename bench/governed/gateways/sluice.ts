@@ -9,7 +9,8 @@ import { postgres, redis } from "../stores.ts";
 export const sluice: Gateway = {
   name: "Sluice",
   variable: "GOVERNED_SLUICE",
-  settings: "Postgres and Redis; each key has a limit of the month in money, and of requests a minute; usage is in Postgres",
+  settings:
+    "Postgres and Redis; each key has a limit of the month in money, and of requests a minute; usage is in Postgres",
   has: { budget: true, rate: true, usage: true },
   version: (program) => output([program, "--version"]),
   async start(program, setup) {
