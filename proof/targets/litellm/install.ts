@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { command } from "../../../scripts/command.ts";
 import { pythonWith } from "../../../test/clients/virtual-environment.ts";
+import { postgresProgram } from "../../stores.ts";
 
 export interface Installed {
   program: string;
@@ -65,7 +66,12 @@ exec node ${resolve(import.meta.dir, "query-engine.mjs")} "$@"
   const [site] = new Bun.Glob("lib/python*/site-packages/litellm/proxy/schema.prisma").scanSync(join(python, "../.."));
   const prisma = join(python, "../..", site!);
   await ran([join(python, "../prisma"), "generate", "--schema", prisma], environment);
-  writeFileSync(schema, await ran(["node", join(import.meta.dir, "schema.mjs"), prisma], environment));
+  // The schema engine wants a database, and leaves it as it is.
+  const postgres = await postgresProgram();
+  await postgres.start();
+  const words = ["node", join(import.meta.dir, "schema.mjs"), prisma];
+  const made = ran(words, { ...environment, DATABASE_URL: postgres.url });
+  writeFileSync(schema, await made.finally(() => postgres.stop()));
 }
 
 async function ran(words: string[], environment: Record<string, string>): Promise<string> {

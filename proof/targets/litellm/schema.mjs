@@ -19,11 +19,11 @@ instance.exports.__wbindgen_start();
 const schema = readFileSync(process.argv[2], "utf8");
 const content = schema.replace(/generator \w+ \{[^}]*\}/, "").replace(/^\s*url\s*=.*$/m, "");
 const files = [{ path: "schema.prisma", content }];
-const nowhere = new PrismaPg({ connectionString: "postgres://127.0.0.1:1/none" });
+const database = new PrismaPg({ connectionString: process.env.DATABASE_URL });
 const datamodels = [["schema.prisma", content]];
-const engine = await background.SchemaEngine.new({ datamodels }, () => {}, bindSqlAdapterFactory(nowhere));
+const engine = await background.SchemaEngine.new({ datamodels }, () => {}, bindSqlAdapterFactory(database));
 const { stdout } = await engine.diff({
   ...{ from: { tag: "empty" }, to: { tag: "schemaDatamodel", files }, script: true, exitCode: null },
   ...{ shadowDatabaseUrl: null, filters: { externalTables: [], externalEnums: [] } },
 });
-console.log(stdout);
+process.stdout.write(stdout, () => process.exit(0));
