@@ -19,9 +19,12 @@ export interface Load {
 /** One connection a client, kept for the whole run. */
 export class Clients {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 4096 });
+  readonly #gateway: Pick<Running, "url" | "model">;
   #next = 0;
 
-  constructor(private readonly running: Pick<Running, "url" | "model">) {}
+  constructor(gateway: Pick<Running, "url" | "model">) {
+    this.#gateway = gateway;
+  }
 
   /** All answers. */
   async load(keys: readonly Key[], { clients, isStreamed, for_ms, requests_max }: Load): Promise<Answer[]> {
@@ -40,7 +43,7 @@ export class Clients {
 
   ask(secret: string | null, isStreamed = false): Promise<Answer> {
     const body = JSON.stringify({
-      model: this.running.model,
+      model: this.#gateway.model,
       messages: [{ role: "user", content: "Say the word twenty times." }],
       max_tokens: 20,
       ...(isStreamed ? { stream: true, stream_options: { include_usage: true } } : {}),
@@ -48,7 +51,7 @@ export class Clients {
     const began_ms = performance.now();
     return new Promise((resolve) => {
       const done = (status: number) => resolve({ status, took_ms: performance.now() - began_ms });
-      const sent = request(`${this.running.url}/chat/completions`, {
+      const sent = request(`${this.#gateway.url}/chat/completions`, {
         agent: this.#agent,
         method: "POST",
         headers: {

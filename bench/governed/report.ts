@@ -2,11 +2,10 @@
 
 import type { Range, Report, Row } from "./run.ts";
 
-export function printed(report: Report): string {
-  const { at, host, load, stores, options, rows } = report;
-  const how = `${options.clients} clients, ${options.streamed ? "streamed" : "whole"} answers, ${options.rounds} rounds of ${options.turn_ms / 1000} s`;
-  const told = `${at.slice(0, 16)}Z, ${host}; load ${load.map((one) => one.toFixed(1)).join(", ")}. ${stores}. ${how}.`;
-  return [told, "", checksTable(rows), "", costTable(rows), ""].join("\n");
+export function printed({ host, stores, options, rows }: Report): string {
+  const { clients, streamed, rounds, turn_ms } = options;
+  const how = `${clients} clients, ${streamed ? "streamed" : "whole"} answers, ${rounds} rounds of ${turn_ms / 1000} s`;
+  return [`${host}. ${stores}. ${how}.`, "", checksTable(rows), "", costTable(rows), ""].join("\n");
 }
 
 /** Of each gateway's first row with checks. */
@@ -37,14 +36,18 @@ export function costTable(rows: readonly Row[]): string {
 
 export function costCells(row: Row): string[] {
   const name = [`${row.keys}`, row.gateway];
-  if (row.reason || !row.gateway_us) return [...name, row.reason?.split("\n")[0] ?? "", "", "", "", "", "", ""];
+  if (row.reason || !row.gateway_us)
+    return [...name, row.reason?.split("\n")[0] ?? "", "", "", "", "", "", "", when(row)];
   return [
     ...name,
     ...[range(row.gateway_us, 0), range(row.stores_us!, 0), row.in_all_us!.toFixed(0)],
     ...[range(row.added_p50_ms!, 1), range(row.p99_ms!, 1), `${row.failed} of ${row.requests}`],
-    bookedCell(row),
+    ...[bookedCell(row), when(row)],
   ];
 }
+
+const when = ({ at, load }: Row) =>
+  `${at.slice(0, 16)}Z${load ? `, ${load.map((one) => one.toFixed(0)).join(" to ")}` : ""}`;
 
 function bookedCell({ booked }: Row): string {
   if (!booked || booked.found === null) return "cannot be asked";

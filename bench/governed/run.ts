@@ -1,7 +1,7 @@
 // What a governed request costs in CPU and time, by gateway and by number of keys. README.md says how.
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, release, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -14,7 +14,8 @@ import { printed } from "./report.ts";
 import { versionOfStores } from "./stores.ts";
 
 const usage = `usage: run.ts [--gateways NAME,…] [--keys 1,100,10000] [--rounds 3] [--turn-s 5] [--clients 16] [--streamed]
-              [--keys-s 180] [--json FILE]`;
+              [--keys-s 180] [--json FILE] [--add]
+--add keeps the rows of FILE that this run does not measure again.`;
 
 export interface Options {
   gateways: readonly Gateway[];
@@ -25,6 +26,7 @@ export interface Options {
   streamed: boolean;
   keys_ms_max: number;
   json: string | null;
+  add: boolean;
 }
 
 export interface Range {
@@ -37,6 +39,9 @@ export interface Row {
   version: string;
   settings: string;
   keys: number;
+  at: string;
+  /** Load averages of a minute, before and after. */
+  load?: [number, number];
   /** Why it has no figures. */
   reason?: string;
   checks?: Checked;
@@ -56,34 +61,37 @@ export interface Row {
 }
 
 export interface Report {
-  at: string;
   host: string;
-  /** Load averages over a minute, before and after each number of keys. */
-  load: number[];
   stores: string;
-  options: Omit<Options, "gateways" | "json">;
+  options: Pick<Options, "rounds" | "turn_ms" | "clients" | "streamed">;
   rows: Row[];
 }
 
 async function main(): Promise<void> {
   const options = optionsOf(process.argv.slice(2));
-  const { gateways: _, json: __, ...told } = options;
-  const load = [loadavg()[0]!];
-  const report: Report = {
-    ...{ at: new Date().toISOString(), host: host(), load, stores: await versionOfStores(), options: told, rows: [] },
-  };
+  const { rounds, turn_ms, clients, streamed, json } = options;
+  const told = { rounds, turn_ms, clients, streamed };
+  const before = options.add && json ? (JSON.parse(readFileSync(json, "utf8")) as Report).rows : [];
+  const report: Report = { host: host(), stores: await versionOfStores(), options: told, rows: before };
   const engine = await startEngine();
   try {
     for (const keys of options.keys) {
-      report.rows.push(...(await compared(options, keys, engine.url)));
-      load.push(loadavg()[0]!);
-      if (options.json) writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
+      const load_before = loadavg()[0]!;
+      const rows = await compared(options, keys, engine.url);
+      for (const row of rows) row.load = [load_before, loadavg()[0]!];
+      report.rows = merged(report.rows, rows);
+      if (json) writeFileSync(json, `${JSON.stringify(report, null, 2)}\n`);
     }
   } finally {
     engine.stop();
     await stopAll();
   }
   console.log(printed(report));
+}
+
+function merged(old: readonly Row[], fresh: readonly Row[]): Row[] {
+  const isAgain = ({ gateway, keys }: Row) => fresh.some((row) => row.gateway === gateway && row.keys === keys);
+  return [...old.filter((row) => !isAgain(row)), ...fresh].sort((one, other) => one.keys - other.keys);
 }
 
 /** One gateway in this comparison, while it runs. */
@@ -143,7 +151,7 @@ async function entryOf(
   engine_url: string,
 ): Promise<Entry | { row: Row }> {
   const { name, settings } = gateway;
-  const row: Row = { gateway: name, version: "", settings, keys: count };
+  const row: Row = { gateway: name, version: "", settings, keys: count, at: new Date().toISOString() };
   const program = process.env[gateway.variable];
   if (!program) return { row: { ...row, reason: `${gateway.variable} names no program` } };
   const folder = mkdtempSync(join(tmpdir(), "governed-"));
@@ -258,6 +266,7 @@ function optionsOf(words: string[]): Options {
         streamed: { type: "boolean", default: false },
         "keys-s": { type: "string", default: "180" },
         json: { type: "string" },
+        add: { type: "boolean", default: false },
       },
     });
     const names = values.gateways?.split(",") ?? gateways.map(({ name }) => name);
@@ -269,7 +278,12 @@ function optionsOf(words: string[]): Options {
     const [rounds, turn_s, clients, keys_s] = numbers as [number, number, number, number];
     return {
       ...{ gateways: chosen as Gateway[], keys, rounds, turn_ms: turn_s * 1000, clients },
-      ...{ streamed: values.streamed, keys_ms_max: keys_s * 1000, json: values.json ?? null },
+      ...{
+        streamed: values.streamed,
+        keys_ms_max: keys_s * 1000,
+        json: values.json ?? null,
+        add: values.add,
+      },
     };
   } catch (failure) {
     console.error(`${(failure as Error).message}\n${usage}`);
