@@ -54,7 +54,7 @@ function bestOf({ best, unit }: Table, entries: readonly Named[]): string {
 
 const titles: Record<string, string> = {
   ...{ sluice: "Sluice", "sluice with continue": "Sluice with `continue`", litellm: "LiteLLM", portkey: "Portkey" },
-  ...{ "any-llm": "any-llm's gateway" },
+  ...{ "any-llm": "any-llm's gateway", "sluice, earlier": "Sluice, earlier" },
 };
 const titled = (name: string) => titles[name] ?? name;
 
@@ -101,6 +101,6 @@ function rowsOf(all: Results): string {
       `\`${command}\`${note ? `: ${note}` : ""}`,
     ],
   ]);
-  const hosts = [...new Set(entries.map(({ entry }) => entry.host))].join("; ");
+  const hosts = [...new Set(entries.map(({ entry }) => entry.host))].filter((host) => host !== "").join("; ");
   return `Host: ${hosts}.\n\n${table(["table", "gateway and version", "when", "how it was made", "command"], rows)}`;
 }
