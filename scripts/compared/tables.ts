@@ -31,11 +31,11 @@ export interface Table {
   found(output: string, gateway: string): Found;
 }
 
-const wheel = "PyPI's wheels";
+const wheel = "PyPI";
 const made = {
-  sluice: "this checkout",
-  litellm: "PyPI's wheel, which has its Rust core; what its extra wants, by name (bench/speed/litellm.txt)",
-  portkey: "npm's package",
+  sluice: "checkout",
+  litellm: "PyPI, by [litellm.txt](../bench/speed/litellm.txt)",
+  portkey: "npm",
 };
 const ofPackages = {
   sluice: () => {
@@ -143,7 +143,7 @@ const crash: Table = {
   gateways: {
     sluice: { ...crashed("sluice", made.sluice), version: ofPackages.sluice },
     litellm: {
-      ...crashed("litellm", `${made.litellm}; Prisma's engine in WebAssembly, by proof/targets/litellm`),
+      ...crashed("litellm", `${made.litellm}; Prisma's engine [in WebAssembly](../proof/targets/litellm)`),
       version: ofPackages.litellm,
     },
     hardcap: { ...crashed("hardcap", wheel), version: () => "0.1.0" },
