@@ -2,8 +2,8 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { eachKey, type Gateway, type Key, type Setup } from "../gateway.ts";
-import { answers, ask, freePort, output, start } from "../processes.ts";
+import { eachKey, type Gateway, type Key, type Setup, TooSlow } from "../gateway.ts";
+import { answers, ask, freePort, output, pause, start } from "../processes.ts";
 
 const token = "bench-admin-token";
 const headers = { "x-admin-token": token };
@@ -70,10 +70,24 @@ function configuration({ wishes }: Setup, { port, admin_port, signing_key }: Pla
 }
 
 function keysOf(setup: Setup, admin: string): Promise<Key[]> {
+  const end_ms = Date.now() + setup.keys_ms_max;
   return eachKey(setup, async ({ name }) => {
-    const made = (await ask("POST", `${admin}/keys`, headers, { name, group: name })) as { id: string; token: string };
-    return { id: made.id, secret: made.token };
+    const { id, token } = (await patiently(end_ms, () =>
+      ask("POST", `${admin}/keys`, headers, { name, group: name }),
+    )) as { id: string; token: string };
+    return { id, secret: token };
   });
+}
+
+/** It makes sixty keys a minute at most. */
+async function patiently(end_ms: number, act: () => Promise<unknown>): Promise<unknown> {
+  while (true) {
+    const made = await act().catch((failure: Error) => failure);
+    if (!(made instanceof Error)) return made;
+    if (!made.message.includes("rate limit exceeded")) throw made;
+    if (Date.now() > end_ms) throw new TooSlow("its interface makes 60 keys a minute at most");
+    await pause(5_000);
+  }
 }
 
 async function usageOf(keys: readonly Key[], admin: string) {
