@@ -37,7 +37,8 @@ function partOf(id: string, all: Results): string {
   if (id === "governed") return governedOf();
   const found = tables.find((one) => one.id === id);
   if (!found) throw new Error(`docs/compared.md has a table "${id}", which is no comparison`);
-  const entries = Object.entries(all[id] ?? {});
+  const known = Object.keys(found.gateways);
+  const entries = Object.entries(all[id] ?? {}).sort(([one], [other]) => known.indexOf(one) - known.indexOf(other));
   if (entries.length === 0) return "Not run yet.";
   return `${bestOf(found, entries)}\n\n${found.isWide ? wide(entries) : narrow(entries)}`;
 }
@@ -49,7 +50,8 @@ function bestOf({ best, unit }: Table, entries: readonly Named[]): string {
   const order = [...entries].sort(([, one], [, other]) =>
     best === "most" ? other.score - one.score : one.score - other.score,
   );
-  return `**Best: ${titled(order[0]![0])}.** ${order.map(([name, { score }]) => `${titled(name)} ${score}`).join(", ")} ${unit}.`;
+  const first = order.filter(([, { score }]) => score === order[0]![1].score).map(([name]) => titled(name));
+  return `**Best: ${first.join(" and ")}.** ${order.map(([name, { score }]) => `${titled(name)} ${score}`).join(", ")} ${unit}.`;
 }
 
 const titles: Record<string, string> = {
@@ -63,7 +65,7 @@ function wide(entries: readonly Named[]): string {
   const names = [...new Set(entries.flatMap(([, { cells }]) => Object.keys(cells)))];
   const rows = names.map((name) => ({ name, row: entries.map(([, { cells }]) => cells[name] ?? "") }));
   const same = Map.groupBy(rows, ({ row }) => JSON.stringify(row));
-  const merged = [...same.values()].map((of) => [of.map(({ name }) => name).join(", "), ...of[0]!.row]);
+  const merged = [...same.values()].map((of) => [of.map(({ name }) => name).join("; "), ...of[0]!.row]);
   return table(["", ...entries.map(([name, { version }]) => `${titled(name)} ${version}`)], merged);
 }
 

@@ -158,7 +158,10 @@ const crash: Table = {
     const cells = verdicts.map((verdict) => {
       const found = findings.filter((one) => one.verdict === verdict);
       const tokens = found.reduce((sum, one) => sum + one.tokens, 0);
-      return [verdict, found.length === 0 ? "0" : `${found.length} keys, ${tokens} tokens`] as const;
+      return [
+        verdict,
+        found.length === 0 ? "0" : `${found.length} ${found.length === 1 ? "key" : "keys"}, ${tokens} tokens`,
+      ] as const;
     });
     const wrong = findings.filter(({ verdict }) => verdict === "lost" || verdict === "overspent").length;
     const faults = runs.map((run) => `${run.faults} (seed ${run.seed})`).join(", ");

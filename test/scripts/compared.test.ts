@@ -24,10 +24,17 @@ describe("docs/compared.md", () => {
     expect(text).toMatch(/^before\n[\s\S]*\nafter$/);
   });
 
+  test("says who do best if several do", () => {
+    const all = { console: { portkey: entry(15, {}), litellm: entry(15, {}), sluice: entry(68, {}) } };
+    expect(pageOf(page("console"), all)).toContain(
+      "**Best: LiteLLM and Portkey.** LiteLLM 15, Portkey 15, Sluice 68 KB.",
+    );
+  });
+
   test("has what is the same for all gateways in one row", () => {
     const cells = { S01: "whole", S02: "whole", S03: "an error" };
     const text = pageOf(page("failover"), { failover: { sluice: entry(1, cells), litellm: entry(2, cells) } });
-    expect(text).toContain("| S01, S02 | whole | whole |\n| S03 | an error | an error |");
+    expect(text).toContain("| S01; S02 | whole | whole |\n| S03 | an error | an error |");
   });
 
   test("names version, date, load, how it was made and command of each row", () => {
