@@ -61,7 +61,7 @@ function idOf(name: string, column: number): number {
 }
 
 /** The first message of Postgres' protocol 3.0, for user and database `postgres`. A server that is ready answers with R. */
-const startUp = (() => {
+export const startUp = (() => {
   const text = "user\0postgres\0database\0postgres\0\0";
   const head = Buffer.alloc(8);
   head.writeInt32BE(8 + text.length, 0);
@@ -70,7 +70,7 @@ const startUp = (() => {
 })();
 
 /** The first bytes that a server answers with. */
-function says(port: number, message: string | Buffer): Promise<string> {
+export function says(port: number, message: string | Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () => socket.write(message));
     socket.setTimeout(2_000, () => socket.destroy(new Error("no answer")));
