@@ -36,6 +36,9 @@ export function printed(outcome: Outcome, known: readonly Known[]): string {
     const tokens = found.reduce((sum, finding) => sum + finding.tokens, 0);
     return `  ${verdict.padEnd(26)}${`${found.length}`.padStart(6)}${`${tokens}`.padStart(10)} tokens`;
   });
+  // A limit that is never reached cannot be passed.
+  const unlimited =
+    outcome.refused === 0 ? ["", "No limit refused anything: this run says nothing of overspending."] : [];
   const fresh = newFindings(outcome.findings, known).length;
   return [
     "",
@@ -47,5 +50,6 @@ export function printed(outcome: Outcome, known: readonly Known[]): string {
     ...rows,
     "",
     `${outcome.findings.length} findings, ${fresh} of them not known`,
+    ...unlimited,
   ].join("\n");
 }

@@ -47,7 +47,6 @@ async function main(): Promise<void> {
   const outcome = await tried(options);
   const known = readKnown(target.name);
   console.log(printed(outcome, known));
-  if (options.json !== null) await Bun.write(options.json, jsonOf(options, outcome));
   process.exitCode = newFindings(outcome.findings, known).length === 0 ? 0 : 1;
 }
 
@@ -89,6 +88,8 @@ async function sessions(stage: Stage, options: Options): Promise<Outcome> {
     const { requests, answered, findings } = outcome;
     console.log(`${done + faults} faults: ${requests} requests, ${answered} answered, ${findings.length} findings`);
     for (const { verdict, says } of findings) console.log(`  ${verdict}: ${says}`);
+    // After each session, so that a run that is stopped leaves what it found.
+    if (options.json !== null) await Bun.write(options.json, jsonOf(options, summed(outcomes), done + faults));
     if (options.until_found && newFindings(findings, readKnown(options.target.name)).length > 0) break;
   }
   return summed(outcomes);
@@ -144,7 +145,7 @@ function numberOf(name: string, text: string, most: number): number {
   throw new Error(`--${name} is a whole number from 1 to ${most}, not "${text}".`);
 }
 
-function jsonOf({ target, seed, faults }: Options, outcome: Outcome): string {
+function jsonOf({ target, seed }: Options, outcome: Outcome, faults: number): string {
   const injuries = Object.fromEntries(outcome.injuries);
   return `${JSON.stringify({ target: target.name, seed, faults, ...outcome, injuries }, null, 2)}\n`;
 }

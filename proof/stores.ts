@@ -3,9 +3,9 @@
 
 import { execFile } from "node:child_process";
 import { rmSync } from "node:fs";
-import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { says, startUp } from "../bench/governed/stores.ts";
 import { postgresPrograms, reachable, redisPrograms } from "../test/harness/binaries.ts";
 import { account, freePort, serviceFolder } from "../test/harness/daemon.ts";
 import { type Program, program } from "./processes.ts";
@@ -73,27 +73,4 @@ function stored(inner: Program, folder: string, place: { url: string; port: numb
     rmSync(folder, { recursive: true, force: true });
   };
   return { ...inner, ...place, stop };
-}
-
-/** The first message of Postgres' protocol 3.0, for user and database `postgres`. A server that is ready answers with R. */
-const startUp = (() => {
-  const text = "user\0postgres\0database\0postgres\0\0";
-  const head = Buffer.alloc(8);
-  head.writeInt32BE(8 + text.length, 0);
-  head.writeInt32BE(3 << 16, 4);
-  return Buffer.concat([head, Buffer.from(text)]);
-})();
-
-/** The first bytes that a server answers with. */
-function says(port: number, message: string | Buffer): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(port, "127.0.0.1", () => socket.write(message));
-    socket.setTimeout(2_000, () => socket.destroy(new Error("no answer")));
-    socket.on("error", reject);
-    socket.on("close", () => reject(new Error("closed")));
-    socket.once("data", (bytes) => {
-      resolve(bytes.toString("latin1"));
-      socket.destroy();
-    });
-  });
 }

@@ -3,10 +3,9 @@
 
 import { type CommandOptions, command, npmRun, type Outcome } from "./command.ts";
 import { commitNumber } from "./commit-number.ts";
-import { type Counts, close, failuresOf } from "./counts.ts";
+import { type Counts, close, countsOfStep, failuresOf, nothing, sum } from "./counts.ts";
 
 const minute_ms = 60_000;
-const closing = /^(\d+) passed, (\d+) failed, (\d+) skipped$/gm;
 
 interface Step {
   name: string;
@@ -94,7 +93,7 @@ function againEmbedded(): string[] {
 }
 
 async function main(): Promise<void> {
-  const total: Counts = { passed: 0, failed: 0, skipped: 0 };
+  let total = nothing;
   const told: string[] = [];
   const failures: string[] = [];
   for (const lanes of stages) {
@@ -102,14 +101,12 @@ async function main(): Promise<void> {
     const lane = async (steps: Step[]) => {
       for (const step of steps) {
         const outcome = await ran(step, isAlone);
-        const counts = countsOfStep(step, outcome);
+        const counts = countsIn(step, outcome);
         told.push(
           `${counts.failed === 0 ? "ok    " : "FAILED"} ${step.name}, ${(outcome.took_ms / 1000).toFixed(1)} s`,
         );
         failures.push(...failuresOf(outcome.output));
-        total.passed += counts.passed;
-        total.failed += counts.failed;
-        total.skipped += counts.skipped;
+        total = sum(total, counts);
       }
     };
     await Promise.all(lanes.map(lane));
@@ -128,12 +125,9 @@ async function ran(step: Step, isAlone: boolean): Promise<Outcome> {
   return outcome;
 }
 
-function countsOfStep(step: Step, { code, output }: Outcome): Counts {
-  const line = step.counts ? [...output.matchAll(closing)].at(-1) : undefined;
-  const [passed, failed, skipped] = line ? line.slice(1).map(Number) : [code === 0 && !step.counts ? 1 : 0, 0, 0];
-  const counts = { passed: passed!, failed: failed!, skipped: skipped! };
-  if (counts.failed === 0 && (code !== 0 || counts.passed === 0)) counts.failed = 1;
-  return step.isOptional && counts.failed > 0 ? { passed: 0, failed: 0, skipped: 1 } : counts;
+function countsIn(step: Step, outcome: Outcome): Counts {
+  const counts = countsOfStep(outcome, step.counts);
+  return step.isOptional && counts.failed > 0 ? { ...nothing, skipped: 1 } : counts;
 }
 
 await main();

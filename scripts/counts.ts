@@ -6,6 +6,32 @@ export interface Counts {
   skipped: number;
 }
 
+export const nothing: Counts = Object.freeze({ passed: 0, failed: 0, skipped: 0 });
+
+export const sum = (one: Counts, other: Counts): Counts => ({
+  passed: one.passed + other.passed,
+  failed: one.failed + other.failed,
+  skipped: one.skipped + other.skipped,
+});
+
+const closing = /^(\d+) passed, (\d+) failed, (\d+) skipped$/gm;
+
+/** The counts of the last line that `close` wrote; null if there is none. */
+export function closingCounts(output: string): Counts | null {
+  const line = [...output.matchAll(closing)].at(-1);
+  return line ? { passed: Number(line[1]), failed: Number(line[2]), skipped: Number(line[3]) } : null;
+}
+
+/** A step that has no counts of its own counts as one. One that did not succeed, or ran nothing, has a failure. */
+export function countsOfStep({ code, output }: { code: number; output: string }, hasCounts: boolean): Counts {
+  const own = hasCounts ? (closingCounts(output) ?? nothing) : { ...nothing, passed: code === 0 ? 1 : 0 };
+  return atLeastOneFailure(own, code);
+}
+
+function atLeastOneFailure(counts: Counts, code: number): Counts {
+  return counts.failed === 0 && (code !== 0 || counts.passed === 0) ? { ...counts, failed: 1 } : counts;
+}
+
 /**
  * The counts of `bun test`, from its output. Its JUnit file is no use: there, a file that throws while it loads is not a
  * failure. A run that did not succeed counts as at least one failure, and so does a run without tests.
@@ -21,8 +47,7 @@ export function countsOf(output: string, code: number): Counts {
     failed: Math.max(count("fail"), count("errors?")),
     skipped: count("skip") + count("todo"),
   };
-  if (counts.failed === 0 && (code !== 0 || counts.passed === 0)) counts.failed = 1;
-  return counts;
+  return atLeastOneFailure(counts, code);
 }
 
 /** The files with a failure, from the output of `bun test --parallel`, where each file's name stands above what it printed. */

@@ -1,6 +1,7 @@
 // `npm run nightly`: what takes too long for each change. Histories, faults and repeats of a seed that nobody has used, the
 // long tests, real engines, and clients at their newest. Writes one page of results in Markdown (`--out FILE`).
-// `--only WORD,…` runs the parts with these names; the page says which were not run. `--seed S` runs one again.
+// The last one that was run by hand is kept as proof/nightly.md. `--only WORD,…` runs the parts with these names; the page
+// says which were not run. `--seed S` runs one again.
 // Closes with the line `N passed, N failed, N skipped`, in which a part that has no counts of its own counts as one.
 
 import { execFileSync } from "node:child_process";
@@ -9,7 +10,7 @@ import { cpus, release, totalmem } from "node:os";
 import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { command, npmRun, type Outcome } from "./command.ts";
-import { type Counts, close } from "./counts.ts";
+import { type Counts, close, closingCounts, countsOfStep, nothing, sum } from "./counts.ts";
 
 const minute_ms = 60_000;
 const usage = "usage: npm run nightly -- [--only PART,…] [--seed S] [--out FILE]";
@@ -84,7 +85,7 @@ async function main(): Promise<never> {
     writeFileSync(asked.out, pageOf(results, asked.seed));
   }
   console.log(`\n${pageOf(results, asked.seed)}`);
-  return close(results.map(countsOf).reduce(sum, { passed: 0, failed: 0, skipped: 0 }));
+  return close(results.map(countsOf).reduce(sum, nothing));
 }
 
 function options(): { parts: Part[]; names: Set<string>; seed: number; out: string } | null {
@@ -109,23 +110,10 @@ function options(): { parts: Part[]; names: Set<string>; seed: number; out: stri
   }
 }
 
-const closing = /^(\d+) passed, (\d+) failed, (\d+) skipped$/gm;
-
 function countsOf({ part, outcome }: Result): Counts {
-  if (!outcome) return { passed: 0, failed: 0, skipped: 1 };
-  const line = part.result ? undefined : [...outcome.output.matchAll(closing)].at(-1);
-  const counts = line
-    ? { passed: Number(line[1]), failed: Number(line[2]), skipped: Number(line[3]) }
-    : { passed: outcome.code === 0 ? 1 : 0, failed: 0, skipped: 0 };
-  if (counts.failed === 0 && (outcome.code !== 0 || counts.passed === 0)) counts.failed = 1;
-  return counts;
+  if (!outcome) return { ...nothing, skipped: 1 };
+  return countsOfStep(outcome, part.result === undefined && closingCounts(outcome.output) !== null);
 }
-
-const sum = (one: Counts, other: Counts): Counts => ({
-  passed: one.passed + other.passed,
-  failed: one.failed + other.failed,
-  skipped: one.skipped + other.skipped,
-});
 
 /** The number beside this word in the table that a campaign prints; "?" if it printed none. */
 function cell(output: string, word: string): string {

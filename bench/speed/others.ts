@@ -1,7 +1,7 @@
 // Other gateways, at pinned versions from their packages, with nothing on but passing requests: for `--others`. They
 // are downloaded into .cache.
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pythonWith, succeed } from "../../test/clients/virtual-environment.ts";
 import { freePort } from "../../test/harness/daemon.ts";
@@ -11,11 +11,16 @@ import { pinned } from "./process.ts";
 import { names } from "./scenarios.ts";
 import { answers, type Target } from "./targets.ts";
 
-export const versions = { portkey: "1.15.2", litellm: "1.106.2" };
+/** Of LiteLLM, what is installed. */
+const requirements = join(import.meta.dir, "litellm.txt");
+export const versions = {
+  portkey: "1.15.2",
+  litellm: /^litellm==(.+)$/m.exec(readFileSync(requirements, "utf8"))![1]!,
+};
 /** What Portkey listens with. With a later one, each of its streams is a 500: it appends to headers that may not change. */
 const nodeServerVersion = "1.14.1";
 const folder = ".cache/bench";
-const start_ms = 120_000;
+const start_ms = 300_000;
 
 export async function startPortkey(engineUrl: string): Promise<Target> {
   const { url, child } = await portkey();
@@ -75,8 +80,6 @@ export async function portkey(isHeadless = true): Promise<Started> {
 /** `settings` are those of its file. */
 export async function litellm(settings: object): Promise<Started> {
   mkdirSync(folder, { recursive: true });
-  const requirements = join(folder, "litellm.txt");
-  writeFileSync(requirements, `litellm[proxy]==${versions.litellm}\n`);
   const python = await pythonWith(requirements, "litellm");
   const port = await freePort();
   const file = join(folder, `litellm-${port}.yaml`);

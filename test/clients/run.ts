@@ -31,7 +31,7 @@
 // Versions are pinned; with `--newest` a suite runs those that the registries call the latest. `all` runs every suite with
 // both, one after the other, and closes with a table; what cannot run on this machine is skipped with its reason there.
 
-import { type Counts, close } from "../../scripts/counts.ts";
+import { type Counts, close, nothing, sum } from "../../scripts/counts.ts";
 import { aiSuite } from "./ai/run.ts";
 import { claudeSuite } from "./claude-code/run.ts";
 import { codexSuite, codexTurnsSuite } from "./codex/run.ts";
@@ -87,7 +87,6 @@ interface Row {
   /** Why it did not run. */
   reason: string;
 }
-const nothing: Counts = Object.freeze({ passed: 0, failed: 0, skipped: 0 });
 
 async function main(): Promise<void> {
   const words = process.argv.slice(2);
@@ -121,14 +120,6 @@ async function rowOf(suite: string, edition: Edition, how: { isAsked: boolean })
     if (failure instanceof CannotRun && !how.isAsked) return skipped(reason);
     return { suite, edition, versions: "", counts: { ...nothing, failed: 1 }, reason };
   }
-}
-
-function sum(one: Counts, other: Counts): Counts {
-  return {
-    passed: one.passed + other.passed,
-    failed: one.failed + other.failed,
-    skipped: one.skipped + other.skipped,
-  };
 }
 
 function tableOf(rows: readonly Row[]): string {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { command } from "../../scripts/command.ts";
-import { countsOf, failedFiles, failuresOf, lastFile } from "../../scripts/counts.ts";
+import { closingCounts, countsOf, countsOfStep, failedFiles, failuresOf, lastFile } from "../../scripts/counts.ts";
 
 /** Waits until the process has ended; one that nobody has fetched yet (a zombie) has. */
 async function gone(pid: number): Promise<void> {
@@ -40,6 +40,27 @@ describe("the closing line of a test run", () => {
 
   test("a test that prints such a line does not count", () => {
     expect(countsOf(`5 pass\n 99 pass\n${ran(" 1 pass\n 0 fail\n")}`, 0).passed).toBe(1);
+  });
+});
+
+describe("the counts of a step of several", () => {
+  const line = "3 passed, 0 failed, 2 skipped\n";
+
+  test("are those of its last closing line", () => {
+    expect(closingCounts(`1 passed, 1 failed, 0 skipped\n${line}`)).toEqual({ passed: 3, failed: 0, skipped: 2 });
+    expect(closingCounts("it said: 3 passed, 0 failed, 2 skipped\n")).toBeNull();
+    expect(countsOfStep({ code: 0, output: line }, true)).toEqual({ passed: 3, failed: 0, skipped: 2 });
+  });
+
+  test("are one where it has none of its own", () => {
+    expect(countsOfStep({ code: 0, output: line }, false)).toEqual({ passed: 1, failed: 0, skipped: 0 });
+    expect(countsOfStep({ code: 1, output: line }, false)).toEqual({ passed: 0, failed: 1, skipped: 0 });
+  });
+
+  test("have a failure if it did not succeed, ran nothing, or has no closing line", () => {
+    expect(countsOfStep({ code: 124, output: line }, true)).toEqual({ passed: 3, failed: 1, skipped: 2 });
+    expect(countsOfStep({ code: 0, output: "0 passed, 0 failed, 2 skipped\n" }, true).failed).toBe(1);
+    expect(countsOfStep({ code: 0, output: "" }, true).failed).toBe(1);
   });
 });
 

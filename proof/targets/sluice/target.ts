@@ -73,7 +73,7 @@ async function start(engine_url: string): Promise<Site> {
   };
 }
 
-/** The model PROOF_MODEL must lead to the engine of the test, at prices of 0 and 1. */
+/** The model PROOF_MODEL must lead to the engine of the test, at prices of 0 and 1 for a million tokens. */
 async function attach(url: string): Promise<Site> {
   const { PROOF_OPERATOR_URL, SLUICE_OPERATOR_TOKEN } = process.env;
   if (!PROOF_OPERATOR_URL || !SLUICE_OPERATOR_TOKEN)
@@ -93,7 +93,7 @@ async function bookOf(manage: Manage): Promise<Pick<Site, "model" | "createKey" 
   return {
     model: process.env.PROOF_MODEL ?? model,
     async createKey(name, output_tokens_max) {
-      const limits = output_tokens_max === null ? null : { session: output_tokens_max };
+      const limits = output_tokens_max === null ? null : { session: moneyOf(output_tokens_max) };
       const made = (await manage("POST", "keys", { organization, name, limits })) as {
         id: string;
         key: string;
@@ -107,7 +107,9 @@ async function bookOf(manage: Manage): Promise<Pick<Site, "model" | "createKey" 
   };
 }
 
-/** One unit is one token of output, so that a key's limit is a number of them. */
+/** A million tokens of output cost one unit of money, so that a key's limit is a number of them. */
+const moneyOf = (output_tokens: number) => `${output_tokens / 1e6}`;
+
 function configuration(engine_url: string): string {
   return `upstreams: { first: { url: "${engine_url}/v1" }, second: { url: "${engine_url}/v1" } }
 models:
@@ -115,7 +117,7 @@ models:
     created: 1790000000
     context_window: 131072
     max_output_tokens: 16384
-    prices: { input: 0, output: 0.001 }
+    prices: { input: 0, output: 1 }
     routes: [{ upstream: first, model: proof-1 }, { upstream: second, model: proof-1 }]
 metering: { currency: USD, lease_s: ${lease_s}, checkpoint_s: ${checkpoint_s}, sweep_s: 0.3, unstreamed_tokens_max: 16 }
 `;

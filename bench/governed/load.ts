@@ -1,0 +1,82 @@
+// Clients that ask again as soon as they are answered, each time by the next key.
+
+import { Agent, request } from "node:http";
+import type { Key, Running } from "./gateway.ts";
+
+export interface Answer {
+  status: number;
+  took_ms: number;
+}
+
+export interface Load {
+  clients: number;
+  isStreamed: boolean;
+  /** Whichever comes first. */
+  for_ms: number;
+  requests_max: number;
+}
+
+/** One connection a client, kept for the whole run. */
+export class Clients {
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 4096 });
+  readonly #gateway: Pick<Running, "url" | "model">;
+  #next = 0;
+
+  constructor(gateway: Pick<Running, "url" | "model">) {
+    this.#gateway = gateway;
+  }
+
+  /** All answers. */
+  async load(keys: readonly Key[], { clients, isStreamed, for_ms, requests_max }: Load): Promise<Answer[]> {
+    const answers: Answer[] = [];
+    const end_ms = performance.now() + for_ms;
+    let begun = 0;
+    const client = async () => {
+      while (begun < requests_max && performance.now() < end_ms) {
+        begun++;
+        answers.push(await this.ask(keys[this.#next++ % keys.length]!.secret, isStreamed));
+      }
+    };
+    await Promise.all(Array.from({ length: clients }, client));
+    return answers;
+  }
+
+  ask(secret: string | null, isStreamed = false): Promise<Answer> {
+    const body = JSON.stringify({
+      model: this.#gateway.model,
+      messages: [{ role: "user", content: "Say the word twenty times." }],
+      max_tokens: 20,
+      ...(isStreamed ? { stream: true, stream_options: { include_usage: true } } : {}),
+    });
+    const began_ms = performance.now();
+    return new Promise((resolve) => {
+      const done = (status: number) => resolve({ status, took_ms: performance.now() - began_ms });
+      const sent = request(`${this.#gateway.url}/chat/completions`, {
+        agent: this.#agent,
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          "content-length": Buffer.byteLength(body),
+          ...(secret === null ? {} : { authorization: `Bearer ${secret}` }),
+        },
+        timeout: 60_000,
+      });
+      sent.on("response", (response) => {
+        response.resume();
+        response.on("end", () => done(response.statusCode ?? 0));
+        response.on("error", () => done(0));
+      });
+      sent.on("timeout", () => sent.destroy(new Error("no answer for a minute")));
+      sent.on("error", () => done(0));
+      sent.end(body);
+    });
+  }
+
+  stop(): void {
+    this.#agent.destroy();
+  }
+}
+
+export function percentile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
