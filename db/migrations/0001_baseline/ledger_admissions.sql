@@ -317,9 +317,9 @@ create function usage_full_limits(
     where h.request_id = request and bounds[counters[i]] - used[counters[i]] - held[counters[i]] < more
   $$;
 
--- Raises holds to a new total, or to as much of it as there is room for; lowers them to that where there is less: where a
--- limit was lowered, nanos that are held beyond the least are given back; but not by a command that comes twice or was
--- overtaken, since its node forwards by the answer that it got.
+-- Raises each hold to its new total, or to as much of it as there is room for. Where a lowered limit leaves less room than
+-- is held, the hold is lowered to that room. A command that comes twice, or was overtaken by a later one, lowers nothing,
+-- because its node forwards by the answer that it got before.
 create function usage_grow(
   commands usage_grow_command[], limits bigint[], inout book usage_book, out answers text
 )

@@ -31,7 +31,7 @@ export function duration(value: string): number {
   throw new InvalidArgumentError("Specify a duration such as 30s, 5m or 1h, or 0s for none.");
 }
 
-/** `80,100` */
+/** Makes a reader of whole numbers with commas between them, such as `80,100`. */
 export function numbers(min: number, max: number): (value: string) => number[] {
   return (value) => {
     const found = value.split(",").map((one) => (/^\d{1,9}$/.test(one.trim()) ? Number(one) : Number.NaN));

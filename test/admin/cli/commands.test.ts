@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Prompts } from "../../../src/admin/cli/prompts.ts";
 import type { Services } from "../../../src/admin/cli/services.ts";
 import { isKey } from "../../../src/core/auth/credential.ts";
-import { shell } from "./shell.ts";
+import { expectMisuse, expectRefused, shell } from "./shell.ts";
 
 const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
@@ -107,9 +107,9 @@ describe("what scripts rely on", () => {
   });
 
   test("what is refused or fails ends with 1 and one line on stderr that says why", async () => {
-    const { typed } = shell();
-    await typed("org create acme");
-    for (const [words, says] of [
+    const it = shell();
+    await it.typed("org create acme");
+    await expectRefused(it, [
       ["org create acme --json", "already exists"],
       ["org create Acme --json", "must be a slug"],
       ["org create b --plan gold", "starter, pro, unlimited"],
@@ -123,12 +123,7 @@ describe("what scripts rely on", () => {
       ["key rotate key_1 --grace tomorrow", "must be a duration"],
       ["key revoke key_1", "no key"],
       ["plan show gold", "no plan"],
-    ] as const) {
-      const { code, out, err } = await typed(words);
-      expect([words, code, out]).toEqual([words, 1, ""]);
-      expect(err).toMatch(/^sluice: [^\n]+\n$/);
-      expect(err).toContain(says);
-    }
+    ]);
   });
 
   test("an outage, too, is one line, however many its message has", async () => {
@@ -140,8 +135,8 @@ describe("what scripts rely on", () => {
   });
 
   test("wrong use ends with 2, and nothing is done", async () => {
-    const { typed, directory } = shell();
-    for (const words of [
+    const it = shell();
+    await expectMisuse(it, [
       [],
       ["org"],
       ["nothing"],
@@ -157,12 +152,8 @@ describe("what scripts rely on", () => {
       ["simulator", "--port", "65536"],
       ["healthcheck", "--url", "nonsense"],
       ["init"],
-    ]) {
-      const { code, out, err } = await typed(words);
-      expect([words, code, out]).toEqual([words, 2, ""]);
-      expect(err).not.toBe("");
-    }
-    expect(await directory.listOrganizations()).toEqual([]);
+    ]);
+    expect(await it.directory.listOrganizations()).toEqual([]);
   });
 
   test("help and version are no errors", async () => {

@@ -1,4 +1,5 @@
 /** A CLI over a directory in memory: `typed("org create acme")` answers what a shell would see. */
+import { expect } from "bun:test";
 import { run } from "../../../src/admin/cli/run.ts";
 import type { Services } from "../../../src/admin/cli/services.ts";
 import type { Configuration } from "../../../src/config/configuration.ts";
@@ -117,3 +118,22 @@ const configuration: Configuration = {
   upstreams: [],
   storage: { databaseUrl: null, redisUrl: null, dataDir: "/nowhere" },
 };
+
+/** Each of these commands ends with 2, prints nothing, and says on stderr what is wrong with its form. */
+export async function expectMisuse({ typed }: Pick<Shell, "typed">, commands: readonly (string | string[])[]) {
+  for (const words of commands) {
+    const { code, out, err } = await typed(words);
+    expect([words, code, out]).toEqual([words, 2, ""]);
+    expect(err).not.toBe("");
+  }
+}
+
+/** Each of these commands ends with 1 and one line on stderr that contains these words. */
+export async function expectRefused({ typed }: Pick<Shell, "typed">, rows: readonly (readonly [string, string])[]) {
+  for (const [words, says] of rows) {
+    const { code, out, err } = await typed(words);
+    expect([words, code, out]).toEqual([words, 1, ""]);
+    expect(err).toMatch(/^sluice: [^\n]+\n$/);
+    expect(err).toContain(says);
+  }
+}

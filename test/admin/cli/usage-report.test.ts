@@ -8,7 +8,7 @@ import { admitOf, newHex, settleOf } from "../../core/store/ledger-stores.ts";
 import { dollars } from "../../harness/money.ts";
 import { kindsFor, type Owned } from "../../stores/postgres/databases.ts";
 import { managementStores } from "../management/stores.ts";
-import { type Shell, shell } from "./shell.ts";
+import { expectMisuse, expectRefused, type Shell, shell } from "./shell.ts";
 
 setDefaultTimeout(60_000);
 
@@ -17,18 +17,15 @@ const reports = { provider: "Example AI" };
 
 describe("what is wrong", () => {
   test("in form is wrong use", async () => {
-    const { typed } = shell();
-    for (const words of ["usage report --json --csv", "usage report --csv --focus", "usage report now"]) {
-      const { code, out } = await typed(words);
-      expect([words, code, out]).toEqual([words, 2, ""]);
-    }
+    const it = shell();
+    await expectMisuse(it, ["usage report --json --csv", "usage report --csv --focus", "usage report now"]);
   });
 
   test("otherwise is refused in one line that says why", async () => {
-    const { typed, directory } = shell();
-    directory.clock.now_ms = Date.UTC(2026, 10, 22, 9, 30);
-    await typed("org create acme");
-    for (const [words, says] of [
+    const it = shell();
+    it.directory.clock.now_ms = Date.UTC(2026, 10, 22, 9, 30);
+    await it.typed("org create acme");
+    const rows = [
       ["--from 2026-11-20 --to 2026-11-20", "an end after its beginning"],
       ["--from 2026-11-20 --to 2026-11-19", "an end after its beginning"],
       ["--from 2026-11-23", "in the future"],
@@ -44,12 +41,11 @@ describe("what is wrong", () => {
       ["--by day,hour", "one period"],
       ["--org nobody", "no organization"],
       ["--focus --by key", "by hour, day, or month"],
-    ] as const) {
-      const { code, out, err } = await typed(`usage report ${words}`);
-      expect([words, code, out]).toEqual([words, 1, ""]);
-      expect(err).toMatch(/^sluice: [^\n]+\n$/);
-      expect(err).toContain(says);
-    }
+    ] as const;
+    await expectRefused(
+      it,
+      rows.map(([words, says]) => [`usage report ${words}`, says] as const),
+    );
   });
 
   test("a report that would have too many rows is refused, and names what to change", async () => {

@@ -1,22 +1,17 @@
 // Attacks on the pages of the console in a real browser, and on the session of whoever is signed in: docs/attacks.md.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { until } from "../../harness/until.ts";
-import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
+import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";
+import { openTab, type Tab } from "./chromium.ts";
 import { type ConsoleNode, markup, signInAs, startConsoleNode } from "./node.ts";
 
 setDefaultTimeout(120_000);
 
-describe.skipIf(noBrowser !== null)(`an attack on the console${noBrowser ? `: ${noBrowser}` : ""}`, () => {
+describeInBrowser("an attack on the console", () => {
   let node: ConsoleNode;
-  let browser: Awaited<ReturnType<typeof launchBrowser>>;
+  let browser: Browser;
 
-  beforeAll(async () => {
-    [node, browser] = await Promise.all([startConsoleNode(), launchBrowser()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await node?.[Symbol.asyncDispose]();
-  });
+  browserForTests(startConsoleNode, (...opened) => ([node, browser] = opened));
 
   async function signedIn(role: "admin" | "member" | "viewer"): Promise<Tab> {
     const tab = await openTab(node.url, { theme: "light", width: 1440 }, browser);

@@ -1,7 +1,8 @@
 // The first page costs three round trips, one after the other: the document; its files and who is signed in; all that the page
 // shows. However fast a network and a machine are, it cannot be there before; `npm run console:check` measures how long it takes.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { launchBrowser, noBrowser, openTab } from "./chromium.ts";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";
+import { openTab } from "./chromium.ts";
 import { type ConsoleNode, signInAs, startConsoleNode } from "./node.ts";
 import { type Wave, wavesOf } from "./waves.ts";
 
@@ -10,17 +11,11 @@ setDefaultTimeout(180_000);
 /** So many connections a browser has to one server, where it speaks HTTP/1.1. */
 const connections = 6;
 
-describe.skipIf(noBrowser !== null)(`the first page of the console${noBrowser ? `: ${noBrowser}` : ""}`, () => {
+describeInBrowser("the first page of the console", () => {
   let node: ConsoleNode;
-  let browser: Awaited<ReturnType<typeof launchBrowser>>;
+  let browser: Browser;
 
-  beforeAll(async () => {
-    [node, browser] = await Promise.all([startConsoleNode(), launchBrowser()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await node?.[Symbol.asyncDispose]();
-  });
+  browserForTests(startConsoleNode, (...opened) => ([node, browser] = opened));
 
   function expectThree(waves: readonly Wave[], document: string, who: string): void {
     const [first, files, ...answers] = waves;

@@ -1,16 +1,17 @@
 // Where notices are sent, in a real browser: operators set a channel of the fleet, an organization's administrator one of the
 // organization, both send a test, and the URL is on no page.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { type Channel, slackChannel, teamsChannel } from "../../harness/channels.ts";
 import { type Mailbox, mailbox } from "../../harness/mail-server.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
-import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
+import { type Browser, describeInBrowser } from "./browser-group.ts";
+import { launchBrowser, openTab, type Tab } from "./chromium.ts";
 
 setDefaultTimeout(120_000);
 
-describe.skipIf(noBrowser !== null)(`notices in the console${noBrowser ? `: ${noBrowser}` : ""}`, () => {
+describeInBrowser("notices in the console", () => {
   let node: PeopleNode;
-  let browser: Awaited<ReturnType<typeof launchBrowser>>;
+  let browser: Browser;
   let channels: Record<"slack" | "teams", Channel> & { mail: Mailbox };
   beforeAll(async () => {
     channels = { slack: slackChannel(), teams: teamsChannel(), mail: await mailbox() };

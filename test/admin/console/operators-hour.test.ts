@@ -1,9 +1,10 @@
 // An operator's hour in a real browser: each act is done on its page, felt by the clients, and then stands in the audit log.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { Browser } from "../../harness/browser.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
-import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
+import { browserForTests, type Browser as Chromium, describeInBrowser } from "./browser-group.ts";
+import { openTab, type Tab } from "./chromium.ts";
 
 // Some seconds on a quiet machine, of which the browser takes most; a busy one gets more.
 setDefaultTimeout(120_000);
@@ -14,22 +15,21 @@ reports:
   provider: Example
 `;
 
-describe.skipIf(noBrowser !== null)(`an operator's hour${noBrowser ? `: ${noBrowser}` : ""}`, () => {
+describeInBrowser("an operator's hour", () => {
   let node: PeopleNode;
-  let browser: Awaited<ReturnType<typeof launchBrowser>>;
+  let browser: Chromium;
   let tab: Tab;
 
-  beforeAll(async () => {
-    [node, browser] = await Promise.all([startPeopleNode({ store: "pglite", more }), launchBrowser()]);
-    const words = ["operator", "create", "ann", "--role", "admin"];
-    const { token } = await node.sluice.json<{ token: string }>(...words);
-    tab = await openTab(node.consoleUrl, { theme: "light", width: 1440 }, browser);
-    await tab.signIn(token);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await node?.[Symbol.asyncDispose]();
-  });
+  browserForTests(
+    () => startPeopleNode({ store: "pglite", more }),
+    async (...opened) => {
+      [node, browser] = opened;
+      const words = ["operator", "create", "ann", "--role", "admin"];
+      const { token } = await node.sluice.json<{ token: string }>(...words);
+      tab = await openTab(node.consoleUrl, { theme: "light", width: 1440 }, browser);
+      await tab.signIn(token);
+    },
+  );
 
   const region = (name: string) =>
     tab.page.locator("section.section", { has: tab.page.getByRole("heading", { name }) });

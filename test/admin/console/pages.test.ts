@@ -1,10 +1,11 @@
 // The pages of the console in a real browser, for one role and width; `npm run console:check` has the others.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import management from "../../../contract/management.json";
 import { nanosOf } from "../../harness/money.ts";
-import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
+import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";
+import { openTab, type Tab } from "./chromium.ts";
 import { firstLoad_bytes, wholeLoad_bytes } from "./first-load.ts";
 import { type ConsoleNode, markup, pathsOf, signInAs, startConsoleNode } from "./node.ts";
 
@@ -16,19 +17,15 @@ async function somePaths(node: ConsoleNode): Promise<string[]> {
   return all.filter((path) => /^\/($|usage\?|requests\/|organizations\/marked|models|engines|connect)/.test(path));
 }
 
-describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${noBrowser}` : ""}`, () => {
+describeInBrowser("the pages of the console", () => {
   let node: ConsoleNode;
-  let browser: Awaited<ReturnType<typeof launchBrowser>>;
+  let browser: Browser;
   let tab: Tab;
 
-  beforeAll(async () => {
-    [node, browser] = await Promise.all([startConsoleNode(), launchBrowser()]);
+  browserForTests(startConsoleNode, async (...opened) => {
+    [node, browser] = opened;
     tab = await openTab(node.url, { theme: "light", width: 1440 }, browser);
     await tab.signIn(node.tokens.admin);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await node?.[Symbol.asyncDispose]();
   });
 
   test("are readable by everybody, and ask nobody else for anything", async () => {

@@ -1,8 +1,9 @@
 // Every page on a phone, of a company of 30 people with weeks of requests: it is no wider than the phone, no text stands over an
 // edge or is cut off, and it is no longer than four screens, unless a reason says why.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { some, times } from "../../harness/depth.ts";
-import { launchBrowser, noBrowser, openTab } from "./chromium.ts";
+import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";
+import { openTab } from "./chromium.ts";
 import { type Company, companyPaths, startCompany } from "./company.ts";
 import { longest_px, measured, phone } from "./measured.ts";
 import { signInAs } from "./node.ts";
@@ -12,17 +13,11 @@ setDefaultTimeout(times(180_000, 400_000));
 /** Pages that may be longer than four screens, by the beginning of their paths, and why. None is. */
 const reasons: Record<string, string> = {};
 
-describe.skipIf(noBrowser !== null)(`on a phone${noBrowser ? `: ${noBrowser}` : ""}`, () => {
+describeInBrowser("on a phone", () => {
   let company: Company;
-  let browser: Awaited<ReturnType<typeof launchBrowser>>;
+  let browser: Browser;
 
-  beforeAll(async () => {
-    [company, browser] = await Promise.all([startCompany(), launchBrowser()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await company?.close();
-  });
+  browserForTests(startCompany, (...opened) => ([company, browser] = opened));
 
   for (const role of some(1, ["member", "lead", "admin"] as const))
     test(`every page of ${role} fits, and is no longer than four screens`, async () => {

@@ -1,24 +1,21 @@
 // The search of the console in a real browser, by the keyboard alone, and the filters that are filled in by names.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { until } from "../../harness/until.ts";
-import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
+import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";
+import { openTab, type Tab } from "./chromium.ts";
 import { type ConsoleNode, signInAs, startConsoleNode } from "./node.ts";
 
 setDefaultTimeout(120_000);
 
-describe.skipIf(noBrowser !== null)(`the search of the console${noBrowser ? `: ${noBrowser}` : ""}`, () => {
+describeInBrowser("the search of the console", () => {
   let node: ConsoleNode;
-  let browser: Awaited<ReturnType<typeof launchBrowser>>;
+  let browser: Browser;
   let tab: Tab;
 
-  beforeAll(async () => {
-    [node, browser] = await Promise.all([startConsoleNode(), launchBrowser()]);
+  browserForTests(startConsoleNode, async (...opened) => {
+    [node, browser] = opened;
     tab = await openTab(node.url, { theme: "light", width: 1440 }, browser);
     await tab.signIn(node.tokens.admin);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await node?.[Symbol.asyncDispose]();
   });
 
   const field = (on: Tab) => on.page.getByRole("combobox", { name: "Search" });

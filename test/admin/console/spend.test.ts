@@ -1,10 +1,11 @@
 // The page of spend in a real browser, for a company of 30 people: whatever it is by, its chart, its table, its totals and its
 // budgets are the sums of the receipts, to the nano; and all of its state is in its address.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { type Money, nanosOf } from "../../../src/core/inference/money.ts";
 import { some, times } from "../../harness/depth.ts";
 import { until } from "../../harness/until.ts";
-import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
+import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";
+import { openTab, type Tab } from "./chromium.ts";
 import { type Company, startCompany } from "./company.ts";
 
 setDefaultTimeout(times(180_000, 400_000));
@@ -23,9 +24,9 @@ interface Receipt {
   cost: { charged: Money };
 }
 
-describe.skipIf(noBrowser !== null)(`spend${noBrowser ? `: ${noBrowser}` : ""}`, () => {
+describeInBrowser("spend", () => {
   let company: Company;
-  let browser: Awaited<ReturnType<typeof launchBrowser>>;
+  let browser: Browser;
   let tab: Tab;
   let receipts: Receipt[];
   /** Two weeks of Berlin, until yesterday. */
@@ -33,15 +34,11 @@ describe.skipIf(noBrowser !== null)(`spend${noBrowser ? `: ${noBrowser}` : ""}`,
   const to = dateOf(Date.now() - day_ms);
   const weeks = `from=${from}&to=${to}`;
 
-  beforeAll(async () => {
-    [company, browser] = await Promise.all([startCompany(), launchBrowser()]);
+  browserForTests(startCompany, async (...opened) => {
+    [company, browser] = opened;
     tab = await openTab(company.url, { theme: "light", width: 1440 }, browser);
     await tab.signIn(company.token);
     receipts = await allReceipts();
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await company?.close();
   });
 
   /** By the interface of the lists, part after part. */

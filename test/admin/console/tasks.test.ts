@@ -1,6 +1,7 @@
 // Ten tasks in the console in a real browser, by mouse and by keyboard alone: at most four clicks in any, and no typed ID.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { launchBrowser, noBrowser } from "./chromium.ts";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";
+
 import { type Company, startCompany } from "./company.ts";
 import { clicks_max, performed, tasks } from "./tasks.ts";
 
@@ -8,17 +9,11 @@ setDefaultTimeout(120_000);
 
 const id = /[0-9a-f]{8}/;
 
-describe.skipIf(noBrowser !== null)(`ten tasks in the console${noBrowser ? `: ${noBrowser}` : ""}`, () => {
+describeInBrowser("ten tasks in the console", () => {
   let company: Company;
-  let browser: Awaited<ReturnType<typeof launchBrowser>>;
+  let browser: Browser;
 
-  beforeAll(async () => {
-    [company, browser] = await Promise.all([startCompany(), launchBrowser()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await company?.close();
-  });
+  browserForTests(startCompany, (...opened) => ([company, browser] = opened));
 
   for (const task of tasks) {
     test(`${task.name}: at most ${clicks_max} clicks`, async () => {

@@ -1,7 +1,8 @@
 // The pages of one thing in a real browser: the parts of an organization, a team, a person and a key, and the way between them.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { until } from "../../harness/until.ts";
-import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
+import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";
+import { openTab, type Tab } from "./chromium.ts";
 import { type ConsoleNode, signInAs, startConsoleNode } from "./node.ts";
 
 setDefaultTimeout(120_000);
@@ -11,16 +12,16 @@ const screens_max = 4;
 const keys_made = 40;
 const friday = new Date(Date.now() + 4 * 86_400_000).toISOString().slice(0, 10);
 
-describe.skipIf(noBrowser !== null)(`the page of a thing${noBrowser ? `: ${noBrowser}` : ""}`, () => {
+describeInBrowser("the page of a thing", () => {
   let node: ConsoleNode;
-  let browser: Awaited<ReturnType<typeof launchBrowser>>;
+  let browser: Browser;
   let tab: Tab;
   let organization: string;
   let team: { id: string };
   let key: { id: string; name: string };
 
-  beforeAll(async () => {
-    [node, browser] = await Promise.all([startConsoleNode(), launchBrowser()]);
+  browserForTests(startConsoleNode, async (...opened) => {
+    [node, browser] = opened;
     const { sluice, people } = node;
     organization = sluice.organization;
     const mia = people.member.id;
@@ -31,10 +32,6 @@ describe.skipIf(noBrowser !== null)(`the page of a thing${noBrowser ? `: ${noBro
     ];
     tab = await openTab(node.url, { theme: "light", width: 1440 }, browser);
     await tab.signIn(node.tokens.admin);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await node?.[Symbol.asyncDispose]();
   });
 
   const main = () => tab.page.locator("main");

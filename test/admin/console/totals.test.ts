@@ -1,13 +1,13 @@
 // Whatever view of the console somebody opens, what it shows is the sum of what it leads to, and that of the records. Most
 // views are read from the interface with the links that the page makes; some from the page, as a browser shows it.
-
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Money } from "../../../src/core/inference/money.ts";
 import { chanceOf } from "../../faults/chance.ts";
 import { seed, times } from "../../harness/depth.ts";
 import { nanosOf } from "../../harness/money.ts";
 import { type Books, startBooks } from "./books.ts";
-import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
+import { type Browser, describeInBrowser } from "./browser-group.ts";
+import { launchBrowser, openTab, type Tab } from "./chromium.ts";
 import {
   bookedEntries,
   bookedReport,
@@ -85,8 +85,8 @@ describe(`the totals of random views, seed ${seed}`, () => {
     expect([some.total, some.rows_left_out]).toEqual([all.total, all.rows.length - 3]);
   });
 
-  describe.skipIf(noBrowser !== null)(`in a browser${noBrowser ? `: ${noBrowser}` : ""}`, () => {
-    let browser: Awaited<ReturnType<typeof launchBrowser>>;
+  describeInBrowser("in a browser", () => {
+    let browser: Browser;
     let tab: Tab;
     beforeAll(async () => {
       browser = await launchBrowser();

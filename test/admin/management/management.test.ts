@@ -49,6 +49,19 @@ function setup() {
   };
 }
 
+/** The same with the organization `acme`. */
+async function acme() {
+  const it = setup();
+  await it.manage.createOrganization({ slug: "acme" });
+  return it;
+}
+
+/** The same with a key of `acme`. */
+async function keyed() {
+  const it = await acme();
+  return { ...it, first: await it.manage.createKey({ organization: "acme", name: "app" }) };
+}
+
 async function refusal(work: Promise<unknown>): Promise<string> {
   try {
     await work;
@@ -73,8 +86,7 @@ describe("organizations", () => {
   });
 
   test("a slug that is none, or that is taken, is refused", async () => {
-    const { manage } = setup();
-    await manage.createOrganization({ slug: "acme" });
+    const { manage } = await acme();
     expect(await refusal(manage.createOrganization({ slug: "acme" }))).toContain("already exists");
     for (const slug of ["", " ", "Acme", "a_b", "-a", "a-", "a b", "é", "a".repeat(64), "a\nb", "x".repeat(10_000)]) {
       expect((await refusal(manage.createOrganization({ slug }))).length).toBeLessThan(300);
@@ -131,8 +143,7 @@ describe("keys", () => {
   });
 
   test("scopes and models are a set, and names that do not exist are refused", async () => {
-    const { manage } = setup();
-    await manage.createOrganization({ slug: "acme" });
+    const { manage } = await acme();
     const key = { organization: "acme", name: "app" };
     const made = await manage.createKey({
       ...key,
@@ -151,8 +162,7 @@ describe("keys", () => {
   });
 
   test("a name is one line of up to 200 characters", async () => {
-    const { manage } = setup();
-    await manage.createOrganization({ slug: "acme" });
+    const { manage } = await acme();
     for (const name of ["", "   ", "a\nb", "a\u2028b", "a\u0000", "x".repeat(201), "\ud800"]) {
       await refusal(manage.createKey({ organization: "acme", name }));
     }
@@ -162,8 +172,7 @@ describe("keys", () => {
   });
 
   test("an expiry is an instant to come, with a zone", async () => {
-    const { manage, use, pass } = setup();
-    await manage.createOrganization({ slug: "acme" });
+    const { manage, use, pass } = await acme();
     const create = (expires: string) => manage.createKey({ organization: "acme", name: "app", expiresAt: expires });
     const at = async (expires: string) => (await create(expires)).expiresAt?.toISOString();
     expect(await at("2027-01-31")).toBe("2027-01-31T00:00:00.000Z");
@@ -190,9 +199,7 @@ describe("keys", () => {
   });
 
   test("rotation keeps the id, gives a second secret, and leaves the old one working for a day, or until it is revoked", async () => {
-    const { manage, use, pass } = setup();
-    await manage.createOrganization({ slug: "acme" });
-    const first = await manage.createKey({ organization: "acme", name: "app" });
+    const { manage, use, pass, first } = await keyed();
     const second = await manage.rotateKey({ id: first.id });
     expect(second.id).toBe(first.id);
     expect(second.key!).not.toBe(first.key!);
@@ -206,9 +213,7 @@ describe("keys", () => {
   });
 
   test("what a rotation replaced is revoked by itself", async () => {
-    const { manage, use, told } = setup();
-    await manage.createOrganization({ slug: "acme" });
-    const first = await manage.createKey({ organization: "acme", name: "app" });
+    const { manage, use, told, first } = await keyed();
     const second = await manage.rotateKey({ id: first.id });
     await manage.revokeKey({ id: first.id, old: true });
     expect([await use(first.key!), await use(second.key!)]).toEqual(["revoked_api_key", "ok"]);
@@ -216,8 +221,7 @@ describe("keys", () => {
   });
 
   test("a grace period ends to the millisecond", async () => {
-    const { manage, use, pass } = setup();
-    await manage.createOrganization({ slug: "acme" });
+    const { manage, use, pass } = await acme();
     for (const [grace, ms] of [
       ["30s", 30_000],
       ["30m", 1_800_000],
@@ -234,17 +238,13 @@ describe("keys", () => {
   });
 
   test("no grace ends the old secret at once, whatever this machine's clock says", async () => {
-    const { manage, use } = setup();
-    await manage.createOrganization({ slug: "acme" });
-    const first = await manage.createKey({ organization: "acme", name: "app" });
+    const { manage, use, first } = await keyed();
     const second = await manage.rotateKey({ id: first.id, grace: "0s" });
     expect([await use(first.key!), await use(second.key!)]).toEqual(["revoked_api_key", "ok"]);
   });
 
   test("a later, longer grace does not lengthen an earlier one", async () => {
-    const { manage, use, pass } = setup();
-    await manage.createOrganization({ slug: "acme" });
-    const first = await manage.createKey({ organization: "acme", name: "app" });
+    const { manage, use, pass, first } = await keyed();
     await manage.rotateKey({ id: first.id, grace: "1h" });
     await manage.rotateKey({ id: first.id, grace: "7d" });
     pass(3_600_000);
@@ -252,8 +252,7 @@ describe("keys", () => {
   });
 
   test("a grace that is none is refused, and nothing is rotated", async () => {
-    const { manage } = setup();
-    await manage.createOrganization({ slug: "acme" });
+    const { manage } = await acme();
     const key = await manage.createKey({ organization: "acme", name: "app" });
     for (const grace of ["", "1", "h", "-1h", "1.5h", "1w", "366d", "9999999999d", "1h 30m"]) {
       await refusal(manage.rotateKey({ id: key.id, grace }));
@@ -262,9 +261,7 @@ describe("keys", () => {
   });
 
   test("revoking ends every secret, twice is as once, and a revoked or expired key cannot be rotated", async () => {
-    const { manage, use, pass } = setup();
-    await manage.createOrganization({ slug: "acme" });
-    const first = await manage.createKey({ organization: "acme", name: "app" });
+    const { manage, use, pass, first } = await keyed();
     const second = await manage.rotateKey({ id: first.id });
     const revoked = await manage.revokeKey({ id: first.id });
     pass(1000);
@@ -277,8 +274,7 @@ describe("keys", () => {
   });
 
   test("a key named by its secret is refused without repeating it", async () => {
-    const { manage } = setup();
-    await manage.createOrganization({ slug: "acme" });
+    const { manage } = await acme();
     const { key: secret } = await manage.createKey({ organization: "acme", name: "app" });
     for (const act of [manage.findKey, manage.rotateKey, manage.revokeKey]) {
       const message = await refusal(act({ id: secret! }));

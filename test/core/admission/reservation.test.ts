@@ -6,10 +6,10 @@ import type { Reservation, Settlement } from "../../../src/core/admission/reserv
 import { compact } from "../../../src/core/inference/compact.ts";
 import type { Fault } from "../../../src/core/inference/fault.ts";
 import type { Model } from "../../../src/core/inference/model.ts";
-import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import type { Command, Grow, SettleAnswer } from "../../../src/core/store/ledger.ts";
 import { noLimits, type Plan } from "../../../src/core/store/plan.ts";
+import { saying } from "../../harness/request.ts";
 import type { ModelSubject } from "../store/budget-model.ts";
 import { newRequestId } from "../store/ledger-stores.ts";
 import { CutLedger, organizationId, settled, VirtualClock } from "./virtual-time.ts";
@@ -24,16 +24,7 @@ const model: Model = {
   prices: { input: 2000, cachedInput: 1000, cacheWrite: 3000, output: 10_000 },
   extraParams: [],
 };
-const request: InferenceRequest = {
-  model: model.id,
-  stream: true,
-  turns: [],
-  tools: [],
-  sampling: {},
-  stop: [],
-  extra: {},
-  needs: [],
-};
+const request = saying("", { model: model.id, turns: [] });
 const ending: Settlement = {
   usage: noUsage,
   nanos: 0,

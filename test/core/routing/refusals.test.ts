@@ -9,6 +9,7 @@ import { defaultTimeouts } from "../../../src/core/upstream/target.ts";
 import { Attempts } from "../../../src/core/usage/attempts.ts";
 import { faultOf } from "../../harness/faults.ts";
 import { attemptsParts, recordOf } from "../../harness/patience.ts";
+import { saying } from "../../harness/request.ts";
 
 const model = (...protocols: UpstreamProtocol[]): CatalogModel => ({
   id: "acme/writer-1",
@@ -27,16 +28,7 @@ const model = (...protocols: UpstreamProtocol[]): CatalogModel => ({
   })),
 });
 
-const request: InferenceRequest = {
-  model: "acme/writer-1",
-  stream: false,
-  turns: [],
-  tools: [],
-  sampling: {},
-  stop: [],
-  extra: {},
-  needs: [],
-};
+const request = saying("", { stream: false, turns: [] });
 const cited: Partial<InferenceRequest> = {
   nativeNeeds: [{ protocol: "anthropic-messages", feature: "citations", param: "messages[0].content[0].citations" }],
 };

@@ -1,14 +1,13 @@
 // The audit in pieces: what ended and agreed is sealed and not read again, whatever clocks say; nothing that is wrong in
 // the book escapes it (docs/design/metering.md, Audit).
-
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, Ledger } from "../../../src/core/store/ledger.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { batchCall, encodeBatch } from "../../../src/stores/postgres/ledger-batch.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { until } from "../../harness/until.ts";
-import { admitOf, newHex, openLedger, type Store, settleOf } from "./ledger-stores.ts";
+import { admitOf, ledgerForTests, newHex, type Store, settleOf } from "./ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 
@@ -21,10 +20,7 @@ for (const name of databaseKinds(import.meta.path)) {
     let store: Store;
     let book: Ledger;
     let organization: string;
-    beforeAll(async () => {
-      ({ store, book } = await openLedger(name));
-    });
-    afterAll(() => store.close());
+    ledgerForTests(name, (opened) => ({ store, book } = opened), { isBalanced: false });
     beforeEach(async () => {
       await store.db.exec(
         "truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_total, usage_rolled; update usage_audit set looked_at = null; " +

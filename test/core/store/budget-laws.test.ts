@@ -1,8 +1,7 @@
 // The SQL of budgets against the rules said plainly in memory (budget-model.ts): random histories of commands by keys with
 // limits and teams, two of them a person's; limits and defaults for members that change, limits for models that are set,
 // raises that end, keys and people that move, and time that passes. Every answer and every total is compared.
-
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
@@ -10,7 +9,7 @@ import type { Command, Ledger, UsageLimits } from "../../../src/core/store/ledge
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
 import type { ModelSubject } from "./budget-model.ts";
 import { comparable, LedgerModel, type ModelOrganization } from "./ledger-model.ts";
-import { admitOf, factsOf, newRequestId, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { admitOf, factsOf, ledgerForTests, newRequestId, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { models, parents, patterns, Staff } from "./staff.ts";
 
 const hour_ms = 3_600_000;
@@ -127,10 +126,7 @@ for (const name of databaseKinds(import.meta.path)) {
   describe(`the laws of budgets on ${name}`, () => {
     let store: Store;
     let book: Ledger;
-    beforeAll(async () => {
-      ({ store, book } = await openLedger(name));
-    }, 60_000);
-    afterAll(() => store.close(), 30_000);
+    ledgerForTests(name, (opened) => ({ store, book } = opened), { isBalanced: false });
 
     test("any history of limited keys is answered and booked as the rules say", async () => {
       await holds(

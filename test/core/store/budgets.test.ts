@@ -1,13 +1,12 @@
 // Limits of keys and teams: what the ledger keeps of them, whatever store is under it.
-
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
-import type { Admit, AdmitAnswer, GrowAnswer, Ledger, LedgerAnswer } from "../../../src/core/store/ledger.ts";
+import type { Admit, AdmitAnswer, GrowAnswer, Ledger } from "../../../src/core/store/ledger.ts";
 import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { setSubject } from "../../harness/limits.ts";
-import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { admitOf, asking, ledgerForTests, newHex, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 
 const noon = new Date("2026-03-10T12:00:00.000Z");
 const hours = (count: number) => new Date(noon.getTime() + count * 3_600_000);
@@ -16,9 +15,7 @@ for (const name of databaseKinds(import.meta.path)) {
   describe(`budgets on ${name}`, () => {
     let store: Store;
     let book: Ledger;
-    const run = async <A extends LedgerAnswer>(command: Parameters<Ledger["run"]>[0][number]) =>
-      (await book.run([command]))[0] as A;
-    const admit = (command: Admit) => run<AdmitAnswer>(command);
+    const { run, admit } = asking(() => book);
     const newKey = () => `key_${newHex()}`;
     const newTeam = () => Bun.randomUUIDv7();
     /** Returns whether earlier use had to be summed. */
@@ -35,14 +32,7 @@ for (const name of databaseKinds(import.meta.path)) {
       keyId,
     });
 
-    beforeAll(async () => {
-      ({ store, book } = await openLedger(name));
-    }, 60_000);
-    afterAll(async () => {
-      await expectBalanced(book);
-      await store.close();
-    }, 30_000);
-    beforeEach(() => store.setClock(noon));
+    ledgerForTests(name, (opened) => ({ store, book } = opened), { clock: noon });
 
     test("a key's five-hour limit is refused exactly, and the rest of its organization goes on", async () => {
       const organization = await store.newOrganization();

@@ -1,13 +1,12 @@
 // What an organization with a calendar may rely on: a request at each boundary of summer time belongs to the window of its
 // local day, and a change of the calendar in mid-month is followed by one shorter window with its share of the limit.
-
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { uuidOf } from "../../../src/core/store/ids.ts";
 import type { AdmitAnswer, Ledger } from "../../../src/core/store/ledger.ts";
 import { setCalendar } from "../../../src/stores/postgres/ledger.ts";
 import { standings } from "../../../src/stores/postgres/standing.ts";
 import { databaseKinds } from "../../harness/depth.ts";
-import { admitOf, expectBalanced, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { admitOf, expectBalanced, ledgerForTests, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 const monday = { weekStarts: "monday", monthStarts: 1 } as const;
@@ -34,10 +33,7 @@ for (const name of databaseKinds(import.meta.path)) {
   describe(`calendars on ${name}`, () => {
     let store: Store;
     let book: Ledger;
-    beforeAll(async () => {
-      ({ store, book } = await openLedger(name));
-    }, 60_000);
-    afterAll(() => store.close(), 30_000);
+    ledgerForTests(name, (opened) => ({ store, book } = opened), { isBalanced: false });
 
     const at = (instant: string | number) => store.setClock(new Date(instant));
     const monthStarts = (day: string) => Number(day.slice(8));

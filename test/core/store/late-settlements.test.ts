@@ -1,17 +1,16 @@
 // Requests that another node recovered, and whose own node then says what it had forwarded.
-
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
-import type { Admit, Ledger, LedgerAnswer, Settle, SettleAnswer, UsageLimits } from "../../../src/core/store/ledger.ts";
+import type { Admit, Ledger, Settle, SettleAnswer, UsageLimits } from "../../../src/core/store/ledger.ts";
 import type { reportGroups } from "../../../src/core/store/report.ts";
 import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { requestList } from "../../../src/stores/postgres/request-list.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { setSubject } from "../../harness/limits.ts";
-import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { admitOf, asking, ledgerForTests, newHex, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { limitModels } from "./model-limits.ts";
 
 const noon = new Date("2026-03-10T12:00:00.000Z");
@@ -21,17 +20,9 @@ for (const name of databaseKinds(import.meta.path)) {
   describe(`late settlements on ${name}`, () => {
     let store: Store;
     let book: Ledger;
-    const run = async <A extends LedgerAnswer>(command: Parameters<Ledger["run"]>[0][number]) =>
-      (await book.run([command]))[0] as A;
+    const { run } = asking(() => book);
 
-    beforeAll(async () => {
-      ({ store, book } = await openLedger(name));
-    }, 60_000);
-    afterAll(async () => {
-      await expectBalanced(book);
-      await store.close();
-    }, 30_000);
-    beforeEach(() => store.setClock(noon));
+    ledgerForTests(name, (opened) => ({ store, book } = opened), { clock: noon });
 
     /** At its checkpoint: 100 nanos of input, and 70 of output. */
     const checkpointed = { ...noUsage, inputTokens: 100, outputTokens: 7 };

@@ -1,7 +1,6 @@
 // The SQL of the ledger against the rules said plainly in memory (ledger-model.ts): random histories of commands, clocks,
 // plans, anchors and extra usage, every answer and every total compared.
-
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { noUsage, type Usage } from "../../../src/core/inference/usage.ts";
 import { weekDays } from "../../../src/core/store/calendar.ts";
@@ -10,7 +9,7 @@ import type { Admit, Command, Ledger, UsageLimits } from "../../../src/core/stor
 import { setCalendar } from "../../../src/stores/postgres/ledger.ts";
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
 import { comparable, LedgerModel, lateIdOf, type ModelOrganization, sumOf } from "./ledger-model.ts";
-import { admitOf, factsOf, newRequestId, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { admitOf, factsOf, ledgerForTests, newRequestId, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { hasCalendar, withAnchor, withCalendar } from "./windows-model.ts";
 
 const hour_ms = 3_600_000;
@@ -148,10 +147,7 @@ for (const name of databaseKinds(import.meta.path)) {
   describe(`the ledger's laws on ${name}`, () => {
     let store: Store;
     let book: Ledger;
-    beforeAll(async () => {
-      ({ store, book } = await openLedger(name));
-    }, 60_000);
-    afterAll(() => store.close(), 30_000);
+    ledgerForTests(name, (opened) => ({ store, book } = opened), { isBalanced: false });
 
     test("any history of commands is answered and booked as the rules say", async () => {
       await holds(

@@ -1,13 +1,20 @@
 // The stores that keep a ledger, each brought to the shape of this build, with a clock that a test can set.
-
-import { expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { migrate } from "../../../db/migrate.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
-import type { Admit, Ledger, RequestFacts, Settle, UsageLimits } from "../../../src/core/store/ledger.ts";
+import type {
+  Admit,
+  AdmitAnswer,
+  Ledger,
+  LedgerAnswer,
+  RequestFacts,
+  Settle,
+  UsageLimits,
+} from "../../../src/core/store/ledger.ts";
 import { claimCurrency } from "../../../src/stores/postgres/currency.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { embeddedDatabase } from "../../../src/stores/postgres/embedded.ts";
@@ -64,6 +71,35 @@ export async function openLedger(name: keyof typeof stores): Promise<{ store: St
   const close = () => book.close().finally(store.close);
   return { store: { ...store, close }, book };
 }
+
+/**
+ * A ledger for a group of tests: opened before them and closed after them, when its totals equal their records, unless
+ * `isBalanced` is false. With `clock`, each test begins at that instant.
+ */
+export function ledgerForTests(
+  name: keyof typeof stores,
+  opened: (it: { store: Store; book: Ledger }) => unknown,
+  { clock, isBalanced = true }: { clock?: Date; isBalanced?: boolean } = {},
+): void {
+  let it: Awaited<ReturnType<typeof openLedger>>;
+  beforeAll(async () => {
+    it = await openLedger(name);
+    await opened(it);
+  }, 60_000);
+  afterAll(async () => {
+    if (isBalanced) await expectBalanced(it.book);
+    await it.store.close();
+  }, 30_000);
+  if (clock) beforeEach(() => it.store.setClock(clock));
+}
+
+/** Asks a ledger for one command at a time. */
+export function asking(book: () => Ledger) {
+  const run = async <Of extends LedgerAnswer>(command: Command) => (await book().run([command]))[0] as Of;
+  return { run, admit: (command: Admit) => run<AdmitAnswer>(command) };
+}
+
+type Command = Parameters<Ledger["run"]>[0][number];
 
 /** Every total equals the sum of its records, by each kind of check. */
 export async function expectBalanced(book: Ledger): Promise<void> {

@@ -1,12 +1,11 @@
 // A person as a subject of the ledger: all keys of a person in an organization share the person's limits, in every store.
-
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { memberIdOf } from "../../../src/admin/store/limits.ts";
 import type { StoredTeam } from "../../../src/admin/store/team.ts";
 import { newKey, secretOf } from "../../../src/core/auth/credential.ts";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
-import type { Admit, AdmitAnswer, Command, Ledger, LedgerAnswer } from "../../../src/core/store/ledger.ts";
+import type { Command, Ledger } from "../../../src/core/store/ledger.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { limits as limitStore } from "../../../src/stores/postgres/limits.ts";
@@ -15,7 +14,7 @@ import { standings } from "../../../src/stores/postgres/standing.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { setLimits } from "../../harness/limits.ts";
 import { newMember } from "../../harness/members.ts";
-import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf } from "./ledger-stores.ts";
+import { admitOf, asking, ledgerForTests, newHex, type Store, settleOf } from "./ledger-stores.ts";
 import { unrestricted } from "./new-key.ts";
 
 setDefaultTimeout(60_000);
@@ -27,20 +26,12 @@ for (const name of databaseKinds(import.meta.path))
   describe(`people on ${name}`, () => {
     let store: Store;
     let book: Ledger;
-    const run = async <A extends LedgerAnswer>(command: Command) => (await book.run([command]))[0] as A;
-    const admit = (command: Admit) => run<AdmitAnswer>(command);
+    const { run, admit } = asking(() => book);
     /** A thousand nanos each. */
     const asked = (organization: string, keyId: string) => ({ ...admitOf(organization), keyId });
     const answersOf = async (commands: Command[]) => (await book.run(commands)).map(({ answer }) => answer as string);
 
-    beforeAll(async () => {
-      ({ store, book } = await openLedger(name));
-    });
-    afterAll(async () => {
-      await expectBalanced(book);
-      await store.close();
-    });
-    beforeEach(() => store.setClock(noon));
+    ledgerForTests(name, (opened) => ({ store, book } = opened), { clock: noon });
 
     const member = (organization: string, team: string | null = null) =>
       newMember(store.db, Bun.randomUUIDv7(), { organization, team });

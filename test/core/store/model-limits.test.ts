@@ -1,18 +1,10 @@
 // Limits for models: what the ledger keeps of them, whatever store is under it.
-
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { matchesModel } from "../../../src/core/store/budget.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
-import type {
-  Admit,
-  AdmitAnswer,
-  GrowAnswer,
-  Ledger,
-  LedgerAnswer,
-  UsageLimits,
-} from "../../../src/core/store/ledger.ts";
+import type { Admit, AdmitAnswer, GrowAnswer, Ledger, UsageLimits } from "../../../src/core/store/ledger.ts";
 import { databaseKinds } from "../../harness/depth.ts";
-import { admitOf, expectBalanced, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { admitOf, asking, ledgerForTests, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { type House, house, limitModels, type Whose, whose } from "./model-limits.ts";
 
 const noon = new Date("2026-03-10T12:00:00.000Z");
@@ -22,17 +14,9 @@ for (const name of databaseKinds(import.meta.path)) {
   describe(`limits for models on ${name}`, () => {
     let store: Store;
     let book: Ledger;
-    beforeAll(async () => {
-      ({ store, book } = await openLedger(name));
-    }, 60_000);
-    afterAll(async () => {
-      await expectBalanced(book);
-      await store.close();
-    }, 30_000);
-    beforeEach(() => store.setClock(noon));
+    ledgerForTests(name, (opened) => ({ store, book } = opened), { clock: noon });
 
-    const run = async <A extends LedgerAnswer>(command: Parameters<Ledger["run"]>[0][number]) =>
-      (await book.run([command]))[0] as A;
+    const { run } = asking(() => book);
     const limit = ({ ids }: House, one: Whose, pattern: string, limits: Partial<UsageLimits>) =>
       limitModels(store.db, ids.organization, ids[one], pattern, limits);
     const asked = ({ organization, key }: House, model = "acme/large", change: Partial<Admit> = {}): Admit => ({

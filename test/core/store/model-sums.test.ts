@@ -1,15 +1,14 @@
 // One sum, however it is asked for: what the receipts of requests say, what a report says, and what standings say is used,
 // are equal to the nano, for each subject and each of its patterns of models. Whether it was limited from the beginning or in
 // the middle of its windows, and whether a request was settled by its node, by another, or late.
-
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import { matchesModel } from "../../../src/core/store/budget.ts";
 import type { Admit, Ledger, UsageLimits } from "../../../src/core/store/ledger.ts";
 import type { ReportRow } from "../../../src/core/store/report.ts";
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
-import { factsOf, newRequestId, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { factsOf, ledgerForTests, newRequestId, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { models, parents, patterns, Staff } from "./staff.ts";
 
 const minute_ms = 60_000;
@@ -72,10 +71,7 @@ for (const name of databaseKinds(import.meta.path)) {
   describe(`sums of subjects on ${name}`, () => {
     let store: Store;
     let book: Ledger;
-    beforeAll(async () => {
-      ({ store, book } = await openLedger(name));
-    }, 60_000);
-    afterAll(() => store.close(), 30_000);
+    ledgerForTests(name, (opened) => ({ store, book } = opened), { isBalanced: false });
 
     test("receipts, reports and standings agree on each subject and each of its patterns", async () => {
       await holds(

@@ -1,13 +1,12 @@
 // A value of limits for a pattern of models, as it is set for any subject, counts at the ledger and in the directory.
-
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { LimitSubject } from "../../../src/admin/store/limits.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { AdmitAnswer, Ledger } from "../../../src/core/store/ledger.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { databaseKinds } from "../../harness/depth.ts";
-import { admitOf, openLedger, type Store, unlimited } from "./ledger-stores.ts";
+import { admitOf, ledgerForTests, type Store, unlimited } from "./ledger-stores.ts";
 import { house, whose } from "./model-limits.ts";
 
 setDefaultTimeout(60_000);
@@ -17,10 +16,7 @@ for (const name of databaseKinds(import.meta.path))
   describe(`values for models on ${name}`, () => {
     let store: Store;
     let book: Ledger;
-    beforeAll(async () => {
-      ({ store, book } = await openLedger(name));
-    });
-    afterAll(() => store.close());
+    ledgerForTests(name, (opened) => ({ store, book } = opened), { isBalanced: false });
 
     for (const one of whose)
       test(`of the ${one} count, are raised, and are taken away`, async () => {

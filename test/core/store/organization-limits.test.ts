@@ -1,10 +1,9 @@
 // An organization's own limits: they count in the place of its plan's, limit by limit, up and down, wherever the ledger decides.
-
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { newKey as newSecret, secretOf } from "../../../src/core/auth/credential.ts";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
-import type { Admit, AdmitAnswer, Command, Ledger, LedgerAnswer, WindowKind } from "../../../src/core/store/ledger.ts";
+import type { Admit, AdmitAnswer, Ledger, WindowKind } from "../../../src/core/store/ledger.ts";
 import { not_limited } from "../../../src/core/store/rates.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
@@ -12,7 +11,7 @@ import { limits as limitStore } from "../../../src/stores/postgres/limits.ts";
 import { standings } from "../../../src/stores/postgres/standing.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { setLimits, setRaise } from "../../harness/limits.ts";
-import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { admitOf, asking, ledgerForTests, newHex, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { unrestricted } from "./new-key.ts";
 
 setDefaultTimeout(60_000);
@@ -24,8 +23,7 @@ for (const name of databaseKinds(import.meta.path))
     let store: Store;
     let book: Ledger;
     let organization: string;
-    const run = async <A extends LedgerAnswer>(command: Command) => (await book.run([command]))[0] as A;
-    const admit = (command: Admit) => run<AdmitAnswer>(command);
+    const { run, admit } = asking(() => book);
     /** A thousand nanos each, under the plan that the node knows. */
     const asked = (of = organization) => ({ ...admitOf(of, { limits: plan }), keyId: `key_${newHex()}` });
     const set = (own: Partial<Budget>) =>
@@ -39,13 +37,7 @@ for (const name of databaseKinds(import.meta.path))
       limits: [{ limitedBy: "organization", window, resetAt: expect.any(Date) }],
     });
 
-    beforeAll(async () => {
-      ({ store, book } = await openLedger(name));
-    });
-    afterAll(async () => {
-      await expectBalanced(book);
-      await store.close();
-    });
+    ledgerForTests(name, (opened) => ({ store, book } = opened));
     beforeEach(async () => {
       await store.setClock(noon);
       organization = await store.newOrganization();

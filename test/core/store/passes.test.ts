@@ -1,7 +1,6 @@
 // The book against its own administrator: the chain of the audit log says of all records what they were, pass by pass, so
 // that a forgery is found which is consistent everywhere else (docs/design/metering.md, Passes in the chain).
-
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type AuditLine, auditShown, chainBeginning, chainBreak } from "../../../src/admin/store/audit-chain.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Ledger, LedgerDifference } from "../../../src/core/store/ledger.ts";
@@ -9,7 +8,7 @@ import { readAuditHead } from "../../../src/stores/postgres/acts.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { until } from "../../harness/until.ts";
-import { admitOf, openLedger, type Store, settleOf } from "./ledger-stores.ts";
+import { admitOf, ledgerForTests, type Store, settleOf } from "./ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 
@@ -38,10 +37,7 @@ for (const name of databaseKinds(import.meta.path)) {
     let store: Store;
     let book: Ledger;
     let organization: string;
-    beforeAll(async () => {
-      ({ store, book } = await openLedger(name));
-    });
-    afterAll(() => store.close());
+    ledgerForTests(name, (opened) => ({ store, book } = opened), { isBalanced: false });
     beforeEach(async () => {
       await store.db.exec(empty);
       await store.setClock(noon);

@@ -1,12 +1,11 @@
 // Raises: limits that count until an instant, on top of those of a plan, a team, a person or a key, whatever store is
 // under it.
-
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { newKey as newSecret, secretOf } from "../../../src/core/auth/credential.ts";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare } from "../../../src/core/store/ids.ts";
-import type { Admit, AdmitAnswer, Command, GrowAnswer, Ledger, LedgerAnswer } from "../../../src/core/store/ledger.ts";
+import type { Admit, AdmitAnswer, Command, GrowAnswer, Ledger } from "../../../src/core/store/ledger.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
@@ -15,7 +14,7 @@ import { limits as limitStore } from "../../../src/stores/postgres/limits.ts";
 import { standings } from "../../../src/stores/postgres/standing.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { setRaise, setSubject } from "../../harness/limits.ts";
-import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { admitOf, asking, ledgerForTests, newHex, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { unrestricted } from "./new-key.ts";
 
 setDefaultTimeout(60_000);
@@ -32,8 +31,7 @@ for (const name of databaseKinds(import.meta.path))
     let store: Store;
     let book: Ledger;
     let organization: string;
-    const run = async <A extends LedgerAnswer>(command: Command) => (await book.run([command]))[0] as A;
-    const admit = (command: Admit) => run<AdmitAnswer>(command);
+    const { run, admit } = asking(() => book);
     const answersOf = async (commands: Command[]) => (await book.run(commands)).map(({ answer }) => answer as string);
     const newKey = () => `key_${newHex()}`;
     /** A thousand nanos each. */
@@ -54,13 +52,7 @@ for (const name of databaseKinds(import.meta.path))
       setRaise(store.db, { id, organizationId: organization }, limits && { limits: { ...noBudget, ...limits }, until });
     const shown = async (id: string) => (await standings(store.db).standings([id])).get(id);
 
-    beforeAll(async () => {
-      ({ store, book } = await openLedger(name));
-    });
-    afterAll(async () => {
-      await expectBalanced(book);
-      await store.close();
-    });
+    ledgerForTests(name, (opened) => ({ store, book } = opened));
     beforeEach(async () => {
       await store.setClock(noon);
       organization = await store.newOrganization();

@@ -1,6 +1,6 @@
 // Whose a request was: receipts, lists and reports say it alike, with any limits, and whatever becomes of the person's
 // membership and of their keys' teams while requests run.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import type { ListedRequest } from "../../../src/admin/store/request-list.ts";
 import type { StoredTeam } from "../../../src/admin/store/team.ts";
@@ -16,7 +16,7 @@ import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { requestList } from "../../../src/stores/postgres/request-list.ts";
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
 import { setLimits } from "../../harness/limits.ts";
-import { admitOf, newHex, openLedger, type Store, settleOf } from "./ledger-stores.ts";
+import { admitOf, ledgerForTests, newHex, type Store, settleOf } from "./ledger-stores.ts";
 import { unrestricted } from "./new-key.ts";
 import { always } from "./report-model.ts";
 
@@ -60,10 +60,7 @@ for (const name of databaseKinds(import.meta.path))
     let store: Store;
     let book: Ledger;
 
-    beforeAll(async () => {
-      ({ store, book } = await openLedger(name));
-    });
-    afterAll(() => store.close());
+    ledgerForTests(name, (opened) => ({ store, book } = opened), { isBalanced: false });
 
     async function newTeam(organizationId: string): Promise<string> {
       const id = `team_${newHex()}`;

@@ -4,7 +4,6 @@
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Fault } from "../../../src/core/inference/fault.ts";
-import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 import { health } from "../../../src/core/routing/health.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import { ask } from "../../../src/core/upstream/ask.ts";
@@ -12,6 +11,7 @@ import type { AttemptEnd } from "../../../src/core/upstream/attempt.ts";
 import { type UpstreamProtocol, upstreamCodecs } from "../../../src/core/upstream/codecs.ts";
 import { client } from "../../../src/core/upstream/http1/client.ts";
 import { defaultTimeouts, type Upstream } from "../../../src/core/upstream/target.ts";
+import { saying } from "../../harness/request.ts";
 
 const full = "The request queue is full.";
 /** The events of a stream: `full` those of an engine without room, `failed` those of one that is broken. */
@@ -69,16 +69,7 @@ afterAll(async () => {
   await server.stop(true);
 });
 
-const request: InferenceRequest = {
-  model: "acme/m",
-  stream: true,
-  turns: [{ role: "user", parts: [{ kind: "text", text: "Hi." }] }],
-  tools: [],
-  sampling: {},
-  stop: [],
-  extra: {},
-  needs: [],
-};
+const request = saying("Hi.");
 
 async function endOf(protocol: UpstreamProtocol, event: object) {
   said = event;

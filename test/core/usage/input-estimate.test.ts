@@ -1,20 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { imageTokens } from "../../../src/core/inference/media.ts";
-import type { InferenceRequest, InputPart } from "../../../src/core/inference/request.ts";
+import type { InputPart } from "../../../src/core/inference/request.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import { inputEstimate } from "../../../src/core/usage/input-estimate.ts";
+import { saying } from "../../harness/request.ts";
 
 const model = { id: "acme/writer-1" };
-const requestOf = (...parts: InputPart[]): InferenceRequest => ({
-  model: model.id,
-  stream: false,
-  turns: [{ role: "user", parts }],
-  tools: [],
-  sampling: {},
-  stop: [],
-  extra: {},
-  needs: [],
-});
+const requestOf = (...parts: InputPart[]) => saying("", { turns: [{ role: "user", parts }] });
 const text = requestOf({ kind: "text", text: "x" });
 const noMedia = { bytes: 0 };
 const reported = (inputTokens: number) => ({ ...noUsage, inputTokens, source: "reported" as const });

@@ -38,6 +38,24 @@ models:
   - { id: acme/m, created: 1, context_window: 8192, prices: { input: 0.001, output: 0.001 }, routes: [{ upstream: main, model: m }] }
 ${telemetry}
 `;
+
+/** A collector, an engine and a node that sends to the collector; whatever the test did, they end with it. */
+async function traced(
+  { status, settings = "metrics_ms: 0" }: { status?: number; settings?: string },
+  act: (it: { collector: Collector; engine: ReturnType<typeof startEngine>; service: Sluice }) => Promise<unknown>,
+): Promise<void> {
+  const [collector, engine] = [startCollector(status), startEngine()];
+  const telemetry = `telemetry: { endpoint: "${collector.url}/", ${settings} }`;
+  const service = await startSluice({ config: configuration(engine.url, telemetry) });
+  try {
+    await act({ collector, engine, service });
+  } finally {
+    await service.stop();
+    await engine.stop();
+    await collector.stop();
+  }
+}
+
 const ask = (service: Sluice, headers: Record<string, string> = {}) =>
   service.post(
     "/v1/chat/completions",
@@ -172,72 +190,54 @@ test("a request whose status is 500 or more is an error of the server, and a cli
   expect(ended).toEqual([UNSET, UNSET, ERROR, ERROR]);
 });
 
-test("with caller_ids, spans say whose a request is: organization, key, and the team that it counts in", async () => {
-  const collector = startCollector();
-  const engine = startEngine();
-  const telemetry = `telemetry: { endpoint: "${collector.url}/", sample_ratio: 1, caller_ids: true, metrics_ms: 0 }`;
-  const service = await startSluice({ config: configuration(engine.url, telemetry) });
-  try {
-    const whose = ["--org", service.organization];
-    const team = await service.json<{ id: string }>("team", "create", ...whose, "--name", "research");
-    const words = ["key", "create", ...whose, "--name", "traced", "--team", team.id];
-    const key = await service.json<{ id: string; key: string; organization_id: string }>(...words);
-    const body = { model: "acme/m", messages: [{ role: "user", content: word }] };
-    await (await service.post("/v1/chat/completions", body, { key: key.key })).text();
-    await (await service.post("/v1/chat/completions", { ...body, model: "acme/none" }, { key: key.key })).text();
-    const inside = ["chat m", "settlement", "POST /v1/chat/completions"];
-    for (const name of inside) await until(() => named(collector.spans, name).length > 0, 20_000, `the span ${name}`);
-    await until(() => named(collector.spans, "chat acme/m").length > 0, 20_000, "the span of the request");
-    const caller = { "sluice.organization.id": key.organization_id, "sluice.key.id": key.id };
-    for (const name of ["chat acme/m", "chat m", "settlement"]) {
-      for (const { attributes } of named(collector.spans, name)) {
-        expect(attributes).toMatchObject({ ...caller, "sluice.team.id": team.id });
+test(
+  "with caller_ids, spans say whose a request is: organization, key, and the team that it counts in",
+  () =>
+    traced({ settings: "sample_ratio: 1, caller_ids: true, metrics_ms: 0" }, async ({ collector, service }) => {
+      const whose = ["--org", service.organization];
+      const team = await service.json<{ id: string }>("team", "create", ...whose, "--name", "research");
+      const words = ["key", "create", ...whose, "--name", "traced", "--team", team.id];
+      const key = await service.json<{ id: string; key: string; organization_id: string }>(...words);
+      const body = { model: "acme/m", messages: [{ role: "user", content: word }] };
+      await (await service.post("/v1/chat/completions", body, { key: key.key })).text();
+      await (await service.post("/v1/chat/completions", { ...body, model: "acme/none" }, { key: key.key })).text();
+      const inside = ["chat m", "settlement", "POST /v1/chat/completions"];
+      for (const name of inside) await until(() => named(collector.spans, name).length > 0, 20_000, `the span ${name}`);
+      await until(() => named(collector.spans, "chat acme/m").length > 0, 20_000, "the span of the request");
+      const caller = { "sluice.organization.id": key.organization_id, "sluice.key.id": key.id };
+      for (const name of ["chat acme/m", "chat m", "settlement"]) {
+        for (const { attributes } of named(collector.spans, name)) {
+          expect(attributes).toMatchObject({ ...caller, "sluice.team.id": team.id });
+        }
       }
-    }
-    const [refused] = named(collector.spans, "POST /v1/chat/completions");
-    expect(refused!.attributes).toMatchObject({ ...caller, "error.type": "model_not_found" });
-  } finally {
-    await service.stop();
-    await engine.stop();
-    await collector.stop();
-  }
-}, 60_000);
+      const [refused] = named(collector.spans, "POST /v1/chat/completions");
+      expect(refused!.attributes).toMatchObject({ ...caller, "error.type": "model_not_found" });
+    }),
+  60_000,
+);
 
-test("a collector that is away, or refuses, costs a line in the log and no request", async () => {
-  const collector = startCollector(403);
-  const engine = startEngine();
-  const config = configuration(
-    engine.url,
-    `telemetry: { endpoint: "${collector.url}", sample_ratio: 1, metrics_ms: 0 }`,
-  );
-  const service = await startSluice({ config });
-  try {
-    expect((await ask(service)).status).toBe(200);
-    await until(() => service.stderr().includes('"telemetry_unsent"'), 10_000, "the log");
-    expect((await ask(service)).status).toBe(200);
-  } finally {
-    expect(await service.stop()).toBe(0);
-    await engine.stop();
-    await collector.stop();
-  }
-}, 60_000);
+test(
+  "a collector that is away, or refuses, costs a line in the log and no request",
+  () =>
+    traced({ status: 403, settings: "sample_ratio: 1, metrics_ms: 0" }, async ({ service }) => {
+      expect((await ask(service)).status).toBe(200);
+      await until(() => service.stderr().includes('"telemetry_unsent"'), 10_000, "the log");
+      expect((await ask(service)).status).toBe(200);
+      expect(await service.stop()).toBe(0);
+    }),
+  60_000,
+);
 
-test("a node that stops sends first what it has not sent yet", async () => {
-  const collector = startCollector();
-  const engine = startEngine();
-  const service = await startSluice({
-    config: configuration(engine.url, `telemetry: { endpoint: "${collector.url}/", metrics_ms: 0 }`),
-  });
-  try {
-    await (await ask(service, { traceparent })).text();
-    await service.stop();
-    expect(named(collector.spans, "chat acme/m")).toHaveLength(1);
-  } finally {
-    await service.stop();
-    await engine.stop();
-    await collector.stop();
-  }
-}, 60_000);
+test(
+  "a node that stops sends first what it has not sent yet",
+  () =>
+    traced({}, async ({ collector, service }) => {
+      await (await ask(service, { traceparent })).text();
+      await service.stop();
+      expect(named(collector.spans, "chat acme/m")).toHaveLength(1);
+    }),
+  60_000,
+);
 
 test("off, nothing is sent and the engine hears of no trace", async () => {
   const engine = startEngine();

@@ -4,19 +4,10 @@ import fc from "fast-check";
 import type { InferenceRequest, InputPart, Reasoning, Turn } from "../../../../src/core/inference/request.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import type { ChatCompletionRequest } from "../../../../src/core/protocol/openai-chat/contract.ts";
+import { saying } from "../../../harness/request.ts";
 
 const ask = { model: "m", stream: true, outputTokens_max: 100 };
-const centre = (turns: Turn[], more: Partial<InferenceRequest> = {}): InferenceRequest => ({
-  model: "acme/writer-1",
-  stream: true,
-  turns,
-  tools: [],
-  sampling: {},
-  stop: [],
-  extra: {},
-  needs: [],
-  ...more,
-});
+const centre = (turns: Turn[], more: Partial<InferenceRequest> = {}) => saying("", { turns, ...more });
 const asked = (request: InferenceRequest) =>
   JSON.parse(JSON.stringify(openaiChatUpstream.request.encode(request, ask)));
 const messages = (...turns: Turn[]) => asked(centre(turns)).messages;
