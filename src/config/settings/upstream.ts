@@ -112,7 +112,10 @@ export const queue = group(
       { minimum: 0, maximum: 1_000_000, default: 1000 },
       "The most requests that wait for one engine. Further ones get 429 `capacity_exceeded`.",
     ),
-    wait_ms_max: whole({ minimum: 0, maximum: hour_ms, default: 30_000 }, "How long a request waits before it gets 429 `capacity_exceeded`."),
+    wait_ms_max: whole(
+      { minimum: 0, maximum: hour_ms, default: 30_000 },
+      "How long a request waits before it gets 429 `capacity_exceeded`.",
+    ),
     reserved_percent: whole(
       { minimum: 0, maximum: 50, default: 0 },
       "The share of `concurrent_max` and `tokens_in_flight_max` kept for organizations that use less than it.",
