@@ -85,9 +85,9 @@ function governedOf(): string {
     const rows = report.rows.filter((row): row is Row & { in_all_us: number } => row.keys === keys && !!row.in_all_us);
     const order = rows.sort((one, other) => one.in_all_us - other.in_all_us);
     const shares = order.map(({ gateway, in_all_us }) => `${gateway} ${in_all_us.toFixed(0)}`).join(", ");
-    return `**${keys} keys: ${order[0]?.gateway ?? "nobody"} costs least.** ${shares} µs in all.`;
+    return `**${keys} ${keys === 1 ? "key" : "keys"}: ${order[0]?.gateway ?? "nobody"} costs least.** ${shares} µs of CPU in all.`;
   });
-  return `${best.join("\n")}\n\n${printed(report).trim()}`;
+  return `${best.join("\n\n")}\n\n${printed(report).trim()}`;
 }
 
 function rowsOf(all: Results): string {
