@@ -47,7 +47,10 @@ async function runGoverned(words: string[]): Promise<void> {
 }
 
 async function ran(words: string[], file?: string): Promise<string> {
-  const { stdout } = await command(words, { limit_ms });
+  const { stdout } = await command(
+    words.map((word) => (word === "bun" ? process.execPath : word)),
+    { limit_ms },
+  );
   return file ? readFileSync(file, "utf8") : stdout;
 }
 
