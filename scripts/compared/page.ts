@@ -37,8 +37,10 @@ function partOf(id: string, all: Results): string {
   if (id === "governed") return governedOf();
   const found = tables.find((one) => one.id === id);
   if (!found) throw new Error(`docs/compared.md has a table "${id}", which is no comparison`);
+  // In the order of the comparison, and then those that it does not run any more.
   const known = Object.keys(found.gateways);
-  const entries = Object.entries(all[id] ?? {}).sort(([one], [other]) => known.indexOf(one) - known.indexOf(other));
+  const place = (name: string) => (known.includes(name) ? known.indexOf(name) : known.length);
+  const entries = Object.entries(all[id] ?? {}).sort(([one], [other]) => place(one) - place(other));
   if (entries.length === 0) return "Not run yet.";
   return `${bestOf(found, entries)}\n\n${found.isWide ? wide(entries) : narrow(entries)}`;
 }

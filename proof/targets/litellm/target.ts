@@ -27,6 +27,7 @@ export const litellm: Target = {
   cut_off_ms_max: 0,
   // It promises no exactness for what no report confirms.
   estimate_share_max: 0.5,
+  limit_status: 422,
   start,
 };
 
@@ -131,7 +132,7 @@ function configuration(engine_url: string, redis_port: number): string {
 
 type Manage = ReturnType<typeof managing>;
 
-/** The book is what it charges, at a price of 1; it keeps the tokens of input in its logs alone, where none has a limit. */
+/** The book is what it charges at a price of 1 for a token of output. Input costs nothing here. */
 async function usageOf(manage: Manage, keys: readonly Key[]): Promise<Map<string, Usage>> {
   const usage = new Map<string, Usage>();
   for (const { id } of keys) {
