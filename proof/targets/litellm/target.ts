@@ -90,9 +90,14 @@ async function nodeOf(
     command: [file, "--config", settings, "--port", `${port}`, "--host", "127.0.0.1"],
     environment: {
       ...environment,
-      ...{ HOME: folder, HOSTNAME: name, DATABASE_URL: `postgresql://postgres@127.0.0.1:${database.port}/postgres` },
-      ...{ DISABLE_SCHEMA_UPDATE: "true", ENFORCE_PRISMA_MIGRATION_CHECK: "false" },
-      ...{ LITELLM_LOCAL_MODEL_COST_MAP: "True", LITELLM_MODE: "PRODUCTION", LITELLM_LOG: "ERROR" },
+      HOME: folder,
+      HOSTNAME: name,
+      DATABASE_URL: `postgresql://postgres@127.0.0.1:${database.port}/postgres`,
+      DISABLE_SCHEMA_UPDATE: "true",
+      ENFORCE_PRISMA_MIGRATION_CHECK: "false",
+      LITELLM_LOCAL_MODEL_COST_MAP: "True",
+      LITELLM_MODE: "PRODUCTION",
+      LITELLM_LOG: "ERROR",
     },
     folder,
     isReady: () => takesKeys(port),
@@ -114,8 +119,11 @@ async function takesKeys(port: number): Promise<boolean> {
 /** JSON is YAML. */
 function configuration(engine_url: string, redis_port: number): string {
   const engine = {
-    ...{ model: `openai/${model}`, api_base: `${engine_url}/v1`, api_key: "none" },
-    ...{ input_cost_per_token: 0, output_cost_per_token: 1 },
+    model: `openai/${model}`,
+    api_base: `${engine_url}/v1`,
+    api_key: "none",
+    input_cost_per_token: 0,
+    output_cost_per_token: 1,
   };
   const redis = { host: "127.0.0.1", port: redis_port };
   return JSON.stringify({
@@ -124,8 +132,10 @@ function configuration(engine_url: string, redis_port: number): string {
     // Without the cache of answers.
     litellm_settings: { cache: true, cache_params: { type: "redis", ...redis, supported_call_types: [] } },
     general_settings: {
-      ...{ master_key: masterKey, proxy_batch_write_at: 1 },
-      ...{ fail_closed_budget_enforcement: true, use_redis_transaction_buffer: true },
+      master_key: masterKey,
+      proxy_batch_write_at: 1,
+      fail_closed_budget_enforcement: true,
+      use_redis_transaction_buffer: true,
     },
   });
 }
