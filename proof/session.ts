@@ -84,7 +84,7 @@ export async function runSession(stage: Stage, session: Session): Promise<Outcom
     injuries: injured,
     requests: seen.length,
     answered: seen.filter(({ status }) => status === 200).length,
-    refused: seen.filter(({ status }) => status === 429).length,
+    refused: seen.filter(({ status }) => status === (target.limit_status ?? 429)).length,
     delivered_tokens: seen.reduce((total, { tokens }) => total + tokens, 0),
     uncounted_tokens: accounts.reduce((total, account) => total + uncounted(account), 0),
     findings,

@@ -72,6 +72,8 @@ export interface Target {
   cut_off_ms_max: number;
   /** By what share its documents say that a count may be off which no report confirms. */
   estimate_share_max: number;
+  /** The status of a request that a limit refuses, where that is not 429. */
+  limit_status?: number;
   start(engine_url: string): Promise<Site>;
   /**
    * Uses a gateway that runs already, whose clients use this base URL. It has no parts and no links: nothing that is not

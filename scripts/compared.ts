@@ -8,7 +8,7 @@ import { cpus, loadavg, release, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { command } from "./command.ts";
 import { governed, pageOf, type Results, results } from "./compared/page.ts";
-import { type Found, tables } from "./compared/tables.ts";
+import { tables } from "./compared/tables.ts";
 
 const page = "docs/compared.md";
 const limit_ms = 3 * 3_600_000;
@@ -24,9 +24,9 @@ async function main(): Promise<void> {
     const { words, version, made } = table!.gateways[name]!;
     const before = loadavg()[0]!;
     const at = from ? statSync(from).mtime : new Date();
-    const found = from ? table!.found(readFileSync(from, "utf8"), name) : await ran(words, table!.found, name);
+    const found = table!.found(from ? readFileSync(from, "utf8") : await ran(words, table!.file));
     const load = from ? "" : `${before.toFixed(0)} to ${loadavg()[0]!.toFixed(0)}`;
-    const how = { version: found.version ?? (await version()), made, command: words.join(" "), note: note ?? "" };
+    const how = { version: version(at), made, command: words.join(" "), note: note ?? "" };
     all[table!.id] = {
       ...all[table!.id],
       [name]: { ...how, at: at.toISOString().slice(0, 16), host: host(), load, cells: found.cells, score: found.score },
@@ -46,9 +46,12 @@ async function runGoverned(words: string[]): Promise<void> {
   writeFileSync(page, pageOf(readFileSync(page, "utf8"), all));
 }
 
-async function ran(words: string[], found: (output: string, name: string) => Found, name: string): Promise<Found> {
-  const { stdout } = await command(words, { limit_ms });
-  return found(stdout, name);
+async function ran(words: string[], file?: string): Promise<string> {
+  const { stdout } = await command(
+    words.map((word) => (word === "bun" ? process.execPath : word)),
+    { limit_ms },
+  );
+  return file ? readFileSync(file, "utf8") : stdout;
 }
 
 function host(): string {

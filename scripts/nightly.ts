@@ -1,6 +1,6 @@
 // `npm run nightly`: what takes too long for each change. Histories, faults and repeats of a seed that nobody has used, the
 // long tests, real engines, and clients at their newest. Writes one page of results in Markdown (`--out FILE`).
-// The last one that was run by hand is kept as proof/nightly.md. `--only WORD,…` runs the parts with these names; the page
+// The last one that was run by hand is kept in the folder proof. `--only WORD,…` runs the parts with these names; the page
 // says which were not run. `--seed S` runs one again.
 // Closes with the line `N passed, N failed, N skipped`, in which a part that has no counts of its own counts as one.
 

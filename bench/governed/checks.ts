@@ -1,7 +1,7 @@
 // Whether what is measured is governed at all: a gateway that refuses nothing would be the fastest.
 
 import { answer } from "./engine.ts";
-import type { Gateway, Key, Running, Wish } from "./gateway.ts";
+import type { Gateway, Key, KeyRequest, Running } from "./gateway.ts";
 import type { Clients } from "./load.ts";
 
 /** Room for five answers, and for ten requests a minute. */
@@ -9,7 +9,7 @@ const room = 5;
 const rate = 10;
 export const unlimited = { output_tokens: 1_000_000_000, requests_per_minute: 1_000_000 };
 
-export const checkWishes: readonly Wish[] = [
+export const checkRequests: readonly KeyRequest[] = [
   { name: "check-budget", limits: { ...unlimited, output_tokens: room * answer.output_tokens } },
   { name: "check-race", limits: { ...unlimited, output_tokens: room * answer.output_tokens } },
   { name: "check-rate", limits: { ...unlimited, requests_per_minute: rate } },
@@ -18,7 +18,7 @@ export const checkWishes: readonly Wish[] = [
 /** Sentences for the table, by what was asked. */
 export type Checked = Record<"key" | "budget" | "race" | "rate", string>;
 
-/** `keys`: of `checkWishes`, in their order. */
+/** `keys`: of `checkRequests`, in their order. */
 export async function checked({ has }: Gateway, clients: Clients, keys: readonly Key[]): Promise<Checked> {
   const [budget, race, rated] = keys as [Key, Key, Key];
   const refused = await Promise.all([clients.ask(null), clients.ask("sk-of-nobody")]);

@@ -7,7 +7,7 @@ export interface Limits {
   requests_per_minute: number;
 }
 
-export interface Wish {
+export interface KeyRequest {
   name: string;
   limits: Limits;
 }
@@ -23,7 +23,7 @@ export interface Setup {
   /** An empty folder, which is removed at the end. */
   folder: string;
   /** The keys to make, in this order. */
-  wishes: readonly Wish[];
+  requested: readonly KeyRequest[];
   /** Ends the making of keys. */
   keys_ms_max: number;
 }
@@ -57,16 +57,19 @@ export interface Gateway {
   start(program: string, setup: Setup): Promise<Running>;
 }
 
-/** Makes keys by a gateway's interface, eight at a time, in the order of the wishes. */
-export async function eachKey({ wishes, keys_ms_max }: Setup, make: (wish: Wish) => Promise<Key>): Promise<Key[]> {
+/** Makes keys by a gateway's interface, eight at a time, in the order in which they are requested. */
+export async function eachKey(
+  { requested, keys_ms_max }: Setup,
+  make: (request: KeyRequest) => Promise<Key>,
+): Promise<Key[]> {
   const keys: Key[] = [];
   const began_ms = Date.now();
   let next = 0;
   const worker = async () => {
-    for (let at = next++; at < wishes.length; at = next++) {
+    for (let at = next++; at < requested.length; at = next++) {
       if (Date.now() - began_ms > keys_ms_max)
-        throw new TooSlow(`${at} of ${wishes.length} keys were made in ${keys_ms_max / 1000} s`);
-      keys[at] = await make(wishes[at]!);
+        throw new TooSlow(`${at} of ${requested.length} keys were made in ${keys_ms_max / 1000} s`);
+      keys[at] = await make(requested[at]!);
     }
   };
   await Promise.all(Array.from({ length: 8 }, worker));

@@ -30,6 +30,7 @@ export function costTable(rows: readonly Row[]): string {
     "p99 ms",
     "failed",
     "booked",
+    "when, load",
   ];
   return table(columns, rows.map(costCells));
 }

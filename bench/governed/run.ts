@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, release, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { booked, type Checked, checked, checkWishes, unlimited } from "./checks.ts";
+import { booked, type Checked, checked, checkRequests, unlimited } from "./checks.ts";
 import type { Gateway, Key, Running } from "./gateway.ts";
 import { gateways } from "./gateways.ts";
 import { Clients, percentile } from "./load.ts";
@@ -155,16 +155,16 @@ async function entryOf(
   const program = process.env[gateway.variable];
   if (!program) return { row: { ...row, reason: `${gateway.variable} names no program` } };
   const folder = mkdtempSync(join(tmpdir(), "governed-"));
-  const wishes = [
-    ...checkWishes,
+  const requested = [
+    ...checkRequests,
     ...Array.from({ length: count }, (_, at) => ({ name: `key-${at}`, limits: unlimited })),
   ];
   try {
     row.version = await gateway.version(program);
-    const running = await gateway.start(program, { engine_url, folder, wishes, keys_ms_max: options.keys_ms_max });
+    const running = await gateway.start(program, { engine_url, folder, requested, keys_ms_max: options.keys_ms_max });
     const clients = new Clients(running);
-    const keys = running.keys.slice(checkWishes.length);
-    row.checks = await checked(gateway, clients, running.keys.slice(0, checkWishes.length));
+    const keys = running.keys.slice(checkRequests.length);
+    row.checks = await checked(gateway, clients, running.keys.slice(0, checkRequests.length));
     const before = { at_ms: 0, cpu_us: 0, idle_us_a_second: 0 };
     return { gateway, row, running, clients, keys, answered: 0, folder, before, turns: [] };
   } catch (failure) {

@@ -37,8 +37,10 @@ function partOf(id: string, all: Results): string {
   if (id === "governed") return governedOf();
   const found = tables.find((one) => one.id === id);
   if (!found) throw new Error(`docs/compared.md has a table "${id}", which is no comparison`);
+  // In the order of the comparison, and then those that it does not run any more.
   const known = Object.keys(found.gateways);
-  const entries = Object.entries(all[id] ?? {}).sort(([one], [other]) => known.indexOf(one) - known.indexOf(other));
+  const place = (name: string) => (known.includes(name) ? known.indexOf(name) : known.length);
+  const entries = Object.entries(all[id] ?? {}).sort(([one], [other]) => place(one) - place(other));
   if (entries.length === 0) return "Not run yet.";
   return `${bestOf(found, entries)}\n\n${found.isWide ? wide(entries) : narrow(entries)}`;
 }
@@ -85,9 +87,9 @@ function governedOf(): string {
     const rows = report.rows.filter((row): row is Row & { in_all_us: number } => row.keys === keys && !!row.in_all_us);
     const order = rows.sort((one, other) => one.in_all_us - other.in_all_us);
     const shares = order.map(({ gateway, in_all_us }) => `${gateway} ${in_all_us.toFixed(0)}`).join(", ");
-    return `**${keys} keys: ${order[0]?.gateway ?? "nobody"} costs least.** ${shares} µs in all.`;
+    return `**${keys} ${keys === 1 ? "key" : "keys"}: ${order[0]?.gateway ?? "nobody"} costs least.** ${shares} µs of CPU in all.`;
   });
-  return `${best.join("\n")}\n\n${printed(report).trim()}`;
+  return `${best.join("\n\n")}\n\n${printed(report).trim()}`;
 }
 
 function rowsOf(all: Results): string {

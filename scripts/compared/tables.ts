@@ -10,13 +10,12 @@ export interface Found {
   cells: Record<string, string>;
   /** What decides which gateway does best. */
   score: number;
-  /** Where the output says it. */
-  version?: string;
 }
 
 interface Ran {
   words: string[];
-  version(): string | Promise<string>;
+  /** Of what ran at that time. */
+  version(at: Date): string;
   made: string;
 }
 
@@ -28,7 +27,9 @@ export interface Table {
   best: "most" | "least";
   /** What the score counts. */
   unit: string;
-  found(output: string, gateway: string): Found;
+  /** Where the command writes what `found` reads; else it is what it prints. */
+  file?: string;
+  found(output: string): Found;
 }
 
 const wheel = "PyPI";
@@ -38,9 +39,10 @@ const made = {
   portkey: "npm",
 };
 const ofPackages = {
-  sluice: () => {
+  sluice: (at: Date) => {
     const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
-    return `${version}+${execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim()}`;
+    const words = ["log", "-1", "--format=%h", `--before=${at.toISOString()}`];
+    return `${version}+${execFileSync("git", words, { encoding: "utf8" }).trim()}`;
   },
   litellm: () => versions.litellm,
   portkey: () => versions.portkey,
@@ -120,8 +122,10 @@ const conformance: Table = {
   },
 };
 
+const crashFile = ".cache/compared-crash.json";
+
 const crashed = (name: string, made: string): Ran => ({
-  words: [...npmRun, "proof", "--", "--target", name, "--faults", "1000", "--seed", "N"],
+  words: [...npmRun, "proof", "--", "--target", name, "--faults", "100", "--seed", "740113", "--json", crashFile],
   version: () => "",
   made,
 });
@@ -151,6 +155,7 @@ const crash: Table = {
   },
   best: "least",
   unit: "keys of 10,000 requests lost or overspent",
+  file: crashFile,
   found(output) {
     const runs = [JSON.parse(output) as Crashes | Crashes[]].flat();
     const total = (of: (run: Crashes) => number) => runs.reduce((sum, run) => sum + of(run), 0);

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { type Entry, pageOf, type Results, results } from "../../scripts/compared/page.ts";
 import { tables } from "../../scripts/compared/tables.ts";
 
-const found = (id: string, output: string) => tables.find((table) => table.id === id)!.found(output, "litellm");
+const found = (id: string, output: string) => tables.find((table) => table.id === id)!.found(output);
 const page = (id: string) => `before\n<!-- compared: ${id} -->\nold\n<!-- /compared -->\nafter`;
 
 function entry(score: number, cells: Record<string, string>): Entry {

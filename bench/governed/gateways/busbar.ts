@@ -45,8 +45,8 @@ interface Places {
 }
 
 /** A budget is in cents, and a price in millionths of a dollar: a token of output is a cent. JSON is YAML. */
-function configuration({ wishes }: Setup, { port, admin_port, signing_key }: Places): string {
-  const groups = wishes.map(({ name, limits }) => [
+function configuration({ requested }: Setup, { port, admin_port, signing_key }: Places): string {
+  const groups = requested.map(({ name, limits }) => [
     name,
     {
       limits: [

@@ -13,10 +13,10 @@ export const hardcap: Gateway = {
   has: { budget: true, rate: true, usage: true },
   version: (program) =>
     output([join(dirname(program), "python"), "-c", "import importlib.metadata as m; print(m.version('hardcap'))"]),
-  async start(program, { folder, engine_url, wishes }) {
+  async start(program, { folder, engine_url, requested }) {
     const store = await redis(folder);
     const port = await freePort();
-    const tenants = wishes.map(({ name, limits }) => [
+    const tenants = requested.map(({ name, limits }) => [
       name,
       {
         api_keys: [`sk-${name}`],
@@ -37,7 +37,7 @@ export const hardcap: Gateway = {
     const node = await start(words, { folder, isReady: () => answers(`${base}/healthz`), ready_ms_max: 180_000 });
     return {
       ...{ url: `${base}/v1`, model: "governed" },
-      keys: wishes.map(({ name }) => ({ id: name, secret: `sk-${name}` })),
+      keys: requested.map(({ name }) => ({ id: name, secret: `sk-${name}` })),
       pids: { gateway: node.pid, stores: [store.pid] },
       usage: (keys) => usageOf(keys, base),
       async stop() {

@@ -12,7 +12,7 @@ export const sluice: Gateway = {
   settings:
     "Postgres and Redis; each key has a limit of the month in money, and of requests a minute; usage is in Postgres",
   has: { budget: true, rate: true, usage: true },
-  version: (program) => output([program, "--version"]),
+  version: async (program) => (await output([program, "--version"])).replace(/ \(schema .*\)$/, ""),
   async start(program, setup) {
     const { folder, engine_url } = setup;
     const stores = [await postgres(folder), await redis(folder)];

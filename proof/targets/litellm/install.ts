@@ -18,13 +18,16 @@ export interface Installed {
 
 /** Those of the engine that the client for Python is made for; and a newer one that has the schema engine. */
 const packages = {
-  ...{ "@prisma/client": "5.17.0", "@prisma/adapter-pg": "5.17.0", "@prisma/driver-adapter-utils": "5.17.0" },
-  ...{ pg: "8.23.1", graphql: "16.15.0" },
+  "@prisma/client": "5.17.0",
+  "@prisma/adapter-pg": "5.17.0",
+  "@prisma/driver-adapter-utils": "5.17.0",
+  pg: "8.23.1",
+  graphql: "16.15.0",
   "@prisma/schema-engine-wasm": "8.1.0-2.59be4fda12412a79eeb9c2ae727b6aa723593323",
   "adapter-of-schema": "npm:@prisma/adapter-pg@7.10.1",
   "utils-of-schema": "npm:@prisma/driver-adapter-utils@7.10.1",
 };
-/** What the client asks for when it starts. */
+/** The version of the engine that the client asks for when it starts. */
 const engine_version = "393aa359c9ad4a4bb28630fb5613f9c281cde053";
 const limit_ms = 10 * 60_000;
 

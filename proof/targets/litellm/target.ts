@@ -27,6 +27,7 @@ export const litellm: Target = {
   cut_off_ms_max: 0,
   // It promises no exactness for what no report confirms.
   estimate_share_max: 0.5,
+  limit_status: 422,
   start,
 };
 
@@ -89,9 +90,14 @@ async function nodeOf(
     command: [file, "--config", settings, "--port", `${port}`, "--host", "127.0.0.1"],
     environment: {
       ...environment,
-      ...{ HOME: folder, HOSTNAME: name, DATABASE_URL: `postgresql://postgres@127.0.0.1:${database.port}/postgres` },
-      ...{ DISABLE_SCHEMA_UPDATE: "true", ENFORCE_PRISMA_MIGRATION_CHECK: "false" },
-      ...{ LITELLM_LOCAL_MODEL_COST_MAP: "True", LITELLM_MODE: "PRODUCTION", LITELLM_LOG: "ERROR" },
+      HOME: folder,
+      HOSTNAME: name,
+      DATABASE_URL: `postgresql://postgres@127.0.0.1:${database.port}/postgres`,
+      DISABLE_SCHEMA_UPDATE: "true",
+      ENFORCE_PRISMA_MIGRATION_CHECK: "false",
+      LITELLM_LOCAL_MODEL_COST_MAP: "True",
+      LITELLM_MODE: "PRODUCTION",
+      LITELLM_LOG: "ERROR",
     },
     folder,
     isReady: () => takesKeys(port),
@@ -113,8 +119,11 @@ async function takesKeys(port: number): Promise<boolean> {
 /** JSON is YAML. */
 function configuration(engine_url: string, redis_port: number): string {
   const engine = {
-    ...{ model: `openai/${model}`, api_base: `${engine_url}/v1`, api_key: "none" },
-    ...{ input_cost_per_token: 0, output_cost_per_token: 1 },
+    model: `openai/${model}`,
+    api_base: `${engine_url}/v1`,
+    api_key: "none",
+    input_cost_per_token: 0,
+    output_cost_per_token: 1,
   };
   const redis = { host: "127.0.0.1", port: redis_port };
   return JSON.stringify({
@@ -123,15 +132,17 @@ function configuration(engine_url: string, redis_port: number): string {
     // Without the cache of answers.
     litellm_settings: { cache: true, cache_params: { type: "redis", ...redis, supported_call_types: [] } },
     general_settings: {
-      ...{ master_key: masterKey, proxy_batch_write_at: 1 },
-      ...{ fail_closed_budget_enforcement: true, use_redis_transaction_buffer: true },
+      master_key: masterKey,
+      proxy_batch_write_at: 1,
+      fail_closed_budget_enforcement: true,
+      use_redis_transaction_buffer: true,
     },
   });
 }
 
 type Manage = ReturnType<typeof managing>;
 
-/** The book is what it charges, at a price of 1; it keeps the tokens of input in its logs alone, where none has a limit. */
+/** The book is what it charges at a price of 1 for a token of output. Input costs nothing here. */
 async function usageOf(manage: Manage, keys: readonly Key[]): Promise<Map<string, Usage>> {
   const usage = new Map<string, Usage>();
   for (const { id } of keys) {
