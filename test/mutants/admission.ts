@@ -235,7 +235,7 @@ export const admission: Mutant[] = [
   {
     name: "a request on its own waits behind the last batch",
     file: "src/core/admission/batcher.ts",
-    find: "underway > 0 ? 1 : Math.min(1, company / (crowd_commands - 1))",
+    find: "underway > 0 ? 1 : Math.min(1, (lastAwaited - 1) / (fullGap_commands - 1))",
     replace: "1",
     caughtBy: [batcher],
     rule: "docs/design/metering.md, Batches",
