@@ -271,6 +271,14 @@ export const upstream: Mutant[] = [
     rule: "docs/performance.md, Pauses under load",
   },
   {
+    name: "all requests that one answer lets go on start in one turn",
+    file: "src/core/time/turns.ts",
+    find: "waiting === 0 && started < starts_portion",
+    replace: "true",
+    caughtBy: ["test/core/time/turns.test.ts"],
+    rule: "docs/design/runtime.md, Starts give way",
+  },
+  {
     name: "a connection that the engine had closed fails the request",
     file: "src/core/routing/after.ts",
     find: '  stale: "same",',
