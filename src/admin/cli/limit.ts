@@ -226,7 +226,20 @@ const origins = {
 
 /** Shown even where they say nothing: these are what one looks for first. */
 export function limitsSaid(limits: SubjectLimitsShown): Said {
-  const { subject, subjectId, organization, name, keys, members, models, raises, inForce, standing, version } = limits;
+  const {
+    subject,
+    subjectId,
+    organization,
+    name,
+    keys,
+    members,
+    models,
+    raises,
+    inForce,
+    standing,
+    modelStandings,
+    version,
+  } = limits;
   const facts: Facts = [
     [subject, subject === "organization" ? `${organization} (${subjectId})` : `${name ?? ""} (${subjectId})`.trim()],
     ["in", subject === "organization" ? null : organization],
@@ -239,6 +252,7 @@ export function limitsSaid(limits: SubjectLimitsShown): Said {
         [raise.models === null ? "temporary increase" : `increase for ${raise.models}`, raiseWords(raise)] as const,
     ),
     ...standingFacts(standing),
+    ...Object.keys(models).flatMap((pattern) => standingFacts(modelStandings[pattern] ?? null, pattern)),
     ["version", String(version)],
   ];
   return facts;

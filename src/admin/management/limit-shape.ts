@@ -18,7 +18,7 @@ import type { SubjectLimits } from "../store/limits.ts";
 import { id, instant, type LimitName, limitNames } from "../store/shapes.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
-import { standing, standingShown } from "./standing.ts";
+import { Standing, standing, standingShown } from "./standing.ts";
 
 const nano_decimals = 9;
 const windows: readonly string[] = ["session", "week", "month"];
@@ -124,6 +124,9 @@ const fields = {
   raises: Type.Array(Raise, { description: "The temporary increases in force." }),
   in_force: LimitsInForce,
   standing: standing(),
+  model_standings: Type.Record(Type.String(), Standing, {
+    description: "How much of its own limits for models is used, by their patterns.",
+  }),
   version: Type.Integer({ minimum: 1, description: "That of the subject; also sent as `etag`." }),
 };
 
@@ -243,7 +246,9 @@ export async function limitsShown(
   organization: string,
 ): Promise<SubjectLimitsShown[]> {
   const currency = await used();
-  const found = await standings.standings(all.map(({ countedId }) => countedId));
+  const found = await standings.standings(
+    all.flatMap(({ countedId, countedModels }) => [countedId, ...countedModels.values()]),
+  );
   return all.map((one) => {
     const hasOthers = one.subject === "organization" || one.subject === "team";
     const known = found.get(one.countedId);
@@ -264,6 +269,12 @@ export async function limitsShown(
       })),
       inForce: inForceShown(one, currency),
       standing: known ? standingShown(known, currency) : null,
+      modelStandings: Object.fromEntries(
+        [...one.countedModels].flatMap(([pattern, id]) => {
+          const used = found.get(id);
+          return used ? [[pattern, standingShown(used, currency)]] : [];
+        }),
+      ),
       version: one.version,
     };
   });

@@ -92,6 +92,7 @@ const exampleOf = (subject: SubjectLimitsShown["subject"], subjectId: string): S
       concurrentRequests: free,
     },
     standing: exampleStanding,
+    modelStandings: { "openai/*": exampleStanding },
     version: 3,
   };
 };

@@ -146,12 +146,16 @@ export function tightestReset(standing: Standing | null): Date | null {
 }
 
 /** A line for each limited window. */
-export function standingFacts(standing: Standing | null): Facts {
+export function standingFacts(standing: Standing | null, models?: string): Facts {
   if (!standing) return [];
+  const ofModels = models === undefined ? "" : ` for ${models}`;
   const { runningRequests, concurrentRequests } = standing;
   return [
-    ...windowKinds.map((kind) => [`${windowWords[kind]} used`, windowInWords(standing[kind])] as const),
-    ["running", concurrentRequests === null ? null : `${grouped(runningRequests)} of ${grouped(concurrentRequests)}`],
+    ...windowKinds.map((kind) => [`${windowWords[kind]} used${ofModels}`, windowInWords(standing[kind])] as const),
+    [
+      `running${ofModels}`,
+      concurrentRequests === null ? null : `${grouped(runningRequests)} of ${grouped(concurrentRequests)}`,
+    ],
   ];
 }
 

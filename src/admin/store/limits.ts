@@ -47,6 +47,8 @@ export interface LimitValues {
 export interface SubjectLimits extends LimitSubject, LimitValues {
   /** The ID by which the ledger and standings know it. */
   countedId: string;
+  /** The same of its own limits for models, by their patterns. */
+  countedModels: ReadonlyMap<string, string>;
   /** The slug of an organization; else the name. */
   name: string | null;
   /** The limits in force without raises; null: not limited. */

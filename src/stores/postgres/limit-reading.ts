@@ -4,7 +4,7 @@ import type { LimitOrigin, LimitSubject, LimitValues, Raise, SubjectLimits } fro
 import { type Budget, budgetNames, noBudget } from "../../core/store/budget.ts";
 import { bare, type IdPrefix, idOf, uuidOf } from "../../core/store/ids.ts";
 import { not_limited } from "../../core/store/rates.ts";
-import { type StandingSubject, standingSubjects } from "../../core/store/standing.ts";
+import { modelLimitsPrefix, type StandingSubject, standingSubjects } from "../../core/store/standing.ts";
 import type { Transaction } from "./database.ts";
 
 type Statements = Pick<Transaction, "query">;
@@ -15,6 +15,7 @@ export const uuidOfLimitSubject = ({ subject, id }: LimitSubject): string | null
 
 interface ValueRow {
   subject_id: string;
+  counted_id: string;
   kind: "own" | "keys" | "members" | "raise";
   models: string;
   limits: (number | null)[];
@@ -96,7 +97,7 @@ async function limitsFrom(
 ): Promise<SubjectLimits[]> {
   if (rows.length === 0) return [];
   const values = await db.query<ValueRow>(
-    `select v.subject_id, v.kind, v.models, limit_array(v) as limits, v.until, v.set_at, v.set_by from limit_value v
+    `select v.subject_id, v.counted_id, v.kind, v.models, limit_array(v) as limits, v.until, v.set_at, v.set_by from limit_value v
      where v.subject_id = any ($1::uuid[]) and (v.until is null or v.until > store_now()) order by v.models`,
     [rows.map(({ counted_id }) => counted_id)],
   );
@@ -116,7 +117,7 @@ async function limitsFrom(
   }));
 }
 
-function valuesOf(rows: readonly ValueRow[]): LimitValues {
+function valuesOf(rows: readonly ValueRow[]): LimitValues & Pick<SubjectLimits, "countedModels"> {
   const of = (kind: ValueRow["kind"]) =>
     budgetFrom(rows.find((row) => row.kind === kind && row.models === "")?.limits ?? null);
   const own = rows.filter(({ kind, models }) => kind === "own" && models !== "");
@@ -126,6 +127,7 @@ function valuesOf(rows: readonly ValueRow[]): LimitValues {
     keys: of("keys"),
     members: of("members"),
     models: new Map(own.map(({ models, limits }) => [models, budgetFrom(limits)])),
+    countedModels: new Map(own.map(({ models, counted_id }) => [models, idOf(counted_id, modelLimitsPrefix)])),
     raises: raises.map(
       ({ models, limits, until, set_at, set_by }): Raise => ({
         models,

@@ -107,9 +107,13 @@ test("a limit for models, what others get, and a raise are shown with where each
     /^concurrent_requests +not limited$/m,
     /^each person gets +week \$5\.00$/m,
     /^for acme\/\* +month \$10\.00$/m,
+    /^month used for acme\/\* +0 %: \$0\.00 of \$10\.00; resets .* UTC$/m,
     /^temporary increase +month \$80\.00, until .* UTC \(cli:ann\)$/m,
   ])
     expect(out).toMatch(line);
+  expect(await cli.json("limit show team research --json")).toMatchObject({
+    model_standings: { "acme/*": { month: { used: { amount: "0.000000000" }, limit: { amount: "10.000000000" } } } },
+  });
   expect((await cli.typed("limit show team research --model other/model")).out).not.toContain("for acme/*");
   expect((await cli.typed("limit show ann")).out).toMatch(/^week +\$5\.00 \(from its team\)$/m);
   expect((await cli.typed("limit show org acme --of teams")).out).toMatch(

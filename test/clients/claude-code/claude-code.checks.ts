@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";
 import { startSimulator } from "../../harness/simulator.ts";
+import { spentMessage, spentTeam } from "../spent-team.ts";
 import type { Asked } from "../traffic.ts";
 import { type Run, type RunOptions, runAgent } from "./agent.ts";
 
@@ -100,6 +101,14 @@ describe("a refusal", () => {
     expect(done.failed).toBe(true);
     expect(done.result).toContain("has used its $0.009 for this week");
     expect(messagesIn(done).map(({ status }) => status)).toEqual([429]);
+  });
+
+  test("of a team that has used its money says so in words, and when it starts anew where the team is", async () => {
+    await using spent = await spentTeam();
+    const done = await run({ url: spent.service.url, env: { ANTHROPIC_AUTH_TOKEN: spent.key } });
+    expect(done.failed).toBe(true);
+    expect(messagesIn(done).map(({ status }) => status)).toEqual([429]);
+    expect(done.result).toMatch(spentMessage);
   });
 
   test.each([

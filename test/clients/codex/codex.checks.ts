@@ -6,6 +6,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";
 import { type ScriptedEngine, startScriptedEngine, type Turn } from "../scripted-engine.ts";
+import { spentMessage, spentTeam } from "../spent-team.ts";
 import { type Run, type RunOptions, runAgent } from "./agent.ts";
 
 setDefaultTimeout(120_000);
@@ -315,6 +316,14 @@ describe("a refusal", () => {
     expect(ended.errors).toMatch(
       /hit your usage limit\. The organization weekly has used its \$0\.009 for this week\. .* or try again at /,
     );
+  });
+
+  test("of a team that has used its money says so in words, and when it starts anew where the team is", async () => {
+    await using spent = await spentTeam();
+    const ended = await run([done], { url: spent.service.url, key: spent.key });
+    expect(ended.code).not.toBe(0);
+    expect(requestsOf(ended)).toEqual(["POST 429"]);
+    expect(ended.errors).toMatch(spentMessage);
   });
 
   test.each([

@@ -8,9 +8,10 @@ import { outsideTrap } from "../traffic.ts";
 
 export const model = "qwen/qwen3-coder";
 
-export function startedNode(env: Record<string, string> = {}): Promise<PeopleNode> {
+/** `more`: further lines of sluice.yaml. */
+export function startedNode(env: Record<string, string> = {}, more = ""): Promise<PeopleNode> {
   const price = "\nmetering: { currency: EUR }\nreports: { provider: Example }\n";
-  return startPeopleNode({ more: `  claude_code_settings: true\n${price}`, env });
+  return startPeopleNode({ more: `  claude_code_settings: true\n${price}${more}`, env });
 }
 
 export interface Desk extends Disposable {

@@ -135,6 +135,7 @@ export function readLimits(of: Reading, subject: LimitSubject): SubjectLimits | 
     ...subject,
     ...found,
     countedId,
+    countedModels: new Map(),
     ...inForce(of, subject, countedId),
     own: ofKind("own"),
     keys: ofKind("keys"),

@@ -1,0 +1,48 @@
+// A team of an organization in Berlin that has used its $50 for the month, to the last nano: what an agent shows of it.
+
+import { engineModel, type Service, startService, upstreamName } from "../harness/engine.ts";
+
+const dear = "acme/dear";
+/** A cent a token of output, and nothing for input: so $50 can be used whole. */
+const prices = "{ input: 0, output: 10000 }";
+const budgetTokens = 5_000;
+
+/** The whole message of the limit; a client may break its lines. */
+export const spentMessage =
+  /The\s+team\s+research\s+has\s+used\s+its\s+\$50\.00\s+for\s+this\s+month\.\s+It\s+starts\s+anew\s+on\s+1\s+\w+\s+(\d{4}\s+)?00:00\s+\(Europe\/Berlin\)/;
+
+export interface SpentTeam extends AsyncDisposable {
+  service: Service;
+  /** A key of the team. */
+  key: string;
+}
+
+export async function spentTeam(): Promise<SpentTeam> {
+  const service = await startService({
+    engine: { directives: "", namesModel: false },
+    extraModels: `
+  - id: ${dear}
+    created: 1790000000
+    context_window: 131072
+    max_output_tokens: 16384
+    prices: ${prices}
+    routes: [{ upstream: ${upstreamName}, model: ${engineModel} }]`,
+  });
+  const org = ["--org", "berlin"];
+  await service.json("org", "create", "berlin", "--plan", "unlimited", "--zone", "Europe/Berlin");
+  await service.json("team", "create", ...org, "--name", "research", "--limit", "month=50");
+  const named = ["--name", "agent", "--team", "research"];
+  const { key } = await service.json<{ key: string }>("key", "create", ...org, ...named);
+  const response = await fetch(`${service.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({
+      model: dear,
+      stream: true,
+      messages: [{ role: "user", content: `[simulator: tokens=${budgetTokens + 500}]` }],
+    }),
+  });
+  if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
+  await response.text();
+  return { service, key, [Symbol.asyncDispose]: async () => void (await service.stop()) };
+}
