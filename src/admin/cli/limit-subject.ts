@@ -44,10 +44,10 @@ export async function subjectNamed(
     const asked = byKind ? `Put its kind before the name, as in '${found[0]!.kind} ${name}'` : "Say which, by its ID";
     throw new Error(`'${name}' names ${found.length} things: ${ids}. ${asked}`);
   }
-  const what = word ? `no ${word} '${name}'` : `nothing called '${name}'`;
-  throw new Error(
-    `there is ${what}${organization ? ` in ${organization}` : ""}. Name it by its ID, or see: sluice ${word ?? "team"} list`,
-  );
+  const [what, look] = word
+    ? [`no ${word} '${name}'`, `${word} list`]
+    : [`nothing called '${name}'`, `search '${name.replaceAll("'", "")}'`];
+  throw new Error(`there is ${what}${organization ? ` in ${organization}` : ""}. Name it by its ID, or see: sluice ${look}`);
 }
 
 const finders: Record<

@@ -194,8 +194,9 @@ export function raisedBeside(
 
 function refuseLower(name: keyof Budget, raise: number, limit: number | null, whose: string, currency: Currency): void {
   const words = (amount: number) => limitInWords(name, amount, currency);
-  if (limit === null || raise === not_limited)
-    fail(`The ${whose} has no limit '${snakeName(name)}' that a number is above, so there is nothing to increase.`);
+  if (limit === null) fail(`The ${whose} has no limit '${snakeName(name)}', so there is nothing to increase.`);
+  if (raise === not_limited)
+    fail(`A temporary increase of '${snakeName(name)}' needs a number above ${words(limit)}, and not 'none'.`);
   if (raise <= limit)
     fail(
       `The ${whose}'s limit '${snakeName(name)}' is ${words(limit)} already, and ${words(raise)} is not above it. A temporary increase never lowers.`,

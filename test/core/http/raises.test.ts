@@ -100,13 +100,13 @@ test("a raise that is not valid is refused, with what to do instead", async () =
   const [in1h, past] = [soon(3_600_000), soon(-1_000)];
   const refusals: [RegExp, number, ...string[]][] = [
     [/'week' is \$0\.0000009 already, and \$0\.0000009 is not above it/, 1, "week=0.0000009", "--until", in1h],
-    [/has no limit 'month' that a number is above, so there is nothing to increase/, 1, "month=0.5", "--until", in1h],
+    [/has no limit 'month', so there is nothing to increase/, 1, "month=0.5", "--until", in1h],
     [/above that of the organization '[\w-]+', \$0\.01/, 1, "week=0.010000001", "--until", in1h],
     [/is in the past/, 1, "week=0.000001", "--until", past],
     [/what to increase and until when/, 2, "week=0.000001"],
     [/must be/, 1, "week=9999999", "--until", in1h],
     [/ends within 366 days/, 1, "week=0.000001", "--until", soon(400 * 86_400_000)],
-    [/has no limit 'week' that a number is above/, 1, "week=none", "--until", in1h],
+    [/increase of 'week' needs a number above \$0\.0000009, and not 'none'/, 1, "week=none", "--until", in1h],
     [/what to increase and until when/, 2],
     [/no temporary increase, so there is nothing to end/, 1, "--end"],
     [/nothing else with --end/, 2, "--end", "week=0.000001"],
