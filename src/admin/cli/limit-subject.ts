@@ -47,7 +47,9 @@ export async function subjectNamed(
   const [what, look] = word
     ? [`no ${word} '${name}'`, `${word} list`]
     : [`nothing called '${name}'`, `search '${name.replaceAll("'", "")}'`];
-  throw new Error(`there is ${what}${organization ? ` in ${organization}` : ""}. Name it by its ID, or see: sluice ${look}`);
+  throw new Error(
+    `there is ${what}${organization ? ` in ${organization}` : ""}. Name it by its ID, or see: sluice ${look}`,
+  );
 }
 
 const finders: Record<
