@@ -158,12 +158,15 @@ function announcedBytes(request: Request, { body_bytes_max }: BodyLimits, hold: 
   return announced;
 }
 
+/** An announced body up to this size is gathered by the runtime, which copies less of it. */
+const gathered_bytes_max = 2 * 1024 * 1024;
+
 async function readInto(request: Request, announced: number, limits: BodyLimits, take: TakePiece): Promise<void> {
   const { body_bytes_max: bytes_max, body_read_ms: ms } = limits;
-  const isSmall = announced > 0 && announced <= small_bytes;
+  const isGathered = announced > 0 && announced <= gathered_bytes_max;
   // The runtime makes a stream of a body only if it is asked for one.
-  const stream = isSmall ? null : request.body;
-  if (!isSmall && !stream) return;
+  const stream = isGathered ? null : request.body;
+  if (!isGathered && !stream) return;
   const reading = await (stream ? readPieces(stream, { bytes_max, ms }, take) : readAtOnce(request, ms, take));
   if (reading === "too_large") throw tooLarge(bytes_max);
   if (reading === "late") throw unfinished(ms);
