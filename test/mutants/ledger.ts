@@ -164,8 +164,8 @@ export const ledger: Mutant[] = [
   {
     name: "one request more than allowed runs at a time",
     file: admissions,
-    find: "is_crowded := is_crowded or running[subject] >= concurrent[subject];",
-    replace: "is_crowded := is_crowded or running[subject] - (subject = step.owner)::integer >= concurrent[subject];",
+    find: "is_crowded := running[owner] >= concurrent[owner];",
+    replace: "is_crowded := running[owner] - 1 >= concurrent[owner];",
     caughtBy: [`${book} concurrency counts what runs`],
     rule: "docs/design/metering.md, Rule 2: Admit once, under the lock",
   },
