@@ -20,6 +20,7 @@ export interface Load {
 export class Clients {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 4096 });
   readonly #gateway: Pick<Running, "url" | "model">;
+  readonly #answered = new Map<string, number>();
   #next = 0;
 
   constructor(gateway: Pick<Running, "url" | "model">) {
@@ -34,11 +35,19 @@ export class Clients {
     const client = async () => {
       while (begun < requests_max && performance.now() < end_ms) {
         begun++;
-        answers.push(await this.ask(keys[this.#next++ % keys.length]!.secret, isStreamed));
+        const { secret } = keys[this.#next++ % keys.length]!;
+        const answer = await this.ask(secret, isStreamed);
+        answers.push(answer);
+        if (answer.status === 200) this.#answered.set(secret, (this.#answered.get(secret) ?? 0) + 1);
       }
     };
     await Promise.all(Array.from({ length: clients }, client));
     return answers;
+  }
+
+  /** How many requests of these keys were answered under load. */
+  answered(keys: readonly Key[]): number {
+    return keys.reduce((sum, { secret }) => sum + (this.#answered.get(secret) ?? 0), 0);
   }
 
   ask(secret: string | null, isStreamed = false): Promise<Answer> {

@@ -101,8 +101,6 @@ interface Entry {
   running: Running;
   clients: Clients;
   keys: Key[];
-  /** How many answers each key was given. */
-  answered: number;
   folder: string;
   before: { at_ms: number; cpu_us: number; idle_us_a_second: number };
   turns: { gateway_us: number; stores_us: number; added_p50_ms: number; p99_ms: number }[];
@@ -166,7 +164,7 @@ async function entryOf(
     const keys = running.keys.slice(checkRequests.length);
     row.checks = await checked(gateway, clients, running.keys.slice(0, checkRequests.length));
     const before = { at_ms: 0, cpu_us: 0, idle_us_a_second: 0 };
-    return { gateway, row, running, clients, keys, answered: 0, folder, before, turns: [] };
+    return { gateway, row, running, clients, keys, folder, before, turns: [] };
   } catch (failure) {
     return { row: { ...row, reason: (failure as Error).message.slice(-600) } };
   }
@@ -178,7 +176,6 @@ const load = async (
 ) => {
   const answers = await entry.clients.load(entry.keys, what);
   const good = answers.filter(({ status }) => status === 200).length;
-  entry.answered += good;
   entry.row.requests = (entry.row.requests ?? 0) + answers.length;
   entry.row.failed = (entry.row.failed ?? 0) + answers.length - good;
   return answers;
@@ -219,11 +216,10 @@ async function turn(entry: Entry, { turn_ms, clients, streamed }: Options, engin
 
 /** Waits for the book, and adds up. The book of many keys is read of the first hundred. */
 async function settled(entry: Entry): Promise<void> {
-  const { row, keys, answered, running, before, turns } = entry;
+  const { row, keys, clients, running, before, turns } = entry;
   const few = keys.slice(0, 100);
-  // Keys are asked in turn.
-  const share = Math.floor((answered * few.length) / keys.length);
-  row.booked = await booked(running, few, share, 120_000).catch(() => ({ wanted: share, found: null }));
+  const answered = clients.answered(few);
+  row.booked = await booked(running, few, answered, 120_000).catch(() => ({ wanted: answered, found: null }));
   const passed_s = (Date.now() - before.at_ms) / 1000;
   const used_us = cpu_us(rootsOf(entry)) - before.cpu_us - before.idle_us_a_second * passed_s;
   row.in_all_us = used_us / row.requests!;
