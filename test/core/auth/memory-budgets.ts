@@ -78,7 +78,7 @@ const nothing: Omit<SubjectLimits, "subject" | "id" | "organizationId" | "counte
   keys: noBudget,
   members: noBudget,
   models: new Map(),
-      countedModels: new Map(),
+  countedModels: new Map(),
   raises: [],
   inForce: noBudget,
   origins: nobody,
