@@ -41,16 +41,20 @@ function ofTold({ told, hasGivenUp, wanted }: BackgroundClient): string[] {
 /** What a lease and a checkpoint can have delivered beyond the last count, and some for a machine that is late. */
 const beyond_max = tokensPerSecond * (lease_s + checkpoint_s) + 50;
 
-/** One that did not come to its end is charged for the text that its GET returns; with a key, its repeat pays. */
+/**
+ * One that did not come to its end is charged for the text that its GET returns; with a key, its repeat pays. A Redis that
+ * loses its data takes the text away from later reads, so the read after the end that returned most counts.
+ */
 function ofText({ told, hasGivenUp, hasKey }: BackgroundClient, charges: readonly Charge[]): string[] {
   const end = told.at(-1);
   if (hasGivenUp || (end?.status !== "failed" && end?.status !== "cancelled")) return [];
   const one = charges.findLast(({ charged, uncharged }) => charged + uncharged > 0);
   const counted = one?.output_tokens ?? 0;
-  const said = `it says ${end.textTokens} tokens, and is charged ${counted}`;
-  if (counted > end.textTokens) return [said];
+  const text_tokens = Math.max(...told.filter(isOver).map(({ textTokens }) => textTokens));
+  const said = `it says ${text_tokens} tokens, and is charged ${counted}`;
+  if (counted > text_tokens) return [said];
   if (hasKey) return [];
-  const isShort = end.textTokens - counted > (charges.at(-1)?.recovered ? beyond_max : 0);
+  const isShort = text_tokens - counted > (charges.at(-1)?.recovered ? beyond_max : 0);
   return isShort && charges.at(-1)?.stopped_by === null ? [said] : [];
 }
 

@@ -121,6 +121,11 @@ test("a background response with one end and its charge is content", () => {
   expect(objectionsToBackground(background([told("in_progress"), done, done]), [charge(first)], calm)).toEqual([]);
 });
 
+test("a background response that failed is charged for the text that was read, also where a later read has lost it", () => {
+  const reads = [told("in_progress"), told("failed", null, wanted), told("failed")];
+  expect(objectionsToBackground(background(reads), [charge(first)], calm)).toEqual([]);
+});
+
 const responses: [string, BackgroundClient, Charge[], RegExp][] = [
   ["no end", background([told("in_progress")]), [charge(first)], /no end/],
   ["an end that changes", background([done, told("failed")]), [charge(first)], /end changed/],

@@ -78,17 +78,14 @@ export async function startKeptLoad(options: KeptLoadOptions): Promise<KeptLoad>
           const charged = charges.get(one.id) ?? [];
           const objections = objectionsTo(client, charged, befallenTo(client, happened));
           const ids = client.answers.flatMap(({ requestId, replayOf }) => [requestId, replayOf ?? ""]);
-          return explained(objections, rig, ids, charged);
+          return explained(objections, rig, { ids, charged, client, ...happened });
         }),
         ...background.flatMap(({ one, client }) => {
           const charged = charges.get(one.id) ?? [];
           const objections = objectionsToBackground(client, charged, befallenTo(client, happened));
-          return explained(
-            objections,
-            rig,
-            [...client.ids, ...charged.map(({ request_id }) => idOf(request_id, "req_"))],
-            charged,
-          );
+          const ids = [...client.ids, ...charged.map(({ request_id }) => idOf(request_id, "req_"))];
+          const texts = client.told.map(({ at_ms, textTokens }) => [at_ms - client.began_ms, textTokens] as const);
+          return explained(objections, rig, { ids, charged, client, ...happened, texts });
         }),
       ];
       return {
@@ -104,13 +101,35 @@ export async function startKeptLoad(options: KeptLoadOptions): Promise<KeptLoad>
   };
 }
 
-/** The objections, followed by what the records and the logs of the nodes say of these requests and responses. */
-function explained(objections: string[], { nodes }: Rig, ids: string[], charges: readonly Charge[]): string[] {
+interface Explanation {
+  /** Of the requests and responses of a client. */
+  ids: readonly string[];
+  charged: readonly Charge[];
+  client: Pick<Client, "began_ms">;
+  spells: readonly Spell[];
+  /** When a background response was read, in ms since its client began, and the tokens of its text. */
+  texts?: readonly (readonly [number, number])[];
+}
+
+/**
+ * The objections of a client, with what the records and the logs of the nodes say of its requests, and what was broken
+ * since it began, so that the cause can be found.
+ */
+function explained(
+  objections: readonly string[],
+  { nodes }: Rig,
+  { ids, charged, client, spells, texts }: Explanation,
+): string[] {
   if (objections.length === 0) return [];
   const logged = [...new Set(ids)]
     .filter((id) => id !== "")
     .flatMap((id) => nodes.flatMap((node) => node.warnedOf(id).map((line) => `${node.name}: ${line}`)));
-  return [...objections, `records: ${JSON.stringify(charges)}`, ...logged];
+  const broken = spells
+    .filter(({ to_ms }) => to_ms >= client.began_ms - after_ms)
+    .map(({ breaks, from_ms, to_ms }) => [breaks.join(), from_ms - client.began_ms, to_ms - client.began_ms]);
+  const why = [`records: ${JSON.stringify(charged)}`, ...logged, `broken: ${JSON.stringify(broken)}`];
+  if (texts) why.push(`read: ${JSON.stringify(texts)}`);
+  return objections.map((objection) => [objection, ...why].join("\n    "));
 }
 
 /** What a run that was left goes on for; and its settlement, which waits for outages. */
