@@ -4,7 +4,7 @@ import { bare, idOf } from "../../src/core/store/ids.ts";
 import type { BackgroundClient, Told } from "./background-client.ts";
 import { objectionsToBackground } from "./background-judge.ts";
 import { protocols } from "./protocols.ts";
-import { type Answer, type Client, endOf, unreadWords } from "./repeat-client.ts";
+import { type Answer, type Client, cutWords, endOf, unreadWords } from "./repeat-client.ts";
 import { type Charge, objectionsTo } from "./repeat-judge.ts";
 import { price } from "./rig.ts";
 
@@ -62,6 +62,15 @@ test("a failure that was cut at any of its bytes is no other answer", () => {
     const rest = answer({ requestId: second, replayOf: first, body: frames[0]!, end: "broken" });
     expect(objectionsTo(client([failed, rest]), [charge(first)])).toEqual([]);
   }
+});
+
+test("the failure that a reader writes in the place of a node that was gone is not that of the first client, once", () => {
+  const failing = (words: string) => `${frames[0]}data: {"error":{"message":"${words}"}}\n\n`;
+  const broken = answer({ body: failing("The engine broke off."), end: "broken" });
+  const ended = answer({ requestId: second, replayOf: first, body: failing(`Its node ${cutWords}.`), end: "broken" });
+  expect(objectionsTo(client([broken, ended]), [charge(first)])).toEqual([]);
+  const other = { ...ended, body: failing("Something else.") };
+  expect(objectionsTo(client([broken, other]), [charge(first)]).join()).toMatch(/differ/);
 });
 
 test("a repeat that could not read on is asked again, and is not the whole answer", () => {

@@ -12,6 +12,8 @@ export const goneWords = "node that wrote it is gone";
 export const unreadWords = "cannot keep an answer now";
 /** The words of the failure of a node that was away for longer than its lease. */
 export const lostLeaseWords = "lost its connection to the usage store";
+/** The words of the failure that a reader writes at the end of a stream which its node had charged before it was gone. */
+export const cutWords = "was gone before it wrote why";
 /** The words of the failure of one whose log is gone. */
 export const lostWords = "is no longer there";
 

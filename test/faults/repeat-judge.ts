@@ -2,7 +2,16 @@
 // the key is free; one run is charged at most; and each has one record.
 
 import { uuidOf } from "../../src/core/store/ids.ts";
-import { type Answer, type Client, goneWords, lostLeaseWords, lostWords, runOf, unreadWords } from "./repeat-client.ts";
+import {
+  type Answer,
+  type Client,
+  cutWords,
+  goneWords,
+  lostLeaseWords,
+  lostWords,
+  runOf,
+  unreadWords,
+} from "./repeat-client.ts";
 import { price, type Rig } from "./rig.ts";
 import { ask } from "./stores.ts";
 
@@ -75,6 +84,8 @@ function ofAnswers({ answers, isServed, hasGivenUp }: Client, { mayLose, isForgo
   for (const [run, all] of Map.groupBy(delivered, runOf)) {
     // A node that was away for long ends its answer with a failure that is in no log, unless it was charged.
     const ends = [goneWords, unreadWords, lostLeaseWords, ...(mayLose ? [lostWords, '"storage_unavailable"'] : [])];
+    // Where a reader had to end the log, the first client may have got the failure that its node did not write.
+    if (all.some(({ body }) => body.includes(cutWords))) ends.push(...failureHeads);
     const texts = all.map((answer) => textOf(answer, ends));
     const longest = texts.reduce((one, other) => (other.length > one.length ? other : one), "");
     const other = texts.find((text) => !longest.startsWith(text));

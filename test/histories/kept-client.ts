@@ -100,8 +100,7 @@ export class KeptRun {
   /** What src/features/responses/background.ts does. */
   async #goesOnTo(account: Account, batch: readonly InferenceEvent[]): Promise<void> {
     const last = batch.at(-1);
-    const hasPart = this.#call.notes.firstPart_ms !== undefined;
-    if (last?.type === "response-failed") await this.keeping.fails(last.fault, hasPart);
+    if (last?.type === "response-failed") await this.keeping.fails(last.fault);
     if (last?.type !== "response-end") return;
     const text = `${this.plan.id} ${account.passed} over;`;
     if (!this.plan.stream) account.text = text;
@@ -141,6 +140,10 @@ export interface Asked {
 /** The end that a reader writes of an answer whose node is gone. */
 const goneText = "gone;";
 const ending = { saw() {}, end: () => goneText };
+/** The end that a reader writes of an answer that its node had settled. */
+const cutText = "cut;";
+const cutEnding = { saw() {}, end: () => cutText };
+const withoutEnd = (text: string) => text.replace(goneText, "").replace(cutText, "");
 
 async function follow(judge: Judge, asked: Asked, earlier: Follower): Promise<void> {
   let text = "";
@@ -148,13 +151,14 @@ async function follow(judge: Judge, asked: Asked, earlier: Follower): Promise<vo
     const entries = await earlier.read();
     if (typeof entries === "string") {
       if (entries === "dead") await earlier.bury();
-      if (entries !== "lost") text += await earlier.ended(ending, gone());
-      return judge.repeated(asked, earlier.name.requestId, { text: text.replace(goneText, ""), end: entries });
+      if (entries !== "lost") text += await earlier.ended(entries === "cut" ? cutEnding : ending, gone());
+      if (entries === "cut") await earlier.close();
+      return judge.repeated(asked, earlier.name.requestId, { text: withoutEnd(text), end: entries });
     }
     text += entriesText(entries);
     if (!entries.at(-1)?.isEnd) continue;
-    const end = text.endsWith(goneText) ? "dead" : "whole";
-    return judge.repeated(asked, earlier.name.requestId, { text: text.replace(goneText, ""), end });
+    const end = text.endsWith(goneText) ? "dead" : text.endsWith(cutText) ? "cut" : "whole";
+    return judge.repeated(asked, earlier.name.requestId, { text: withoutEnd(text), end });
   }
 }
 

@@ -10,9 +10,25 @@ const rule = "docs/protocols.md, Repeating a request";
 
 export const kept: Mutant[] = [
   {
+    name: "a failure stands although another node has settled the run, without a charge",
+    file: "src/features/responses/keeping.ts",
+    find: "receipt !== null && receipt.endedAt !== null && !receipt.recovered",
+    replace: "receipt !== null && receipt.endedAt !== null",
+    caughtBy: ["test/core/http/kept-ends.test.ts"],
+    rule: "docs/protocols.md, Repeating a request",
+  },
+  {
+    name: "a stream that was charged, and whose end its node did not write, is lost",
+    file: "src/features/responses/follower.ts",
+    find: 'return this.#head?.stream ? "cut" : "lost";',
+    replace: 'return "lost";',
+    caughtBy: ["test/core/http/kept-ends.test.ts"],
+    rule: "docs/protocols.md, Repeating a request",
+  },
+  {
     name: "a node that was frozen past its lease ends its log with a failure that was charged nothing",
     file: "src/features/responses/keeping.ts",
-    find: "if (isFailure && this.#mayBeFree) this.#withheld = text;",
+    find: "if (isFailure && this.isRepeatable) this.#withheld = text;",
     replace: 'if (isFailure && text === "") this.#withheld = text;',
     caughtBy: ["test/core/http/kept-ends.test.ts"],
     rule: "docs/protocols.md, Repeating a request",

@@ -35,14 +35,12 @@ export function inBackground(
 
 /** The same events. If they end in a failure, the background response ends with that failure. */
 export async function* endsWithFailure(events: Events, keeping: Keeping): Events {
-  let hasPart = false;
   let failure: Fault | null = null;
   const fails = async () => {
-    if (failure) await keeping.fails(failure, hasPart);
+    if (failure) await keeping.fails(failure);
   };
   try {
     for await (const batch of events) {
-      hasPart ||= batch.some(({ type }) => type === "part-start");
       const last = batch.at(-1);
       if (last?.type === "response-failed") failure = last.fault;
       yield batch;

@@ -144,6 +144,14 @@ function endLost(): Fault {
   });
 }
 
+/** The fault of a stream whose node settled it, and was gone before it wrote the end. */
+export function cutShort(): Fault {
+  return new Fault(
+    "upstream_unavailable",
+    "The answer was cut short, and its node was gone before it wrote why. What you have was charged. Use a new key to ask again.",
+  );
+}
+
 export function gone(): Fault {
   return new Fault(
     "upstream_unavailable",

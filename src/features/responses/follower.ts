@@ -29,9 +29,10 @@ const look_ms = 2_000;
 
 /**
  * Why there will be no more entries. `free`: the first request was refused or failed, and its key is free. `dead`: its
- * node is gone, and nothing was charged. `lost`: the log is incomplete.
+ * node is gone, and nothing was charged. `cut`: its node has settled the run, and was gone before it wrote the end of a
+ * stream, whose text is all there. `lost`: the log is incomplete.
  */
-export type Fate = "free" | "dead" | "lost";
+export type Fate = "free" | "dead" | "cut" | "lost";
 
 export class Follower {
   readonly #needs: KeepingNeeds;
@@ -39,6 +40,8 @@ export class Follower {
   readonly #kept: Kept;
   readonly #began_ms: number;
   #next = 0;
+  /** The size of the entries that were read. */
+  #bytes = 0;
   #head: LogHead | null = null;
   /** Entries that were read but not taken. */
   #unread: LogEntry[] = [];
@@ -81,6 +84,7 @@ export class Follower {
     if (first.length > 0) return true;
     const hold_ms = this.#head.stream ? this.#needs.limits.first_event_hold_ms : Number.POSITIVE_INFINITY;
     const entries = await this.read(this.#now_ms + hold_ms);
+    if (entries === "cut") return true;
     if (typeof entries === "string") return this.#over(entries);
     this.#unread = entries;
     return true;
@@ -90,7 +94,7 @@ export class Follower {
   async opened(): Promise<boolean> {
     const first = await this.#needs.kept.logs.read(this.#kept, 0);
     if (first === "lost" || first.length === 0) return false;
-    this.#next = first.length;
+    this.#took(first);
     this.#head = JSON.parse(first.shift()!.text) as LogHead;
     this.#unread = first;
     return true;
@@ -105,7 +109,7 @@ export class Follower {
       this.#call.signal.throwIfAborted();
       const entries = await available(this.#needs, logs.read(this.#kept, this.#next));
       if (entries === "lost") return "lost";
-      this.#next += entries.length;
+      this.#took(entries);
       if (entries.length > 0 || this.#now_ms >= until_ms) return entries;
       const fate = await available(this.#needs, this.#fate());
       if (fate !== null) return this.#last(fate);
@@ -124,6 +128,14 @@ export class Follower {
     if ((await available(this.#needs, endedAsGone(this.#needs, kept, begun))) === null) throw goesOn();
   }
 
+  /** Ends the answer of a node that has settled it and is gone. The key keeps that answer, which was charged. */
+  async close(): Promise<void> {
+    const { answers } = this.#needs.kept;
+    const kept = await available(this.#needs, answers.find(this.#kept.requestId));
+    if (kept?.response) await this.bury();
+    else await available(this.#needs, answers.end(this.#kept.requestId, { state: "ended", bytes: this.#bytes }));
+  }
+
   /**
    * The end of a log whose writer is gone: this failure, after the entries so far. If another reader, or the writer
    * after all, has ended the log, it is that end, so that all readers get the same.
@@ -139,7 +151,7 @@ export class Follower {
         const entries =
           appended === "appended" ? [entry] : await withinClaimTime(clock, logs.read(this.#kept, this.#next));
         if (entries === "lost" || entries.length === 0) break;
-        this.#next += entries.length;
+        this.#took(entries);
         text += entriesText(entries);
         if (entries.at(-1)!.isEnd) return text;
         ending.saw(entriesText(entries));
@@ -168,8 +180,13 @@ export class Follower {
   async #last(fate: Fate): Promise<LogEntry[] | Fate> {
     const entries = await available(this.#needs, this.#needs.kept.logs.read(this.#kept, this.#next));
     if (entries === "lost" || entries.length === 0) return fate;
-    this.#next += entries.length;
+    this.#took(entries);
     return entries;
+  }
+
+  #took(entries: readonly LogEntry[]): void {
+    this.#next += entries.length;
+    this.#bytes += Buffer.byteLength(entriesText(entries));
   }
 
   /** The fate of the log; null while the writer may still write. */
@@ -190,9 +207,10 @@ export class Follower {
     }
     if (receipt === null) return isUngranted(this.#needs, age_ms + now_ms - this.#began_ms) ? "dead" : null;
     if (receipt.recovered) return receipt.nanos.charged === 0 || kept.responseId !== null ? "dead" : "lost";
-    // The response's node has settled the run, and is about to write the end of the log.
+    // The node has settled the run, and is about to write the end of the log.
     if (!this.#isLate(now_ms)) return null;
-    return receipt.nanos.charged === 0 ? "dead" : "lost";
+    if (receipt.nanos.charged === 0) return "dead";
+    return this.#head?.stream ? "cut" : "lost";
   }
 
   /** Whether the end of the log is overdue. */

@@ -38,7 +38,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   /** Whether the store has the complete background response. */
   #isWhole = false;
   #run: Pick<Run, "confirmed" | "isLost"> | null = null;
-  /** The failure that would end the log, held back until the ledger says whether this run was charged. */
+  /** The failure that would end the log, held back until the ledger says who settled this run. */
   #withheld: string | null = null;
   /** The fault with which the background response has failed. */
   #failure: Fault | null = null;
@@ -126,15 +126,11 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     }
   }
 
-  /**
-   * Ends the background response as failed. Its key stays taken if the response was streamed and has a part. Otherwise the
-   * response ends when the key becomes free.
-   */
-  async fails(fault: Fault, hasPart: boolean): Promise<void> {
+  /** Ends the background response as failed; one with a key only when its settlement is confirmed (`#free`). */
+  async fails(fault: Fault): Promise<void> {
     if (!this.#begun || this.#isFinished) return;
     this.#failure ??= fault;
-    const freesClaim = this.isRepeatable && (this.#mayBeFree || !(hasPart && this.#kept.isStream));
-    if (!freesClaim) await this.#finish(failedResponse(this.#begun, fault, this.requestId), false);
+    if (!this.isRepeatable) await this.#finish(failedResponse(this.#begun, fault, this.requestId), false);
   }
 
   cancel(): void {
@@ -206,18 +202,13 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return this.isBackground || this.isKept;
   }
 
-  /** Writes text to the log. `isFailure`: the text is the failure with which the answer ends. */
-  write(text: string, isFailure = false): void {
-    if (isFailure && this.#mayBeFree) this.#withheld = text;
-    else this.#writer?.write(text);
-  }
-
   /**
-   * Whether the key may become free although the answer has begun, because another node may have settled the run
-   * without a charge.
+   * Writes text to the log. `isFailure`: the text is the failure with which the answer ends. With a key, that waits for
+   * the settlement: if another node settles the run, which charges nothing, the key becomes free.
    */
-  get #mayBeFree(): boolean {
-    return this.isRepeatable && this.#run?.isLost === true;
+  write(text: string, isFailure = false): void {
+    if (isFailure && this.isRepeatable) this.#withheld = text;
+    else this.#writer?.write(text);
   }
 
   /** Resolves when everything written so far can be read: true; or with false if it never can. */
@@ -238,7 +229,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
 
   async #endLog(): Promise<void> {
     const writer = this.#writer;
-    if (!writer || writer.isLost || this.#withheld !== null) return;
+    if (!writer || writer.isLost) return;
+    if (this.#withheld !== null) return writer.flushed();
     await writer.end();
     if (writer.isLost) return;
     this.#needs.kept.metrics.kept(writer.bytes);
@@ -270,27 +262,32 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   async #free(): Promise<void> {
     const { answers, logs, clock } = this.#needs.kept;
     if (this.isRepeatable) await withinClaimTime(clock, this.#run?.confirmed() ?? Promise.resolve());
-    const isCharged = this.#mayBeFree && (await this.#isCharged());
+    const stands = this.isRepeatable && this.#hasPart && (await this.#isSettledHere());
     if (this.#begun) {
       const fault = this.#failure ?? asFault(this.#call.signal.reason);
-      await this.#finish(failedResponse(this.#begun, fault, this.requestId), !isCharged);
+      await this.#finish(failedResponse(this.#begun, fault, this.requestId), !stands);
     }
-    if (this.#withheld !== null) {
-      if (isCharged) await this.#endWithheld(this.#withheld);
-      else await answers.abandon(this.#name.requestId);
-    } else if (!this.#begun) {
+    if (this.#withheld !== null && (stands || this.#begun)) await this.#endWithheld(this.#withheld);
+    else if (this.#hasPart) await answers.abandon(this.#name.requestId);
+    else if (!this.#begun) {
       await answers.free(this.#name.requestId);
       await logs.remove([this.#name]);
     }
   }
 
-  async #isCharged(): Promise<boolean> {
-    const { kept, ledger } = this.#needs;
-    const receipt = await withinClaimTime(kept.clock, ledger.receipt(this.#name.organizationId, this.requestId));
-    return receipt !== null && receipt.nanos.charged > 0;
+  /** Whether a part of a stream was delivered: then a failure is the end of the answer, which the key keeps. */
+  get #hasPart(): boolean {
+    return this.#kept.isStream && this.#call.notes.firstPart_ms !== undefined;
   }
 
-  /** Writes the withheld failure: this node has settled the run, so the failure is part of the answer. */
+  /** Whether this node has settled the run. If another has, the run cost nothing, as it has a key. */
+  async #isSettledHere(): Promise<boolean> {
+    const { kept, ledger } = this.#needs;
+    const receipt = await withinClaimTime(kept.clock, ledger.receipt(this.#name.organizationId, this.requestId));
+    return receipt !== null && receipt.endedAt !== null && !receipt.recovered;
+  }
+
+  /** Writes the withheld failure as the end of the log. */
   async #endWithheld(failure: string): Promise<void> {
     this.#withheld = null;
     this.write(failure);

@@ -93,6 +93,11 @@ export class LogWriter {
   async end(): Promise<void> {
     if (this.#isLost || this.#isEnding) return;
     this.#isEnding = true;
+    await this.flushed();
+  }
+
+  /** Resolves when everything written so far is stored, or the log is lost because that takes too long. */
+  async flushed(): Promise<void> {
     this.#send();
     try {
       await this.#inTime(this.#sending ?? Promise.resolve());

@@ -13,7 +13,7 @@ import type { ResponseIdentity, StreamEnding } from "../../core/protocol/codec.t
 import { comment } from "../../core/sse/decode.ts";
 import { hexOf } from "../../core/store/ids.ts";
 import type { Operation } from "../../core/store/ledger.ts";
-import { EarlierResponse, gone } from "./current-response.ts";
+import { cutShort, EarlierResponse, gone } from "./current-response.ts";
 import type { Fate, Follower } from "./follower.ts";
 import { answerLost, entriesText, type KeepingNeeds } from "./needs.ts";
 
@@ -139,7 +139,9 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
     const { name } = this.#earlier;
     if (fate === "lost") return this.#end(controller, ending.end(answerLost(), name.requestId));
     if (fate === "dead") await this.#earlier.bury();
-    this.#end(controller, await this.#earlier.ended(ending, gone()));
+    const failure = await this.#earlier.ended(ending, fate === "cut" ? cutShort() : gone());
+    if (fate === "cut") await this.#earlier.close();
+    this.#end(controller, failure);
   }
 
   #end(controller: ReadableStreamDefaultController<Uint8Array>, failure: string): void {

@@ -7,7 +7,7 @@ import type { Principal } from "../../../src/core/auth/verdict.ts";
 import type { Call } from "../../../src/core/http/call.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { type Clock, systemClock } from "../../../src/core/time/clock.ts";
-import { gone } from "../../../src/features/responses/current-response.ts";
+import { cutShort, gone } from "../../../src/features/responses/current-response.ts";
 import { Follower } from "../../../src/features/responses/follower.ts";
 import { Keeping } from "../../../src/features/responses/keeping.ts";
 import type { KeepingNeeds } from "../../../src/features/responses/needs.ts";
@@ -79,8 +79,8 @@ function stores(clock: Clock = systemClock()) {
 
 const lostLease = new Fault("storage_unavailable", "The lease was lost.", { retryAfterSeconds: 5 });
 
-/** A streamed answer whose run has said something, and then lost its lease. */
-async function thawed({ needs }: ReturnType<typeof stores>) {
+/** A streamed answer whose run has said something, and then failed: its lease was lost, or its engine broke off. */
+async function failing({ needs }: ReturnType<typeof stores>, isLost: boolean) {
   const notes = { outcome: "failed", firstPart_ms: 1, stream: true };
   const call = { ...name, notes, signal: { reason: lostLease }, request: { signal: {} } };
   const claim = { key: "00", body: "00" };
@@ -93,28 +93,31 @@ async function thawed({ needs }: ReturnType<typeof stores>) {
   keeping.follows(run);
   await keeping.open({ stream: true, headers: {} });
   keeping.write("said;");
-  run.isLost = true;
+  run.isLost = isLost;
   keeping.write("failed;", true);
   await keeping.end();
   return { disposed: keeping[Symbol.asyncDispose](), confirm: () => confirmation.resolve() };
 }
 
-test("a node that was frozen past its lease ends its log only if its own settlement was charged", async () => {
-  for (const charged of [0, 5]) {
-    const it = stores();
-    const { disposed, confirm } = await thawed(it);
-    await new Promise(setImmediate);
-    expect([it.done, it.entries().some(({ isEnd }) => isEnd)]).toEqual([[], false]);
-    Object.assign(it.receipt, { recovered: charged === 0, nanos: { charged } });
-    confirm();
-    await disposed;
-    if (charged === 0) expect([it.done, it.entries().some(({ isEnd }) => isEnd)]).toEqual([["free"], false]);
-    else expect([it.done, it.text(), it.entries().at(-1)?.isEnd]).toEqual([["ended"], "said;failed;", true]);
-  }
+test("a node writes the failure of an answer only when it knows that it has settled the run itself", async () => {
+  for (const isLost of [true, false])
+    for (const recovered of [true, false]) {
+      const it = stores();
+      const { disposed, confirm } = await failing(it, isLost);
+      await new Promise(setImmediate);
+      // What was said can be read by now, if this node dies.
+      expect([it.done, it.text(), it.entries().some(({ isEnd }) => isEnd)]).toEqual([[], "said;", false]);
+      Object.assign(it.receipt, { recovered, nanos: { charged: recovered ? 0 : 5 } });
+      confirm();
+      await disposed;
+      if (recovered) expect([it.done, it.entries().some(({ isEnd }) => isEnd)]).toEqual([["free"], false]);
+      else expect([it.done, it.text(), it.entries().at(-1)?.isEnd]).toEqual([["ended"], "said;failed;", true]);
+    }
 });
 
 const waiting = { request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } } as unknown as Call;
 const ending = { saw() {}, end: () => "gone;" };
+const cutEnding = { saw() {}, end: () => "cut;" };
 
 async function reader({ needs, kept }: ReturnType<typeof stores>) {
   const follower = new Follower(needs, waiting, { ...kept });
@@ -134,7 +137,10 @@ async function readToEnd(follower: Follower): Promise<string> {
     }
     if (entries === "lost") return `${text}lost;`;
     if (entries === "dead") await follower.bury();
-    return text + (await follower.ended(ending, gone()));
+    const isCut = entries === "cut";
+    const end = await follower.ended(isCut ? cutEnding : ending, isCut ? cutShort() : gone());
+    if (isCut) await follower.close();
+    return text + end;
   }
 }
 
@@ -158,6 +164,25 @@ test("a repeat that ends the log of a node that comes back in between says what 
   // The node finds the log ended.
   expect(it.log.append("log", 3, { text: "much more;", isEnd: false })).toBe("ended");
   expect(await second!.ended(ending, gone())).toBe("more;gone;");
+});
+
+test("a stream that its node settled, and whose end it did not write, is ended by its first reader, and keeps its key", async () => {
+  const time = new Time(0);
+  const it = stores(new NodeClock(time, { offset_ms: 0, rate: 1, arrivalsFirst: false }));
+  Object.assign(it.receipt, { recovered: false, nanos: { charged: 5 } });
+  it.log.append("log", 0, { text: '{"stream":true,"headers":{}}', isEnd: false });
+  it.log.append("log", 1, { text: "said;", isEnd: false });
+  const texts: string[] = [];
+  for (const follower of [await reader(it), await reader(it)])
+    time.turn(() => {
+      void readToEnd(follower).then((text) => texts.push(text));
+    });
+  while (time.now_ms < 5_000 && time.step());
+  // Its node may still be about to write the end.
+  expect([texts, it.done]).toEqual([[], []]);
+  while (time.now_ms < 30_000 && time.step());
+  expect(texts).toEqual(["said;cut;", "said;cut;"]);
+  expect([it.text(), it.kept.state, it.kept.body]).toEqual(["said;cut;", "ended", "00"]);
 });
 
 test("a stored response whose node died before its charge is not lost while the lease of that node lasts", async () => {

@@ -124,7 +124,7 @@ for (const isBackground of [true, false])
     const confirmation = Promise.withResolvers<void>();
     keeping.follows({ confirmed: () => confirmation.promise, isLost: false });
     if (isBackground) await keeping.respond({ id: "resp_1", output: [] } as unknown as ResponseObject);
-    await keeping.fails(fault, true);
+    await keeping.fails(fault);
     const disposed = keeping[Symbol.asyncDispose]();
     await new Promise(setImmediate);
     expect(done).toEqual([]);
