@@ -5,9 +5,10 @@ import { idOf } from "../../src/core/store/ids.ts";
 import { type BackgroundClient, backgroundRound, lookAgain } from "./background-client.ts";
 import { objectionsToBackground } from "./background-judge.ts";
 import { type Chance, chanceOf } from "./chance.ts";
+import { after_ms, explained } from "./explained.ts";
 import type { Spell } from "./injector.ts";
 import { type Client, goneWords, repeatRound } from "./repeat-client.ts";
-import { type Befallen, type Charge, chargesOf, objectionsTo } from "./repeat-judge.ts";
+import { type Befallen, chargesOf, objectionsTo } from "./repeat-judge.ts";
 import type { Rig } from "./rig.ts";
 import { type RoundKey, roundKeys } from "./round-keys.ts";
 
@@ -101,39 +102,7 @@ export async function startKeptLoad(options: KeptLoadOptions): Promise<KeptLoad>
   };
 }
 
-interface Explanation {
-  /** Of the requests and responses of a client. */
-  ids: readonly string[];
-  charged: readonly Charge[];
-  client: Pick<Client, "began_ms">;
-  spells: readonly Spell[];
-  /** When a background response was read, in ms since its client began, and the tokens of its text. */
-  texts?: readonly (readonly [number, number])[];
-}
-
-/**
- * The objections of a client, with what the records and the logs of the nodes say of its requests, and what was broken
- * since it began, so that the cause can be found.
- */
-function explained(
-  objections: readonly string[],
-  { nodes }: Rig,
-  { ids, charged, client, spells, texts }: Explanation,
-): string[] {
-  if (objections.length === 0) return [];
-  const logged = [...new Set(ids)]
-    .filter((id) => id !== "")
-    .flatMap((id) => nodes.flatMap((node) => node.warnedOf(id).map((line) => `${node.name}: ${line}`)));
-  const broken = spells
-    .filter(({ to_ms }) => to_ms >= client.began_ms - after_ms)
-    .map(({ breaks, from_ms, to_ms }) => [breaks.join(), from_ms - client.began_ms, to_ms - client.began_ms]);
-  const why = [`records: ${JSON.stringify(charged)}`, ...logged, `broken: ${JSON.stringify(broken)}`];
-  if (texts) why.push(`read: ${JSON.stringify(texts)}`);
-  return objections.map((objection) => [objection, ...why].join("\n    "));
-}
-
-/** What a run that was left goes on for; and its settlement, which waits for outages. */
-const after_ms = 2_000;
+/** The settlement of a run that was left, which waits for outages. */
 const settled_ms = 8_000;
 /** Of a node that was cut off for long, or of a store. */
 const harmful = ["postgres", "redis", "node", "connections", "table", "clock"];

@@ -2,6 +2,8 @@
 // judge.
 
 import { type Chance, chanceOf } from "./chance.ts";
+import { explained } from "./explained.ts";
+import type { Spell } from "./injector.ts";
 import { judge } from "./judge.ts";
 import { goneWords, type Harm, repeatRound } from "./repeat-client.ts";
 import { chargesOf, objectionsTo, type Round } from "./repeat-judge.ts";
@@ -69,7 +71,12 @@ export async function repeatRun(options: {
     await harmer.end();
     const { broken } = await judge(rig, [], { planChanges: [], forgotten: [] });
     const charges = await chargesOf(rig);
-    for (const { client, keyId } of rounds) broken.push(...objectionsTo(client, charges.get(keyId) ?? []));
+    for (const { client, keyId } of rounds) {
+      const charged = charges.get(keyId) ?? [];
+      const ids = client.answers.flatMap(({ requestId, replayOf }) => [requestId, replayOf ?? ""]);
+      const happened = { ids, charged, client, spells: harmer.spells };
+      broken.push(...explained(objectionsTo(client, charged), rig, happened));
+    }
     const answers = rounds.flatMap(({ client }) => client.answers);
     const records = [...charges.values()].flat();
     return {
@@ -99,24 +106,34 @@ const freeze_ms_max = 3 * 1000 * lease_s;
 function harmerOf({ nodes }: Rig, chance: Chance) {
   const counts = { kills: 0, freezes: 0 };
   const returning = new Set<Promise<void>>();
+  const spells: Spell[] = [];
   const isUp = ({ running, frozen }: Node) => running && !frozen;
-  const back = (work: Promise<void>) => {
-    const returned = work.finally(() => returning.delete(returned));
+  const back = (harm: string, work: Promise<void>) => {
+    const spell = { breaks: [harm], from_ms: Date.now(), to_ms: Number.POSITIVE_INFINITY };
+    spells.push(spell);
+    const returned = work.finally(() => {
+      spell.to_ms = Date.now();
+      returning.delete(returned);
+    });
     returning.add(returned);
   };
   return {
     counts,
+    spells,
     async harm(node: Node, how: Harm): Promise<void> {
       while (isUp(node) && nodes.filter(isUp).length < 2) await Bun.sleep(20);
       if (!isUp(node)) return;
       if (how === "killed") {
         counts.kills += 1;
         await node.kill();
-        back(node.start());
+        back(`kill ${node.name}`, node.start());
       } else {
         counts.freezes += 1;
         node.freeze();
-        back(Bun.sleep(chance.below(freeze_ms_max)).then(() => node.thaw()));
+        back(
+          `freeze ${node.name}`,
+          Bun.sleep(chance.below(freeze_ms_max)).then(() => node.thaw()),
+        );
       }
     },
     end: async () => void (await Promise.all(returning)),

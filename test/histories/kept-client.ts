@@ -9,7 +9,7 @@ import type { ResponseObject } from "../../src/core/protocol/openai-responses/co
 import { Cancellation } from "../../src/core/time/cancellation.ts";
 import { passed } from "../../src/core/time/clock.ts";
 import type { Ending } from "../../src/core/usage/record.ts";
-import { currentResponse, EarlierResponse, gone } from "../../src/features/responses/current-response.ts";
+import { currentResponse, EarlierResponse } from "../../src/features/responses/current-response.ts";
 import { Follower } from "../../src/features/responses/follower.ts";
 import { Keeping } from "../../src/features/responses/keeping.ts";
 import { entriesText, withinClaimTime } from "../../src/features/responses/needs.ts";
@@ -17,6 +17,7 @@ import type { Account } from "./account.ts";
 import { request } from "./client.ts";
 import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";
+import { readerEnding, readerEnds } from "./reader-ends.ts";
 import type { RequestPlan } from "./scenario.ts";
 import type { World } from "./world.ts";
 
@@ -137,27 +138,19 @@ export interface Asked {
   at_ms: number;
 }
 
-/** The end that a reader writes of an answer whose node is gone. */
-const goneText = "gone;";
-const ending = { saw() {}, end: () => goneText };
-/** The end that a reader writes of an answer that its node had settled. */
-const cutText = "cut;";
-const cutEnding = { saw() {}, end: () => cutText };
-const withoutEnd = (text: string) => text.replace(goneText, "").replace(cutText, "");
+const withoutEnd = (text: string) => Object.values(readerEnds).reduce((left, end) => left.replace(end, ""), text);
 
 async function follow(judge: Judge, asked: Asked, earlier: Follower): Promise<void> {
   let text = "";
   for (;;) {
     const entries = await earlier.read();
     if (typeof entries === "string") {
-      if (entries === "dead") await earlier.bury();
-      if (entries !== "lost") text += await earlier.ended(entries === "cut" ? cutEnding : ending, gone());
-      if (entries === "cut") await earlier.close();
+      text += await earlier.endAs(entries, readerEnding);
       return judge.repeated(asked, earlier.name.requestId, { text: withoutEnd(text), end: entries });
     }
     text += entriesText(entries);
     if (!entries.at(-1)?.isEnd) continue;
-    const end = text.endsWith(goneText) ? "dead" : text.endsWith(cutText) ? "cut" : "whole";
+    const end = text.endsWith(readerEnds.dead) ? "dead" : text.endsWith(readerEnds.cut) ? "cut" : "whole";
     return judge.repeated(asked, earlier.name.requestId, { text: withoutEnd(text), end });
   }
 }

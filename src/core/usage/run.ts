@@ -34,8 +34,6 @@ export interface Run extends AsyncDisposable {
   readonly events: Meter["events"];
   /** Resolves when the ledger has confirmed the settlement. For a run that was disposed of. */
   confirmed(): Promise<void>;
-  /** Whether the lease was lost, so that another node may have settled the request. */
-  readonly isLost: boolean;
 }
 
 export interface Runs {
@@ -185,15 +183,11 @@ class GrantedRun implements Run {
     };
   }
 
-  get isLost() {
-    return this.#reservation.signal.aborted;
-  }
-
-  /** Releases the engine first: nothing else would wake the code that waits for it. */
   confirmed(): Promise<void> {
     return this.#confirmed;
   }
 
+  /** Releases the engine first: nothing else would wake the code that waits for it. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#settled) this.#caller.end(asFault(new Error("the run was given up before its end")));
     if (!this.#isComplete)

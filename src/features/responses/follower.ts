@@ -7,7 +7,7 @@ import type { Fault } from "../../core/inference/fault.ts";
 import type { ResponseIdentity, StreamEnding } from "../../core/protocol/codec.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
 import { passed } from "../../core/time/clock.ts";
-import { endedAsGone } from "./current-response.ts";
+import { cutShort, endedAsGone, gone } from "./current-response.ts";
 import {
   answerLost,
   available,
@@ -117,8 +117,20 @@ export class Follower {
     }
   }
 
+  /**
+   * Ends an answer that has this fate, and returns the end, which is the same for all readers. The key of a node that is
+   * gone is free before its client reads the failure; that of an answer which was charged stays.
+   */
+  async endAs(fate: Fate, ending: StreamEnding): Promise<string> {
+    if (fate === "lost") return ending.end(answerLost(), this.#kept.requestId);
+    if (fate === "dead") await this.#bury();
+    const end = await this.#endLog(ending, fate === "cut" ? cutShort() : gone());
+    if (fate === "cut") await this.#close();
+    return end;
+  }
+
   /** Frees the key of a node that is gone. A background response stays, with the status `failed`. */
-  async bury(): Promise<void> {
+  async #bury(): Promise<void> {
     const { answers } = this.#needs.kept;
     const kept = await available(this.#needs, answers.find(this.#kept.requestId));
     if (!kept?.response) return freeAbandoned(this.#needs, this.#kept);
@@ -129,10 +141,10 @@ export class Follower {
   }
 
   /** Ends the answer of a node that has settled it and is gone. The key keeps that answer, which was charged. */
-  async close(): Promise<void> {
+  async #close(): Promise<void> {
     const { answers } = this.#needs.kept;
     const kept = await available(this.#needs, answers.find(this.#kept.requestId));
-    if (kept?.response) await this.bury();
+    if (kept?.response) await this.#bury();
     else await available(this.#needs, answers.end(this.#kept.requestId, { state: "ended", bytes: this.#bytes }));
   }
 
@@ -140,7 +152,7 @@ export class Follower {
    * The end of a log whose writer is gone: this failure, after the entries so far. If another reader, or the writer
    * after all, has ended the log, it is that end, so that all readers get the same.
    */
-  async ended(ending: StreamEnding, fault: Fault): Promise<string> {
+  async #endLog(ending: StreamEnding, fault: Fault): Promise<string> {
     const { requestId } = this.#kept;
     const { clock, logs } = this.#needs.kept;
     let text = "";
@@ -163,7 +175,7 @@ export class Follower {
   }
 
   async #over(fate: Fate): Promise<false> {
-    if (fate === "dead") await this.bury();
+    if (fate === "dead") await this.#bury();
     if (fate === "lost") {
       const { answers } = this.#needs.kept;
       const { requestId } = this.#kept;

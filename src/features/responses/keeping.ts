@@ -37,7 +37,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   #isFinished = false;
   /** Whether the store has the complete background response. */
   #isWhole = false;
-  #run: Pick<Run, "confirmed" | "isLost"> | null = null;
+  #run: Pick<Run, "confirmed"> | null = null;
   /** The failure that would end the log, held back until the ledger says who settled this run. */
   #withheld: string | null = null;
   /** The fault with which the background response has failed. */
@@ -82,7 +82,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   }
 
   /** Call it when the run has begun. The run is disposed of before this object. */
-  follows(run: Pick<Run, "confirmed" | "isLost">): void {
+  follows(run: Pick<Run, "confirmed">): void {
     this.#run = run;
   }
 

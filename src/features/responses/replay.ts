@@ -13,8 +13,8 @@ import type { ResponseIdentity, StreamEnding } from "../../core/protocol/codec.t
 import { comment } from "../../core/sse/decode.ts";
 import { hexOf } from "../../core/store/ids.ts";
 import type { Operation } from "../../core/store/ledger.ts";
-import { cutShort, EarlierResponse, gone } from "./current-response.ts";
-import type { Fate, Follower } from "./follower.ts";
+import { EarlierResponse } from "./current-response.ts";
+import type { Follower } from "./follower.ts";
 import { answerLost, entriesText, type KeepingNeeds } from "./needs.ts";
 
 export async function replay<Wire extends InferenceWire, Reply>(
@@ -109,7 +109,8 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
       for (;;) {
         const entries = await this.#earlier.read(performance.now() + this.#options.heartbeat_ms);
         if (this.#isClosed) return;
-        if (typeof entries === "string") return await this.#break(controller, entries);
+        if (typeof entries === "string")
+          return this.#end(controller, await this.#earlier.endAs(entries, this.#options.ending));
         if (entries.length === 0) return controller.enqueue(silence);
         const all = entriesText(entries);
         this.#options.ending.saw(all);
@@ -128,20 +129,6 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
   cancel(): void {
     this.#owner.left();
     this.#close();
-  }
-
-  /**
-   * Ends the stream of a log that has no end. If its node is gone, the key is freed before the client reads the
-   * failure.
-   */
-  async #break(controller: ReadableStreamDefaultController<Uint8Array>, fate: Fate): Promise<void> {
-    const { ending } = this.#options;
-    const { name } = this.#earlier;
-    if (fate === "lost") return this.#end(controller, ending.end(answerLost(), name.requestId));
-    if (fate === "dead") await this.#earlier.bury();
-    const failure = await this.#earlier.ended(ending, fate === "cut" ? cutShort() : gone());
-    if (fate === "cut") await this.#earlier.close();
-    this.#end(controller, failure);
   }
 
   #end(controller: ReadableStreamDefaultController<Uint8Array>, failure: string): void {

@@ -7,12 +7,12 @@ import type { Principal } from "../../../src/core/auth/verdict.ts";
 import type { Call } from "../../../src/core/http/call.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { type Clock, systemClock } from "../../../src/core/time/clock.ts";
-import { cutShort, gone } from "../../../src/features/responses/current-response.ts";
 import { Follower } from "../../../src/features/responses/follower.ts";
 import { Keeping } from "../../../src/features/responses/keeping.ts";
 import type { KeepingNeeds } from "../../../src/features/responses/needs.ts";
 import type { Kept, KeptEnd } from "../../../src/features/responses/store/kept.ts";
 import { LogsModel } from "../../histories/logs.ts";
+import { readerEnding } from "../../histories/reader-ends.ts";
 import { NodeClock, Time } from "../../histories/time.ts";
 
 const name = { requestId: "req_1", organizationId: "org_1" };
@@ -80,7 +80,7 @@ function stores(clock: Clock = systemClock()) {
 const lostLease = new Fault("storage_unavailable", "The lease was lost.", { retryAfterSeconds: 5 });
 
 /** A streamed answer whose run has said something, and then failed: its lease was lost, or its engine broke off. */
-async function failing({ needs }: ReturnType<typeof stores>, isLost: boolean) {
+async function failing({ needs }: ReturnType<typeof stores>) {
   const notes = { outcome: "failed", firstPart_ms: 1, stream: true };
   const call = { ...name, notes, signal: { reason: lostLease }, request: { signal: {} } };
   const claim = { key: "00", body: "00" };
@@ -89,36 +89,30 @@ async function failing({ needs }: ReturnType<typeof stores>, isLost: boolean) {
   const keeping = new Keeping(needs, call as unknown as Call, { organization } as Principal, keptAs);
   await keeping.begin();
   const confirmation = Promise.withResolvers<void>();
-  const run = { confirmed: () => confirmation.promise, isLost: false };
-  keeping.follows(run);
+  keeping.follows({ confirmed: () => confirmation.promise });
   await keeping.open({ stream: true, headers: {} });
   keeping.write("said;");
-  run.isLost = isLost;
   keeping.write("failed;", true);
   await keeping.end();
   return { disposed: keeping[Symbol.asyncDispose](), confirm: () => confirmation.resolve() };
 }
 
 test("a node writes the failure of an answer only when it knows that it has settled the run itself", async () => {
-  for (const isLost of [true, false])
-    for (const recovered of [true, false]) {
-      const it = stores();
-      const { disposed, confirm } = await failing(it, isLost);
-      await new Promise(setImmediate);
-      // What was said can be read by now, if this node dies.
-      expect([it.done, it.text(), it.entries().some(({ isEnd }) => isEnd)]).toEqual([[], "said;", false]);
-      Object.assign(it.receipt, { recovered, nanos: { charged: recovered ? 0 : 5 } });
-      confirm();
-      await disposed;
-      if (recovered) expect([it.done, it.entries().some(({ isEnd }) => isEnd)]).toEqual([["free"], false]);
-      else expect([it.done, it.text(), it.entries().at(-1)?.isEnd]).toEqual([["ended"], "said;failed;", true]);
-    }
+  for (const recovered of [true, false]) {
+    const it = stores();
+    const { disposed, confirm } = await failing(it);
+    await new Promise(setImmediate);
+    // What was said can be read by now, if this node dies.
+    expect([it.done, it.text(), it.entries().some(({ isEnd }) => isEnd)]).toEqual([[], "said;", false]);
+    Object.assign(it.receipt, { recovered, nanos: { charged: recovered ? 0 : 5 } });
+    confirm();
+    await disposed;
+    if (recovered) expect([it.done, it.entries().some(({ isEnd }) => isEnd)]).toEqual([["free"], false]);
+    else expect([it.done, it.text(), it.entries().at(-1)?.isEnd]).toEqual([["ended"], "said;failed;", true]);
+  }
 });
 
 const waiting = { request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } } as unknown as Call;
-const ending = { saw() {}, end: () => "gone;" };
-const cutEnding = { saw() {}, end: () => "cut;" };
-
 async function reader({ needs, kept }: ReturnType<typeof stores>) {
   const follower = new Follower(needs, waiting, { ...kept });
   expect(await follower.opened()).toBeTrue();
@@ -135,12 +129,7 @@ async function readToEnd(follower: Follower): Promise<string> {
       if (entries.at(-1)?.isEnd) return text;
       continue;
     }
-    if (entries === "lost") return `${text}lost;`;
-    if (entries === "dead") await follower.bury();
-    const isCut = entries === "cut";
-    const end = await follower.ended(isCut ? cutEnding : ending, isCut ? cutShort() : gone());
-    if (isCut) await follower.close();
-    return text + end;
+    return text + (await follower.endAs(entries, readerEnding));
   }
 }
 
@@ -160,10 +149,10 @@ test("a repeat that ends the log of a node that comes back in between says what 
   it.log.append("log", 1, { text: "said;", isEnd: false });
   const [first, second] = await Promise.all([reader(it), reader(it)]);
   it.log.append("log", 2, { text: "more;", isEnd: false });
-  expect(await first!.ended(ending, gone())).toBe("more;gone;");
+  expect(await first!.endAs("free", readerEnding)).toBe("more;gone;");
   // The node finds the log ended.
   expect(it.log.append("log", 3, { text: "much more;", isEnd: false })).toBe("ended");
-  expect(await second!.ended(ending, gone())).toBe("more;gone;");
+  expect(await second!.endAs("free", readerEnding)).toBe("more;gone;");
 });
 
 test("a stream that its node settled, and whose end it did not write, is ended by its first reader, and keeps its key", async () => {

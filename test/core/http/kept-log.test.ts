@@ -122,7 +122,7 @@ for (const isBackground of [true, false])
     const keeping = keepingOver(answers, { call, isBackground });
     await keeping.begin();
     const confirmation = Promise.withResolvers<void>();
-    keeping.follows({ confirmed: () => confirmation.promise, isLost: false });
+    keeping.follows({ confirmed: () => confirmation.promise });
     if (isBackground) await keeping.respond({ id: "resp_1", output: [] } as unknown as ResponseObject);
     await keeping.fails(fault);
     const disposed = keeping[Symbol.asyncDispose]();

@@ -1,0 +1,40 @@
+// Says with an objection what is needed to find its cause.
+
+import type { Spell } from "./injector.ts";
+import type { Client } from "./repeat-client.ts";
+import type { Charge } from "./repeat-judge.ts";
+import type { Rig } from "./rig.ts";
+
+export interface Explanation {
+  /** Of the requests and responses of a client. */
+  ids: readonly string[];
+  charged: readonly Charge[];
+  client: Pick<Client, "began_ms">;
+  spells: readonly Spell[];
+  /** When a background response was read, in ms since its client began, and the tokens of its text. */
+  texts?: readonly (readonly [number, number])[];
+}
+
+/** How long a run that its client has left may go on. */
+export const after_ms = 2_000;
+
+/**
+ * The objections of a client, with what the records and the logs of the nodes say of its requests, and what was broken
+ * since it began, so that the cause can be found.
+ */
+export function explained(
+  objections: readonly string[],
+  { nodes }: Rig,
+  { ids, charged, client, spells, texts }: Explanation,
+): string[] {
+  if (objections.length === 0) return [];
+  const logged = [...new Set(ids)]
+    .filter((id) => id !== "")
+    .flatMap((id) => nodes.flatMap((node) => node.warnedOf(id).map((line) => `${node.name}: ${line}`)));
+  const broken = spells
+    .filter(({ to_ms }) => to_ms >= client.began_ms - after_ms)
+    .map(({ breaks, from_ms, to_ms }) => [breaks.join(), from_ms - client.began_ms, to_ms - client.began_ms]);
+  const why = [`records: ${JSON.stringify(charged)}`, ...logged, `broken: ${JSON.stringify(broken)}`];
+  if (texts) why.push(`read: ${JSON.stringify(texts)}`);
+  return objections.map((objection) => [objection, ...why].join("\n    "));
+}
