@@ -1,11 +1,12 @@
 // `npm run nightly`: what takes too long for each change. Histories, faults and repeats of a seed that nobody has used, the
-// long tests, real engines, and clients at their newest. Writes one page of results in Markdown (`--out FILE`).
-// The last one that was run by hand is kept in the folder proof. `--only WORD,…` runs the parts with these names; the page
-// says which were not run. `--seed S` runs one again.
+// long tests, real engines at the versions of their recordings, and clients at their newest. Writes one page of results in
+// Markdown (`--out FILE`). The last one that was run by hand is kept in the folder proof. `--only WORD,…` runs the parts with
+// these names; the others keep their row of the page, each with its commit and day, or say that they were not run.
+// `--seed S` runs one again.
 // Closes with the line `N passed, N failed, N skipped`, in which a part that has no counts of its own counts as one.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
 import { dirname } from "node:path";
 import { parseArgs } from "node:util";
@@ -28,6 +29,8 @@ interface Result {
   part: Part;
   /** Null: it was not asked for. */
   outcome: Outcome | null;
+  /** Its line of the page that was there before. */
+  earlier?: string;
 }
 
 function partsOf(seed: number): Part[] {
@@ -56,8 +59,8 @@ function partsOf(seed: number): Part[] {
       },
     },
     { name: "deep", words: ["test:deep", "--", ...seeded], limit_ms: 90 * minute_ms },
-    { name: "engines", words: ["test:clients", "--", "engines", "--newest"], limit_ms: 90 * minute_ms },
-    { name: "operations", words: ["test:clients", "--", "operations", "--newest"], limit_ms: 60 * minute_ms },
+    { name: "engines", words: ["test:clients", "--", "engines"], limit_ms: 90 * minute_ms },
+    { name: "operations", words: ["test:clients", "--", "operations"], limit_ms: 60 * minute_ms },
     { name: "clients", words: ["test:clients", "--", "all", "--newest"], limit_ms: 120 * minute_ms },
   ];
 }
@@ -68,23 +71,19 @@ async function main(): Promise<never> {
     console.error(usage);
     process.exit(2);
   }
-  const results: Result[] = [];
-  for (const part of asked.parts) {
-    if (!asked.names.has(part.name)) {
-      results.push({ part, outcome: null });
-      continue;
-    }
+  const earlier = linesOf(asked.out);
+  const results: Result[] = asked.parts.map((part) => ({ part, outcome: null, earlier: earlier.get(part.name) }));
+  for (const result of results.filter(({ part }) => asked.names.has(part.name))) {
+    const { part } = result;
     console.log(`\n== ${part.name}: npm run ${part.words.join(" ")}`);
     const environment = { TEST_SLUICE: asked.names.has("build") ? `${process.cwd()}/dist/sluice` : undefined };
-    results.push({
-      part,
-      outcome: await command([...npmRun, ...part.words], { limit_ms: part.limit_ms, grace_ms: 5_000, environment }),
-    });
+    const limits = { limit_ms: part.limit_ms, grace_ms: 5_000 };
+    result.outcome = await command([...npmRun, ...part.words], { ...limits, environment });
     // After each part, so that a machine that stops leaves what is known.
     mkdirSync(dirname(asked.out), { recursive: true });
-    writeFileSync(asked.out, pageOf(results, asked.seed));
+    writeFileSync(asked.out, pageOf(results));
   }
-  console.log(`\n${pageOf(results, asked.seed)}`);
+  console.log(`\n${pageOf(results)}`);
   return close(results.map(countsOf).reduce(sum, nothing));
 }
 
@@ -120,23 +119,35 @@ function cell(output: string, word: string): string {
   return new RegExp(`│ ${word} +│ +(\\d+)`).exec(output)?.[1] ?? "?";
 }
 
-function pageOf(results: readonly Result[], seed: number): string {
-  const rows = results.map((result) => {
-    const { part, outcome } = result;
-    const cells = [part.name, `\`npm run ${part.words.join(" ")}\``];
-    if (!outcome) return [...cells, "not run", ""];
-    return [...cells, sentenceOf(result), (outcome.took_ms / minute_ms).toFixed(1)];
+/** The lines of the parts in a page that was written before; none if there is no page. */
+function linesOf(page: string): Map<string, string> {
+  if (!existsSync(page)) return new Map();
+  const lines = [...readFileSync(page, "utf8").matchAll(/^\| (\w+) \| `npm run .*$/gm)];
+  return new Map(lines.map(([line, name]) => [name!, line]));
+}
+
+function pageOf(results: readonly Result[]): string {
+  const day = new Date().toISOString().slice(0, 10);
+  const lines = results.map((result) => {
+    const { part, outcome, earlier } = result;
+    const named = [part.name, `\`npm run ${part.words.join(" ")}\``];
+    if (!outcome) return earlier ?? lineOf([...named, "not run", "", "", ""]);
+    return lineOf([...named, sentenceOf(result), (outcome.took_ms / minute_ms).toFixed(1), commit(), day]);
   });
   return [
     "# Nightly results",
     "",
-    `${new Date().toISOString().slice(0, 16)}Z, commit ${commit()}, seed ${seed}. ${machine()}.`,
+    `The newest run of each part (\`npm run nightly\`), the last one on ${machine()}.`,
     "",
-    "| part | command | result | minutes |",
-    "|---|---|---|---|",
-    ...rows.map((cells) => `| ${cells.join(" | ")} |`),
+    lineOf(["part", "command", "result", "minutes", "commit", "day"]),
+    "|---|---|---|---|---|---|",
+    ...lines,
     "",
   ].join("\n");
+}
+
+function lineOf(cells: readonly string[]): string {
+  return `| ${cells.join(" | ")} |`;
 }
 
 function sentenceOf({ part, outcome }: Result): string {
