@@ -30,7 +30,7 @@ interface Result {
   /** Null: it was not asked for. */
   outcome: Outcome | null;
   /** Its line of the page that was there before. */
-  earlier?: string;
+  earlier: string | undefined;
 }
 
 function partsOf(seed: number): Part[] {
@@ -150,9 +150,10 @@ function lineOf(cells: readonly string[]): string {
   return `| ${cells.join(" | ")} |`;
 }
 
-function sentenceOf({ part, outcome }: Result): string {
+function sentenceOf(result: Result): string {
+  const { part, outcome } = result;
   const { code, output } = outcome!;
-  const counts = countsOf({ part, outcome });
+  const counts = countsOf(result);
   const said = part.result?.(output) ?? `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`;
   if (code === 0) return said;
   return `**failed**: ${code === 124 ? "not done in time" : said}`;

@@ -22,6 +22,8 @@ export interface Target {
   translates: boolean;
   /** Whether it is asked for answers that are whole, where others are asked for streams. */
   isAskedWhole?: boolean;
+  /** Of a node: from its start until it served. */
+  ready_ms?: number;
   /** Another's: it may fail, which is counted as refused. What it answers has to be right all the same. */
   isOthers?: boolean;
   stop(): Promise<void>;
@@ -138,11 +140,13 @@ export async function startNode(options: NodeOptions): Promise<Target[]> {
       : { SLUICE_DATA_DIR: join(folder, "data") }),
     ...(workers === undefined ? {} : { SLUICE_WORKERS: `${workers}` }),
   };
+  const began_ms = performance.now();
   const node = Bun.spawn(pinned([...serving, "serve"]), {
     ...{ cwd: folder, env, stdout: "pipe", stderr: Bun.file(join(folder, "log")) },
   });
   const log = join(folder, "log");
   const url = await servingOn(node.stdout, log);
+  const ready_ms = performance.now() - began_ms;
   let isStopping = false;
   void node.exited.then((code) => {
     if (!isStopping) console.error(`the node ended by itself with ${code}: ${readFileSync(log, "utf8").slice(-2000)}`);
@@ -159,6 +163,7 @@ export async function startNode(options: NodeOptions): Promise<Target[]> {
       name,
       pid: node.pid,
       url,
+      ready_ms,
       modelFor: publicModel,
       headers: { authorization: `Bearer ${key}` },
       speaks: asked,
