@@ -4,8 +4,8 @@
 // turn, round by round: CPU of the process for each event, the first token and the gaps. Without a load, the most events a
 // second at which the first token's p99 is at most 100 ms more than the engine takes, and the gap's p99 below pace + longest
 // pause + 150 ms, at 25 and 8 ms a token, as `npm run bench -- --only capacity` has them. Targets are a process that passes
-// requests on, nginx and Envoy where they are to be had, and a node on Postgres and Redis with every limit on, with pauses
-// and without; with `--others` Portkey and LiteLLM, too. `--targets` names those that take part, with commas; `--pauses` has
+// requests on, nginx and Envoy where they are to be had, the node's own parts that hand bytes on uncounted, and a node on
+// Postgres and Redis with every limit on, with pauses and without; with `--others` Portkey and LiteLLM, too. `--targets` names those that take part, with commas; `--pauses` has
 // nodes that always pause for so long take part alone. TEST_SLUICE and TEST_SLUICE_BEFORE name executables, as for `npm run
 // bench`.
 

@@ -14,7 +14,15 @@ import type { Cell, Line } from "./report.ts";
 import { names } from "./scenarios.ts";
 import { type Asker, askerOf } from "./slice.ts";
 import { databaseBeside } from "./stores.ts";
-import { type NodeOptions, startEngineProcess, startNginx, startNode, startPasser, type Target } from "./targets.ts";
+import {
+  type NodeOptions,
+  startEngineProcess,
+  startFloor,
+  startNginx,
+  startNode,
+  startPasser,
+  type Target,
+} from "./targets.ts";
 
 const longestPause_ms = 50;
 const addedFirst_ms_max = 100;
@@ -182,6 +190,7 @@ export async function flowing(
   const gateway = { engineUrl: engine.url, behaviours };
   const starts: [string, () => Promise<Target | null>][] = [
     [names.passed, () => startPasser(engine.url)],
+    [names.floor, () => startFloor(engine.url)],
     [names.nginx, () => startNginx(engine.url)],
     [names.envoy, () => startEnvoy(engine.url)],
     [names.postgres, () => startOne(names.postgres, { ...node, stores })],

@@ -14,6 +14,8 @@ export const names = {
   unlimited: "limits off",
   /** On Postgres and Redis, and the sockets of engines are never paused. */
   unpaused: "without pauses",
+  /** The node's own engine client and event streams, without a key, a ledger or a look at the frames. */
+  floor: "handed on uncounted",
   embedded: "embedded",
   /** On Postgres and Redis, as two processes that share the port. */
   workers: "two workers",
@@ -26,7 +28,7 @@ export const names = {
   bifrost: "Bifrost",
 } as const;
 /** Those that take part in special rows only. */
-const special: readonly string[] = [names.workers, names.whole, names.unpaused];
+const special: readonly string[] = [names.workers, names.whole, names.unpaused, names.floor];
 const everybody = Object.values(names).filter((name) => !special.includes(name));
 const both = [names.passed, names.postgres, names.before];
 

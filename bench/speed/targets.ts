@@ -42,6 +42,14 @@ export async function startPasser(engineUrl: string): Promise<Target> {
   return { ...passing("passed on"), pid: child.pid, url, stop: () => ended(child) };
 }
 
+/** The least that this node's own parts do with a stream (floor.ts). */
+export async function startFloor(engineUrl: string): Promise<Target> {
+  const program = [process.execPath, join(import.meta.dir, "floor.ts"), engineUrl];
+  const child = Bun.spawn(pinned(program), { stdout: "pipe", stderr: "inherit" });
+  const url = await firstLine(child.stdout);
+  return { ...passing(names.floor), pid: child.pid, url, stop: () => ended(child) };
+}
+
 export const passing = (name: string) => ({
   name,
   modelFor: (_: Asked, behaviour: Behaviour) => modelOf(behaviour),

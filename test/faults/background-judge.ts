@@ -41,9 +41,13 @@ function ofTold({ told, hasGivenUp, wanted }: BackgroundClient): string[] {
 /** What a lease and a checkpoint can have delivered beyond the last count, and some for a machine that is late. */
 const beyond_max = tokensPerSecond * (lease_s + checkpoint_s) + 50;
 
+/** What a run may still deliver after it was cancelled at another node, whose own node was frozen or slow to hear of it. */
+const afterCancel_max = tokensPerSecond;
+
 /**
  * One that did not come to its end is charged for the text that its GET returns; with a key, its repeat pays. A Redis that
- * loses its data takes the text away from later reads, so the read after the end that returned most counts.
+ * loses its data takes the text away from later reads, so the read after the end that returned most counts. What was written
+ * between that read and the loss was never read by anybody.
  */
 function ofText({ told, hasGivenUp, hasKey }: BackgroundClient, charges: readonly Charge[]): string[] {
   const end = told.at(-1);
@@ -52,7 +56,9 @@ function ofText({ told, hasGivenUp, hasKey }: BackgroundClient, charges: readonl
   const counted = one?.output_tokens ?? 0;
   const text_tokens = Math.max(...told.filter(isOver).map(({ textTokens }) => textTokens));
   const said = `it says ${text_tokens} tokens, and is charged ${counted}`;
-  if (counted > text_tokens) return [said];
+  const isLost = end.textTokens < text_tokens;
+  const unread_max = end.status === "cancelled" && isLost ? afterCancel_max : 0;
+  if (counted > text_tokens + unread_max) return [said];
   if (hasKey) return [];
   const isShort = text_tokens - counted > (charges.at(-1)?.recovered ? beyond_max : 0);
   return isShort && charges.at(-1)?.stopped_by === null ? [said] : [];

@@ -135,6 +135,11 @@ test("a background response that failed is charged for the text that was read, a
   expect(objectionsToBackground(background(reads), [charge(first)], calm)).toEqual([]);
 });
 
+test("a cancelled response whose text was lost may have said a little more than was read before", () => {
+  const reads = [told("cancelled", null, 79), told("cancelled")];
+  expect(objectionsToBackground(background(reads), [charge(first, { output_tokens: 83 })], calm)).toEqual([]);
+});
+
 const responses: [string, BackgroundClient, Charge[], RegExp][] = [
   ["no end", background([told("in_progress")]), [charge(first)], /no end/],
   ["an end that changes", background([done, told("failed")]), [charge(first)], /end changed/],
@@ -157,6 +162,18 @@ const responses: [string, BackgroundClient, Charge[], RegExp][] = [
     /900/,
   ],
   ["a cancelled text that is free", background([told("cancelled", null, 9)]), [charge(first)], /says 9 tokens/],
+  [
+    "a cancelled text that was lost, and a charge for much more",
+    background([told("cancelled", null, 79), told("cancelled")]),
+    [charge(first, { output_tokens: 180 })],
+    /says 79 tokens/,
+  ],
+  [
+    "a cancelled text that is still there, and a charge for more",
+    background([told("cancelled", null, 79)]),
+    [charge(first, { output_tokens: 83 })],
+    /says 79 tokens/,
+  ],
   [
     "a key that a recovery charged",
     background([told("failed")], { hasKey: true }),

@@ -9,10 +9,12 @@ import type { InferenceEvent } from "../../core/inference/event.ts";
 import { asFault, type Fault } from "../../core/inference/fault.ts";
 import { framesAfter } from "../../core/protocol/openai-responses/broken-stream.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
+import { passed } from "../../core/time/clock.ts";
 import { currentResponse } from "./current-response.ts";
 import { Follower } from "./follower.ts";
 import type { Keeping } from "./keeping.ts";
-import type { KeepingNeeds } from "./needs.ts";
+import { type KeepingNeeds, poll_ms } from "./needs.ts";
+import type { LogName } from "./store/answer-log.ts";
 import type { Kept } from "./store/kept.ts";
 
 type Events = AsyncGenerator<readonly InferenceEvent[], void, void>;
@@ -55,7 +57,13 @@ export async function* endsWithFailure(events: Events, keeping: Keeping): Events
   }
 }
 
-/** Cancels a running response, on any node. Returns the response after that. */
+/** The longest wait for the end of a cancelled run: its node hears of a cancellation at another node within a second. */
+const stops_ms_max = 3_000;
+
+/**
+ * Cancels a running response, on any node. Returns the response after the run has ended, so that its text is what is
+ * charged; or as it stands if its node does not end the run in time.
+ */
 export async function cancelled(needs: KeepingNeeds, kept: Kept): Promise<ResponseObject | null> {
   const { answers, open } = needs.kept;
   const response = await currentResponse(needs, kept);
@@ -63,8 +71,18 @@ export async function cancelled(needs: KeepingNeeds, kept: Kept): Promise<Respon
   const text = JSON.stringify({ ...response, status: "cancelled" });
   if (await answers.end(kept.requestId, { state: "ended", bytes: text.length, response: text }))
     for (const one of open) if (one.requestId === kept.requestId) one.cancel();
+  await untilSettled(needs, kept);
   const now = await answers.find(kept.requestId);
   return now && currentResponse(needs, now);
+}
+
+async function untilSettled({ kept: { clock }, ledger }: KeepingNeeds, name: LogName): Promise<void> {
+  const until_ms = clock.now_ms() + stops_ms_max;
+  while (clock.now_ms() < until_ms) {
+    const receipt = await ledger.receipt(name.organizationId, name.requestId);
+    if (receipt?.endedAt) return;
+    await passed(clock, poll_ms);
+  }
 }
 
 /**

@@ -1,6 +1,8 @@
 /** Background responses: they answer at once, run on by themselves, can be fetched, followed and cancelled, by OpenAI's SDK. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import OpenAI from "openai";
+import { tokens } from "../../../src/features/simulator/text.ts";
+import { textOf } from "../../faults/background-client.ts";
 import { errorOf, model, says, startService } from "../../harness/engine.ts";
 import { nanosOf } from "../../harness/money.ts";
 import { newKey } from "../../harness/organizations.ts";
@@ -83,6 +85,19 @@ test("it is cancelled, once and for all, and charged for what was produced", asy
   expect(await cancel()).toMatchObject({ status: "cancelled" });
   expect(await ended(body.id)).toMatchObject({ status: "cancelled" });
   expect(await receiptOf(request)).toMatchObject({ outcome: "cancelled" });
+});
+
+test("the answer to a cancellation has all the text that is charged", async () => {
+  const created = await service.post("/v1/responses", asked("tokens=2000 tps=200", { stream: true }));
+  const reader = created.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let read = "";
+  while (!read.includes("response.output_text.delta")) read += (await reader.read()).value;
+  await reader.cancel();
+  const id = /"id":"(resp_[0-9a-f]{32})"/.exec(read)![1];
+  const cancelling = await service.post(`/v1/responses/${id}/cancel`, {});
+  const cancelled = (await cancelling.json()) as { status: string; output: Parameters<typeof textOf>[0] };
+  const charged = (await receiptOf(requestIdOf(created))).usage.output_tokens;
+  expect([cancelled.status, tokens(textOf(cancelled.output)).length]).toEqual(["cancelled", charged]);
 });
 
 test("a refusal has its true status, and leaves no response", async () => {

@@ -1,0 +1,53 @@
+// The least that a streamed event costs this node: its own client of engines and its own event streams hand an engine's bytes
+// on, without a key, a ledger or a look at the frames. `bun bench/speed/floor.ts ENGINE_URL` prints where it listens.
+
+import { eventStream, type StreamOwner } from "../../src/core/http/stream.ts";
+import { Cancellation } from "../../src/core/time/cancellation.ts";
+import { client } from "../../src/core/upstream/http1/client.ts";
+import type { Reply } from "../../src/core/upstream/http1/exchange.ts";
+
+const connect_ms = 5000;
+const engineUrl = process.argv[2]!;
+const engines = client();
+const places = new Map<string, object>();
+
+class HandedOn implements Bun.UnderlyingSource<Uint8Array> {
+  readonly #reply: Reply;
+  readonly #owner: StreamOwner;
+
+  constructor(reply: Reply, owner: StreamOwner) {
+    this.#reply = reply;
+    this.#owner = owner;
+  }
+
+  async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    const pieces = await this.#reply.read();
+    // A copy, because the memory of the pieces is used again at the next read.
+    if (pieces) return controller.enqueue(pieces.length === 1 ? pieces[0]!.slice() : Buffer.concat(pieces));
+    this.#owner.closed();
+    controller.close();
+  }
+
+  cancel(): void {
+    this.#owner.left();
+  }
+}
+
+const server = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  idleTimeout: 120,
+  async fetch(request) {
+    const path = new URL(request.url).pathname;
+    const whose = places.getOrInsertComputed(path, () => ({}));
+    const headers = { "content-type": "application/json" };
+    const signal = new Cancellation();
+    const body = [await request.bytes()];
+    const reply = await engines
+      .at(whose, () => ({ url: engineUrl + path, headers, tls: null }))
+      .post({ headers: {}, body, isFresh: false, connect_ms, connected() {}, signal });
+    reply.flow();
+    return eventStream({}, (owner) => new HandedOn(reply, owner)).open({ left: () => reply.drop(), closed() {} });
+  },
+});
+console.log(server.url.origin);
