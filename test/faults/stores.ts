@@ -51,13 +51,19 @@ async function storeOf(process_: StoreProcess): Promise<Store> {
     port: process_.port,
     async start() {
       const [program, ...words] = process_.command;
-      child = spawn(program!, words, {
-        ...account,
-        cwd: process_.folder,
-        env: { PATH: process.env.PATH ?? "", ...process_.environment },
-        stdio: "ignore",
-      });
-      await until(process_.answers, 30_000, `${program} to answer`);
+      const isGone = () => child === null || child.exitCode !== null || child.signalCode !== null;
+      const answers = async () => {
+        // Postgres refuses to start, and exits, while a process of the one that was killed still lives.
+        if (isGone())
+          child = spawn(program!, words, {
+            ...account,
+            cwd: process_.folder,
+            env: { PATH: process.env.PATH ?? "", ...process_.environment },
+            stdio: "ignore",
+          });
+        return process_.answers();
+      };
+      await until(answers, 30_000, `${program} to answer`);
     },
     async kill() {
       const dying = child;
