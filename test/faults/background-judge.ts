@@ -42,8 +42,9 @@ function ofTold({ told, hasGivenUp, wanted }: BackgroundClient): string[] {
 const beyond_max = tokensPerSecond * (lease_s + checkpoint_s) + 50;
 
 /**
- * One that did not come to its end is charged for the text that its GET returns; with a key, its repeat pays. A Redis that
- * loses its data takes the text away from later reads, so the read after the end that returned most counts.
+ * A background response that did not come to its end is charged for the text that its GET returns; with a key, its
+ * repeat pays. A Redis that loses its data takes the text away from later reads, so the read after the end that returned
+ * most counts.
  */
 function ofText({ told, hasGivenUp, hasKey }: BackgroundClient, charges: readonly Charge[]): string[] {
   const end = told.at(-1);
