@@ -52,7 +52,7 @@ export const isListed = ({ list, listNeeds }: PageEntry) =>
 export const isSeen = ({ needs, isOwn }: PageEntry) =>
   (needs === null || may(needs)) && (!isOwn || (session.value?.kind === "person" && membership.value !== null));
 
-/** Those that have charts. */
+/** The pages that have charts, which are loaded later. */
 const UsagePage = later((charts) => charts.UsagePage);
 const EnginesPage = later((charts) => charts.EnginesPage);
 const EnginePage = later((charts) => charts.EnginePage);

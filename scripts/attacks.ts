@@ -28,7 +28,7 @@ async function main(words: string[]): Promise<number> {
   return broken > 0 ? 1 : 0;
 }
 
-/** What another left in memory, or compiled, would count for this one. */
+/** Each attack gets a node of its own, because memory and compiled code that another left would count for this one. */
 async function measuredAlone(attack: Attack): Promise<Measured> {
   const node = await startAttackedNode(attack.node);
   try {

@@ -2,13 +2,13 @@
 
 import { spawn } from "node:child_process";
 
-/** What runs a script of package.json: npm, or Bun where that is alone. */
+/** The program that runs a script of package.json: npm, or Bun where there is no npm. */
 export const npmRun = Bun.which("npm") === null ? [process.execPath, "run"] : ["npm", "run"];
 
 export interface Outcome {
   /** 0 if the program succeeded; 124 if the time limit ended it. */
   code: number;
-  /** What it printed on both channels, in order of arrival. */
+  /** The output on both channels, in order of arrival. */
   output: string;
   /** The part of it from standard output. */
   stdout: string;

@@ -33,7 +33,7 @@ async function assetsOf(entry: string): Promise<Asset[]> {
     entrypoints: [entry],
     target: "browser",
     minify: true,
-    // What is imported when it is needed is a file of its own.
+    // A module that is imported only when it is needed becomes a file of its own.
     splitting: true,
     define: { "process.env.NODE_ENV": '"production"' },
     naming: { entry: "[name].[hash].[ext]", chunk: "[name].[hash].[ext]", asset: "[name].[hash].[ext]" },

@@ -55,7 +55,7 @@ export function failedFiles(output: string): string[] {
   const files = new Set<string>();
   let file: string | undefined;
   for (const line of output.split("\n")) {
-    // What follows says the failures of all files again.
+    // The rest of the output repeats the failures of all files.
     if (/^\d+ tests? failed:$/.test(line)) break;
     file = /^(\S+\.test\.ts):$/.exec(line)?.[1] ?? file;
     if (file !== undefined && /^(\(fail\) |# Unhandled error)/.test(line)) files.add(file);

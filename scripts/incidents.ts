@@ -20,7 +20,7 @@ import { drawDashboards } from "./incidents/pictures.ts";
 import { type Site, sound, startSite } from "./incidents/site.ts";
 import { rulesFolder } from "./prometheus/server.ts";
 
-/** Those that stand together happen at the same time: they take long, and have nothing to do with each other. */
+/** Groups of incidents. Those of a group run at the same time, because they take long and do not concern each other. */
 const groups: Incident[][] = [
   [ofStores.tampered, ofStores.upkeepHindered, ofEngines.slow],
   [ofNodes.killed],
@@ -106,7 +106,7 @@ async function happen(site: Site, { what, alerts, begin }: Incident): Promise<Ha
     const series = await site.prometheus.query('ALERTS{alertstate="firing"}');
     return new Set(series.map(({ metric }) => metric.alertname));
   };
-  // What happened before may have made them fire too.
+  // An earlier incident may have made them fire too.
   const isQuiet = async () => {
     const now = await firing();
     return !alerts.some((alert) => now.has(alert));
@@ -144,7 +144,7 @@ async function happen(site: Site, { what, alerts, begin }: Incident): Promise<Ha
   return { alerts: outcomes, notices };
 }
 
-/** What keeps the alerts firing: the series, for the log. */
+/** The series that keep the alerts firing, for the log. */
 async function tellWhy(site: Site, alerts: readonly string[]): Promise<void> {
   for (const alert of alerts) {
     const series = await site.prometheus.query(`ALERTS{alertname="${alert}"}`);

@@ -30,7 +30,7 @@ export interface Expected {
   passes: boolean;
 }
 
-/** What a test file ran: the numbers of the parts of each file. */
+/** The parts of the product that a test file ran: for each source file, their numbers. */
 export interface Ran {
   took_ms: number;
   parts: Map<string, number[]>;

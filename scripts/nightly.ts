@@ -18,7 +18,7 @@ const usage = "usage: npm run nightly -- [--only PART,…] [--seed S] [--out FIL
 
 interface Part {
   name: string;
-  /** What follows `npm run`. */
+  /** The words after `npm run`. */
   words: string[];
   limit_ms: number;
   /** The sentence of a run that has no line `N passed, N failed, N skipped`, from its output. */

@@ -88,19 +88,19 @@ async function seen({ query }: Prometheus): Promise<number> {
   return Number(series?.value[1] ?? 0);
 }
 
-/** What a well node of a minute has no series for. */
+/** The metrics for which a healthy node of a minute has no series. */
 const mayBeEmpty = [
   /without a healthy route/,
   /Refused for room/,
   /Answers not kept/,
-  // Of an upstream with `scope: fleet`.
+  // Metrics of an upstream with `scope: fleet`.
   /^One limit for all nodes$/,
   /not believed/,
   /^Resolutions with a problem$/,
   /Reported ÷ counted/,
   /^Failures$/,
   /^Opened and lost$/,
-  // Of engines that answer in unexpected ways, or cannot take a field.
+  // Metrics of engines that answer in unexpected ways, or cannot take a field.
   /^Ends in unknown words$/,
   /^Stray answers$/,
   /^Not sent as written$/,

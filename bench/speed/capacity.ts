@@ -145,7 +145,7 @@ export async function mostBorne(
     if (isBorne(seen, behaviour)) best = seen;
     else broke = streams;
     streams = nextCount(seen, best, broke);
-    // Nothing lies between small counts.
+    // Between two neighbouring counts there is none left to try.
     if (streams === best?.streams || streams === broke) break;
   }
   return best;

@@ -19,7 +19,7 @@ system.addEventListener("change", () => {
   isSystemDark.value = system.matches;
 });
 
-/** The one that the pages have now. */
+/** The theme that the pages have now: that of the system, unless the reader chose one. */
 export const currentTheme = computed<"light" | "dark">(() => {
   if (theme.value !== "system") return theme.value;
   return isSystemDark.value ? "dark" : "light";

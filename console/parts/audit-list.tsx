@@ -1,4 +1,4 @@
-/** Who did what. */
+/** Entries of the audit log: who did what, and when. */
 import type { ItemOf } from "../core/client.ts";
 import { moneyTyped } from "../core/form.ts";
 import { grouped, shortId, wordsOf } from "../core/format.ts";

@@ -118,7 +118,7 @@ function budgetsOf(name: string, standing: Pick<Standing, "week" | "month">, now
   });
 }
 
-/** Those that are full, then those that will be full first, then those that will have used most. */
+/** Sorts budgets: full ones first, then by when they will be full, then by how much they will have used. */
 function mostUrgent(one: Budget, other: Budget): number {
   const rank = ({ pace: { isFull, full_ms, end_percent } }: Budget) => [
     isFull ? 0 : full_ms !== null ? 1 : 2,

@@ -1,4 +1,4 @@
-/** Who is invited into an organization, and what became of it. */
+/** The invitations into an organization, and what became of each. */
 import type { ItemOf } from "../core/client.ts";
 import { valueFields } from "../core/limit-fields.ts";
 import { days } from "../core/verb-table.ts" with { type: "macro" };

@@ -51,7 +51,7 @@ function common({ of: limits, changed }: Props) {
   };
 }
 
-/** Those that one needs most, also in the row of a list. */
+/** The two buttons that are needed most, to set and to raise limits; they also fit into the row of a list. */
 export function LimitActs({ of: limits, changed }: Props) {
   const { act, set, raise } = common({ of: limits, changed });
   if (!may(act.verb)) return null;

@@ -1,4 +1,4 @@
-/** Those that cost most. */
+/** The list of the models, people or keys that cost most. */
 import { figureOf, moneyWritten } from "../core/money.ts";
 import { type Range, spanAsked } from "../core/range.ts";
 import { idOf, nameOf, type Subject } from "../core/spend.ts";

@@ -1,4 +1,4 @@
-/** Who or what cost most this month: the first rows of a report, which leads to all of it. */
+/** The first rows of this month's report, which cost most; they lead to the whole report. */
 import type { Answer } from "../core/client.ts";
 import { grouped } from "../core/format.ts";
 import { figureOf } from "../core/money.ts";

@@ -1,4 +1,4 @@
-// What a seed draws, the same each time.
+// Random choices from a seed, the same each time.
 
 import { random } from "../../src/features/simulator/text.ts";
 

@@ -11,7 +11,7 @@ import type { RawRequest } from "./requests.ts";
 const start_ms = 30_000;
 const answer_ms = 20_000;
 
-/** What an answer says was made, and its id. */
+/** The kind of thing that an answer says was made, and its id. */
 const made: [name: string, id: RegExp][] = [
   ["organization", /^\{"id":"(org_\w+)"/m],
   ["key", /^\{"id":"(key_\w+)"/m],
@@ -23,7 +23,7 @@ const made: [name: string, id: RegExp][] = [
 
 export class ComparedNode {
   readonly #masks: Masks;
-  /** What stands in braces in a request → the value at this node. */
+  /** Names that stand in braces in a request → their values at this node. */
   readonly #values = new Map<string, string>();
 
   private constructor(
@@ -119,7 +119,7 @@ export class ComparedNode {
   }
 }
 
-/** What the other side writes until it closes. */
+/** All bytes that the other side writes until it closes. */
 function exchange(port: number, sent: string): Promise<string> {
   return new Promise((resolve) => {
     const pieces: Buffer[] = [];

@@ -12,7 +12,7 @@ export interface Entry {
   version: string;
   made: string;
   command: string;
-  /** What else one should know of this run. */
+  /** Further remarks on this run. */
   note: string;
   at: string;
   host: string;

@@ -8,13 +8,13 @@ import { npmRun } from "../command.ts";
 export interface Found {
   /** By the name of a row or column of the table. */
   cells: Record<string, string>;
-  /** What decides which gateway does best. */
+  /** The figure that decides which gateway does best. */
   score: number;
 }
 
 interface Ran {
   words: string[];
-  /** Of what ran at that time. */
+  /** The gateway's version that ran at that time. */
   version(at: Date): string;
   made: string;
 }
@@ -25,7 +25,7 @@ export interface Table {
   isWide: boolean;
   gateways: Record<string, Ran>;
   best: "most" | "least";
-  /** What the score counts. */
+  /** The words behind a score on the page. */
   unit: string;
   /** Where the command writes what `found` reads; else it is what it prints. */
   file?: string;
@@ -140,7 +140,7 @@ interface Crashes {
 
 const verdicts = ["lost", "overspent", "doubled", "leaked", "charged without delivery", "unexplained"];
 
-/** Of several runs, in one JSON array. */
+/** The results of several runs, in one JSON array. */
 const crash: Table = {
   id: "crash",
   isWide: true,

@@ -49,7 +49,7 @@ export function sitesOf(path: string, file: SourceFile, text: string): Site[] {
   return found;
 }
 
-/** What runs nothing, and what only people read. */
+/** Syntax that runs nothing, or that only people read. */
 function isUnread(node: Node, source: Source): boolean {
   if (isTypeNode(node) || isImportDeclaration(node) || isExportDeclaration(node)) return true;
   if (isPropertyAssignment(node)) return /^(description|summary|title|help|message)$/.test(source.of(node.name));

@@ -13,7 +13,7 @@ export interface TestRun {
   test: string;
   /** A hash of the product: what was true of it may not be of another. */
   product: string;
-  /** Of each file of which something ran: a hash of its text, and the numbers of its parts (parts.ts). */
+  /** For each file of which something ran: a hash of its text, and the numbers of its parts (parts.ts). */
   files: Readonly<Record<string, { text: string; parts: number[] }>>;
 }
 

@@ -29,7 +29,7 @@ export interface DrawOptions {
   within_ms: number;
 }
 
-/** What may be removed at any time. */
+/** The folder in which runs remember what they found; it may be removed at any time. */
 const remembered_in = ".cache/drawn";
 
 type InParallel = <T>(all: readonly T[], work: (one: T, worker: number) => Promise<unknown>) => Promise<void>;

@@ -91,7 +91,7 @@ const workerUnstarted: Incident = {
   },
 };
 
-/** What came after the last worker was lost. */
+/** The log's lines after the last worker was lost. */
 const lastOf = (log: string) => log.slice(log.lastIndexOf('"event":"worker_lost"'));
 
 const keysTried: Incident = {

@@ -9,7 +9,7 @@ const usedUp: Incident = {
     const slug = "used-up";
     await first.command("org", "create", slug, "--plan", "unlimited");
     await first.command("limit", "set", "org", slug, "week=0.01");
-    // What is left at the end may be too little for a request, so a window need not be used to the last.
+    // The rest of a window may be too little for a request, so a window need not be used to the last.
     await heardBy(channels, first, slug, "--shares", "50,80");
     const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
     const words = ["key", "create", "--org", slug, "--name", "evaluation", "--expires", tomorrow, "--json"];

@@ -41,7 +41,7 @@ export interface Node {
   kill(): Promise<void>;
   log(): string;
   verbose(): Promise<string>;
-  /** What it prints. */
+  /** Runs a command of `sluice` and returns its output. */
   command(...words: string[]): Promise<string>;
 }
 
@@ -130,7 +130,7 @@ export async function startSite(): Promise<Site> {
     `{ job_name: others, file_sd_configs: [{ files: ["${join(folder, "others.json")}"], refresh_interval: 1s }], metric_relabel_configs: [{ source_labels: [__name__], regex: configuration_info, action: drop }] }`,
   ]);
   const areScraped = async () => (await prometheus.query('up{job="sluice"} == 1')).length === 2;
-  // What counted before the first look at it has not risen.
+  // A counter that counted before it was first read has not risen.
   await until(areScraped, 30_000, "Prometheus to have asked both nodes");
   return {
     nodes: [first, second],

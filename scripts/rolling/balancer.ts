@@ -14,7 +14,7 @@ interface Kind {
   file: string;
   /** Where it is installed, or is put. */
   program(): Promise<Program>;
-  /** What follows the program's name. */
+  /** The arguments of the program. */
   words(file: string, folder: string): string[];
   /** The file of deploy/balancers, to listen there. */
   listening(text: string, port: number): string;

@@ -1,4 +1,4 @@
-// Streams and requests that go on until they are told to end, and what became of each.
+// Streams and requests that go on until the load is stopped, and what became of each.
 
 export interface Load {
   url: string;

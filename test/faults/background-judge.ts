@@ -45,9 +45,9 @@ const beyond_max = tokensPerSecond * (lease_s + checkpoint_s) + 50;
 const afterCancel_max = tokensPerSecond;
 
 /**
- * One that did not come to its end is charged for the text that its GET returns; with a key, its repeat pays. A Redis that
- * loses its data takes the text away from later reads, so the read after the end that returned most counts. What was written
- * between that read and the loss was never read by anybody.
+ * A background response that did not come to its end is charged for the text that its GET returns; with a key, its
+ * repeat pays. A Redis that loses its data takes the text away from later reads, so the read after the end that returned
+ * most counts. Nobody has read what was written between that read and the loss.
  */
 function ofText({ told, hasGivenUp, hasKey }: BackgroundClient, charges: readonly Charge[]): string[] {
   const end = told.at(-1);

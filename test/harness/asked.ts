@@ -11,7 +11,7 @@ interface Whose {
   email: string;
 }
 
-/** Leaves a person's request for more, and an invitation. Returns their ids, by the paths of their verbs. */
+/** Makes a person's request for more, and an invitation. Returns their ids, by the paths of the verbs that show them. */
 export async function leaveAsked(
   db: Database,
   { organizationId, personId, email }: Whose,

@@ -68,7 +68,7 @@ export class Judge {
     return account;
   }
 
-  /** A batch leaves. */
+  /** A node sends a batch to the store. */
   sent(commands: readonly Command[]): void {
     for (const command of commands) {
       const account = this.accounts.get(command.requestId);
@@ -147,7 +147,7 @@ export class Judge {
     account.promptNanos = Math.max(account.promptNanos, costOf(account.plan.inputTokens, prices.input));
   }
 
-  /** The bytes of such a batch are out. */
+  /** The bytes of a batch of events were written to the client. */
   written(account: Account): void {
     const { id } = account.plan;
     const { store, time } = this.world;
@@ -222,7 +222,7 @@ export class Judge {
 
   // What a store does.
 
-  /** A batch was carried out, which was sent then; its node may know of it or not. */
+  /** The store carried out a batch that was sent at `sentAt_ms`, whether or not the answer has reached its node. */
   carriedOut(commands: readonly Command[], answers: readonly LedgerAnswer[], entry: Entry, sentAt_ms: number): void {
     for (const [index, command] of commands.entries()) {
       const account = this.accounts.get(command.requestId);
@@ -256,7 +256,7 @@ export class Judge {
     this.#wokeUp();
   }
 
-  /** What was confirmed is not forgotten, save what the replica had not heard of: that, and no more. */
+  /** A replica took over: it lacks the confirmed transactions that it had not received, and no others. */
   wokeInThePast(undone: readonly Entry[]): void {
     const { now_ms } = this.world.time;
     const confirmed = undone.filter(({ durableAt_ms }) => durableAt_ms <= now_ms);
@@ -323,7 +323,7 @@ export class Judge {
     return [...holds.values()].some(({ facts }) => facts.organizationId === organizationId);
   }
 
-  /** Where sliding rates are counted an answer was given. `sharedAmong`: by a node, from its share among so many. */
+  /** The counter of sliding rates answered. `sharedAmong`: a node counted its own share, one of so many; null: Redis did. */
   counted(requestId: string, answer: RateAnswer, sharedAmong: number | null): void {
     const account = this.accounts.get(requestId)!;
     account.ratesAskedAt_ms = this.world.time.now_ms;
@@ -412,6 +412,6 @@ export class Judge {
   }
 }
 
-/** One that limits anything at that moment. */
+/** Whether the subject is a pattern of models that limits anything at that moment. */
 const isForModels = ({ models, windows, concurrentRequests }: SubjectReading): boolean =>
   models !== undefined && (concurrentRequests !== null || windowKinds.some((kind) => windows[kind].limit !== null));

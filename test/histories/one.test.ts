@@ -5,7 +5,7 @@ import { isDeep, times } from "../harness/depth.ts";
 import { manyHistories, seedsOf } from "./many.ts";
 
 const histories = times(800, 2_500);
-/** Of the rarest some 45 are expected in 2,500, and by chance below 30 once in a hundred parts. */
+/** The rarest event is expected some 45 times in 2,500 histories, and by chance fewer than 30 times in one run of a hundred. */
 const least = times(1, 20);
 
 test.each(isDeep ? [0, 1, 2, 3] : [0])(

@@ -1,4 +1,4 @@
-/** The console, as its own machine opens it (docs/console.md). */
+/** The verb that makes a link to open the console on the node's own machine (docs/console.md). */
 import Type from "typebox";
 import { minute } from "../../core/time/written.ts";
 import { instant } from "../store/shapes.ts";

@@ -11,7 +11,7 @@ import { amountOut } from "./limit-shape.ts";
 import { membershipIn, personOf } from "./people.ts";
 
 interface Asking {
-  /** Who asks, in the one organization that the context sees. */
+  /** The person who asks, in the one organization that the context sees. */
   personId: string;
   request?: string | undefined;
   limit?: LimitName | undefined;

@@ -34,7 +34,7 @@ export interface StoredInvitation extends NewInvitation {
   /** When it was taken or revoked. */
   endedAt: Date | null;
   endedBy: Actor | null;
-  /** Who has taken it. */
+  /** The person who has taken it. */
   personId: string | null;
 }
 

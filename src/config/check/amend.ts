@@ -123,7 +123,7 @@ export function flow(value: unknown): string {
     : JSON.stringify(value);
 }
 
-/** The lines that were added, and those that got a row, before and after. */
+/** Shows an amendment: each added line with `+`, and each line that got a row as it was (`-`) and as it is (`+`). */
 export function difference(before: string, after: string): string[] {
   const [old, now] = [before, after].map((text) => text.replace(/\r?\n$/, "").split(/\r?\n/)) as [string[], string[]];
   const lines: string[] = [];

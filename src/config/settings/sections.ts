@@ -48,7 +48,7 @@ const server = group(
     ),
     read_pause_ms_max: whole(
       { minimum: 0, maximum: 100, default: 50 },
-      "The longest [pause](performance.md#pauses-under-load) of a busy node after each read of a stream from an engine; 0: none.",
+      "The longest [pause](performance.md#pauses-under-load) of a busy node after each read from an engine; 0: none.",
     ),
     read_pause_ms_min: whole(
       { minimum: 0, maximum: 100, default: 0 },
@@ -113,7 +113,7 @@ const limits = group(
   {
     body_bytes_max: whole(
       { minimum: kibibyte, maximum: gibibyte, default: 32 * mebibyte },
-      "The largest request body after decompression. A larger one gets 413.",
+      "The largest request body, after decompression.",
     ),
     body_read_ms: whole(
       { minimum: 100, maximum: hour_ms, default: 60_000 },

@@ -31,7 +31,7 @@ export class Fingerprints {
     return !this.#isFree(this.#placeOf(wordAt(hash, 0), wordAt(hash, 4)));
   }
 
-  /** Adds one hash, or the fingerprints of many hashes, one after the other. */
+  /** Adds the fingerprint at the head of one hash, or many fingerprints that stand one after the other. */
   add(bytes: Uint8Array): void {
     for (let at = 0; at + fingerprint_bytes <= bytes.length; at += fingerprint_bytes) {
       this.#put(wordAt(bytes, at), wordAt(bytes, at + 4));

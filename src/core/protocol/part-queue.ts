@@ -1,9 +1,8 @@
 /**
  * Puts the parts of an answer one after the other. In the centre, several parts may be open at a time, because engines
  * interleave the fragments of tool calls. Clients can act only on one open part. The part that began first passes as it
- * comes; the others wait, and each follows when those before it have ended.
- *
- * Frames of one part of an answer, which differ only in their delta (docs/design/protocols.md, Deltas as frames).
+ * comes; the others wait, and each follows when those before it have ended. A part's frames differ only in their delta, so
+ * they are written from what stands around it (docs/design/protocols.md, Deltas as frames).
  */
 import type { InferenceEvent, PartDelta, PartHead } from "../inference/event.ts";
 import { asFault, type Fault } from "../inference/fault.ts";

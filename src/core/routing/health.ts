@@ -14,7 +14,7 @@ import { endpointIn, engineIn, identityOf, isSame } from "./choose.ts";
 
 export interface Breaker {
   state: "closed" | "open" | "half-open";
-  /** Failures in a row, while it is closed. */
+  /** Failures in a row, while the circuit breaker is closed. */
   failures: number;
   /** The ends of the latest attempts, while it is closed: a bit for each, the last one lowest, 1 for a failure. */
   history: number;

@@ -87,7 +87,7 @@ export function notices(parts: NoticesParts): Notices {
       mail,
     });
     const { problem, isFinal = false } = delivery;
-    // Who sends a test waits for its outcome.
+    // The administrator who sends a test waits for its outcome.
     const again_ms = isFinal || notice.kind === "notice.test" ? null : nextAttempt_ms(notice.attempts);
     await queue.sent(notice, delivery, again_ms);
     if (problem !== null && again_ms === null) parts.givenUp(notice, problem);

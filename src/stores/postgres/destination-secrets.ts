@@ -13,7 +13,7 @@ const columns = ["secret", "address"] as const;
 export type SecretColumn = (typeof columns)[number];
 const aboutOf = (column: SecretColumn, id: string) => `notice_destination.${column} of ${id}`;
 
-/** Who knows the URL may write to the channel, so it is a secret by itself. */
+/** Anybody who knows the URL may write to the channel, so the URL is a secret by itself. */
 export const hasSecretAddress = (form: NoticeForm) => form === "slack" || form === "teams";
 
 /** `id`: the UUID of the destination. */

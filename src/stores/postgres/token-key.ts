@@ -1,4 +1,4 @@
-/** The key of a person's identity tokens in an organization, over SQL. Its secret is not the hash of any key's text. */
+/** The key of a person's identity tokens in an organization, over SQL. No text of a key has its hash, so nobody can send it. */
 import { and, eq, isNull } from "drizzle-orm";
 import { apiKey } from "../../../db/schema.ts";
 import { scopes } from "../../core/store/directory.ts";

@@ -1,7 +1,7 @@
 /**
  * Codex, unchanged, against the service in front of an engine that plays a script: `npm run test:clients -- codex`. Its
- * three sets of tools work, which it chooses by the model's id; a limit stops it at once, and what an engine breaks it
- * mends by itself. Each check counts its requests: nothing is asked twice that was answered once.
+ * three sets of tools, which it chooses by the model's id, work; a limit stops it at once; and it recovers by itself from
+ * an engine's faults. Each check counts the requests, so that nothing is asked twice that was answered once.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";

@@ -274,7 +274,10 @@ describe("an answer without a cap ends with length where its window ends, never 
     });
   }, 30_000);
 
-  /** What was held for the input, estimated at the dearest price, is not there for the output. */
+  /**
+   * The window is used to its end, save the part of the hold that was for the input: it is estimated at the highest price,
+   * costs less in the end, and is not available to the output.
+   */
   async function expectUsedToTheEnd(client: Client, id: string): Promise<RequestReceipt> {
     const receipt = await receiptOf(client, id);
     expect(receipt).toMatchObject({

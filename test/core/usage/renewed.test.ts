@@ -31,7 +31,7 @@ const capacity: Capacity = {
   ...{ queue_max: 10, queue_ms_max: 30_000 },
 };
 
-/** A model of engines behind one name, which leads where the test says. */
+/** A model whose engines are behind one name, which resolves to the addresses that the test gives. */
 function rig(more: Partial<Upstream> = {}) {
   const upstream: Upstream = {
     ...{ name: "vllm", protocol: "openai-chat", apiKey: null, timeouts: defaultTimeouts },

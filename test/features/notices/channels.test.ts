@@ -151,7 +151,7 @@ test("what lasts in the fleet is told to operators once, and once more when it i
   const began_ms = Date.now();
   const came = (count: number) => until(() => [json, slack, teams].every(({ got }) => got.length >= count), 20_000);
   await say(0, "closed", []);
-  // A moment is not told.
+  // A failure of a moment makes no notice.
   await say(1, "open", ["database: away"]);
   await say(5, "closed", []);
   await say(6, "open", ["database: away"]);

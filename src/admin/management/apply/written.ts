@@ -74,7 +74,7 @@ function peopleWritten(state: State, allFields: boolean) {
   return { people, addresses: new Map(addresses) };
 }
 
-/** A text of the issuer that is safe in a comment. */
+/** Whether a text that an issuer sent can stand in a comment of YAML: it has no blanks, line breaks or control characters. */
 const isWord = /^[^\s\p{C}]+$/u;
 
 function personWritten(now: PersonState, allFields: boolean): WantedPerson {

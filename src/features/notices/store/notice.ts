@@ -62,7 +62,7 @@ export interface Delivery {
   settled?: readonly string[];
 }
 
-/** Whether a recipient of mail is told, which the secret of a link decides. */
+/** Whether an address gets mail. The secret in its unsubscribe link lets the recipient change that. */
 export interface Subscription {
   /** The organization's slug; null: the notices are of the fleet. */
   organization: string | null;
