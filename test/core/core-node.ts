@@ -68,6 +68,7 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
     grant_ms: () => 10_000,
   });
   const estimate = inputEstimate();
+  const attempting = attemptsParts({ settings: () => ({ unstreamed_tokens_max: 0 }) });
   const dependencies: Dependencies = {
     catalog: () => ({ models: new Map([[modelId, model]]), plans: new Map([[plan.name, plan]]) }),
     authenticate: async () => principal(organizationId) as never,
@@ -87,8 +88,7 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
         tokenizing: () => null,
         outputCalibration: outputCalibration(),
         watcher: { granted() {}, ended() {} },
-        open: (attemptRequest) =>
-          new Attempts(attemptsParts({ settings: () => ({ unstreamed_tokens_max: 0 }) }), attemptRequest),
+        open: (attemptRequest) => new Attempts(attempting, attemptRequest),
       } as Parameters<typeof runs>[0]),
     ),
     ledger: book,
@@ -133,6 +133,7 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
     async stop() {
       await admitting.stop();
       await counter.stop();
+      attempting.client.close();
     },
   };
 }

@@ -92,7 +92,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "a statement gets into another's transaction",
-    file: "src/stores/postgres/turns.ts",
+    file: "src/stores/postgres/pglite.ts",
     find: "gate = mine.catch(() => {});",
     replace: "mine.catch(() => {});",
     caughtBy: ["test/stores/postgres/embedded.test.ts > a transaction has the session for itself"],

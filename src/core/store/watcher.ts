@@ -20,5 +20,3 @@ export interface ConnectionsInUse {
   /** The statements and transactions that wait for a connection. */
   waiting: number;
 }
-
-export const nobody: StoreWatcher = { answered() {}, opened() {}, lost() {} };

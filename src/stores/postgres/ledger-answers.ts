@@ -4,7 +4,6 @@
  */
 
 import { costOf } from "../../core/inference/money.ts";
-import { inProportion, type WholeStart } from "../../core/store/calendar.ts";
 import { idOf } from "../../core/store/ids.ts";
 import {
   type Admit,
@@ -25,6 +24,11 @@ import { overPlan } from "../../core/store/rates.ts";
 import { DatabaseError } from "./database-error.ts";
 
 type Numbers = (number | null)[];
+/**
+ * When a window that is shorter, because the calendar changed, would have begun in its full length; null: it has its
+ * full length.
+ */
+type WholeStart = number | null | undefined;
 /**
  * A limited subject as one admission saw it: its number in the batch; holds of the three windows; how many run. The first
  * row of a subject in a batch goes on with what all saw of it.
@@ -176,6 +180,13 @@ function windowOf(
     resetAt: new Date(ends_ms),
     ...(whole != null && { isShort: true }),
   };
+}
+
+/** The limit of a shortened window: its share of the whole limit, rounded up to a whole nano. */
+export function inProportion(limit: number | null, starts_ms: number, ends_ms: number, whole: WholeStart) {
+  if (limit === null || whole == null) return limit;
+  const [length, wholeLength] = [BigInt(ends_ms - starts_ms), BigInt(ends_ms - whole)];
+  return Number((BigInt(limit) * length + wholeLength - 1n) / wholeLength);
 }
 
 /** The kinds of subjects, in the order of the numbers that rows have for them. */

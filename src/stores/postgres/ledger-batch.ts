@@ -1,15 +1,51 @@
-/** Writes commands of the ledger as the arguments of `usage_batch`. Its results: ledger-answers.ts. */
+/**
+ * Divides commands of the ledger into batches, and writes a batch as the arguments of `usage_batch`. Its results:
+ * ledger-answers.ts. Pure.
+ */
 import type { Usage } from "../../core/inference/usage.ts";
 import { hexOf } from "../../core/store/ids.ts";
 import {
   type Command,
+  type LedgerAnswer,
   type RequestFacts,
   type Settle,
   type UsageLimits,
   window_nanos_max,
   windowKinds,
 } from "../../core/store/ledger.ts";
-import { compositeArray, compositeRow, field } from "./composite.ts";
+
+/**
+ * All answers in the order of the commands. A batch names a request once, so commands of one request are sent one after
+ * another, in order.
+ */
+export async function inWaves(
+  commands: readonly Command[],
+  batch: (commands: readonly Command[]) => Promise<LedgerAnswer[]>,
+): Promise<LedgerAnswer[]> {
+  const answers = new Array<LedgerAnswer>(commands.length);
+  for (const wave of waves(commands)) {
+    const some = await batch(wave.map((position) => commands[position]!));
+    for (const [index, position] of wave.entries()) answers[position] = some[index]!;
+  }
+  return answers;
+}
+
+/**
+ * The positions of the commands in groups, none of which names a request twice. The commands of one request keep their
+ * order.
+ */
+function waves(commands: readonly Command[]): number[][] {
+  const depths = new Map<string, number>();
+  const groups: number[][] = [];
+  for (const [position, { requestId }] of commands.entries()) {
+    const depth = depths.get(requestId) ?? 0;
+    depths.set(requestId, depth + 1);
+    const group = groups[depth];
+    if (group) group.push(position);
+    else groups.push([position]);
+  }
+  return groups;
+}
 
 const types = ["uuid", "usage_admit_command", "usage_grow_command", "usage_checkpoint_command", "usage_settle_command"];
 const parameters = [...types, "bigint"].map((type, at) => `$${at + 1}::${type}[]`);
@@ -96,4 +132,32 @@ function facts({ keyId, operation, model, stream, prices, inputs }: RequestFacts
 function usage(one: Usage): string {
   const input = `${one.inputTokens},${one.cachedInputTokens},${one.cacheWriteTokens}`;
   return `${input},${one.outputTokens},${one.reasoningTokens},${one.source}`;
+}
+
+/**
+ * Rows as the argument of a SQL function: one array literal of a composite type, `{"(1,abc,t)","(2,,f)"}`. Measured: 2
+ * µs for a row of 18 columns in Postgres, half the time of JSON.
+ */
+function compositeArray(rows: readonly string[]): string {
+  let text = "";
+  for (const row of rows) text += text.length === 0 ? row : `,${row}`;
+  return `{${text}}`;
+}
+
+/** A row of the literal. `fields`: results of `field`, or plain numbers and hex digits, with commas between them. */
+const compositeRow = (fields: string) => `"(${fields})"`;
+
+function field(value: string | number | boolean | null | undefined): string {
+  if (typeof value === "number") return String(value);
+  if (value === null || value === undefined) return "";
+  if (typeof value === "boolean") return value ? "t" : "f";
+  if (plain.test(value)) return value;
+  // Postgres stores no NUL in text. An empty text must be quoted, or it would be null; the row is quoted as well.
+  return escaped(`"${escaped(value.replaceAll("\0", "\uFFFD"))}"`);
+}
+
+const plain = /^[A-Za-z0-9_./:-]+$/;
+
+function escaped(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"');
 }

@@ -4,7 +4,7 @@
  */
 import type { Usage } from "../../core/inference/usage.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
-import type { Command, LedgerAnswer, Settle } from "../../core/store/ledger.ts";
+import type { Command, LedgerAnswer } from "../../core/store/ledger.ts";
 import type { Database } from "./database.ts";
 import { encodeBatch } from "./ledger-batch.ts";
 
@@ -15,23 +15,17 @@ interface LateRow {
   uncharged: number;
 }
 
-/** The positions of settlements in a batch that may be late: those that found a record. */
-export function lateIn(commands: readonly Command[], answers: readonly LedgerAnswer[]): number[] {
-  const positions: number[] = [];
-  for (let at = 0; at < commands.length; at++) if (mayBeLate(commands[at]!, answers[at]!)) positions.push(at);
-  return positions;
-}
-
 /**
- * Charges the late settlements at these positions in a second statement, which commits durably by itself, and returns
- * the batch's answers. If it fails, the batch is sent again, and finds the records again.
+ * Charges the late settlements of a batch in a second statement, which commits durably by itself, and returns the
+ * batch's answers. If it fails, the batch is sent again, and finds the records again.
  */
 export async function settledLate(
   db: Pick<Database, "query">,
   commands: readonly Command[],
-  answers: readonly LedgerAnswer[],
-  positions: readonly number[],
+  answers: LedgerAnswer[],
 ): Promise<LedgerAnswer[]> {
+  const positions = [...commands.keys()].filter((at) => mayBeLate(commands[at]!, answers[at]!));
+  if (positions.length === 0) return answers;
   const [organizations, , , , settles] = encodeBatch(positions.map((at) => commands[at]!));
   const rows = await db.query<LateRow>(settling, [organizations, settles]);
   const booked = answers.slice();
@@ -43,10 +37,10 @@ export async function settledLate(
 const settling = "select * from usage_settle_late($1::uuid[], $2::usage_settle_command[])";
 
 /**
- * Whether a settlement may be late. Without nanos there is nothing to charge late; and a repeatable request costs
- * nothing if its node is gone.
+ * Whether this is a settlement that may be late, because it found a record. Without nanos there is nothing to charge
+ * late; and a repeatable request costs nothing if its node is gone.
  */
-function mayBeLate(command: Command, { answer }: LedgerAnswer): command is Settle {
+function mayBeLate(command: Command, { answer }: LedgerAnswer): boolean {
   return command.verb === "settle" && answer === "already" && command.nanos > 0 && !command.isRepeatable;
 }
 

@@ -6,7 +6,7 @@
 
 import { eq, sql } from "drizzle-orm";
 import { usageWindowNow } from "../../../db/schema.ts";
-import { type Calendar, inProportion, weekDays } from "../../core/store/calendar.ts";
+import { type Calendar, weekDays } from "../../core/store/calendar.ts";
 import { bare } from "../../core/store/ids.ts";
 import type {
   Command,
@@ -22,13 +22,11 @@ import { checkBooks, rollUp, sealed } from "./audit.ts";
 import { sumAllEarlier } from "./budgets.ts";
 import { answeredWithin, type Database, type Lane } from "./database.ts";
 import { checkYear } from "./full-check.ts";
-import { type BatchAnswers, decodeAnswers } from "./ledger-answers.ts";
-import { batchCall, durableBatchCall, encodeBatch } from "./ledger-batch.ts";
-import { laneSet } from "./ledger-lanes.ts";
-import { lateIn, settledLate } from "./ledger-late.ts";
+import { type BatchAnswers, decodeAnswers, inProportion } from "./ledger-answers.ts";
+import { batchCall, durableBatchCall, encodeBatch, inWaves } from "./ledger-batch.ts";
+import { settledLate } from "./ledger-late.ts";
 import { receipts } from "./ledger-receipt.ts";
 import { recoverer } from "./ledger-sweep.ts";
-import { inWaves } from "./ledger-waves.ts";
 import { lostOf } from "./lost.ts";
 import { keepUpPartitions, lacksPartition, makePartitions } from "./partitions.ts";
 import { report } from "./report.ts";
@@ -69,9 +67,9 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
       answeredWithin(batchOn(lane, call, commands), answer_ms, "the ledger"),
     );
     settings.locked?.(locks_ms);
-    const late = lateIn(commands, answers);
-    if (late.length === 0) return answers;
-    return answeredWithin(settledLate(db, commands, answers, late), answer_ms, "the ledger");
+    // Only a settlement that found a record may be late.
+    if (!answers.some(({ answer }) => answer === "already")) return answers;
+    return answeredWithin(settledLate(db, commands, answers), answer_ms, "the ledger");
   }
 
   const find = receipts(db);
@@ -124,6 +122,50 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
 async function batchOn(lane: Lane, call: string, commands: readonly Command[]): Promise<BatchAnswers> {
   const [row] = await lane.query<{ answers: string }>(call, encodeBatch(commands));
   return decodeAnswers(commands, row!.answers);
+}
+
+/** A connection that carries batches. */
+interface Slot {
+  lane: Promise<Lane> | null;
+  running: number;
+}
+
+const onServer = { synchronous_commit: "off", plan_cache_mode: "force_generic_plan" };
+
+/**
+ * The connections that carry batches: a few of the ledger's own, opened when first needed, and given up when one fails.
+ */
+function laneSet(db: Database, count: number) {
+  const isServer = db.kind === "postgres";
+  const slots: Slot[] = Array.from({ length: isServer ? count : 1 }, () => ({ lane: null, running: 0 }));
+  const opened = () => db.lane(isServer ? onServer : {});
+  const drop = (slot: Slot, lane: Promise<Lane>) => {
+    if (slot.lane === lane) slot.lane = null;
+    lane.then((one) => one.close()).catch(() => {});
+  };
+
+  return {
+    async use<T>(work: (lane: Lane) => Promise<T>): Promise<T> {
+      const slot = slots.reduce((least, one) => (one.running < least.running ? one : least));
+      slot.lane ??= opened();
+      const lane = slot.lane;
+      slot.running += 1;
+      try {
+        return await work(await lane);
+      } catch (error) {
+        // The failed batch may still be running on this connection, so nothing more is sent on it.
+        if (isServer) drop(slot, lane);
+        throw error;
+      } finally {
+        slot.running -= 1;
+      }
+    },
+    async close() {
+      const open = slots.flatMap((slot) => slot.lane ?? []);
+      for (const slot of slots) slot.lane = null;
+      await Promise.all(open.map(async (lane) => (await lane).close()));
+    },
+  };
 }
 
 type Acts = Pick<Database, "query">;

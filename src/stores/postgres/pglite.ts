@@ -4,7 +4,7 @@
  * the engine itself (a full disk, a trap of its code) every call fails, because its answers can no longer be trusted.
  * Data that was confirmed before is safe in the folder, and a new start reads it.
  */
-import { nobody } from "../../core/store/watcher.ts";
+import type { StoreWatcher } from "../../core/store/watcher.ts";
 import {
   answeredWithin,
   type Database,
@@ -15,7 +15,6 @@ import {
 } from "./database.ts";
 import { DatabaseError, faultOf } from "./database-error.ts";
 import type { DatabaseThread } from "./embedded-thread.ts";
-import { takingTurns } from "./turns.ts";
 import { parameter } from "./values.ts";
 
 export interface PgliteOptions {
@@ -38,13 +37,13 @@ export function databaseOver(thread: DatabaseThread, options: PgliteOptions): Da
   };
   const turns = takingTurns();
   const session = sessionOf(thread, send);
-  let watcher = nobody;
+  let watcher: StoreWatcher | null = null;
   let waiting = 0;
   /** The wait for the session counts as part of a statement's time. */
   const watched: Send = async (start) => {
     const began_ms = performance.now();
     const report = (failure: "connection" | "statement" | null) =>
-      watcher.answered("embedded", performance.now() - began_ms, failure);
+      watcher?.answered("embedded", performance.now() - began_ms, failure);
     waiting += 1;
     try {
       const value = await turns.statement(() => send(start));
@@ -105,6 +104,38 @@ function sessionOf(thread: DatabaseThread, send: Send): Session {
   return {
     run: (text, params, form) => send(() => thread.run(text, params.map(parameter), form)),
     exec: (text) => send(() => thread.exec(text)),
+  };
+}
+
+/**
+ * Orders the work on the single session of the embedded database. Statements are sent at once and answered in order, so
+ * many may be pending; a transaction has the session for itself until it ends. All are served in the order of their
+ * arrival.
+ */
+interface Turns {
+  /** `send` must send its statement before it returns. */
+  statement<T>(send: () => Promise<T>): Promise<T>;
+  transaction<T>(work: () => Promise<T>): Promise<T>;
+}
+
+function takingTurns(): Turns {
+  let gate: Promise<unknown> = Promise.resolve();
+  return {
+    async statement<T>(send: () => Promise<T>): Promise<T> {
+      let answer: Promise<T> | undefined;
+      const sent = gate.then(() => {
+        answer = send();
+        answer.catch(() => {});
+      });
+      gate = sent;
+      await sent;
+      return answer!;
+    },
+    transaction(work) {
+      const mine = gate.then(work);
+      gate = mine.catch(() => {});
+      return mine;
+    },
   };
 }
 

@@ -3,7 +3,7 @@
  * ends a statement that takes too long. If the server itself is silent (a cut network, a frozen machine), the
  * connection is given up, its waiting statements fail, and a new one is tried.
  */
-import { nobody, type StoreWatcher } from "../../core/store/watcher.ts";
+import type { StoreWatcher } from "../../core/store/watcher.ts";
 import { type Address, addressOf } from "./address.ts";
 import { connectionTo, type DatabaseConnection, type Dialing } from "./connection.ts";
 import { answeredWithin, type Database, inTransaction, statementsOn, type Transaction } from "./database.ts";
@@ -54,12 +54,12 @@ export async function serverDatabase(url: string, options: ServerOptions = {}): 
 }
 
 function databaseAt(address: Address, limits: typeof defaults): Database {
-  let watcher = nobody;
+  let watcher: StoreWatcher | null = null;
   /** A watcher that passes everything on to the current watcher. */
   const forwarding: StoreWatcher = {
-    answered: (...answer) => watcher.answered(...answer),
-    opened: (store) => watcher.opened(store),
-    lost: (store) => watcher.lost(store),
+    answered: (...answer) => watcher?.answered(...answer),
+    opened: (store) => watcher?.opened(store),
+    lost: (store) => watcher?.lost(store),
   };
   const dial = (more: Partial<Dialing> = {}) =>
     connectionTo({

@@ -5,7 +5,7 @@
  * shows it by refusing keys of several tags.
  */
 import { Cluster, Redis, type RedisOptions, ReplyError } from "ioredis";
-import { nobody, type StoreWatcher } from "../../core/store/watcher.ts";
+import type { StoreWatcher } from "../../core/store/watcher.ts";
 import { within } from "../../core/time/cancellation.ts";
 
 export interface RedisConnection {
@@ -40,7 +40,7 @@ export function redisConnection(
   url: string,
   failed: (cause: unknown) => void,
   tls: () => RedisTls = () => ({}),
-  watcher: StoreWatcher = nobody,
+  watcher?: StoreWatcher,
 ): RedisConnection {
   const options = {
     ...(/^rediss:/i.test(url) ? { tls: askedAnew(tls) } : {}),
@@ -56,8 +56,8 @@ export function redisConnection(
   const retryAfter_ms = (attempt: number) => Math.min(retry_ms_max, 50 * 2 ** attempt);
   const single = reporting(new Redis(url, { ...options, retryStrategy: retryAfter_ms }), failed);
   const watched = (client: Redis | Cluster) => {
-    client.on("connect", () => watcher.opened("redis"));
-    client.on("close", () => closed || watcher.lost("redis"));
+    client.on("connect", () => watcher?.opened("redis"));
+    client.on("close", () => closed || watcher?.lost("redis"));
   };
   const openCluster = () =>
     reporting(
@@ -115,7 +115,7 @@ export function redisConnection(
         const client = ready();
         const asked_ms = performance.now();
         const tell = (failure: "connection" | "statement" | null) =>
-          watcher.answered("redis", performance.now() - asked_ms, failure);
+          watcher?.answered("redis", performance.now() - asked_ms, failure);
         try {
           const value = await evaluated(client, { lua, sha }, keys, args);
           tell(null);

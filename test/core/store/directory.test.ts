@@ -9,7 +9,6 @@ import type { Budget } from "../../../src/core/store/budget.ts";
 import type { Directory, NewSecret } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
-import { nobody } from "../../../src/core/store/watcher.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
@@ -229,9 +228,10 @@ function contract(open: Open): void {
       const secrets = Array.from({ length: 20 }, newSecret);
       const keys = await Promise.all(secrets.slice(1).map((secret) => key(owner, secret)));
       let statements = 0;
-      owned.db.watch({ ...nobody, answered: () => void statements++ });
+      const unheard = { answered() {}, opened() {}, lost() {} };
+      owned.db.watch({ ...unheard, answered: () => void statements++ });
       const found = await Promise.all(Array.from({ length: 200 }, (_, i) => store.credential(secrets[i % 20]!.hash)));
-      owned.db.watch(nobody);
+      owned.db.watch(unheard);
       const ids = [undefined, ...keys.map(({ id }) => id)];
       expect(found.map((one) => one?.key.id)).toEqual(Array.from({ length: 200 }, (_, i) => ids[i % 20]));
       // The upkeep of an embedded database may ask meanwhile.
