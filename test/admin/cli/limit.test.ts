@@ -122,6 +122,29 @@ test("a limit for models, what others get, and a raise are shown with where each
   expect((await cli.json("limit raise team research --end --json")).raises).toEqual([]);
 });
 
+test("a prefix of models that nobody serves is set for models to come, and said with the one that was perhaps meant", async () => {
+  const { out, code } = await cli.typed(["limit", "set", "key", "build", "month=3", "--models", "acne/*"]);
+  expect(code).toBe(0);
+  expect(out).toMatch(/^for acne\/\* +month \$3\.00$/m);
+  const warning = "'acne/*' matches no model today, so its limits wait for one; did you mean 'acme/*'?\n";
+  expect(out).toEndWith(`\n\n${warning}`);
+  await cli.typed(["limit", "set", "key", "build", "month=3", "--models", "acme/*"]);
+  await cli.typed(["limit", "set", "key", "build", "month=3", "--models", "zzz/*"]);
+  const shown = (await cli.typed("limit show key build")).out;
+  expect(shown).toContain(warning);
+  expect(shown).toEndWith(
+    "'zzz/*' matches no model today, so its limits wait for one; to list the models, run: sluice model list\n",
+  );
+  expect(shown).not.toContain("'acme/*' matches");
+  expect(await cli.json("limit show key build --json")).toMatchObject({
+    unmatched_models: { "acne/*": "acme/*", "zzz/*": null },
+  });
+  const gone = await cli.json(["limit", "set", "key", "build", "month=inherit", "--models", "acne/*", "--json"]);
+  expect(gone.unmatched_models).toEqual({ "zzz/*": null });
+  const other = (await cli.typed("limit show key build --model acme/writer-1")).out;
+  expect(other).not.toContain("matches no model");
+});
+
 test("a weekday is the next one, from its first moment", () => {
   const sunday = Date.UTC(2026, 10, 29, 1);
   expect(instantTyped("friday", sunday)).toBe("2026-12-04T00:00:00.000Z");
