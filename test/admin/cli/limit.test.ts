@@ -59,7 +59,7 @@ test("words mean what has that name, in the organization that is named or the on
 test("words that mean nothing, or several things, are refused with what to say instead", async () => {
   for (const [words, code, says] of [
     ["limit show twice", 1, "'twice' names 2 things: team team_"],
-    ["limit show twice", 1, "Put its kind before the name, as in 'team twice'"],
+    ["limit show twice", 1, "Put its kind before the name, as in: team twice"],
     ["limit show nobody", 1, "nothing called 'nobody'"],
     ["limit show team nobody --org acme", 1, "no team 'nobody' in acme"],
     ["limit show team", 1, "name the team"],
@@ -79,6 +79,11 @@ test("words that mean nothing, or several things, are refused with what to say i
     const seen = await cli.typed(words);
     expect([words, seen.code, seen.err]).toEqual([words, code, expect.stringContaining(says)]);
   }
+});
+
+test("a name that nobody has is in the command that looks for it, whatever a shell would make of it", async () => {
+  const seen = await cli.typed(["limit", "show", "it's $HOME"]);
+  expect(seen.err).toEndWith(`see: sluice search 'it'\\''s $HOME'\n`);
 });
 
 test("thousands, none and inherit are typed as they are said, and what is left out stays", async () => {

@@ -17,8 +17,9 @@ async function newMailbox(options: Parameters<typeof mailbox>[0] = {}): Promise<
   return made;
 }
 
-async function finding(smtp: MailServer | null) {
+async function finding(server: MailServer | null) {
   const { configuration } = shell().services;
+  const smtp = server && { ...server, recipient_domains: [...server.recipient_domains] };
   const { typed } = shell({ configuration: async () => ({ ...(await configuration()), smtp }) });
   const { out, code, err } = await typed("doctor --json");
   const findings: { check: string; status: string; says: string }[] = JSON.parse(out);
