@@ -11,8 +11,7 @@
 //   --note T   what else was going on, for the result
 //   --profile  the node on Postgres runs from source and says in which parts its time goes; with --only. Not written
 // TEST_SLUICE names an executable; otherwise one is built from this checkout. TEST_SLUICE_BEFORE names an older one, which
-// takes turns with it, on a database of its own. TEST_BUSBAR and TEST_BIFROST name executables of those, which take part
-// with a key, a budget and limits.
+// takes turns with it, on a database of its own. bench/governed compares gateways with keys, budgets and limits.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,7 +22,6 @@ import { until } from "../test/harness/until.ts";
 import { capacityLines } from "./speed/capacity.ts";
 import { pool } from "./speed/client.ts";
 import { startEnvoy } from "./speed/envoy.ts";
-import { startBifrost, startBusbar } from "./speed/governed.ts";
 import { hostSpeed, hostText } from "./speed/host.ts";
 import { beforeHere, executable, machineOf, versionsOf } from "./speed/machine.ts";
 import { versions as othersVersions, startLitellm, startPortkey } from "./speed/others.ts";
@@ -208,8 +206,6 @@ async function started(
     ...(isNeeded(names.embedded) ? await ended(startEmbedded(node)) : []),
     ...(isWithOthers ? await ended(one(startPortkey(engine.url))) : []),
     ...(isWithOthers ? await ended(one(startLitellm(engine.url))) : []),
-    ...(await ended(one(startBusbar(node)))),
-    ...(await ended(one(startBifrost(node)))),
   ];
   const driven = targets.map((target): Driven => {
     const connections = pool(target.url);

@@ -26,7 +26,7 @@ async function main(): Promise<void> {
     const at = from ? statSync(from).mtime : new Date();
     const found = table!.found(from ? readFileSync(from, "utf8") : await ran(words, table!.file));
     const load = from ? "" : `${before.toFixed(0)} to ${loadavg()[0]!.toFixed(0)}`;
-    const how = { version: version(at), made, command: words.join(" "), note: note ?? "" };
+    const how = { version: await version(at), made, command: words.join(" "), note: note ?? "" };
     all[table!.id] = {
       ...all[table!.id],
       [name]: { ...how, at: at.toISOString().slice(0, 16), host: host(), load, cells: found.cells, score: found.score },

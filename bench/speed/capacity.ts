@@ -6,7 +6,6 @@ import { smallBody } from "../agent-body.ts";
 import type { Behaviour } from "./asks.ts";
 import { pool } from "./client.ts";
 import { startEnvoy } from "./envoy.ts";
-import { startBifrost, startBusbar } from "./governed.ts";
 import { startLitellm, startPortkey } from "./others.ts";
 import { percentile } from "./percentile.ts";
 import { cpu_us } from "./process.ts";
@@ -187,7 +186,6 @@ export async function flowing(
   const node = { program: [program], engineUrl: engine.url, behaviours };
   const stores = { databaseUrl: postgres.url, redisUrl: redis.url };
   const beside = async (name: string) => ({ ...stores, databaseUrl: await databaseBeside(postgres.url, name) });
-  const gateway = { engineUrl: engine.url, behaviours };
   const starts: [string, () => Promise<Target | null>][] = [
     [names.passed, () => startPasser(engine.url)],
     [names.floor, () => startFloor(engine.url)],
@@ -218,8 +216,6 @@ export async function flowing(
     }),
     [names.portkey, () => (isWithOthers ? startPortkey(engine.url) : Promise.resolve(null))],
     [names.litellm, () => (isWithOthers ? startLitellm(engine.url) : Promise.resolve(null))],
-    [names.busbar, () => startBusbar(gateway)],
-    [names.bifrost, () => startBifrost(gateway)],
   ];
   const flows: Flowing[] = [];
   for (const [name, start] of starts) {

@@ -23,9 +23,6 @@ export const names = {
   before: "before",
   portkey: "Portkey",
   litellm: "LiteLLM",
-  /** With a key, a budget and limits, if an executable is named. */
-  busbar: "Busbar",
-  bifrost: "Bifrost",
 } as const;
 /** Those that take part in special rows only. */
 const special: readonly string[] = [names.workers, names.whole, names.unpaused, names.floor];
@@ -226,7 +223,7 @@ function events(caller: Protocol, engine: Protocol): Scenario {
 const together: Scenario = {
   ...{ ...ordinary, ...asChat, id: "together", behaviour: stream, isStreamed: true },
   load: { kind: "spread", count: 256, over_s: 0.001 },
-  targets: [...both, names.busbar],
+  targets: both,
   rows: [
     cpuRow("together", "CPU a streamed event, 256 streams that start together", perToken, null),
     { ...gapRow("together-gap", "256 streams that start together", 0.99), budget: 15 },

@@ -10,7 +10,7 @@ import { Block } from "../parts/copy.tsx";
 import { OwnKeys } from "../parts/keys.tsx";
 import { Empty, Page, Section } from "../parts/section.tsx";
 import { TryModel } from "../parts/try-model.tsx";
-import { Windows } from "../parts/windows.tsx";
+import { ModelWindows, Windows } from "../parts/windows.tsx";
 
 const usual = "qwen/qwen3-coder";
 
@@ -95,9 +95,12 @@ function OwnLimits({ organization }: { organization: string }) {
   return (
     <Section title="Your usage and limits" aside="all your keys and sign-ins share them">
       <Show of={limits}>
-        {({ standing }) =>
-          standing ? (
-            <Windows of={standing} />
+        {({ standing, model_standings: ofModels }) =>
+          standing || Object.keys(ofModels).length > 0 ? (
+            <>
+              {standing && <Windows of={standing} />}
+              <ModelWindows of={ofModels} />
+            </>
           ) : (
             <Empty>Nothing limits you but the limits of your organization, which everybody there shares.</Empty>
           )

@@ -13,7 +13,7 @@ import { Empty, Section } from "./section.tsx";
 import { Table } from "./table.tsx";
 import { Choices } from "./tabs.tsx";
 import { Time } from "./time.tsx";
-import { Share, Windows } from "./windows.tsx";
+import { ModelWindows, Share, Windows } from "./windows.tsx";
 
 interface Props {
   title: string;
@@ -46,6 +46,7 @@ export function LimitsOf({ title, of: asked, changed, none, isWithoutUse }: Prop
           return (
             <>
               {!isWithoutUse && limits.standing && <Windows of={limits.standing} />}
+              <ModelWindows of={limits.model_standings} />
               {lines.length > 0 ? <LinesTable caption={title} of={lines} /> : <Empty>{none}</Empty>}
             </>
           );
@@ -76,7 +77,7 @@ function LinesTable({ caption, of }: { caption: string; of: readonly Line[] }) {
   );
 }
 
-function linesOf({ in_force, models, keys, members, raises }: Limits): Line[] {
+function linesOf({ in_force, models, keys, members, raises, unmatched_models: unmatched }: Limits): Line[] {
   const inForce = limitNames.filter((name) => in_force[name].limit !== null);
   const raise = raises.find((one) => one.models === null);
   const values = [...Object.entries(models), ["each key", keys] as const, ["each person", members] as const];
@@ -92,7 +93,11 @@ function linesOf({ in_force, models, keys, members, raises }: Limits): Line[] {
     }),
     ...values
       .filter(([, value]) => saysAny(value))
-      .map(([name, value]) => ({ name: `for ${name}`, value: <ValueWords of={value} />, from: origins.own })),
+      .map(([name, value]) => ({
+        name: `for ${name}`,
+        value: <ValueWords of={value} />,
+        from: name in unmatched ? <Unmatched closest={unmatched[name]!} /> : origins.own,
+      })),
     ...raises
       .filter((one) => one.models !== null)
       .map(({ models: name, limits, until }) => ({
@@ -105,6 +110,15 @@ function linesOf({ in_force, models, keys, members, raises }: Limits): Line[] {
         ),
       })),
   ];
+}
+
+function Unmatched({ closest }: { closest: string | null }) {
+  return (
+    <>
+      {origins.own} <span class="badge warn">matches no model today</span>
+      {closest !== null && <span class="fine"> did you mean {closest}?</span>}
+    </>
+  );
 }
 
 const origins = {

@@ -29,25 +29,61 @@ export function Windows({ of }: { of: Standing }) {
       {windowKinds.map((kind) => (
         <WindowLine key={kind} name={limitWords(kind)} window={of[kind]} />
       ))}
-      <div class="window">
-        <span class="window-name">running now</span>
-        <span class="window-bar">
-          {of.concurrent_requests !== null && (
-            <Bar used={of.running_requests} limit={of.concurrent_requests} label="Running requests" />
-          )}
-        </span>
-        <span class="window-figure">
-          {grouped(of.running_requests)}
-          {of.concurrent_requests !== null && ` of ${grouped(of.concurrent_requests)}`}{" "}
-          {(of.concurrent_requests ?? of.running_requests) === 1 ? "request" : "requests"}
-        </span>
-        <span class="window-reset" />
-      </div>
+      <RunningLine of={of} />
     </div>
   );
 }
 
-function WindowLine({ name, window }: { name: string; window: Window }) {
+/** The use of limits for models, by their patterns. Windows that they do not limit are left out. */
+export function ModelWindows({ of }: { of: Readonly<Record<string, Standing>> }) {
+  return (
+    <>
+      {Object.entries(of).map(([pattern, standing]) => {
+        const limited = windowKinds.filter((kind) => standing[kind].limit !== null);
+        const isRunningLimited = standing.concurrent_requests !== null;
+        if (limited.length === 0 && !isRunningLimited) return null;
+        return (
+          <div key={pattern} class="windows">
+            <div class="window-name">
+              for <code>{pattern}</code>
+            </div>
+            {limited.map((kind) => (
+              <WindowLine key={kind} name={limitWords(kind)} window={standing[kind]} models={pattern} />
+            ))}
+            {isRunningLimited && <RunningLine of={standing} models={pattern} />}
+          </div>
+        );
+      })}
+    </>
+  );
+}
+
+const forModels = (models: string | undefined) => (models === undefined ? "" : ` for ${models}`);
+
+function RunningLine({ of, models }: { of: Standing; models?: string }) {
+  return (
+    <div class="window">
+      <span class="window-name">running now</span>
+      <span class="window-bar">
+        {of.concurrent_requests !== null && (
+          <Bar
+            used={of.running_requests}
+            limit={of.concurrent_requests}
+            label={`Running requests${forModels(models)}`}
+          />
+        )}
+      </span>
+      <span class="window-figure">
+        {grouped(of.running_requests)}
+        {of.concurrent_requests !== null && ` of ${grouped(of.concurrent_requests)}`}{" "}
+        {(of.concurrent_requests ?? of.running_requests) === 1 ? "request" : "requests"}
+      </span>
+      <span class="window-reset" />
+    </div>
+  );
+}
+
+function WindowLine({ name, window, models }: { name: string; window: Window; models?: string }) {
   const { used, held, limit, reset_at, usage_percent: share } = window;
   const all = `${exactly(used)} used, ${exactly(held)} held`;
   return (
@@ -55,7 +91,12 @@ function WindowLine({ name, window }: { name: string; window: Window }) {
       <span class="window-name">{name}</span>
       <span class="window-bar">
         {limit !== null && (
-          <Bar used={figureOf(used)} held={figureOf(held)} limit={figureOf(limit)} label={`Used of the ${name}`} />
+          <Bar
+            used={figureOf(used)}
+            held={figureOf(held)}
+            limit={figureOf(limit)}
+            label={`Used of the ${name}${forModels(models)}`}
+          />
         )}
       </span>
       <span class="window-figure" title={limit === null ? all : `${all}, limit ${exactly(limit)}`}>

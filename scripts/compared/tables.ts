@@ -3,6 +3,8 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { versions } from "../../bench/speed/others.ts";
+import { anyLlm } from "../../proof/targets/any-llm/target.ts";
+import { hardcap } from "../../proof/targets/hardcap/target.ts";
 import { npmRun } from "../command.ts";
 
 export interface Found {
@@ -15,7 +17,7 @@ export interface Found {
 interface Ran {
   words: string[];
   /** The gateway's version that ran at that time. */
-  version(at: Date): string;
+  version(at: Date): string | Promise<string>;
   made: string;
 }
 
@@ -150,8 +152,8 @@ const crash: Table = {
       ...crashed("litellm", `${made.litellm}; Prisma's engine [in WebAssembly](../proof/targets/litellm)`),
       version: ofPackages.litellm,
     },
-    hardcap: { ...crashed("hardcap", wheel), version: () => "0.1.0" },
-    "any-llm": { ...crashed("any-llm", wheel), version: () => "1.14.0" },
+    hardcap: { ...crashed("hardcap", wheel), version: hardcap.version },
+    "any-llm": { ...crashed("any-llm", wheel), version: anyLlm.version },
   },
   best: "least",
   unit: "keys of 10,000 requests lost or overspent",

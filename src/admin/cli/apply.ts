@@ -8,10 +8,12 @@ import {
 import { ConfigurationError } from "../../config/problem.ts";
 import { readFileBounded } from "../../config/source.ts";
 import { differences } from "../management/apply/difference.ts";
+import { patternsIn } from "../management/apply/patterns.ts";
 import { hasSecret, perform, type Saver } from "../management/apply/perform.ts";
 import { type NeededState, readState } from "../management/apply/state.ts";
 import type { Step } from "../management/apply/step.ts";
 import { ownOf, type WantedFile } from "../management/apply/wanted.ts";
+import { unmatchedInWords, unmatchedPatterns } from "../management/model-patterns.ts";
 import type { Management } from "../management/verbs.ts";
 import { type SecretsFolder, secretsFolder } from "./apply-secrets.ts";
 import { describeStep, shownStep, summaryOf } from "./apply-words.ts";
@@ -73,6 +75,7 @@ async function applied(manage: Management, file: OrganizationsFile, run: Run): P
   if (problems.length > 0) throw new ConfigurationError(file.linesOf(problems));
   for (const name of absent)
     services.terminal.err(`warning: ${name} has not come in yet; people appear when they first sign in: left out\n`);
+  const unmatched = await unmatchedIn(manage, file, services);
   const steps = phases.flat();
   if (options.dryRun || steps.length === 0) {
     const words = steps.map((step) => describeStep(services.terminal, step)).join("");
@@ -81,18 +84,44 @@ async function applied(manage: Management, file: OrganizationsFile, run: Run): P
       steps.length === 0
         ? `Everything${absent.length > 0 ? " else" : ""} is as the file says.\n`
         : `${summaryOf(steps, "to")} Nothing was changed: this was a dry run.\n`;
-    const answer = { applied: !options.dryRun, changes, secrets: [], absent, failed: [] };
+    const answer = { applied: !options.dryRun, changes, secrets: [], absent, unmatched_models: unmatched, failed: [] };
     printAnswer(services.terminal, options, answer, `${words}${end}`);
     return steps.length;
   }
-  await make(manage, { phases, absent, file, folder, ...run });
+  await make(manage, { phases, absent, unmatched, file, folder, ...run });
   return steps.length;
 }
 
-type Making = Run & { phases: Step[][]; absent: string[]; file: OrganizationsFile; folder: SecretsFolder | null };
+/** Warns of limits for models of which there is none today, and returns their patterns, each with what was perhaps meant. */
+async function unmatchedIn(manage: Management, file: OrganizationsFile, { terminal }: Services): Promise<Unmatched> {
+  const places = patternsIn(file.wanted);
+  if (places.length === 0) return {};
+  const { data } = await manage.listModels();
+  const unmatched = unmatchedPatterns(
+    places.map(({ pattern }) => pattern),
+    data.map(({ id }) => id),
+  );
+  const first = Object.entries(unmatched).map(([pattern, closest]) => ({
+    path: places.find((place) => place.pattern === pattern)!.path,
+    message: unmatchedInWords(closest),
+  }));
+  for (const line of file.linesOf(first)) terminal.err(`warning: ${line}\n`);
+  return unmatched;
+}
+
+type Unmatched = ReturnType<typeof unmatchedPatterns>;
+
+interface Making extends Run {
+  phases: Step[][];
+  absent: string[];
+  unmatched: Unmatched;
+  file: OrganizationsFile;
+  folder: SecretsFolder | null;
+}
 
 /** Prints each step when it is done, so that a run that is cut off has printed what it did. */
-async function make(manage: Management, { phases, absent, file, folder, services, options }: Making): Promise<void> {
+async function make(manage: Management, making: Making): Promise<void> {
+  const { phases, absent, unmatched, file, folder, services, options } = making;
   const { terminal } = services;
   const saver = saverOf(phases.flat(), folder);
   const { done, failed } = await perform(manage, phases, {
@@ -113,7 +142,7 @@ async function make(manage: Management, { phases, absent, file, folder, services
     "done",
   );
   const isWhole = failed.length === 0;
-  const answer = { applied: isWhole, changes, secrets, absent, failed: lines };
+  const answer = { applied: isWhole, changes, secrets, absent, unmatched_models: unmatched, failed: lines };
   printAnswer(terminal, options, answer, isWhole ? `Applied: ${summary}\n` : "");
   if (isWhole) return;
   const count = done.length === 0 ? "Nothing else was changed." : `Until then: ${summary}`;

@@ -14,6 +14,7 @@ import type { CommandContext } from "./context.ts";
 import { engineSays } from "./engine-check.ts";
 import { type Health, healthOf, localUrl } from "./healthcheck.ts";
 import { issuerSays } from "./issuer-check.ts";
+import { mailServerSays } from "./mail-check.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 import { consolePortSays, operatorPortSays } from "./port-check.ts";
 import { rulesSay } from "./rules-check.ts";
@@ -114,6 +115,8 @@ async function examine(services: Services): Promise<Finding[]> {
       inspect(`issuer ${one.issuer}`, () => issuerSays(one, issuers, services.now_ms)),
     ),
   );
+  const { smtp } = configuration ?? {};
+  if (smtp) await inspect("mail server", () => mailServerSays(smtp));
   for (const one of configuration ? await services.certificates(configuration) : []) {
     findings.push({ check: `certificate ${one.whose}`, ...judged(one, services.now_ms()) });
   }

@@ -1,5 +1,6 @@
 /** Finds whose limits a command is about, from the words that were typed: `team research`, `ann`, or an ID. */
 import { allOf } from "../management/page.ts";
+import { shellWord } from "../management/shell-word.ts";
 import type { Management } from "../management/verbs.ts";
 
 export const subjectWords = ["org", "team", "key", "person"] as const;
@@ -25,7 +26,7 @@ export async function subjectNamed(
   const word = subjectWords.find((one) => one === first || (first === "organization" && one === "org"));
   const name = second ?? (word ? undefined : first || undefined);
   if (typed.length > (word ? 2 : 1))
-    throw new Error(`say whose limits they are in two words, such as: team ${typed.at(-1)}`);
+    throw new Error(`say whose limits they are in two words, such as: team ${shellWord(typed.at(-1)!)}`);
   if (word === "org" || (word === undefined && name === undefined)) {
     const id = name ?? organization ?? (await onlyOrganization(manage));
     return { kind: "org", id, organization: id };
@@ -41,12 +42,14 @@ export async function subjectNamed(
   if (found.length > 1) {
     const ids = found.map(({ kind, id }) => `${kind} ${id}`).join(", ");
     const byKind = new Set(found.map(({ kind }) => kind)).size === found.length;
-    const asked = byKind ? `Put its kind before the name, as in '${found[0]!.kind} ${name}'` : "Say which, by its ID";
+    const asked = byKind
+      ? `Put its kind before the name, as in: ${found[0]!.kind} ${shellWord(name)}`
+      : "Say which, by its ID";
     throw new Error(`'${name}' names ${found.length} things: ${ids}. ${asked}`);
   }
   const [what, look] = word
     ? [`no ${word} '${name}'`, `${word} list`]
-    : [`nothing called '${name}'`, `search '${name.replaceAll("'", "")}'`];
+    : [`nothing called '${name}'`, `search ${shellWord(name)}`];
   throw new Error(
     `there is ${what}${organization ? ` in ${organization}` : ""}. Name it by its ID, or see: sluice ${look}`,
   );

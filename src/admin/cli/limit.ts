@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { grouped } from "../../core/inference/money.ts";
 import { camelName, encode } from "../../core/schema/codec.ts";
+import { matchesModel } from "../../core/store/budget.ts";
 import { instant } from "../../core/time/written.ts";
 import { type Column, type Facts, type Said, tablePiece } from "../management/command.ts";
 import type { LimitChanges } from "../management/limit-change.ts";
@@ -12,6 +13,7 @@ import {
   type SubjectLimitsShown,
   valueInWords,
 } from "../management/limit-shape.ts";
+import { unmatchedInWords } from "../management/model-patterns.ts";
 import { allOf } from "../management/page.ts";
 import { standingColumn, standingFacts } from "../management/standing.ts";
 import type { Management } from "../management/verbs.ts";
@@ -238,6 +240,7 @@ export function limitsSaid(limits: SubjectLimitsShown): Said {
     inForce,
     standing,
     modelStandings,
+    unmatchedModels,
     version,
   } = limits;
   const facts: Facts = [
@@ -255,7 +258,10 @@ export function limitsSaid(limits: SubjectLimitsShown): Said {
     ...Object.keys(models).flatMap((pattern) => standingFacts(modelStandings[pattern] ?? null, pattern)),
     ["version", String(version)],
   ];
-  return facts;
+  const warnings = Object.entries(unmatchedModels).map(
+    ([pattern, closest]) => `'${pattern}' ${unmatchedInWords(closest)}`,
+  );
+  return warnings.length === 0 ? facts : { pieces: [{ facts }, { warnings }] };
 }
 
 const saidOf = (value: LimitValue | null) => value && (valueInWords(value) ?? "nothing of its own");
@@ -265,11 +271,13 @@ const raiseWords = ({ limits, until, setBy }: SubjectLimitsShown["raises"][numbe
 
 /** The limits without the patterns that do not count for the model. */
 function onlyFor(limits: SubjectLimitsShown, model: string): SubjectLimitsShown {
-  const counts = (pattern: string) =>
-    pattern === model || (pattern.endsWith("/*") && model.startsWith(pattern.slice(0, -1)));
+  const counts = (pattern: string) => matchesModel(pattern, model);
+  const counting = <Value>(of: Record<string, Value>) =>
+    Object.fromEntries(Object.entries(of).filter(([pattern]) => counts(pattern)));
   return {
     ...limits,
-    models: Object.fromEntries(Object.entries(limits.models).filter(([pattern]) => counts(pattern))),
+    models: counting(limits.models),
+    unmatchedModels: counting(limits.unmatchedModels),
     raises: limits.raises.filter(({ models }) => models === null || counts(models)),
   };
 }

@@ -1,6 +1,7 @@
 /** The findings of `sluice doctor` about the rules of `identity`: whether the organizations and teams that they name exist. */
 import type { Rule } from "../../core/auth/identity.ts";
 import { Fault } from "../../core/inference/fault.ts";
+import { shellWord } from "../management/shell-word.ts";
 import type { Management } from "../management/verbs.ts";
 import { Warning } from "./warning.ts";
 
@@ -16,7 +17,7 @@ export async function rulesSay(rules: readonly Rule[], manage: Management): Prom
       missing.push(...(await missingTeams({ rules, own, organization }, manage)));
     else
       missing.push(
-        `${giving(rules, own)} there is no organization '${organization}': sluice org create ${organization}`,
+        `${giving(rules, own)} there is no organization '${organization}': sluice org create ${shellWord(organization)}`,
       );
   }
   if (missing.length === 0)
@@ -37,7 +38,7 @@ async function missingTeams({ rules, own, organization }: RulesInView, manage: M
   for (const team of new Set(own.flatMap((rule) => rule.team ?? []))) {
     if (await isThere(manage.findTeam({ team, organization }))) continue;
     const ofTeam = own.filter((rule) => rule.team === team);
-    const create = `sluice team create --org ${organization} --name '${team.replaceAll("'", `'\\''`)}'`;
+    const create = `sluice team create --org ${shellWord(organization)} --name ${shellWord(team)}`;
     missing.push(`${giving(rules, ofTeam)} ${organization} has no team '${team}': ${create}`);
   }
   return missing;

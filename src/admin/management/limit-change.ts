@@ -7,6 +7,7 @@ import { not_limited, raisedTo } from "../../core/store/rates.ts";
 import type { LimitsChange, NewRaise, Raise, SubjectLimits } from "../store/limits.ts";
 import { fail } from "./error.ts";
 import { type LimitValueChanges, limitInWords, valueAfter, valueShown } from "./limit-shape.ts";
+import { knownPattern } from "./model-patterns.ts";
 import * as parse from "./parse.ts";
 
 const day_ms = 86_400_000;
@@ -107,15 +108,6 @@ function modelsAfter(
     fail(`There can be limits for ${patterns_max} patterns of models, and these are ${after.size}.`);
   refuseOverlap([...after.keys()].filter((pattern) => pattern.endsWith("/*")));
   return after;
-}
-
-/** The ID of a model, or `prefix/*`. */
-function knownPattern(pattern: string, models: readonly string[]): string {
-  if (pattern.endsWith("/*")) {
-    if (/^[^\s*]+\/\*$/.test(pattern)) return pattern;
-    return fail(`'${parse.excerpt(pattern)}' is no pattern of models. Name a model, or a prefix such as openai/*.`);
-  }
-  return parse.models([pattern], models)[0]!;
 }
 
 /** So that of one subject two patterns count for a model at most: its ID, and one prefix. */

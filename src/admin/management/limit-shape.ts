@@ -18,6 +18,7 @@ import type { SubjectLimits } from "../store/limits.ts";
 import { id, instant, type LimitName, limitNames } from "../store/shapes.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
+import { unmatchedPatterns } from "./model-patterns.ts";
 import { Standing, standing, standingShown } from "./standing.ts";
 
 const nano_decimals = 9;
@@ -126,6 +127,10 @@ const fields = {
   standing: standing(),
   model_standings: Type.Record(Type.String(), Standing, {
     description: "How much of its own limits for models is used, by their patterns.",
+  }),
+  unmatched_models: Type.Record(Type.String(), nullable(Type.String()), {
+    description:
+      "Its own patterns that match no model of the catalog today: their limits wait for one. Each with the pattern that was perhaps meant.",
   }),
   version: Type.Integer({ minimum: 1, description: "That of the subject; also sent as `etag`." }),
 };
@@ -241,11 +246,12 @@ export function moneyWritten({ amount, currency }: Value<typeof Money>): string 
 }
 
 export async function limitsShown(
-  { standings, currency: used }: Pick<ManagementContext, "standings" | "currency">,
+  { standings, currency: used, catalog }: Pick<ManagementContext, "standings" | "currency" | "catalog">,
   all: readonly SubjectLimits[],
   organization: string,
 ): Promise<SubjectLimitsShown[]> {
   const currency = await used();
+  const { models: served } = all.some(({ models }) => models.size > 0) ? await catalog() : { models: [] };
   const found = await standings.standings(
     all.flatMap(({ countedId, countedModels }) => [countedId, ...countedModels.values()]),
   );
@@ -275,6 +281,7 @@ export async function limitsShown(
           return used ? [[pattern, standingShown(used, currency)]] : [];
         }),
       ),
+      unmatchedModels: unmatchedPatterns(one.models.keys(), served),
       version: one.version,
     };
   });

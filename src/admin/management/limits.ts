@@ -93,6 +93,7 @@ const exampleOf = (subject: SubjectLimitsShown["subject"], subjectId: string): S
     },
     standing: exampleStanding,
     modelStandings: { "openai/*": exampleStanding },
+    unmatchedModels: {},
     version: 3,
   };
 };

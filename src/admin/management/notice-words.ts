@@ -3,6 +3,7 @@ import { maskedUrl } from "../../core/inference/masked.ts";
 import type { NoticeDestination } from "../store/notices.ts";
 import type { Column, Facts } from "./command.ts";
 import { fail } from "./error.ts";
+import { shellWord } from "./shell-word.ts";
 
 export const destination_default = "webhook";
 
@@ -36,7 +37,7 @@ export const destinationColumns: Column<NoticeDestination>[] = [
 ];
 
 export function noDestination(organization: string | null, name: string): never {
-  const named = name === destination_default ? "" : ` --name ${name}`;
+  const named = name === destination_default ? "" : ` --name ${shellWord(name)}`;
   const what = name === destination_default ? "no webhook" : `no destination of notices '${name}'`;
   const command = `sluice notice set${organization === null ? "" : ` ${organization}`}${named} --url URL`;
   const who = organization === null ? "There is" : `${organization} has`;

@@ -1,6 +1,7 @@
 /** Checks of texts that a schema cannot express. Each function returns its value, or throws a ManagementError. Pure. */
 import { isNetwork } from "../../core/auth/network.ts";
 import { plain } from "../../core/inference/plain-text.ts";
+import { closestName } from "../../core/schema/closest.ts";
 import { fail } from "./error.ts";
 
 const day_ms = 86_400_000;
@@ -78,7 +79,8 @@ export function models(
   const ids = names.map((name) => aliases?.get(name) ?? name);
   const wrong = ids.find((id) => !known.includes(id));
   if (wrong !== undefined) {
-    const like = known.filter((id) => id.split("/").includes(wrong.split("/").at(-1) ?? "")).slice(0, 3);
+    const ofThatName = known.filter((id) => id.split("/").includes(wrong.split("/").at(-1) ?? "")).slice(0, 3);
+    const like = ofThatName.length > 0 ? ofThatName : [closestName(wrong, known)].filter((id) => id !== null);
     const hint = like.length > 0 ? ` Did you mean ${like.join(" or ")}?` : " To list the models, call GET /v1/models.";
     fail(`The catalog has no model '${excerpt(wrong)}'.${hint}`);
   }

@@ -9,6 +9,7 @@ import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
 import { admins, examples, moment, partOf, words } from "./shapes.ts";
+import { shellWord } from "./shell-word.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Upstreams");
@@ -48,7 +49,7 @@ function drainFacts({ upstream, replica, drainedAt, until, actor }: Drain): Fact
     ["upstream", upstream],
     ["replica", replica ?? "all"],
     ["drained", instantWritten(drainedAt)],
-    ["until", until ? instantWritten(until) : `resumed: sluice upstream resume ${upstream}`],
+    ["until", until ? instantWritten(until) : `resumed: sluice upstream resume ${shellWord(upstream)}`],
     ["by", actor],
   ];
 }

@@ -173,6 +173,26 @@ organizations:
     );
   });
 
+  test("warns of limits for models that nobody serves, with the line and what was perhaps meant, and sets them", async () => {
+    const text = `organizations:
+  waiting:
+    limits: { models: { acme/*: { month: 5 } } }
+    teams:
+      first:
+        limits:
+          models:
+            acne/*: { month: 5 }
+            gone/*: null
+      second: { limits: { models: { acne/*: { month: 6 } } } }`;
+    const warning = `warning: ${file}:8:13: organizations.waiting.teams.first.limits.models.acne/*: matches no model today, so its limits wait for one; did you mean 'acme/*'?\n`;
+    for (const more of [["--dry-run"], [], []])
+      expect(await apply(text, ...more)).toMatchObject({ code: 0, err: warning });
+    expect(JSON.parse((await apply(text, "--json")).out)).toMatchObject({ unmatched_models: { "acne/*": "acme/*" } });
+    const { id } = await here.manage.findTeam({ organization: "waiting", team: "first" });
+    expect(await here.manage.findTeamLimits({ team: id })).toMatchObject({ unmatchedModels: { "acne/*": "acme/*" } });
+    await apply("organizations: { waiting: { status: closed } }");
+  });
+
   test("with --prune, takes away what a section does not name, and nothing of a section that is left out", async () => {
     const text = `
 organizations:

@@ -59,7 +59,7 @@ test("words mean what has that name, in the organization that is named or the on
 test("words that mean nothing, or several things, are refused with what to say instead", async () => {
   for (const [words, code, says] of [
     ["limit show twice", 1, "'twice' names 2 things: team team_"],
-    ["limit show twice", 1, "Put its kind before the name, as in 'team twice'"],
+    ["limit show twice", 1, "Put its kind before the name, as in: team twice"],
     ["limit show nobody", 1, "nothing called 'nobody'"],
     ["limit show team nobody --org acme", 1, "no team 'nobody' in acme"],
     ["limit show team", 1, "name the team"],
@@ -79,6 +79,11 @@ test("words that mean nothing, or several things, are refused with what to say i
     const seen = await cli.typed(words);
     expect([words, seen.code, seen.err]).toEqual([words, code, expect.stringContaining(says)]);
   }
+});
+
+test("a name that nobody has is in the command that looks for it, whatever a shell would make of it", async () => {
+  const seen = await cli.typed(["limit", "show", "it's $HOME"]);
+  expect(seen.err).toEndWith(`see: sluice search 'it'\\''s $HOME'\n`);
 });
 
 test("thousands, none and inherit are typed as they are said, and what is left out stays", async () => {
@@ -120,6 +125,29 @@ test("a limit for models, what others get, and a raise are shown with where each
     /research .*month \$80\.00 \(temporary increase\)/,
   );
   expect((await cli.json("limit raise team research --end --json")).raises).toEqual([]);
+});
+
+test("a prefix of models that nobody serves is set for models to come, and said with the one that was perhaps meant", async () => {
+  const { out, code } = await cli.typed(["limit", "set", "key", "build", "month=3", "--models", "acne/*"]);
+  expect(code).toBe(0);
+  expect(out).toMatch(/^for acne\/\* +month \$3\.00$/m);
+  const warning = "'acne/*' matches no model today, so its limits wait for one; did you mean 'acme/*'?\n";
+  expect(out).toEndWith(`\n\n${warning}`);
+  await cli.typed(["limit", "set", "key", "build", "month=3", "--models", "acme/*"]);
+  await cli.typed(["limit", "set", "key", "build", "month=3", "--models", "zzz/*"]);
+  const shown = (await cli.typed("limit show key build")).out;
+  expect(shown).toContain(warning);
+  expect(shown).toEndWith(
+    "'zzz/*' matches no model today, so its limits wait for one; to list the models, run: sluice model list\n",
+  );
+  expect(shown).not.toContain("'acme/*' matches");
+  expect(await cli.json("limit show key build --json")).toMatchObject({
+    unmatched_models: { "acne/*": "acme/*", "zzz/*": null },
+  });
+  const gone = await cli.json(["limit", "set", "key", "build", "month=inherit", "--models", "acne/*", "--json"]);
+  expect(gone.unmatched_models).toEqual({ "zzz/*": null });
+  const other = (await cli.typed("limit show key build --model acme/writer-1")).out;
+  expect(other).not.toContain("matches no model");
 });
 
 test("a weekday is the next one, from its first moment", () => {

@@ -115,6 +115,28 @@ describeInBrowser("the page of a thing", () => {
     await limits.locator("tr", { hasText: "$5.00" }).getByText("set here").waitFor();
   });
 
+  test("shows how much of its limits for models is used, and which of them match no model", async () => {
+    const set = (pattern: string, limits: string) =>
+      node.sluice.json(...`limit set team ${team.id} ${limits} --models ${pattern}`.split(" "));
+    await set("qwen/*", "month=10 concurrent_requests=4");
+    await set("metallama/*", "week=3");
+    await tab.visit(`/teams/${team.id}`);
+    const ofModels = (pattern: string) => main().locator(".windows", { hasText: `for ${pattern}` });
+    await ofModels("qwen/*").waitFor();
+    expect(await ofModels("qwen/*").locator(".window").allTextContents()).toEqual([
+      expect.stringMatching(/^month.* of \$10\.00resets /),
+      expect.stringMatching(/^running now0 of 4 requests$/),
+    ]);
+    expect(await ofModels("qwen/*").getByLabel("Used of the month for qwen/*").count()).toBe(1);
+    expect(await ofModels("metallama/*").locator(".window").allTextContents()).toEqual([
+      expect.stringMatching(/^week.* of \$3\.00resets /),
+    ]);
+    const line = (pattern: string) => main().locator("tr", { hasText: `for ${pattern}` });
+    expect(await line("metallama/*").textContent()).toContain("matches no model today did you mean meta-llama/*?");
+    expect(await line("qwen/*").textContent()).toEndWith("set here");
+    if (process.env.PICTURE) await tab.page.screenshot({ path: process.env.PICTURE, fullPage: true });
+  });
+
   test("opens a form from the row of a table as from anywhere", async () => {
     const looks = async (): Promise<string[]> => {
       await dialog().locator("button[type=submit]").waitFor();

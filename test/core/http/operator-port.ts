@@ -1,7 +1,7 @@
 /** A node's operator's port over a database of its own, and operators of each role: for tests of the management interface. */
 
 import { client, type Transport } from "../../../src/admin/management/client.ts";
-import type { Management } from "../../../src/admin/management/verbs.ts";
+import { type Management, verbNamed } from "../../../src/admin/management/verbs.ts";
 import type { OperatorTls } from "../../../src/config/configuration.ts";
 import { unreadBodies, unreadLimits } from "../../../src/core/body/unread.ts";
 import { lifecycle } from "../../../src/core/http/frame.ts";
@@ -41,6 +41,9 @@ export interface Answer {
   headers: Headers;
 }
 
+const served = ["acme/writer-1", "other.1/writer"];
+const shown = verbNamed("showConfiguration").example.answer;
+
 /** With the organizations `acme` and `globex`. `host`: where it listens. */
 export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls } = {}): Promise<OperatorPort> {
   const book = ledger(db, { recovery: "checkpoint" });
@@ -52,10 +55,11 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
       refused: refusedRequests(db),
       catalog: async () => ({
         plans: new Map((await plans(db).inForce()).map((plan) => [plan.name, plan])),
-        models: ["acme/writer-1"],
+        models: served,
         upstreams: ["gpu-1"],
         billing: { currency: "USD", provider: "Example AI" },
       }),
+      configuration: () => ({ ...shown, models: served.map((id) => ({ ...shown.models[0]!, id })) }),
       server: { operator: { host: "127.0.0.1", port: 0, ...options } } as never,
       limits: { failed_authentications_per_minute: 600 } as never,
       changed() {},

@@ -1,4 +1,5 @@
 /** Claude Code: address and model as variables; a token by a command that it runs again when the token is old. */
+import { shellWord } from "../../management/shell-word.ts";
 import { type Agent, optionIn } from "./agent.ts";
 
 export const claude: Agent = {
@@ -7,7 +8,7 @@ export const claude: Agent = {
   install: "npm install -g @anthropic-ai/claude-code",
   modelIn: (words) => optionIn(words, ["--model"]),
   start({ access, model, tokenCommand, words, environment }) {
-    const settings = { apiKeyHelper: tokenCommand.map(quoted).join(" ") };
+    const settings = { apiKeyHelper: tokenCommand.map(shellWord).join(" ") };
     const byCommand = access.kind === "person";
     return {
       words: [...(byCommand ? ["--settings", JSON.stringify(settings)] : []), ...words],
@@ -23,5 +24,3 @@ export const claude: Agent = {
     };
   },
 };
-
-const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;

@@ -1,4 +1,6 @@
 /** The secret with which this user calls a server now: the key, or an access token that holds for a while yet. */
+
+import { shellWord } from "../../management/shell-word.ts";
 import type { Services } from "../services.ts";
 import { type KeptSignIns, type KeptTokens, keptSignIns } from "./kept.ts";
 import { KeyStoreAway } from "./key-store.ts";
@@ -16,7 +18,7 @@ export async function accessTo(services: Services, typed: string | undefined): P
   const kept = keptSignIns(services);
   const url = chosenServer(kept, typed);
   const signIn = kept.read(url);
-  if (!signIn) throw new Error(`You are not signed in at ${url}. Run: sluice login ${url}`);
+  if (!signIn) throw new Error(`You are not signed in at ${url}. Run: sluice login ${shellWord(url)}`);
   if (signIn.kind === "key") return { url, secret: await revealed(services, url, signIn.key), kind: "key" };
   const held = services.now_ms() < signIn.renew_at_ms ? signIn : await renewed(services, kept, url);
   return { url, secret: held.access_token, kind: "person" };
@@ -77,7 +79,7 @@ async function renewed(
   });
 }
 
-const ended = (url: string) => new Error(`Your sign-in at ${url} has ended. Run: sluice login ${url}`);
+const ended = (url: string) => new Error(`Your sign-in at ${url} has ended. Run: sluice login ${shellWord(url)}`);
 
 /** Null: the server reports that the sign-in has ended. */
 async function refreshed(

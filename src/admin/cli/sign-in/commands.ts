@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { isKey } from "../../../core/auth/credential.ts";
+import { shellWord } from "../../management/shell-word.ts";
 import type { CommandContext } from "../context.ts";
 import { type JsonFlag, jsonOption, missing, printAnswer } from "../option.ts";
 import { safeUrl } from "../safe-url.ts";
@@ -165,7 +166,7 @@ async function byDevice(services: Services, url: string, hasBrowser: boolean): P
     if (answer.error === "slow_down") interval_s += 5;
     else if (answer.error !== "authorization_pending") throw new Error(answer.description);
   }
-  throw new Error(`Nobody approved the code in time. Run again: sluice login ${url}`);
+  throw new Error(`Nobody approved the code in time. Run again: sluice login ${shellWord(url)}`);
 }
 
 /** The page with the code filled in, if it is the same page. */

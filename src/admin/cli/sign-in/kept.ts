@@ -5,6 +5,7 @@
  */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { shellWord } from "../../management/shell-word.ts";
 import type { Services } from "../services.ts";
 import { writeWhole } from "../write-whole.ts";
 import { isInSystem, type KeptSecret } from "./secrets.ts";
@@ -153,5 +154,5 @@ function signInIn(text: string, file: string, url: string): KeptSignIn {
   } catch {
     // The message below says what to do.
   }
-  throw new Error(`${file} is damaged. Sign in again: sluice login ${url}`);
+  throw new Error(`${file} is damaged. Sign in again: sluice login ${shellWord(url)}`);
 }

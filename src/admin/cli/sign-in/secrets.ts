@@ -1,4 +1,6 @@
 /** The lasting secret of a sign-in, a refresh token or a key: in its file, or in the system's key store. */
+
+import { shellWord } from "../../management/shell-word.ts";
 import type { Services } from "../services.ts";
 import { type KeyStore, KeyStoreAway, systemKeyStore } from "./key-store.ts";
 
@@ -67,12 +69,12 @@ export async function revealed({ environment }: Services, url: string, secret: K
     throw cause instanceof KeyStoreAway ? away(url, cause.message) : cause;
   });
   if (found !== null) return found;
-  throw new Error(`${store.name} no longer has your sign-in at ${url}. Run: sluice login ${url}`);
+  throw new Error(`${store.name} no longer has your sign-in at ${url}. Run: sluice login ${shellWord(url)}`);
 }
 
 const away = (url: string, why: string) =>
   new KeyStoreAway(
-    `Your sign-in at ${url} is in the system's key store, which cannot be used here: ${why}. Unlock it, or run: sluice login ${url} --store file`,
+    `Your sign-in at ${url} is in the system's key store, which cannot be used here: ${why}. Unlock it, or run: sluice login ${shellWord(url)} --store file`,
   );
 
 /** Replaces the secret in the key store; a secret in a file stays in the file. Null: the key store did not take it. */
@@ -90,7 +92,7 @@ export async function replaced(
   } catch (cause) {
     if (!(cause instanceof KeyStoreAway)) throw cause;
     terminal.err(
-      `sluice: The system's key store did not take your new refresh token (${cause.message}). This sign-in ends within the hour; then run: sluice login ${url}\n`,
+      `sluice: The system's key store did not take your new refresh token (${cause.message}). This sign-in ends within the hour; then run: sluice login ${shellWord(url)}\n`,
     );
     return null;
   }

@@ -1,4 +1,6 @@
 /** The requests of a sign-in to a server: metadata (RFC 8414), codes (RFC 8628), tokens, revocation (RFC 7009). */
+
+import { shellWord } from "../../management/shell-word.ts";
 import { jsonOf, reached } from "../calling.ts";
 import { oneLine } from "../terminal.ts";
 
@@ -41,7 +43,7 @@ export async function endpointsAt(url: string): Promise<Endpoints> {
   const metadata = response.ok ? ((await jsonOf(response)) as Record<string, unknown> | null) : null;
   if (!metadata)
     throw new Error(
-      `Nobody can sign in at ${url}: it is not set up for people (docs/identity.md), or is no Sluice. With a key: sluice login ${url} --key`,
+      `Nobody can sign in at ${url}: it is not set up for people (docs/identity.md), or is no Sluice. With a key: sluice login ${shellWord(url)} --key`,
     );
   const named = (name: string, standard: string) => onServer(url, metadata[name]) ?? url + standard;
   return {

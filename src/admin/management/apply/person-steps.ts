@@ -1,4 +1,6 @@
 /** The steps for the people of a file, who are found by issuer and subject, or by a verified e-mail address. Pure. */
+
+import { shellWord } from "../shell-word.ts";
 import { checkPerson } from "./checks.ts";
 import { limitsTaken } from "./limits.ts";
 import { membershipsWritten, nameOf, namesOf, normalName, personKind, placed, valuesOf } from "./person-kind.ts";
@@ -33,7 +35,7 @@ function peopleFound(diff: Diff): Map<PersonState, { name: string; entry: Wanted
     const again = found.get(now);
     const message =
       others.length > 0
-        ? `is the address of ${others.length + 1} people; name each by issuer and subject (sluice person list --search ${name})`
+        ? `is the address of ${others.length + 1} people; name each by issuer and subject (sluice person list --search ${shellWord(name)})`
         : again && `is the same person as '${again.name}'; name each person once`;
     if (message) diff.problems.push({ path: ["people", name], message });
     else found.set(now, { name, entry });

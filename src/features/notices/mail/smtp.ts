@@ -113,10 +113,36 @@ class Late extends Error {
   override message = "the mails of this round took too long";
 }
 
-function opened({ host, port, tls, ca, user, password }: MailServer): Open {
+/** Why the server cannot be used: `says` ends a sentence that begins with the server. */
+export interface Unusable {
+  why: "certificate" | "sign-in" | "starttls" | "busy" | "silent" | "unreachable";
+  says: string;
+}
+
+/** Connects and signs in as for a round, and sends nothing. Null: the server can be used. Never throws. */
+export async function whyUnusable(server: MailServer, wait_ms: number): Promise<Unusable | null> {
+  const { connection, ready, closed } = opened(server);
+  const over = Promise.withResolvers<never>();
+  const timer = setTimeout(() => over.reject(new Late()), wait_ms);
+  try {
+    await Promise.race([ready, closed, over.promise]);
+    connection.quit();
+    return null;
+  } catch (cause) {
+    connection.close();
+    return unusable(cause);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export const portOf = ({ port, tls }: MailServer): number => port ?? ports[tls];
+
+function opened(server: MailServer): Open {
+  const { host, tls, ca, user, password } = server;
   const connection = new SMTPConnection({
     host,
-    port: port ?? ports[tls],
+    port: portOf(server),
     secure: tls === "implicit",
     requireTLS: tls === "starttls",
     ignoreTLS: tls === "off",
@@ -197,20 +223,22 @@ function isOfMail(cause: unknown): boolean {
 
 /** Organizations read it, so that of the operator's server it says no more than they need. */
 function refusalOf(cause: unknown, to: string): MailRefusal {
-  const { code = "", responseCode, response, message = "" } = cause as ServerReply;
+  const { responseCode, response } = cause as ServerReply;
   if (isOfMail(cause))
     return { problem: `the mail server refused ${to}: ${oneLine(response ?? "")}`, isFinal: responseCode! >= 500 };
-  return { problem: `the mail server of the service ${whyUnusable(code, message, responseCode)}`, isFinal: false };
+  return { problem: `the mail server of the service ${unusable(cause).says}`, isFinal: false };
 }
 
-function whyUnusable(code: string, message: string, responseCode: number | undefined): string {
+/** The server's own words are left out: they may repeat the password. */
+function unusable(cause: unknown): Unusable {
+  const { code = "", responseCode, message = "" } = cause as ServerReply;
   if (/cert|self.signed|altname|unable to verify/i.test(`${code} ${message}`))
-    return "has a certificate that is not trusted";
-  if (code === "EAUTH") return "refuses the user or the password";
-  if (code === "ETLS") return "offers no STARTTLS";
-  if (responseCode) return `refuses mail now (${responseCode})`;
-  if (code === "ETIMEDOUT" || message === new Late().message) return "did not answer in time";
-  return "cannot be reached";
+    return { why: "certificate", says: "has a certificate that is not trusted" };
+  if (code === "EAUTH") return { why: "sign-in", says: "refuses the user or the password" };
+  if (code === "ETLS") return { why: "starttls", says: "offers no STARTTLS" };
+  if (responseCode) return { why: "busy", says: `refuses mail now (${responseCode})` };
+  if (code === "ETIMEDOUT" || cause instanceof Late) return { why: "silent", says: "did not answer in time" };
+  return { why: "unreachable", says: "cannot be reached" };
 }
 
 const oneLine = (text: string) => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ").slice(0, 200);

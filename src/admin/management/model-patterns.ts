@@ -1,0 +1,40 @@
+/** Patterns of models: the ID of a model, or `prefix/*`, also of models that are yet to come. Pure. */
+
+import { closestName } from "../../core/schema/closest.ts";
+import { matchesModel } from "../../core/store/budget.ts";
+import { fail } from "./error.ts";
+import * as parse from "./parse.ts";
+
+/** The pattern, if it can be one. A prefix may be of models to come; an ID has to be in the catalog. */
+export function knownPattern(pattern: string, models: readonly string[]): string {
+  if (!pattern.endsWith("/*")) return parse.models([pattern], models)[0]!;
+  if (/^[^\s*]+\/\*$/.test(pattern)) return pattern;
+  return fail(`'${parse.excerpt(pattern)}' is no pattern of models. Name a model, or a prefix such as openai/*.`);
+}
+
+/** The patterns that match none of the models, each with the one that was perhaps meant. */
+export function unmatchedPatterns(
+  patterns: Iterable<string>,
+  models: readonly string[],
+): Record<string, string | null> {
+  const unmatched = [...patterns].filter((pattern) => !models.some((model) => matchesModel(pattern, model)));
+  return Object.fromEntries(unmatched.map((pattern) => [pattern, closestPattern(pattern, models)]));
+}
+
+function closestPattern(pattern: string, models: readonly string[]): string | null {
+  if (!pattern.endsWith("/*")) return closestName(pattern, models);
+  const prefix = closestName(pattern.slice(0, -2), new Set(models.flatMap(prefixesOf)));
+  return prefix && `${prefix}/*`;
+}
+
+/** `a` and `a/b` of `a/b/c`. */
+function prefixesOf(model: string): string[] {
+  const parts = model.split("/").slice(0, -1);
+  return parts.map((_, last) => parts.slice(0, last + 1).join("/"));
+}
+
+/** The end of a sentence that begins with the pattern. */
+export function unmatchedInWords(closest: string | null): string {
+  const advice = closest === null ? "to list the models, run: sluice model list" : `did you mean '${closest}'?`;
+  return `matches no model today, so its limits wait for one; ${advice}`;
+}
