@@ -95,10 +95,12 @@ export function engineRequestOf({ asked, room }: AttemptRequest, settings: Attem
   const windowTokens = !stream && room.held < cap ? room.held : null;
   // A cap above what is allowed is lowered: the answer then ends with `length`.
   const isCapped = request.outputTokens_max !== undefined || windowTokens !== null;
-  const isQuick = stream && !isReadAsProduced(asked) && !asked.fetched && room.isSlight === true;
+  // Without a cap of its own, the engine is told none, and nothing bounds its time.
+  const isBounded = request.outputTokens_max !== undefined && settings.unstreamed_tokens_max > 0;
+  const isQuick = stream && isBounded && !isReadAsProduced(asked) && !asked.fetched && room.isSlight === true;
   return {
     stream,
-    quickTokens: isQuick && settings.unstreamed_tokens_max > 0 ? cap : null,
+    quickTokens: isQuick ? cap : null,
     gather_ms: request.stream || request.passed ? 0 : unstreamed_gather_ms,
     windowTokens,
     wholeTokens: stream ? 0 : (windowTokens ?? cap),

@@ -62,7 +62,8 @@ function ended(
 const fast = () => taught(1000, 2000);
 
 interface Asking {
-  outputTokens_max?: number;
+  /** Null: the request has no cap of its own. */
+  outputTokens_max?: number | null;
   isSlight?: boolean;
   stream?: boolean;
   parts?: Partial<AttemptsParts>;
@@ -71,17 +72,28 @@ interface Asking {
 }
 
 /** How the engine says that it was asked. */
-async function way({ outputTokens_max = cap, isSlight = true, stream = false, parts, at = route, more }: Asking = {}) {
+async function way({
+  outputTokens_max: capped = cap,
+  isSlight = true,
+  stream = false,
+  parts,
+  at = route,
+  more,
+}: Asking = {}) {
   const model: CatalogModel = {
-    ...{ id: "acme/m", ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokens_max: 10_000 },
+    ...{ id: "acme/m", ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokens_max: cap },
     capabilities: new Set(),
     prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 1000 },
     extraParams: [],
     routes: [at],
   };
   const { events } = new Attempts(attemptsParts({ client: engines, wholeAnswers: fast(), now_ms: () => 0, ...parts }), {
-    asked: recordOf(model, saying("hi", { model: model.id, outputTokens_max, stream }), more),
-    room: { allowed: 10_000, held: Math.min(outputTokens_max, 4096), isSlight },
+    asked: recordOf(
+      model,
+      saying("hi", { model: model.id, stream, ...(capped && { outputTokens_max: capped }) }),
+      more,
+    ),
+    room: { allowed: model.outputTokens_max, held: cap, isSlight },
     ...{ signal: new Cancellation(), halted: new Cancellation(), granted: Promise.resolve() },
   });
   let said = "";
@@ -95,8 +107,9 @@ test("an engine whose speed is not known is asked streamed, and one that is fast
   expect(await way({ parts: { wholeAnswers: taught(1000, 2000, { times: 7 }) } })).toBe("streamed");
 });
 
-test("only where the hold is slight", async () => {
+test("only where the hold is slight, and the request has a cap of its own, of which the engine is told", async () => {
   expect(await way({ isSlight: false })).toBe("streamed");
+  expect(await way({ outputTokens_max: null })).toBe("streamed");
 });
 
 test("a setting of 0 turns it off, and a cap up to the setting needs none of it", async () => {
