@@ -156,6 +156,12 @@ function agentWhole(protocol: Protocol): Scenario {
   };
 }
 
+/** With the cap that agents send. Above `unstreamed_tokens_max`, the node decides by its engine's speed how to ask. */
+const agentCapped: Scenario = {
+  ...{ ...agentWhole("chat"), id: "agent-capped", cap: 4096, targets: both, isQuick: false },
+  rows: [cpuRow("agent-capped", "CPU a 66 KB agent request with a cap of 4,096, not streamed, chat", perRequest, null)],
+};
+
 /** What an agent's request costs, against one that is passed on in the same way, and against the least that it could. */
 function agentRows(id: string, name: string): Row[] {
   return [
@@ -337,6 +343,7 @@ export const scenarios: readonly Scenario[] = [
   sparseClosely,
   sparseSteadily,
   ...protocols.map(agentWhole),
+  agentCapped,
   ...protocols.map(agentSent),
   agentAsStreamed,
   ...protocols.map((protocol) => events(protocol, protocol)),

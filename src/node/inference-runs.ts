@@ -17,6 +17,7 @@ import type { OutputCalibration } from "../core/usage/output-calibration.ts";
 import type { Attempted, Ended, RunRequest } from "../core/usage/record.ts";
 import { type Runs, runs, type Tokenizing } from "../core/usage/run.ts";
 import type { Traces } from "../core/usage/traces.ts";
+import { WholeAnswers } from "../core/usage/whole-answers.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
 import type { Engines } from "./engines.ts";
 import { lossLog } from "./loss-log.ts";
@@ -52,6 +53,7 @@ export function inferenceRuns(parts: InferenceDependencies): Runs {
     },
     lost: lossLog(parts, () => performance.now()),
     lesser: new LesserDialects(),
+    wholeAnswers: new WholeAnswers(),
     waited: metrics.waited,
     firstPart: (route, ms) => metrics.firstPart(route.upstream.name, ms / 1000),
     settings: parts.metering,

@@ -15,6 +15,7 @@ import { defaultTimeouts, type UpstreamTimeouts } from "../../src/core/upstream/
 import { LesserDialects } from "../../src/core/usage/attempt-request.ts";
 import type { AttemptsParts } from "../../src/core/usage/attempts.ts";
 import type { RunRequest } from "../../src/core/usage/record.ts";
+import { WholeAnswers } from "../../src/core/usage/whole-answers.ts";
 
 export function patience(timeouts: Partial<UpstreamTimeouts> = {}): Patience {
   const { connect_ms, first_part_ms, idle_ms, total_ms } = { ...defaultTimeouts, ...timeouts };
@@ -39,6 +40,7 @@ export function attemptsParts(more: Partial<AttemptsParts> = {}): AttemptsParts 
     waited() {},
     lost() {},
     lesser: new LesserDialects(),
+    wholeAnswers: new WholeAnswers(),
     firstPart() {},
     settings: () => ({ unstreamed_tokens_max: 512 }),
     ...more,

@@ -169,10 +169,10 @@ export async function request(
       async enter(entry, admitting) {
         const reservation = await node.admission.enter(entry, admitting);
         judge.admitted(account);
-        const { grant, rates, signal } = reservation;
+        const { grant, isSlight, rates, signal } = reservation;
         signal.listen(() => judge.lost(account));
         return {
-          ...{ grant, rates, signal },
+          ...{ grant, isSlight, rates, signal },
           permits: (tokens) => reservation.permits(tokens),
           stoppingLimit: () => reservation.stoppingLimit(),
           progress: (...usage) => reservation.progress(...usage),

@@ -9,6 +9,22 @@ const rates = "test/core/admission/rates.test.ts";
 
 export const admission: Mutant[] = [
   {
+    name: "a hold is slight where twenty of it fit",
+    file: "src/core/admission/allowance.ts",
+    find: "return this.#fits(question, slight_holds_fit_min);",
+    replace: "return this.#fits(question, holds_fit_min);",
+    caughtBy: ["test/core/admission/ample.test.ts"],
+    rule: "docs/design/usage.md, Answers that aren't streamed",
+  },
+  {
+    name: "a hold is slight though it covers a part of the cap alone",
+    file: "src/core/admission/entrance.ts",
+    find: "outputTokens === hold.outputTokensCap && ",
+    replace: "",
+    caughtBy: [reservation],
+    rule: "docs/design/usage.md, Answers that aren't streamed",
+  },
+  {
     name: "the lease is counted from the answer, not from before sending",
     file: "src/core/admission/entrance.ts",
     find: "      sentAt_ms,\n",

@@ -14,7 +14,57 @@ const attempts = "test/core/usage/attempts.test.ts";
 
 const outputCalibration = "test/core/usage/output-calibration.test.ts";
 const leavers = "test/core/usage/leavers.test.ts";
+const wholeAnswers = "test/core/usage/whole-answers.test.ts";
+const askedWhole = "docs/design/usage.md, Answers that aren't streamed";
 export const usage: Mutant[] = [
+  {
+    name: "an engine whose speed was measured long ago is asked whole",
+    file: "src/core/usage/whole-answers.ts",
+    find: "return speed && now_ms - speed.at_ms <= believed_ms ? speed : null;",
+    replace: "return speed ?? null;",
+    caughtBy: [wholeAnswers],
+    rule: askedWhole,
+  },
+  {
+    name: "an engine is asked whole whatever the cap, once it is fast enough for some",
+    file: "src/core/usage/whole-answers.ts",
+    find: "speed.token_ms * tokens <= finish_ms",
+    replace: "speed.token_ms * 512 <= finish_ms",
+    caughtBy: [wholeAnswers],
+    rule: askedWhole,
+  },
+  {
+    name: "an engine that works on for a client that left is asked whole",
+    file: "src/core/usage/whole-answers.ts",
+    find: "route.upstream.dialect?.stopsForLeaver.whole === false || ",
+    replace: "",
+    caughtBy: [wholeAnswers],
+    rule: askedWhole,
+  },
+  {
+    name: "a client leaves whole answers again and again, and pays for its input alone",
+    file: "src/core/usage/whole-answers.ts",
+    find: " || this.#isLeaver(keyId, now_ms)",
+    replace: "",
+    caughtBy: [wholeAnswers],
+    rule: askedWhole,
+  },
+  {
+    name: "an engine that was not done in time is still as fast as before",
+    file: "src/core/usage/whole-answers.ts",
+    find: "isSlow ? quickTokens : (reported ?? 0)",
+    replace: "reported ?? 0",
+    caughtBy: [wholeAnswers],
+    rule: askedWhole,
+  },
+  {
+    name: "a large hold is taken for an answer that is asked whole",
+    file: "src/core/usage/attempt-request.ts",
+    find: " && room.isSlight === true",
+    replace: "",
+    caughtBy: [wholeAnswers],
+    rule: askedWhole,
+  },
   {
     name: "a stream that failed is logged before its outcome is known",
     file: "src/core/usage/run.ts",
@@ -122,8 +172,8 @@ export const usage: Mutant[] = [
   {
     name: "a whole answer ends with its caller",
     file: "src/core/usage/attempts.ts",
-    find: "const finish = this.#engineRequest.stream ? null : this.#finishing(route);",
-    replace: "const finish = this.#engineRequest.stream || route ? null : this.#finishing(route);",
+    find: "const finish = stream ? null : this.#finishing(route);",
+    replace: "const finish = stream || route ? null : this.#finishing(route);",
     caughtBy: [attempts],
     rule: "docs/design/usage.md, A caller who leaves",
   },

@@ -92,7 +92,7 @@ const metering = group(
     sweep_s: number({ minimum: 0.02, maximum: 600, default: 5 }, "How often a node looks for lapsed leases."),
     unstreamed_tokens_max: whole(
       { minimum: 0, maximum: 1_000_000, default: 512 },
-      "Up to this output cap, the engine doesn't stream to a client that doesn't. 0: it always streams.",
+      "Up to this output cap, the engine doesn't stream to a client that doesn't; a fast one doesn't [up to 4,096](design/usage.md#answers-that-arent-streamed) either. 0: it always streams.",
     ),
     recovery: choice(
       ["checkpoint", "hold"],

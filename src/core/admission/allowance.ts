@@ -120,6 +120,8 @@ const believed_ms = 5_000;
 const remembered_max = 10_000;
 /** A window has ample room if this many such requests fit into it. */
 const holds_fit_min = 20;
+/** A hold is slight if this many such requests fit into each window. */
+const slight_holds_fit_min = 100;
 /** A concurrency limit has ample room if it is this many times the running requests. */
 const running_fit_min = 4;
 
@@ -141,7 +143,17 @@ export class Ample {
     this.#now_ms = now_ms;
   }
 
-  isAmple({ organizationId, keyId, model, plan, nanos, running }: AmpleQuestion): boolean {
+  isAmple(question: AmpleQuestion): boolean {
+    return this.#fits(question, holds_fit_min);
+  }
+
+  /** Whether the hold is so small a part of what is left that it takes room from nobody, though it cannot shrink. */
+  isSlight(question: AmpleQuestion): boolean {
+    return this.#fits(question, slight_holds_fit_min);
+  }
+
+  #fits({ organizationId, keyId, model, plan, nanos: nanosHeld, running }: AmpleQuestion, holds_min: number): boolean {
+    const nanos = holds_min * nanosHeld;
     const organization = this.#organizations.get(organizationId);
     if (!organization || this.#isOld(organization.at_ms)) return false;
     const { windows } = organization;
@@ -201,7 +213,7 @@ function hasRoom({ windows, concurrentRequests, running }: SubjectReading, nanos
 }
 
 function fits({ used, held }: { used: number; held: number }, limit: number | null, nanos: number): boolean {
-  return limit === null || used + held + holds_fit_min * nanos <= limit;
+  return limit === null || used + held + nanos <= limit;
 }
 
 function runningFits(running: number, limit: number | null): boolean {

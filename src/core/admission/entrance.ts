@@ -70,8 +70,11 @@ export interface Admitting {
    * The organization's plan at each later moment, the same object while nothing changed. Absent: it does not change.
    */
   planNow?: (() => Plan) | undefined;
-  /** Called at once if there is so much room that an engine may be asked while the ledger decides (allowance.ts). */
-  ahead?(): void;
+  /**
+   * Called at once if there is so much room that an engine may be asked while the ledger decides (allowance.ts).
+   * `isSlight`: as of a reservation.
+   */
+  ahead?(isSlight: boolean): void;
 }
 
 export interface Entrance {
@@ -157,7 +160,8 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     const nanosWanted = inputNanos + costOf(outputTokens, model.prices.output);
     const { organizationId, keyId } = facts;
     const question = { organizationId, keyId, model: model.id, plan, nanos: nanosWanted, running: holds };
-    if (ample.isAmple(question)) askAhead(ahead);
+    const isSlight = () => !request.stream && outputTokens === hold.outputTokensCap && ample.isSlight(question);
+    if (ample.isAmple(question)) askAhead(() => ahead?.(isSlight()));
     const answer = await granting;
     await decided();
     parts.waited?.(answer.answer === "granted" ? "granted" : "refused", clock.now_ms() - sentAt_ms);
@@ -195,6 +199,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       subjects,
       hold,
       grant,
+      isSlight: isSlight(),
       sentAt_ms,
       lease_ms,
       checkpoint_ms,
@@ -244,9 +249,9 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
 }
 
 /** If `ahead` throws, the engine is asked after the grant, and the error comes up again where the grant is settled. */
-function askAhead(ahead: Admitting["ahead"]): void {
+function askAhead(ahead: () => void): void {
   try {
-    ahead?.();
+    ahead();
   } catch {
     // The error is thrown again when the request runs.
   }

@@ -34,6 +34,11 @@ export type Settlement = Pick<
 
 export interface Reservation {
   readonly grant: Granted;
+  /**
+   * Whether the hold of an answer that is not streamed covers its whole cap, and is at most a hundredth of what each
+   * window has left.
+   */
+  readonly isSlight: boolean;
   /** The readings of the sliding rates before this request took from them. */
   readonly rates: RateReadings;
   /** Aborted with a Fault when another node may have settled the hold: nothing may be forwarded any more. */
@@ -71,6 +76,7 @@ export interface ReservationParts {
   subjects: readonly string[];
   hold: HoldPlan;
   grant: Granted;
+  isSlight: boolean;
   /** The clock's reading before the admission was first sent. */
   sentAt_ms: number;
   lease_ms: number;
@@ -125,6 +131,10 @@ export class HeldReservation implements Reservation {
 
   get grant(): Granted {
     return this.#parts.grant;
+  }
+
+  get isSlight(): boolean {
+    return this.#parts.isSlight;
   }
 
   get rates(): RateReadings {

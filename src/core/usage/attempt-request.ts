@@ -10,13 +10,15 @@ import type { AttemptRequest, RunRequest } from "./record.ts";
 export interface AttemptsSettings {
   /**
    * If the cap on output is at most this, an answer that the caller does not stream is not streamed by the engine
-   * either.
+   * either. Above it a fast engine may be asked whole (whole-answers.ts), unless this is 0.
    */
   unstreamed_tokens_max: number;
 }
 
 export interface EngineRequest {
   stream: boolean;
+  /** The request's cap, if an engine that finishes it soon may be asked whole all the same; else null. */
+  quickTokens: number | null;
   /** How long parts are gathered before they are read; 0 if a caller reads them as they arrive. */
   gather_ms: number;
   /** The output tokens that a usage window leaves, if those are fewer than the request's own cap. */
@@ -61,7 +63,6 @@ export function questionOf(
     identity: asked.identity,
     inputBytes: asked.inputBytes,
     own: asked.own ?? null,
-    stream: engineRequest.stream,
     gather_ms: engineRequest.gather_ms,
     identified: { organization, plan: asked.plan.name, session: upstream.identityHeaders?.session ? session() : null },
     cacheSalt: isSalted ? saltOf(organization) : null,
@@ -94,8 +95,12 @@ export function engineRequestOf({ asked, room }: AttemptRequest, settings: Attem
   const windowTokens = !stream && room.held < cap ? room.held : null;
   // A cap above what is allowed is lowered: the answer then ends with `length`.
   const isCapped = request.outputTokens_max !== undefined || windowTokens !== null;
+  // Without a cap of its own, the engine is told none, and nothing bounds its time.
+  const isBounded = request.outputTokens_max !== undefined && settings.unstreamed_tokens_max > 0;
+  const isQuick = stream && isBounded && !isReadAsProduced(asked) && !asked.fetched && room.isSlight === true;
   return {
     stream,
+    quickTokens: isQuick ? cap : null,
     gather_ms: request.stream || request.passed ? 0 : unstreamed_gather_ms,
     windowTokens,
     wholeTokens: stream ? 0 : (windowTokens ?? cap),

@@ -11,7 +11,7 @@ import { combinedFault, type Failure } from "../routing/after.ts";
 import { type Route, timeoutsOf } from "../routing/catalog.ts";
 import type { Clock } from "../time/clock.ts";
 import { ask, type Patience } from "../upstream/ask.ts";
-import type { AttemptEnd } from "../upstream/attempt.ts";
+import type { AttemptEnd, EngineReport } from "../upstream/attempt.ts";
 import type { Client } from "../upstream/http1/client.ts";
 import { leeway_ms } from "../upstream/target.ts";
 import {
@@ -23,7 +23,7 @@ import {
   patienceOf,
   questionOf,
 } from "./attempt-request.ts";
-import { type Finishing, finishing } from "./departure.ts";
+import { type Finishing, finish_ms, finishing } from "./departure.ts";
 import {
   type Attempted,
   type AttemptRequest,
@@ -36,6 +36,7 @@ import {
   type Waited,
 } from "./record.ts";
 import { RouteOrder, type RouteOrderParts, type Stage, type TakenSlot } from "./route-order.ts";
+import type { WholeAnswers } from "./whole-answers.ts";
 
 type Batch = InferenceEvent[];
 type Next = IteratorResult<Batch, void>;
@@ -47,6 +48,7 @@ export interface AttemptsParts extends RouteOrderParts {
   /** Called once an attempt for each kind of change to what the engine is sent, against what the caller wrote. */
   lost(lost: LostField): void;
   lesser: LesserDialects;
+  wholeAnswers: WholeAnswers;
   /** How late this process has been in all (time/lateness.ts). */
   late_ms(): number;
   /** Called when a route begins to answer, with the time since its attempt began. */
@@ -68,6 +70,8 @@ export class Attempts implements EngineAnswer, EngineEvents {
   #attempt: AsyncGenerator<Batch, void, void> | null = null;
   #begun_ms = 0;
   #lateBefore_ms = 0;
+  /** The cap, if the attempt's engine is asked whole although the cap is above `unstreamed_tokens_max`. */
+  #quickTokens: number | null = null;
   #end: AttemptEnd | null = null;
   /** Whether the first part of the current attempt has arrived. */
   #isBegun = false;
@@ -169,7 +173,9 @@ export class Attempts implements EngineAnswer, EngineEvents {
   #begin({ route, begun_ms, release }: TakenSlot, isFresh: boolean): void {
     const attemptRequest = this.#attemptRequest;
     const { upstream } = route;
-    const finish = this.#engineRequest.stream ? null : this.#finishing(route);
+    this.#quickTokens = this.#quickTokensAt(route);
+    const stream = this.#engineRequest.stream && this.#quickTokens === null;
+    const finish = stream ? null : this.#finishing(route);
     this.progress.route = route;
     this.progress.attempts += 1;
     this.progress.isAtEngine = true;
@@ -181,6 +187,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
     const traced = attemptRequest.trace?.attempt(upstream, route.model);
     this.#attempt = ask({
       ...questionOf(this.#engineRequest, attemptRequest, route, () => this.#order.session()),
+      stream,
       client: this.#parts.client,
       dialect: lesser.of(route, now_ms()),
       refuses: (dialect) => lesser.learned(route, dialect, now_ms()),
@@ -196,7 +203,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
         release();
         finish?.stop();
         traced?.ended(end.kind, end.status, report);
-        this.#ended(route, end);
+        this.#ended(route, end, report);
       },
     });
   }
@@ -235,13 +242,26 @@ export class Attempts implements EngineAnswer, EngineEvents {
     health.shown(route, replicas.routesOf(this.#attemptRequest.asked.model), taken_ms, this.#begun_ms, now_ms());
   }
 
-  #ended(route: Route, end: AttemptEnd): void {
+  /** The request's cap, if this engine is asked whole although the cap is above `unstreamed_tokens_max`; else null. */
+  #quickTokensAt(route: Route): number | null {
+    const { quickTokens } = this.#engineRequest;
+    const { wholeAnswers, now_ms } = this.#parts;
+    const { id } = this.#attemptRequest.asked.principal.key;
+    return quickTokens !== null && wholeAnswers.mayBeWhole(route, id, quickTokens, now_ms()) ? quickTokens : null;
+  }
+
+  #ended(route: Route, end: AttemptEnd, { usage }: EngineReport): void {
     this.#end = end;
-    const { now_ms, health, attempted } = this.#parts;
+    const { now_ms, health, attempted, wholeAnswers } = this.#parts;
     const ms = now_ms() - this.#begun_ms;
     const isContinued = this.#attemptRequest.except !== undefined && this.#isBegun;
     this.progress.tried.push(triedOf(route, end, ms, isContinued));
     attempted({ model: this.#attemptRequest.asked.model.id, route, end, ms });
+    const { asked, signal, halted } = this.#attemptRequest;
+    const reported = end.kind === "answered" ? (usage?.outputTokens ?? null) : null;
+    const { id: keyId } = asked.principal.key;
+    const isLeft = signal.aborted && !halted.aborted;
+    wholeAnswers.ended({ route, keyId, ms, reported, quickTokens: this.#quickTokens, isLeft }, now_ms());
     // `#wasShown` has recorded the beginning of the answer, so only a later failure is worth recording.
     const isNews = end.kind !== "answered" || !this.#isBegun;
     if (isNews && (this.#isBegun || this.#isOver)) health.ended(route, end, this.#begun_ms, now_ms());
@@ -271,7 +291,9 @@ export class Attempts implements EngineAnswer, EngineEvents {
   }
 
   #leeway_ms(): number {
-    return leeway_ms(this.#attemptRequest.asked.inputTokens, this.#engineRequest.wholeTokens);
+    // An engine at half the speed that was measured is still waited for.
+    const quick_ms = this.#quickTokens === null ? 0 : 2 * finish_ms;
+    return leeway_ms(this.#attemptRequest.asked.inputTokens, this.#engineRequest.wholeTokens) + quick_ms;
   }
 
   #patience(route: Route): Patience {

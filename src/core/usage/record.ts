@@ -57,8 +57,9 @@ export interface AttemptRequest extends Signals {
   asked: RunRequest;
   /**
    * The output tokens that an answer may have: `allowed` by the model and its context, `held` by the nanos held so far.
+   * `isSlight`: as of its reservation; absent: not known.
    */
-  room: { allowed: number; held: number };
+  room: { allowed: number; held: number; isSlight?: boolean };
   /** Resolves when the ledger has granted the request. Only then may the request wait for a slot. */
   granted: Promise<void>;
   /** Routes that must not be asked, because they failed in the middle of this answer. */

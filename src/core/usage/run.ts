@@ -64,10 +64,10 @@ export function runs(parts: RunParts): Runs {
   return {
     async start(asked, caller, planNow) {
       const decided = Promise.withResolvers<void>();
-      const open = (held: number) =>
+      const open = (held: number, isSlight: boolean) =>
         parts.open({
           asked,
-          room: { allowed: asked.outputTokensAllowed, held },
+          room: { allowed: asked.outputTokensAllowed, held, isSlight },
           signal: caller.signal,
           halted: caller.halted,
           granted: decided.promise,
@@ -75,8 +75,8 @@ export function runs(parts: RunParts): Runs {
         });
       let early = null as EngineAnswer | null;
       // If there is ample room, the engine is asked while the ledger decides. Nothing is forwarded before the grant.
-      const ahead = () => {
-        if (!caller.signal.aborted) early = startedAnswer(open(asked.outputTokensAllowed));
+      const ahead = (isSlight: boolean) => {
+        if (!caller.signal.aborted) early = startedAnswer(open(asked.outputTokensAllowed, isSlight));
       };
       const admitted = caller.trace?.admission(asked.operation);
       let reservation: Reservation;
@@ -94,9 +94,9 @@ export function runs(parts: RunParts): Runs {
       const run = new GrantedRun(parts, asked, caller, reservation);
       try {
         admitted?.(null);
-        const { teamId } = reservation.grant;
+        const { teamId, outputTokens } = reservation.grant;
         if (teamId !== undefined) caller.trace?.counted(teamId);
-        run.begin(early ?? open(reservation.grant.outputTokens));
+        run.begin(early ?? open(outputTokens, reservation.isSlight));
         return run;
       } catch (defect) {
         await run[Symbol.asyncDispose]();

@@ -1,7 +1,7 @@
 /** The hint that lets an engine think while the ledger decides: only after a grant, only with room to spare, never for long. */
 import { expect, test } from "bun:test";
 import { Ample } from "../../../src/core/admission/allowance.ts";
-import type { WindowReadings } from "../../../src/core/store/ledger.ts";
+import type { SubjectReading, WindowReadings } from "../../../src/core/store/ledger.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
 
 const reading = (used: number, held: number) => ({
@@ -49,4 +49,18 @@ test("each window must fit the request twenty times over, holds counted; and the
   expect(ample.isAmple(request("org_1", 10, 1, plan))).toBe(true);
   expect(ample.isAmple(request("org_1", 11, 1, plan))).toBe(false);
   expect(ample.isAmple(request("org_1", 10, 2, plan))).toBe(false);
+});
+
+test("a hold is slight if a hundred of it fit into what is left of each window, of every subject", () => {
+  const ample = new Ample(() => 0);
+  expect(ample.isSlight(request("org_1", 10, 0))).toBe(false);
+  ample.granted(organization, { windows: windows(500, 300, 1800) });
+  expect(ample.isSlight(request("org_1", 10, 0))).toBe(true);
+  expect(ample.isSlight(request("org_1", 11, 0))).toBe(false);
+  const subject = { limitedBy: "key" as const };
+  const [concurrentRequests, running] = [null, 0];
+  const key = { subject, windows: windows(0, 0, 999), concurrentRequests, running } as unknown as SubjectReading;
+  ample.granted(organization, { windows: windows(0), subjects: [key] });
+  expect(ample.isSlight(request("org_1", 9, 0))).toBe(true);
+  expect(ample.isSlight(request("org_1", 10, 0))).toBe(false);
 });

@@ -55,7 +55,7 @@ function node(change: Partial<EntranceSettings> = {}, changes = new HeardChanges
       stream?: boolean;
       inputTokens?: number;
       model?: Model;
-      ahead?: () => void;
+      ahead?: (isSlight: boolean) => void;
     } = {},
   ) => {
     const plan = { ...noLimits, name: "pro", ...options.plan };
@@ -510,6 +510,24 @@ test("an engine is asked ahead of the grant only while the last answer gave ampl
   await clock.advance(1_000);
   await entered({ ahead });
   expect(asked).toBe(1);
+});
+
+test("a hold is slight if it covers the whole cap of an answer that is not streamed, and a hundred of it fit", async () => {
+  const { entered } = node();
+  const told: boolean[] = [];
+  const isSlight = async (options: Parameters<typeof entered>[0]) => {
+    const { isSlight: granted } = await entered({ ahead: (ahead) => told.push(ahead), ...options });
+    return granted;
+  };
+  const nanos = 300 + 40_960;
+  expect(await isSlight({ cap: 4096, stream: false, plan: { week: 100 * nanos } })).toBe(true);
+  // One is held already.
+  expect(await isSlight({ cap: 4096, stream: false, plan: { week: 101 * nanos - 1 } })).toBe(false);
+  expect(await isSlight({ cap: 4097, stream: false })).toBe(false);
+  expect(await isSlight({ cap: 4096, stream: true })).toBe(false);
+  expect(await isSlight({ cap: 4096, stream: false })).toBe(true);
+  // Ahead of the grant it is judged by the last reading; for the first request there is none.
+  expect(told).toEqual([true, false, false, true]);
 });
 
 test("where asking ahead fails, the request is granted all the same, and nothing is left held", async () => {

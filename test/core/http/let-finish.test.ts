@@ -3,14 +3,13 @@
  * seconds at most, and the answer is charged by its report; unless a drain, a revocation or the engine itself ends it.
  */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
-import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
 import { busyness } from "../../harness/busyness.ts";
 import { model, type Service, says, startService } from "../../harness/engine.ts";
 import { lineOf } from "../../harness/log-lines.ts";
 import { nanosOf } from "../../harness/money.ts";
 import { newKey, newMember } from "../../harness/organizations.ts";
-import { endedReceipt } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
+import { leftAt, receiptOf } from "./leaving.ts";
 
 setDefaultTimeout(60_000);
 
@@ -22,31 +21,11 @@ const bodies: Record<string, (directives: string) => object> = {
 };
 const paths = Object.keys(bodies);
 
+const left = (of: Service, path: string, directives: string, key?: string) =>
+  leftAt(of, path, bodies[path]!, { directives, key });
+
 const service = await startService({ engine: { directives: "", namesModel: false } });
 afterAll(() => service.stop());
-
-/** Asks, and leaves when the engine has the request. */
-async function left(of: Service, path: string, directives: string, key = of.key) {
-  const leaving = new AbortController();
-  const marker = `marker-${crypto.randomUUID()}`;
-  const body = { model, ...bodies[path]!(`${directives}] ${marker} [`), stream: false };
-  const answer = of.post(path, body, { signal: leaving.signal, key }).catch(() => null);
-  const asked = () => of.engine.requests.find((one) => JSON.stringify(one.body).includes(marker));
-  await until(() => asked() !== undefined, 5_000, "the engine to be asked");
-  leaving.abort();
-  expect(await answer).toBeNull();
-  return { engine: asked()!, left_ms: performance.now() };
-}
-
-/** Of the only request of this organization's that ended so: who left learns its id from nobody. */
-async function receiptOf(of: Service, path: string, from: number): Promise<RequestReceipt> {
-  const lines = () => of.stderr().slice(from).split("\n");
-  const line = () =>
-    lines().find((one) => one.includes('"outcome":"cancelled"') && one.includes(`"route":"${path}"`)) ?? "";
-  await until(() => line() !== "", 15_000, "the line of the log");
-  const { request_id } = JSON.parse(line());
-  return endedReceipt(of, request_id, { deadline_ms: 2_000 });
-}
 
 for (const path of paths) {
   test(`${path}: an engine that answers in time is paid by its report`, async () => {

@@ -101,7 +101,7 @@ function bench(
   const parts = {
     admission: {
       async enter(_: Entry, admitting: Admitting) {
-        if (options.early) admitting.ahead?.();
+        if (options.early) admitting.ahead?.(false);
         await Promise.resolve();
         if (options.refusal) throw options.refusal;
         return {

@@ -1,0 +1,95 @@
+/**
+ * Decides which engines are asked for a whole answer although its cap is above `unstreamed_tokens_max`: those that
+ * finish it, by their measured speed, in the time that an engine has once its client has left. So a client that leaves
+ * is nearly always charged by the report: docs/design/usage.md, Answers that aren't streamed.
+ */
+import type { Route } from "../routing/catalog.ts";
+import { finish_ms } from "./departure.ts";
+import { type Learned, learned, learned_max } from "./input-estimate.ts";
+import { routeName } from "./output-calibration.ts";
+
+/** The speed of a route. */
+interface Speed {
+  /** The time of a token, that before the first one included. Errs high. */
+  token_ms: number;
+  answers: number;
+  at_ms: number;
+}
+
+/** The last two times at which a client left an answer that was not finished in time. */
+interface Departures {
+  before_ms: number;
+  last_ms: number;
+}
+
+/** An attempt that has ended. */
+export interface EndedAttempt {
+  route: Route;
+  keyId: string;
+  ms: number;
+  /** The output tokens that the engine reported of a complete answer; null: it is not complete, or has no report. */
+  reported: number | null;
+  /** The cap, if the engine was asked whole by this rule. */
+  quickTokens: number | null;
+  /** Whether the client has left. */
+  isLeft: boolean;
+}
+
+/** The fewest answers of which a speed is believed, and how long it is without a new one. */
+const answers_min = 8;
+const believed_ms = 600_000;
+/**
+ * The time before the first token is much of a short answer's: that shows that an engine is fast, and never that it is
+ * slow. Very short answers show nothing.
+ */
+const tokens_long_min = 64;
+const tokens_min = 16;
+/** The part of the distance by which an answer that was slower, or faster, moves the speed. */
+const weights = { slower: 1 / 2, faster: 1 / 16 };
+/** A client that leaves twice within this time is asked streamed for as long. */
+const departures_ms = 60_000;
+const clients_max = 10_000;
+
+export class WholeAnswers {
+  readonly #speeds: Learned<Speed> = learned(learned_max, () => true);
+  readonly #departures: Learned<Departures> = learned(clients_max, () => true);
+
+  /** Whether this route's engine may be asked, for this client, for a whole answer of up to so many tokens. */
+  mayBeWhole(route: Route, keyId: string, tokens: number, now_ms: number): boolean {
+    if (route.upstream.dialect?.stopsForLeaver.whole === false || this.#isLeaver(keyId, now_ms)) return false;
+    const speed = this.#speedOf(route, now_ms);
+    return speed !== null && speed.answers >= answers_min && speed.token_ms * tokens <= finish_ms;
+  }
+
+  /** An engine that did not finish in time counts as one that used the whole cap. */
+  ended({ route, keyId, ms, reported, quickTokens, isLeft }: EndedAttempt, now_ms: number): void {
+    const isSlow = reported === null && quickTokens !== null && ms >= finish_ms;
+    this.#observe(route, isSlow ? quickTokens : (reported ?? 0), ms, now_ms);
+    if (!isSlow || !isLeft) return;
+    const before_ms = this.#departures.get(keyId)?.last_ms ?? Number.NEGATIVE_INFINITY;
+    this.#departures.learn(keyId, { before_ms, last_ms: now_ms });
+  }
+
+  #observe(route: Route, tokens: number, ms: number, now_ms: number): void {
+    const { token_ms, answers } = this.#speedOf(route, now_ms) ?? { token_ms: ms / tokens, answers: 0 };
+    const more_ms = ms / tokens - token_ms;
+    if (tokens < (more_ms > 0 ? tokens_long_min : tokens_min)) return;
+    this.#speeds.learn(routeName(route), {
+      token_ms: token_ms + more_ms * (more_ms > 0 ? weights.slower : weights.faster),
+      answers: answers + 1,
+      at_ms: now_ms,
+    });
+  }
+
+  #speedOf(route: Route, now_ms: number): Speed | null {
+    const speed = this.#speeds.get(routeName(route));
+    return speed && now_ms - speed.at_ms <= believed_ms ? speed : null;
+  }
+
+  #isLeaver(keyId: string, now_ms: number): boolean {
+    const { before_ms, last_ms } = this.#departures.get(keyId) ?? never;
+    return last_ms - before_ms <= departures_ms && now_ms - last_ms <= departures_ms;
+  }
+}
+
+const never: Departures = { before_ms: Number.NEGATIVE_INFINITY, last_ms: 0 };
