@@ -1,4 +1,5 @@
 /** People who sign in through an issuer, their memberships, and the sign-ins of their devices. */
+import { sql } from "drizzle-orm";
 import { boolean, index, pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
 import type { Scope } from "../../src/core/store/directory.ts";
 import { bytes, instant, nanos } from "./columns.ts";
@@ -45,6 +46,7 @@ export const membership = pgTable(
     unique().on(table.personId, table.organizationId, table.source),
     unique().on(table.personId, table.source),
     index("membership_of_organization").on(table.organizationId),
+    index("membership_by_member").on(sql`usage_member(organization_id, person_id)`),
   ],
 );
 

@@ -5,6 +5,7 @@
 create function usage_member(organization uuid, person uuid) returns uuid
   language sql immutable
   as $$ select md5(organization::text || person::text)::uuid $$;
+create index membership_by_member on membership (usage_member(organization_id, person_id));
 
 -- The patterns that match a model: its id, and what it begins with up to a slash.
 create function usage_patterns_of(model text) returns text[]
@@ -288,33 +289,46 @@ create function usage_set_team(subject uuid, organization uuid, team uuid) retur
       where s.subject_id = subject))
   $$;
 
--- The limits of the teams, people and keys of an organization, without raises: of each of the six the subject's own, else what
+-- The limits of a team, a person or a key of an organization, without raises: of each of the six the subject's own, else what
 -- its team gives to keys or to people, else what the organization gives. `origins` says whose it is. A person is in the team of
--- the membership. `concerned`: subjects; null: all but revoked keys.
-create function limits_in_force(organization uuid, concerned uuid[])
-  returns table (subject_id uuid, person_id uuid, team_id uuid, limits bigint[], origins text[])
+-- the membership. All is looked up by ids, however many others there are, and by one, so that its plan is made once.
+create function limits_in_force(organization uuid, subject uuid)
+  returns table (person_id uuid, team_id uuid, limits bigint[], origins text[])
   language sql stable
   as $$
-    select s.id, s.person, case when s.person is null then s.team end, c.limits, c.origins
+    select s.person, case when s.person is null then s.team end, c.limits, c.origins
     from (
-      select t.id, null::uuid as person, null::uuid as team, null as gets from team t where t.organization_id = organization
+      select null::uuid as person, null::uuid as team, null as gets from team t
+      where t.id = subject and t.organization_id = organization
       union all
-      select usage_member(organization, p.id), p.id, t.team_id, 'members'
+      select p.id, t.team_id, 'members'
       from (
-        select m.person_id as id from membership m where m.organization_id = organization
-        union select u.person_id from usage_subject u where u.organization_id = organization and u.person_id is not null
+        select m.person_id as id from membership m
+        where usage_member(m.organization_id, m.person_id) = subject and m.organization_id = organization
+        union select u.person_id from usage_subject u
+        where u.subject_id = subject and u.organization_id = organization and u.person_id is not null
       ) p
       left join usage_team_of(organization, p.id) t on true
       union all
-      select k.id, null, u.team_id, case k.kind when 'key' then 'keys' end
+      select null, u.team_id, case k.kind when 'key' then 'keys' end
       from api_key k left join usage_subject u on u.subject_id = k.id
-      where k.organization_id = organization and (k.revoked_at is null or k.id = any (concerned))
+      where k.id = subject and k.organization_id = organization
     ) s
-    left join limit_value o on o.subject_id = s.id and o.kind = 'own' and o.models = ''
+    left join limit_value o on o.subject_id = subject and o.kind = 'own' and o.models = ''
     left join limit_value t on t.subject_id = s.team and t.kind = s.gets
     left join limit_value w on w.subject_id = organization and w.kind = s.gets
     cross join lateral limit_chosen(limit_array(o), limit_array(t), limit_array(w)) c
-    where concerned is null or s.id = any (concerned)
+  $$;
+
+-- The teams, people and keys of an organization that may have limits: all but revoked keys.
+create function limits_subjects(organization uuid) returns setof uuid
+  language sql stable
+  as $$
+    select t.id from team t where t.organization_id = organization
+    union all select k.id from api_key k where k.organization_id = organization and k.revoked_at is null
+    union all (
+      select usage_member(organization, m.person_id) from membership m where m.organization_id = organization
+      union select u.subject_id from usage_subject u where u.organization_id = organization and u.person_id is not null)
   $$;
 
 -- Gives the ledger the limits in force of an organization and of its subjects after any change of what they follow from: a
@@ -324,10 +338,15 @@ create function limits_refresh(organization uuid, concerned uuid[]) returns seto
   language plpgsql volatile
   as $$
   declare
+    subjects uuid[] := array(select id from unnest(concerned) id order by 1);
+    subject uuid;
     one record;
   begin
     perform from organization o where o.id = organization for no key update;
     perform usage_lock(array[organization]);
+    if concerned is null then
+      subjects := array(select id from limits_subjects(organization) id order by 1);
+    end if;
     update organization o set own_limits = w.own from (
       select nullif(limit_array(v), array_fill(null::bigint, array[6])) as own
       from (select 1) one left join limit_value v on v.subject_id = organization and v.kind = 'own' and v.models = ''
@@ -336,19 +355,18 @@ create function limits_refresh(organization uuid, concerned uuid[]) returns seto
     if found then
       perform usage_limits_changed(organization);
     end if;
-    for one in
-      select f.* from limits_in_force(organization, concerned) f
-      left join usage_subject s on s.subject_id = f.subject_id
+    foreach subject in array subjects loop
+      select f.* into one from limits_in_force(organization, subject) f
+      left join usage_subject s on s.subject_id = subject
       where f.limits is distinct from array[s.session_nanos, s.week_nanos, s.month_nanos, s.concurrent_requests,
-        s.requests_per_minute, s.tokens_per_minute] or f.team_id is distinct from s.team_id
-      order by 1
-    loop
-      if usage_set_subject(one.subject_id, organization, one.team_id, one.limits[1:4]) then
-        return next one.subject_id;
+        s.requests_per_minute, s.tokens_per_minute] or f.team_id is distinct from s.team_id;
+      continue when not found;
+      if usage_set_subject(subject, organization, one.team_id, one.limits[1:4]) then
+        return next subject;
       end if;
       update usage_subject s set person_id = coalesce(one.person_id, s.person_id), requests_per_minute = one.limits[5],
         tokens_per_minute = one.limits[6]
-      where s.subject_id = one.subject_id;
+      where s.subject_id = subject;
     end loop;
   end $$;
 

@@ -110,6 +110,7 @@ export type ManagementContext = ReturnType<typeof managementContext>;
 
 export function managementContext(options: ManagementOptions) {
   const { administration, within = null, person = null } = options;
+  let known: Currency | null = null;
   /** Every verb finds its organization here. One that the actor does not see does not exist. */
   async function organizationOf(name: string): Promise<Organization> {
     const found = await administration.findOrganization(name);
@@ -138,8 +139,11 @@ export function managementContext(options: ManagementOptions) {
     within,
     person,
     nearest: options.nearest ?? (() => nearestOrganizations(options)),
-    /** The currency in which the service counts. */
-    currency: async (): Promise<Currency> => (await options.catalog()).billing.currency,
+    /** The currency in which the service counts. A database keeps its own, so it is asked for once. */
+    async currency(): Promise<Currency> {
+      known ??= (await options.catalog()).billing.currency;
+      return known;
+    },
     /** The only domains to which the service sends mail, none: all; null: it sends no mail. */
     mailDomains: async () => (await options.configuration?.())?.smtp?.recipientDomains ?? null,
     organizationOf,

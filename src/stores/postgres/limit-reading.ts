@@ -64,7 +64,7 @@ const inForce = (subject: StandingSubject) =>
        from organization o left join plan p on p.name = o.plan
        cross join lateral unnest(o.own_limits, array[p.session_nanos, p.week_nanos, p.month_nanos, p.concurrent_requests,
          p.requests_per_minute, p.tokens_per_minute]) with ordinality l (own, plan, n) where o.id = s.counted_id)`
-    : "(select f.limits, f.origins from limits_in_force($1, array[s.counted_id]) f)";
+    : "(select f.limits, f.origins from limits_in_force($1, s.counted_id) f)";
 
 const selected = (subjects: string, subject: StandingSubject) =>
   `select s.*, f.limits, f.origins from (${subjects}) s left join lateral ${inForce(subject)} f on true order by s.id`;

@@ -34,7 +34,10 @@ async function changesBehind(
   return { number, at, nextEnd_ms, subjects: isUnknown ? null : subjects };
 }
 
-/** One statement reads the number and the names, so that no change happens in between. */
+/**
+ * One statement reads the number and the names, so that no change happens in between. Each name is looked up by itself: a
+ * change is news to every node, and most are of one subject among many.
+ */
 const behind = `
   select h.number, clock.at,
     (select ceil(extract(epoch from min(r.until) - clock.at) * 1000)::double precision
@@ -44,12 +47,16 @@ const behind = `
           else 'key_' end
         || replace(coalesce(s.person_id, c.subject_id)::text, '-', '')
       from (
-        select c.subject_id from limit_change c where c.number > coalesce($1::bigint, h.number)
+        (select c.subject_id from limit_change c where c.number > coalesce($1::bigint, h.number)
+          order by c.number limit ${named_max + 1})
         union
         select r.subject_id from limit_value r where r.kind = 'raise' and r.until > $2::timestamptz and r.until <= clock.at
       ) c
-      left join team t on t.id = c.subject_id left join organization o on o.id = c.subject_id
-      left join usage_subject s on s.subject_id = c.subject_id
+      left join lateral (select x.id from team x where x.id = c.subject_id offset 0) t on true
+      left join lateral (select x.id from organization x where x.id = c.subject_id offset 0) o on true
+      left join lateral (
+        select u.person_id from usage_subject u where u.subject_id = c.subject_id offset 0
+      ) s on true
       limit ${named_max + 1}
     ) as subjects
   from limit_change_head h cross join (select store_now() as at offset 0) clock`;

@@ -2,8 +2,8 @@
 // are: columns, types, nullability and indexes.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { type Column, is } from "drizzle-orm";
-import { getTableConfig, getViewConfig, type IndexedColumn, PgTable, PgView } from "drizzle-orm/pg-core";
+import { type Column, is, SQL } from "drizzle-orm";
+import { getTableConfig, getViewConfig, type IndexedColumn, PgDialect, PgTable, PgView } from "drizzle-orm/pg-core";
 import * as schema from "../../../db/schema.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { kinds } from "./databases.ts";
@@ -44,15 +44,23 @@ function declared(): Shape {
         ...keys.primaryKeys.map((key) => `primary key (${namesOf(key.columns)})`),
         ...columns.filter((one) => one.isUnique).map((one) => `unique (${one.name})`),
         ...keys.uniqueConstraints.map((key) => `unique (${namesOf(key.columns)})`),
-        ...keys.indexes.map(({ config }) => `index ${config.name} (${ordered(config.columns as IndexedColumn[])})`),
+        ...keys.indexes.map(
+          ({ config }) => `index ${config.name} (${ordered(config.columns as (IndexedColumn | SQL)[])})`,
+        ),
       ],
     ]),
   ]);
 }
 
 const namesOf = (columns: { name: string }[]) => columns.map((one) => one.name).join(", ");
-const ordered = (columns: IndexedColumn[]) =>
-  columns.map((one) => `${one.name}${one.indexConfig?.order === "desc" ? " DESC" : ""}`).join(", ");
+const ordered = (columns: (IndexedColumn | SQL)[]) =>
+  columns
+    .map((one) =>
+      is(one, SQL)
+        ? new PgDialect().sqlToQuery(one).sql
+        : `${one.name}${one.indexConfig?.order === "desc" ? " DESC" : ""}`,
+    )
+    .join(", ");
 
 /** Partitions are their parent's affair, and the list of applied migrations the migrator's. */
 const ours = "c.relnamespace = 'public'::regnamespace and not c.relispartition and c.relname <> 'schema_migration'";

@@ -1,0 +1,103 @@
+/** Acts about one key, team or person read the rows of these, however many others their organization has. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import type { Transaction } from "../../../src/stores/postgres/database.ts";
+import { limits } from "../../../src/stores/postgres/limits.ts";
+import { type Owned, openDatabase } from "./databases.ts";
+
+setDefaultTimeout(60_000);
+
+const others = 3_000;
+const rows_max = 40;
+let owned: Owned;
+let key: string;
+let organization: string;
+
+beforeAll(async () => {
+  owned = await openDatabase();
+  const { db } = owned;
+  const [made] = await db.query<{ id: string }>(
+    "insert into organization (id, slug, name, anchor_at, has_subjects) values (gen_random_uuid(), 'many', 'Many', '2026-01-31Z', true) returning id",
+  );
+  organization = made!.id;
+  await db.query(
+    `with made as (
+      insert into api_key (id, organization_id, name, scopes, created_at, created_by)
+      select gen_random_uuid(), $1::uuid, 'key ' || n, '{inference:create}', now(), 'test' from generate_series(1, $2::int) n
+      returning id
+    ), counted as (
+      insert into usage_subject (subject_id, organization_id, month_nanos, counted_from, summed_at)
+      select id, $1, 5, now(), now() from made
+    ), noted as (
+      insert into limit_change (subject_id, number) select id, row_number() over () from made
+    )
+    insert into limit_value (subject_id, organization_id, kind, month_nanos, set_at, set_by)
+    select id, $1, 'own', 5, now(), 'test' from made`,
+    [organization, others],
+  );
+  await db.query("update limit_change_head set number = $1", [others]);
+  await db.query(
+    `with made as (
+      insert into person (id, kind, issuer, subject, subject_hash, created_at, confirmed_at)
+      select gen_random_uuid(), 'person', 'https://issuer.example', n::text, sha256(n::text::bytea), now(), now()
+      from generate_series(1, $2::int) n returning id
+    )
+    insert into membership (person_id, organization_id, role, scopes, source, created_at, created_by)
+    select id, $1, 'member', '{inference:create}', 'hand', now(), 'test' from made`,
+    [organization, others],
+  );
+  await db.query("analyze");
+  [{ id: key }] = (await db.query<{ id: string }>("select id from api_key limit 1")) as [{ id: string }];
+});
+afterAll(() => owned.drop());
+
+/** How many rows the work reads, of all tables, with the plan of a session that lives long. */
+function rowsRead(work: (tx: Transaction) => Promise<unknown>): Promise<number> {
+  return owned.db.transaction(async (tx) => {
+    await tx.query("set local plan_cache_mode = force_generic_plan");
+    const before = await rowsOf(tx);
+    await work(tx);
+    return (await rowsOf(tx)) - before;
+  });
+}
+
+/** By the session's own count, which may have those of earlier work, too. */
+async function rowsOf(tx: Transaction): Promise<number> {
+  const [read] = await tx.query<{ rows: number }>(
+    "select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::int as rows from pg_stat_xact_user_tables",
+  );
+  return read!.rows;
+}
+
+test.each([
+  ["a key", () => key],
+  [
+    "a person",
+    async () =>
+      (
+        await owned.db.query<{ id: string }>("select usage_member($1, person_id) as id from membership limit 1", [
+          organization,
+        ])
+      )[0]!.id,
+  ],
+] as const)("the limits of %s are given to the ledger", async (_, subject) => {
+  const id = await subject();
+  await owned.db.query("update limit_value set month_nanos = 6 where subject_id = $1", [id]);
+  const rows = await rowsRead((tx) => tx.query("select limits_refresh($1, array[$2::uuid])", [organization, id]));
+  expect(rows).toBeGreaterThan(0);
+  expect(rows).toBeLessThanOrEqual(rows_max);
+});
+
+test("the limits in force of each of a page are read", async () => {
+  const page =
+    "select f.limits from (select id from api_key limit 2) s, lateral (select * from limits_in_force($1, s.id)) f";
+  expect(await rowsRead((tx) => tx.query(page, [organization]))).toBeLessThanOrEqual(rows_max);
+});
+
+test("a node hears whose limits have changed", async () => {
+  const [head] = await owned.db.query<{ number: number }>("select number from limit_change_head");
+  const rows = await rowsRead(async (tx) => {
+    const changes = await limits({ ...owned.db, query: tx.query }).changes(head!.number - 1);
+    expect(changes.subjects).toHaveLength(1);
+  });
+  expect(rows).toBeLessThanOrEqual(rows_max);
+});
