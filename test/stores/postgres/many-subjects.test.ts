@@ -54,12 +54,18 @@ afterAll(() => owned.drop());
 function rowsRead(work: (tx: Transaction) => Promise<unknown>): Promise<number> {
   return owned.db.transaction(async (tx) => {
     await tx.query("set local plan_cache_mode = force_generic_plan");
+    const before = await rowsOf(tx);
     await work(tx);
-    const [read] = await tx.query<{ rows: number }>(
-      "select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int as rows from pg_stat_xact_user_tables",
-    );
-    return read!.rows;
+    return (await rowsOf(tx)) - before;
   });
+}
+
+/** By the session's own count, which may have those of earlier work, too. */
+async function rowsOf(tx: Transaction): Promise<number> {
+  const [read] = await tx.query<{ rows: number }>(
+    "select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::int as rows from pg_stat_xact_user_tables",
+  );
+  return read!.rows;
 }
 
 test.each([
