@@ -38,7 +38,7 @@ async function left(of: Service, path: string, directives: string, key = of.key)
   return { engine: asked()!, left_ms: performance.now() };
 }
 
-/** Of the only request of this organization's that ended so: who left learns its id from nobody. */
+/** The receipt of the organization's only request with this ending. A client that left does not know its request's id. */
 async function receiptOf(of: Service, path: string, from: number): Promise<RequestReceipt> {
   const lines = () => of.stderr().slice(from).split("\n");
   const line = () =>
