@@ -86,7 +86,9 @@ describe("messages", () => {
   test("are created, with text, usage and the request id", async () => {
     const message = await client.messages.create({ ...asks("echo", words(7)), system: "Be brief." });
     expect(textIn(message.content)).toBe(words(7));
-    expect(message).toMatchObject({ stop_reason: "end_turn", usage: { output_tokens: 7 } });
+    const usage = { output_tokens: 7, cache_read_input_tokens: 0 };
+    expect(message).toMatchObject({ stop_reason: "end_turn", stop_sequence: null, model, usage });
+    expect(message.id).toMatch(/^msg_[0-9a-f]{32}$/);
     expect(message._request_id).toMatch(/^req_[0-9a-f]{32}$/);
   });
 

@@ -151,24 +151,11 @@ describe("a conversation that is compacted", () => {
     expect(JSON.stringify(engineMessages()[1])).toContain("This summary stands in place of the conversation");
   });
 
-  test("by responses.compact, from a stored response alone", async () => {
-    const first = await ask({ input: cue("echo", "The code is X-17.") });
-    const { output } = await client.responses.compact({ model, previous_response_id: first.id });
-    expect(output.at(-1)?.type).toBe("compaction");
-  });
-
   test.each(ways)("by a trigger through %s, is one item, which goes on", async (_, through) => {
     const { output, status } = await through({ model, input: [...talk, { type: "compaction_trigger" }] });
     expect([status, output.map(({ type }) => type)]).toEqual(["completed", ["compaction"]]);
     const input = [...(output as ResponseInputItem[]), { role: "user" as const, content: cue("echo", "And?") }];
     expect((await ask({ input })).output_text).toBe("And?");
-  });
-
-  test("that another service compacted, is refused", async () => {
-    const input: ResponseInputItem[] = [{ type: "compaction", encrypted_content: "gAAAAA" }, ...talk];
-    const refused = await thrown(ask({ input }));
-    expect(refused).toBeInstanceOf(BadRequestError);
-    expect((refused as APIError).param).toBe("input[0].encrypted_content");
   });
 });
 

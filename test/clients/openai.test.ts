@@ -65,7 +65,9 @@ describe("chat", () => {
     const completion = await client.chat.completions.create({ model, messages: says("echo", words(7)) });
     expect(completion.choices[0]?.message.content).toBe(words(7));
     expect(completion.choices[0]?.finish_reason).toBe("stop");
-    expect(completion.usage?.completion_tokens).toBe(7);
+    const { prompt_tokens, completion_tokens, total_tokens } = completion.usage!;
+    expect([completion_tokens, total_tokens]).toEqual([7, prompt_tokens + 7]);
+    expect(completion.id).toMatch(/^chatcmpl-[0-9a-f]{32}$/);
     expect(completion._request_id).toMatch(/^req_[0-9a-f]{32}$/);
   });
 
@@ -342,6 +344,11 @@ describe("errors", () => {
     expect(await errorOf(chat({ messages: says("context-length") }))).toMatchObject({
       status: 400,
       code: "context_length_exceeded",
+    });
+    expect(await errorOf(chat({ max_tokens: 1, max_completion_tokens: 1 }))).toMatchObject({
+      status: 400,
+      code: "mutually_exclusive",
+      param: "max_completion_tokens",
     });
   });
 

@@ -57,7 +57,7 @@ export interface Defects {
 export interface Mutation {
   /** Of the protocol: 1 to 9; or where the rule stands. */
   rule: number | string;
-  /** It is seen where nothing but this befalls a history. */
+  /** The kind of fault under which the mutation is seen, when a history has no other kind. */
   under?: readonly FaultPlan["kind"][];
   defects: Defects;
   /** What may be seen of it first. */

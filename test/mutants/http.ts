@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutant.ts";
 
-const doors = "test/core/http/endpoints.test.ts";
+const checks = "test/core/http/operation-checks.test.ts";
 const life = "test/core/http/life.test.ts";
 
 export const http: Mutant[] = [
@@ -25,7 +25,7 @@ export const http: Mutant[] = [
     file: "src/core/http/frame.ts",
     find: "    headers: { allow },\n",
     replace: "",
-    caughtBy: [`${doors} > a known path with another method`],
+    caughtBy: [`${checks} > asks first for the method`],
     rule: "docs/design/service.md, Routes",
   },
   {
@@ -33,7 +33,7 @@ export const http: Mutant[] = [
     file: "src/node/app.ts",
     find: 'return method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()];',
     replace: "return [method.toUpperCase()];",
-    caughtBy: [`${doors} > a known path with another method`],
+    caughtBy: [`${checks} > asks first for the method`],
     rule: "docs/design/service.md, Routes",
   },
   {
@@ -131,7 +131,7 @@ export const http: Mutant[] = [
     file: "src/core/operations/serve-operation.ts",
     find: '  if (scope !== "any") requireScope(principal, scope);\n',
     replace: "",
-    caughtBy: [`${doors} > a key without the scope is 403`],
+    caughtBy: [`${checks} > asks then for a credential`],
     rule: "docs/design/keys.md, Scopes",
   },
   {

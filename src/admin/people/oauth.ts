@@ -38,7 +38,7 @@ const paths = {
 
 type Grant = (parts: IdentityParts, fields: Fields) => Promise<Tokens>;
 
-/** By `grant_type`, a text of the client. */
+/** Grants by `grant_type`, which is any text that a client sends. */
 const grants: ReadonlyMap<string, Grant> = new Map<string, Grant>([
   [
     "urn:ietf:params:oauth:grant-type:device_code",

@@ -59,23 +59,6 @@ describe("what scripts rely on", () => {
     });
   });
 
-  test("rotate keeps the id and prints another key; revoke --old leaves the new one", async () => {
-    const { typed, json } = shell();
-    await typed("org create acme");
-    const first = await json("key create --org acme --name app --json");
-    const second = await json(`key rotate ${first.id} --grace 1h --json`);
-    expect(second.id).toBe(first.id);
-    expect(isKey(second.key as string)).toBe(true);
-    expect(second.key).not.toBe(first.key);
-    const revoked = await json(`key revoke ${first.id} --old --json`);
-    expect(revoked.revoked_at).toBeNull();
-    expect((revoked.secrets as { revoked_at: string | null }[]).map((secret) => secret.revoked_at === null)).toEqual([
-      true,
-      false,
-    ]);
-    expect((await json(`key revoke ${first.id} --json`)).revoked_at).toMatch(instant);
-  });
-
   test("suspend, resume, show and the lists answer in the same forms", async () => {
     const { typed, json } = shell();
     const made = await json("org create acme --json");

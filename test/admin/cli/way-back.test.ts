@@ -1,5 +1,5 @@
-// Nobody can administer over the network any more, by the clock or by the issuer's word: it is told, and the command line on
-// the machine of a node always gets back in.
+// When nobody can administer over the network any more, because a token expired or the issuer says so, the node warns,
+// and the command line on the machine of a node always gets back in.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Browser } from "../../harness/browser.ts";

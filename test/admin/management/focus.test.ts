@@ -249,6 +249,7 @@ describe("a row of a FOCUS report", () => {
         ConsumedQuantity: "",
         ContractedUnitPrice: "",
         PricingQuantity: "",
+        PricingUnit: "",
         SkuId: "",
         SkuMeter: "",
         SkuPriceId: "",

@@ -94,14 +94,6 @@ describe("organizations", () => {
     expect(await manage.createOrganization({ slug: "a".repeat(63) })).toMatchObject({ slug: "a".repeat(63) });
   });
 
-  test("an unknown plan is refused with those that there are", async () => {
-    const { manage } = setup();
-    expect(await refusal(manage.createOrganization({ slug: "acme", plan: "gold" }))).toBe(
-      "There is no plan 'gold'. The catalog has: starter, pro.",
-    );
-    expect(await listOrganizations(manage)).toEqual([]);
-  });
-
   test("suspending stops its keys and resuming gives them back; either twice is as once", async () => {
     const { manage, use, told } = setup();
     const { id } = await manage.createOrganization({ slug: "acme" });
@@ -237,20 +229,6 @@ describe("keys", () => {
     }
   });
 
-  test("no grace ends the old secret at once, whatever this machine's clock says", async () => {
-    const { manage, use, first } = await keyed();
-    const second = await manage.rotateKey({ id: first.id, grace: "0s" });
-    expect([await use(first.key!), await use(second.key!)]).toEqual(["revoked_api_key", "ok"]);
-  });
-
-  test("a later, longer grace does not lengthen an earlier one", async () => {
-    const { manage, use, pass, first } = await keyed();
-    await manage.rotateKey({ id: first.id, grace: "1h" });
-    await manage.rotateKey({ id: first.id, grace: "7d" });
-    pass(3_600_000);
-    expect(await use(first.key!)).toBe("expired_api_key");
-  });
-
   test("a grace that is none is refused, and nothing is rotated", async () => {
     const { manage } = await acme();
     const key = await manage.createKey({ organization: "acme", name: "app" });
@@ -304,22 +282,6 @@ describe("keys", () => {
     await manage.createOrganization({ slug: "acme" });
     expect((await manage.suspendOrganization({ organization: "acme" })).status).toBe("suspended");
   });
-});
-
-test("every act leaves an entry with its actor, newest first, for one organization or all", async () => {
-  const { manage } = setup();
-  await manage.createOrganization({ slug: "acme" });
-  await manage.createOrganization({ slug: "other" });
-  await manage.createKey({ organization: "acme", name: "app" });
-  const { data: all } = await manage.pageAudit();
-  expect(all.map((entry) => [entry.actor, entry.action])).toEqual([
-    ["cli:test", "key.create"],
-    ["cli:test", "organization.create"],
-    ["cli:test", "organization.create"],
-  ]);
-  expect((await manage.pageAudit({ organization: "acme" })).data).toHaveLength(2);
-  expect((await manage.pageAudit({ limit: 1 })).data).toHaveLength(1);
-  for (const limit of [0, 1001, 1.5, Number.NaN]) await refusal(manage.pageAudit({ limit }));
 });
 
 test("whatever comes in as an argument, the answer is a value or a refusal", async () => {

@@ -292,34 +292,6 @@ test("a team's tokens a minute bind all of its keys, and no request above them e
   await until(async () => (await chat(two.key, words(200), 50)).status === 200, 5_000, "the organization's room");
 });
 
-test("a key has its own limits, else what its team gives, else what its organization gives, limit by limit and live", async () => {
-  const org = await organization();
-  await service.json("limit", "set", "org", org, "--keys", "session=0.001,week=0.009,requests_per_minute=7");
-  await service.json("team", "create", "--org", org, "--name", "interns");
-  await service.json("limit", "set", "team", "interns", "session=0.0005", "--keys", "--org", org);
-  interface Shown {
-    in_force: Record<string, { limit: { amount: string } | number | null; from: string | null }>;
-  }
-  const limitsOf = async ({ id }: { id: string }) => (await service.json<Shown>("limit", "show", "key", id)).in_force;
-  const plain = await newKey(service, org);
-  expect(await limitsOf(plain)).toMatchObject({
-    session: { limit: { amount: "0.001000000" }, from: "organization" },
-    week: { limit: { amount: "0.009000000" } },
-    requests_per_minute: { limit: 7, from: "organization" },
-    tokens_per_minute: { limit: null, from: null },
-  });
-  expect(await limitsOf(await newKey(service, org, "--limit", "week=none"))).toMatchObject({
-    session: { from: "organization" },
-    week: { limit: null, from: "own" },
-  });
-  expect(await limitsOf(await newKey(service, org, "--team", "interns"))).toMatchObject({
-    session: { limit: { amount: "0.000500000" }, from: "team" },
-    week: { from: "organization" },
-  });
-  await service.json("limit", "set", "org", org, "--keys", "requests_per_minute=8");
-  expect(await limitsOf(plain)).toMatchObject({ requests_per_minute: { limit: 8 } });
-});
-
 test("a change that is not possible is refused with the reason, and nothing of it is done", async () => {
   const [org, other] = [await organization(), await organization()];
   const foreign = await service.json<{ id: string }>("team", "create", "--org", other, "--name", "theirs");

@@ -73,7 +73,7 @@ describe.each([
   test("is whole and in few segments, with all of its head, however many end at once", async () => {
     const body = { text: letter.repeat(count) };
     const seen = await answers(body, headers);
-    // As many as its bytes need, and a few; each name, value and mark of the head in one of its own would be 90.
+    // As many segments as the bytes need, and a few. If each name, value and mark had one of its own there would be 90.
     const needed = Math.ceil(JSON.stringify(body).length / 4096);
     for (const { segments, text } of seen) {
       expect(segments).toBeLessThanOrEqual(needed + 12);

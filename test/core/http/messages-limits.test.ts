@@ -1,7 +1,7 @@
 /** Messages at its limits: what stops a client at once, what counting does not touch, and what must not hold up others. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { busyness } from "../../harness/busyness.ts";
-import { model, plainModel, says, startService, words } from "../../harness/engine.ts";
+import { model, says, startService } from "../../harness/engine.ts";
 import { newMember } from "../../harness/organizations.ts";
 import { until } from "../../harness/until.ts";
 
@@ -118,19 +118,4 @@ test("without a plan: 402, in the form of Messages", async () => {
     type: "billing_error",
     details: { error_code: "no_active_plan" },
   });
-});
-
-test("a key that was made for other models: 403", async () => {
-  const { key } = await newMember(service, "unlimited", "--models", plainModel);
-  for (const [where, body] of [
-    [path, { ...ask, messages: says("", words(2)) }],
-    [`${path}/count_tokens`, { model, messages: ask.messages }],
-  ] as const) {
-    const refused = await service.post(where, body, { key });
-    expect(refused.status).toBe(403);
-    expect(((await refused.json()) as Refusal).error).toMatchObject({
-      type: "permission_error",
-      details: { error_code: "model_not_allowed" },
-    });
-  }
 });

@@ -36,19 +36,6 @@ test("an organization's administrator sees her own people alone, without groups 
   expect(all.body.data).toMatchObject([{ id: bob, groups: ["secret-group"] }]);
 });
 
-test("only an admin changes people and gives memberships", async () => {
-  const ann = await person("ann", "acme");
-  const role = { role: "organization-admin", organization: "acme" };
-  for (const token of [port.tokens.viewer, port.tokens["organization-admin"]])
-    for (const [method, path, body] of [
-      ["POST", "suspend", {}],
-      ["POST", "forget", {}],
-      ["PUT", "membership", role],
-      ["POST", "membership/take", { organization: "acme" }],
-    ] as const)
-      expect((await port.ask(`/people/${ann}/${path}`, { method, token, body })).code).toBe("missing_role");
-});
-
 test("a membership that contradicts itself is refused in words", async () => {
   const ann = await person("ann", "acme");
   const give = async (body: object) =>

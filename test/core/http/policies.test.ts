@@ -29,20 +29,13 @@ const outcome = ({ status, code }: { status: number; code: string | undefined })
 const made = async (slug: string) => (await port.manage.createOrganization({ slug })).slug;
 
 describe("policies", () => {
-  test("an organization-admin sees them, and can neither lift nor go round what an admin has set", async () => {
+  test("an organization-admin sees them, and cannot go round what an admin has set", async () => {
     const token = port.tokens["organization-admin"];
     const old = await port.manage.createKey({ organization: "acme", name: "old" });
     const set = await change("/organizations/acme/policies", { key_lifetime_max_days: 30, keeps_content: false });
     expect(set.body).toMatchObject({ key_lifetime_max_days: 30, key_unused_max_days: null, keeps_content: false });
     expect(set.headers.get("etag")).toBe(`"${set.body.version}"`);
     expect((await port.ask("/organizations/acme", { token })).body).toMatchObject({ key_lifetime_max_days: 30 });
-    for (const body of [{ key_lifetime_max_days: null }, { keeps_content: true }, { key_unused_max_days: 3650 }])
-      expect(outcome(await change("/organizations/acme/policies", body, { token }))).toEqual([403, "missing_role"]);
-    for (const [path, method] of [
-      ["/organizations/acme", "PATCH"],
-      ["/organizations/acme/close", "POST"],
-    ] as const)
-      expect(outcome(await change(path, {}, { token, method }))).toEqual([403, "missing_role"]);
     const later = new Date(Date.now() + 31 * 86_400_000).toISOString();
     const create = { organization: "acme", name: "new", expires_at: later };
     const refused = await change("/keys", create, { token, method: "POST" });

@@ -1,7 +1,7 @@
 /** What an engine is asked for a Messages caller, and what a Messages engine is asked for a chat caller. */
 
 import { describe, expect, test } from "bun:test";
-import { type Capability, type InferenceRequest, withoutLostHints } from "../../../../src/core/inference/request.ts";
+import type { InferenceRequest } from "../../../../src/core/inference/request.ts";
 import {
   anthropicMessagesCaller,
   anthropicMessagesUpstream,
@@ -39,11 +39,6 @@ const toMessages = (body: object, options = {}) =>
 const says = (...messages: unknown[]) => ({ messages });
 const user = (...content: unknown[]) => ({ role: "user", content });
 const assistant = (...content: unknown[]) => ({ role: "assistant", content });
-
-function codeOf(act: () => unknown): string {
-  const fault = faultOf(act);
-  return fault ? `${fault.code} ${fault.details.param}` : "accepted";
-}
 
 describe("a chat engine is asked", () => {
   test("with instructions, turns, caps and sampling in its own words", () => {
@@ -249,74 +244,16 @@ describe("a chat engine is asked", () => {
       { role: "user", content: "<system>\nLast.\n</system>" },
     ]);
   });
-
-  test("without the placeholder of deferred tools, hosted tools, or marks of a cache, and with deferred tools as plain ones", () => {
-    const asked = toChat({
-      system: [text("Be brief.", marked)],
-      messages: [user(text("Hello", marked))],
-      tools: [
-        { ...tool, ...marked, defer_loading: true },
-        { name: "DeferredToolPlaceholder", input_schema: { type: "object" }, defer_loading: true },
-        { type: "web_search_20250305", name: "web_search" },
-      ],
-      metadata: { user_id: "somebody" },
-      context_management: { edits: [{ type: "clear_thinking_20251015", keep: "all" }] },
-    });
-    expect(asked.tools).toEqual([
-      { type: "function", function: { name: "look_up", description: "Looks up.", parameters: tool.input_schema } },
-    ]);
-    expect(JSON.stringify(asked)).not.toMatch(/cache_control|somebody|context_management|web_search|defer/);
-  });
-
-  test("nothing that only Messages engines can do: it is refused by name", () => {
-    const prefilled = says(user(text("Count.")), { role: "assistant", content: "One, two," });
-    expect(codeOf(() => toChat(prefilled))).toBe("unsupported_feature messages[1]");
-    expect(toMessages(prefilled).messages.at(-1)).toEqual({ role: "assistant", content: [text("One, two,")] });
-    const cited = says(
-      user({
-        type: "document",
-        source: { type: "text", media_type: "text/plain", data: "x" },
-        citations: { enabled: true },
-      }),
-    );
-    expect(codeOf(() => toChat(cited))).toBe("unsupported_feature messages[0].content[0].citations");
-  });
 });
 
 describe("what a request needs of its model", () => {
   const needs = (body: object) => centre(body).needs.map(({ capability, param }) => `${capability} ${param}`);
 
-  test("is told with the path that asks for it", () => {
-    expect(needs({})).toEqual([]);
-    expect(needs({ tools: [tool] })).toEqual(["tools tools"]);
-    expect(needs({ output_config: { format: { type: "json_schema", schema: {} } } })).toEqual([
-      "structured_output output_config.format",
-    ]);
-    expect(needs(says(user(text("a"), image)))).toEqual(["vision messages[0].content[1]"]);
-    expect(
-      needs(
-        says(user({ type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0x" } })),
-      ),
-    ).toEqual(["files messages[0].content[0]"]);
+  test("is told with the path that asks for it, within a tool's result too", () => {
     expect(needs(says(user(text("a")), assistant(use("a")), user(result("a", [image]))))).toEqual([
       "tools messages[1].content",
       "vision messages[2].content[0].content[0]",
     ]);
-  });
-
-  test("does not count hints: a model that does not reason is not told of them", () => {
-    const hinted = centre({ thinking: { type: "enabled", budget_tokens: 2000 }, output_config: { effort: "low" } });
-    expect(hinted.needs).toEqual([]);
-    const models = (["tools", "reasoning"] satisfies Capability[]).map((capability) => ({
-      capabilities: new Set<Capability>([capability]),
-    }));
-    const [plain, reasoning] = models.map(
-      (model) => wired(openaiChatUpstream.request.encode(withoutLostHints(hinted, model), ask)).reasoning_effort,
-    );
-    expect([plain, reasoning]).toEqual([undefined, "low"]);
-    expect(
-      wired(anthropicMessagesUpstream.request.encode(withoutLostHints(hinted, models[0]!), ask)).thinking,
-    ).toBeUndefined();
   });
 
   test("is what shares a session for its route, and nothing that is handed on", () => {
@@ -427,21 +364,6 @@ describe("a Messages engine is asked", () => {
     expect(toMessages(body)).toEqual({ ...body, model: "writer-awq", stream: true } as unknown as Asked);
   });
 
-  test("for a Messages caller, without what no engine is to see", () => {
-    const asked = JSON.stringify(
-      toMessages({
-        metadata: { user_id: "somebody" },
-        service_tier: "auto",
-        betas: ["x"],
-        speed: "fast",
-        context_management: { edits: [] },
-        cache_control: null,
-        x: 1,
-      }),
-    );
-    expect(asked).not.toMatch(/somebody|service_tier|betas|speed|context_management|null|"x"/);
-  });
-
   const chat = (body: object) =>
     wired(
       anthropicMessagesUpstream.request.encode(
@@ -509,16 +431,6 @@ describe("a Messages engine is asked", () => {
     });
   });
 
-  test("with no more than the tools that are allowed", () => {
-    const named = (name: string) => ({ type: "function", function: { name } });
-    const asked = chat({
-      tools: [named("a"), named("b")],
-      tool_choice: { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [named("b")] } },
-    });
-    expect(asked.tools).toEqual([{ name: "b", input_schema: { type: "object", properties: {} } }]);
-    expect(asked.tool_choice).toEqual({ type: "auto" });
-  });
-
   /** As in its own bytes, once the body is large: an engine's prefix cache begins with the tools. */
   test("with a tool's schema in the order in which the caller wrote it", () => {
     const parameters = { properties: { b: {}, a: {} }, required: ["b"], type: "object" };
@@ -554,32 +466,11 @@ describe("a Messages engine is asked", () => {
     expect([asked.system, asked.messages]).toEqual([undefined, [user(text("Say hello."))]]);
   });
 
-  const refused: Record<string, [body: object, param: string]> = {
-    penalties: [{ presence_penalty: 1 }, "presence_penalty"],
-    "a bias": [{ logit_bias: { "5": 1 } }, "logit_bias"],
-    "log probabilities": [{ logprobs: true }, "logprobs"],
-    "JSON without a schema": [{ response_format: { type: "json_object" } }, "response_format"],
-    "a temperature above its scale": [{ temperature: 1.5 }, "temperature"],
-    audio: [
-      {
-        messages: [{ role: "user", content: [{ type: "input_audio", input_audio: { data: "AAAA", format: "wav" } }] }],
-      },
-      "messages[0].content[0]",
-    ],
-    "a file of no known kind": [
-      { messages: [{ role: "user", content: [{ type: "file", file: { file_data: "AAAA" } }] }] },
-      "messages[0].content[0]",
-    ],
-    "an image in a data: URL without base64": [
-      {
-        messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "data:image/svg+xml,<svg/>" } }] }],
-      },
-      "messages[0].content[0]",
-    ],
-  };
-  for (const [what, [body, param]] of Object.entries(refused))
-    test(`for no ${what}: that is refused by name`, () =>
-      expect(codeOf(() => chat(body))).toBe(`unsupported_feature ${param}`));
+  test("for no image in a data: URL without base64: that is refused by name", () => {
+    const content = [{ type: "image_url", image_url: { url: "data:image/svg+xml,<svg/>" } }];
+    const refused = faultOf(() => chat({ messages: [{ role: "user", content }] }));
+    expect([refused?.code, refused?.details.param]).toEqual(["unsupported_feature", "messages[0].content[0]"]);
+  });
 
   test("without thinking that nobody signed", () => {
     const { messages } = toMessages(

@@ -24,7 +24,13 @@ export const chatProbes: Record<string, Probe> = {
     [says(user({ type: "image_url", image_url: { url: `data:image/png;base64,${png}` } })), /iVBORw0KGgo/],
   ],
   "`image_url.detail`": [[says(user({ type: "image_url", image_url: { url: "https://a", detail: "low" } })), /"low"/]],
-  "`input_audio`": [[says(user({ type: "input_audio", input_audio: { data: "MARK", format: "wav" } })), /MARK/]],
+  "`input_audio`": [
+    [
+      says(user({ type: "input_audio", input_audio: { data: "MARK", format: "wav" } })),
+      "messages[0].content[0]",
+      { chat: /MARK/ },
+    ],
+  ],
   "`file`, PDF or plain text": [
     [says(user({ type: "file", file: { file_data: "JVBERi0x" } })), /JVBERi0x/],
     [
@@ -34,7 +40,11 @@ export const chatProbes: Record<string, Probe> = {
     ],
   ],
   "`file` of another kind": [
-    [says(user({ type: "file", file: { file_data: "data:text/csv;base64,TUFSSw==" } })), /TUFSSw==/],
+    [
+      says(user({ type: "file", file: { file_data: "data:text/csv;base64,TUFSSw==" } })),
+      /TUFSSw==/,
+      { messages: "messages[0].content[0]" },
+    ],
   ],
   "`refusal` in the history": [[history({ refusal: "MARK" }), /MARK/]],
   "`reasoning_content` in the history": [[history({ reasoning_content: "MARK" }), /MARK/]],
@@ -78,13 +88,13 @@ export const chatProbes: Record<string, Probe> = {
     ],
     [
       {
-        tools: [chatTool],
+        tools: [chatTool, custom],
         tool_choice: {
           type: "allowed_tools",
           allowed_tools: { mode: "required", tools: [{ type: "function", function: { name: "f" } }] },
         },
       },
-      /"tool_choice":("required"|{"type":"any"})/,
+      /^(?!.*patch).*"tool_choice":("required"|{"type":"any"})/,
     ],
   ],
   "`parallel_tool_calls: false`": [
@@ -99,20 +109,22 @@ export const chatProbes: Record<string, Probe> = {
     [{ max_completion_tokens: 77 }, /"max_(output_)?tokens":77/],
   ],
   "`temperature` up to 1, `top_p`": [[{ temperature: 1, top_p: 0.5 }, /"temperature":1,"top_p":0.5/]],
-  "`temperature` above 1": [[{ temperature: 1.5 }, /1.5/]],
+  "`temperature` above 1": [[{ temperature: 1.5 }, /1.5/, { messages: "temperature" }]],
   "`frequency_penalty`, `presence_penalty`": [
-    [{ frequency_penalty: 1.5 }, /1.5/],
-    [{ presence_penalty: 1.5 }, /1.5/],
+    [{ frequency_penalty: 1.5 }, "frequency_penalty", { chat: /1.5/ }],
+    [{ presence_penalty: 1.5 }, "presence_penalty", { chat: /1.5/ }],
   ],
-  "`logit_bias`": [[{ logit_bias: { "77": 1 } }, /"77"/]],
-  "`logprobs`": [[{ logprobs: true, top_logprobs: 3 }, /"top_logprobs":3/]],
+  "`logit_bias`": [[{ logit_bias: { "77": 1 } }, "logit_bias", { chat: /"77"/ }]],
+  "`logprobs`": [[{ logprobs: true, top_logprobs: 3 }, /"top_logprobs":3/, { messages: "logprobs" }]],
   "`seed`": [[{ seed: 77 }, /77/]],
-  "`stop`": [[{ stop: "MARK" }, /\["MARK"\]/]],
+  "`stop`": [[{ stop: "MARK" }, /\["MARK"\]/, { responses: "stop" }]],
   "`response_format`, `json_schema`": [[{ response_format: { type: "json_schema", json_schema: schema } }, /MARK/]],
   "name and description of a schema": [
     [{ response_format: { type: "json_schema", json_schema: schema } }, /NAMED.*WORDS/],
   ],
-  "`response_format`, `json_object`": [[{ response_format: { type: "json_object" } }, /json_object/]],
+  "`response_format`, `json_object`": [
+    [{ response_format: { type: "json_object" } }, /json_object/, { messages: "response_format" }],
+  ],
   "`reasoning_effort`": [
     [{ reasoning_effort: "low" }, /"(reasoning_)?effort":"low"/],
     [{ reasoning_effort: "none" }, /"(reasoning_)?effort":"none"/, { messages: /"type":"disabled"/ }],
@@ -134,9 +146,10 @@ export const chatProbes: Record<string, Probe> = {
   ],
   "`n` other than 1, `audio`, `functions`, `moderation`, `web_search_options`": [
     { n: 2 },
+    { n: 0 },
     { audio: {} },
     { functions: [] },
     { moderation: { model: "a" } },
     { web_search_options: {} },
-  ].map((body) => [body, /x/]),
+  ].map((body) => [body, Object.keys(body)[0]!]),
 };

@@ -73,8 +73,8 @@ export const messagesProbes: Record<string, Probe> = {
     [says(user({ type: "image", source: { type: "url", url: "https://MARK" } })), /MARK/],
   ],
   "image or document by `file_id`": [
-    [says(user({ type: "image", source: { type: "file", file_id: "MARK" } })), /MARK/],
-    [says(user({ type: "document", source: { type: "file", file_id: "MARK" } })), /MARK/],
+    [says(user({ type: "image", source: { type: "file", file_id: "x" } })), "messages[0].content[0].source.type"],
+    [says(user({ type: "document", source: { type: "file", file_id: "x" } })), "messages[0].content[0].source.type"],
   ],
   "document of text or of blocks": [
     [says(user(plain())), /MARK/],
@@ -88,9 +88,15 @@ export const messagesProbes: Record<string, Probe> = {
     [says(user({ ...pdf, title: "TITLE" })), /TITLE/],
   ],
   "document, PDF": [[says(user(pdf)), /JVBERi0x/]],
-  "document by URL": [[says(user({ type: "document", source: { type: "url", url: "https://MARK" } })), /MARK/]],
+  "document by URL": [
+    [says(user({ type: "document", source: { type: "url", url: "https://x" } })), "messages[0].content[0].source.type"],
+  ],
   "document `citations` enabled": [
-    [says(user(plain({ citations: { enabled: true } }))), /"citations":{"enabled":true}/],
+    [
+      says(user(plain({ citations: { enabled: true } }))),
+      "messages[0].content[0].citations",
+      { messages: /"citations":{"enabled":true}/ },
+    ],
   ],
   "`search_result`": [
     [says(user({ type: "search_result", source: "SOURCE", title: "TITLE", content: [text("MARK")] })), /MARK/],
@@ -131,18 +137,20 @@ export const messagesProbes: Record<string, Probe> = {
   "`citations` of a replayed text": [
     [says(user(text("a")), assistant(text("b", { citations: [{ cited_text: "MARK" }] })), user(text("c"))), /MARK/],
   ],
-  "a last assistant message, to be continued": [[says(user(text("a")), assistant(text("MARK"))), /MARK/]],
+  "a last assistant message, to be continued": [
+    [says(user(text("a")), assistant(text("MARK"))), "messages[1]", { messages: /MARK/ }],
+  ],
   "blocks of hosted tools, uploads, compaction": [
     "server_tool_use",
     "web_search_tool_result",
     "mcp_tool_use",
     "container_upload",
     "compaction",
-  ].map((type) => [says(user(text("a")), assistant({ type, MARK: 1 })), /MARK/]),
+  ].map((type) => [says(user(text("a")), assistant({ type })), "messages[1].content[0].type"]),
   "`tools` of the client, with `strict`": [
     [{ tools: [{ ...tool, description: "WORDS", strict: true }] }, /(?=.*MARK)(?=.*WORDS)(?=.*"strict":true)/],
   ],
-  "`defer_loading`": [[{ tools: [{ ...tool, defer_loading: true }] }, /defer_loading/]],
+  "`defer_loading`": [[{ tools: [{ ...tool, defer_loading: true }] }, /defer_loading|^(?!.*"name":"f")/]],
   "`DeferredToolPlaceholder`": [
     [{ tools: [tool, { name: "DeferredToolPlaceholder", input_schema: {}, defer_loading: true }] }, /Placeholder/],
   ],
@@ -152,8 +160,8 @@ export const messagesProbes: Record<string, Probe> = {
   ],
   "hosted tools, listed beside others": [[{ tools: [tool, hosted] }, /web_search/]],
   "hosted tools, asked for or alone": [
-    [{ tools: [hosted] }, /web_search/],
-    [{ tools: [tool, hosted], tool_choice: { type: "tool", name: "web_search" } }, /web_search/],
+    [{ tools: [hosted] }, "tools[0].type"],
+    [{ tools: [tool, hosted], tool_choice: { type: "tool", name: "web_search" } }, "tool_choice.name"],
   ],
   "`bash_*`, `text_editor_*`, `memory_*` tools": Object.entries(publishedTools).map(([type, { name }]) => [
     { tools: [tool, { type, name }] },
@@ -163,7 +171,7 @@ export const messagesProbes: Record<string, Probe> = {
     "computer_20251124",
     "computer_toolset_20260801",
     "browser_toolset_20260801",
-  ].map((type) => [{ tools: [tool, { type, name: "NAMED" }] }, /NAMED/]),
+  ].map((type) => [{ tools: [tool, { type, name: "x" }] }, "tools[1].type"]),
   "`tool_addition`, `tool_removal` in a system message": [
     [
       {
@@ -181,7 +189,7 @@ export const messagesProbes: Record<string, Probe> = {
   ],
   "`tool_addition`, `tool_removal` elsewhere": ["tool_addition", "tool_removal"].map((type) => [
     { tools: [tool], ...says(user({ type, tool: { type: "tool_reference", name: "f" } })) },
-    /tool_reference/,
+    "messages[0].content[0].type",
   ]),
   "`tool_choice`": [
     [withTool({ tool_choice: { type: "any" } }), /"tool_choice":("required"|{"type":"any"})/],
@@ -200,10 +208,10 @@ export const messagesProbes: Record<string, Probe> = {
     ],
   ],
   "`max_tokens`": [[{ max_tokens: 77 }, /"max_(output_)?tokens":77/]],
-  "`max_tokens: 0`": [[{ max_tokens: 0 }, /"max_tokens":0/]],
-  "`stop_sequences`": [[{ stop_sequences: ["MARK"] }, /\["MARK"\]/]],
+  "`max_tokens: 0`": [[{ max_tokens: 0 }, "max_tokens"]],
+  "`stop_sequences`": [[{ stop_sequences: ["MARK"] }, /\["MARK"\]/, { responses: "stop_sequences" }]],
   "`temperature`, `top_p`": [[{ temperature: 0.25, top_p: 0.5 }, /"temperature":0.25,"top_p":0.5/]],
-  "`top_k`": [[{ top_k: 3 }, /"top_k":3/]],
+  "`top_k`": [[{ top_k: 3 }, /"top_k":3/, { responses: "top_k" }]],
   "`thinking` type and budget": [
     [
       { thinking: { type: "enabled", budget_tokens: 20 } },
@@ -233,12 +241,17 @@ export const messagesProbes: Record<string, Probe> = {
     [{ context_management: { edits: [{ type: "clear_thinking_20251015", keep: "all" }] } }, /clear_thinking/],
   ],
   "`context_management`, any other edit": [
-    [{ context_management: { edits: [{ type: "clear_tool_uses_20250919" }] } }, /clear_tool_uses/],
-    [{ context_management: { edits: [{ type: "compact_20260112" }] } }, /compact/],
+    [{ context_management: { edits: [{ type: "clear_tool_uses_20250919" }] } }, "context_management.edits[0].type"],
+    [{ context_management: { edits: [{ type: "compact_20260112" }] } }, "context_management.edits[0].type"],
   ],
-  "`mcp_servers`": [[{ mcp_servers: [{ name: "MARK" }] }, /MARK/]],
-  "`container`": [[{ container: "MARK" }, /MARK/]],
-  "`compaction`": [[{ compaction: { x: "MARK" } }, /MARK/]],
-  "`thread`": [[{ thread: { type: "create" } }, /thread/]],
-  "any other key": [[{ service_tier: "MARK", speed: "MARK", betas: ["MARK"], something: { MARK: 1 } }, /MARK/]],
+  "`mcp_servers`": [[{ mcp_servers: [{ name: "x" }] }, "mcp_servers"]],
+  "`container`": [[{ container: "x" }, "container"]],
+  "`compaction`": [[{ compaction: {} }, "compaction"]],
+  "`thread`": [[{ thread: { type: "create" } }, "thread"]],
+  "any other key": [
+    [
+      { service_tier: "MARK", speed: "MARK", betas: ["MARK"], something: { MARK: 1 }, cache_control: null },
+      /MARK|null/,
+    ],
+  ],
 };

@@ -9,8 +9,11 @@ export type Column = ClientName | EngineName;
 /** `–`: there is no such thing on that side. */
 export type Verdict = "carried" | "refused" | "left out" | "–";
 
-/** What must be seen of it where it is carried; in some columns in other words, or null where it cannot be. */
-export type Seen = [seen: RegExp, but?: Partial<Record<Column, RegExp | null>>];
+/**
+ * What is seen of it where it is carried, or the path of its field where it is refused; in some columns another, or null
+ * where there is no such thing.
+ */
+export type Seen = [seen: RegExp | string, but?: Partial<Record<Column, RegExp | string | null>>];
 /** Bodies that ask for it. */
 export type Probe = [body: object, ...Seen][];
 
@@ -44,12 +47,14 @@ export function verdictsIn(cell: string, sides: readonly string[]): Verdict[] {
 
 /** What becomes of it: seen on the other side, refused by the path of its field, or neither. */
 export function judge(act: () => unknown, [seen, but]: Seen, column: Column): Verdict {
-  if (but?.[column] === null) return "–";
+  const expected = but?.[column] === undefined ? seen : but[column];
+  if (expected === null) return "–";
   try {
-    return (but?.[column] ?? seen).test(JSON.stringify(act())) ? "carried" : "left out";
+    const told = JSON.stringify(act());
+    return expected instanceof RegExp && expected.test(told) ? "carried" : "left out";
   } catch (thrown) {
     if (!(thrown instanceof Fault) || thrown.code !== "unsupported_feature") throw thrown;
-    expect(thrown.details.param).toBeDefined();
+    expect(thrown.details.param).toBe(expected as string);
     return "refused";
   }
 }

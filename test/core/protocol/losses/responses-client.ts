@@ -55,15 +55,17 @@ export const responsesProbes: Record<string, Probe> = {
   ],
   "`input_image.detail`": [[shown({ ...image, detail: "low" }), /"detail":"low"/]],
   "`file_id`, `file_url`": [
-    [shown({ type: "input_image", file_id: "MARK" }), /MARK/],
-    [file({ file_id: "MARK" }), /MARK/],
-    [file({ file_url: "https://MARK" }), /MARK/],
+    [shown({ type: "input_image", file_id: "x" }), "input[0].content[0].file_id"],
+    [file({ file_id: "x" }), "input[0].content[0].file_id"],
+    [file({ file_url: "https://x" }), "input[0].content[0].file_url"],
   ],
   "`input_file`, PDF or plain text": [
     [file({ file_data: "JVBERi0x", filename: "TITLE" }), /(?=.*JVBERi0x)(?=.*TITLE)/],
     [file({ file_data: "data:text/plain;base64,TUFSSw==" }), /TUFSSw==/, { messages: /"data":"MARK"/ }],
   ],
-  "`input_file` of another kind": [[file({ file_data: "data:text/csv;base64,TUFSSw==" }), /TUFSSw==/]],
+  "`input_file` of another kind": [
+    [file({ file_data: "data:text/csv;base64,TUFSSw==" }), /TUFSSw==/, { messages: "input[0].content[0]" }],
+  ],
   "`refusal` in the history": [[answered(message("assistant", { type: "refusal", refusal: "MARK" })), /MARK/]],
   "`function_call`, several in a row": [[result("x"), /c1.*MARK.*c2/]],
   "`function_call_output`": [
@@ -131,7 +133,7 @@ export const responsesProbes: Record<string, Probe> = {
     "mcp_call",
     "program",
     "program_output",
-  ].map((type) => [input(asked("a"), { type, MARK: 1 }), /MARK/]),
+  ].map((type) => [input(asked("a"), { type }), "input[1].type"]),
   "`function` tools, with `strict`": [
     [{ tools: [{ ...tool, description: "WORDS", strict: true }] }, /(?=.*MARK)(?=.*WORDS)(?=.*"strict":true)/],
   ],
@@ -149,10 +151,17 @@ export const responsesProbes: Record<string, Probe> = {
       { responses: /"type":"custom","name":"patch","format":\{"type":"grammar"/ },
     ],
   ],
-  "hosted tools, listed beside others": [[{ tools: [tool, hosted] }, /web_search/]],
+  "hosted tools, listed beside others": [
+    [{ tools: [tool, hosted] }, /web_search/],
+    [{ tools: [hosted], ...input({ type: "additional_tools", tools: [tool] }, asked("a")) }, /web_search/],
+  ],
   "hosted tools, asked for or alone": [
-    [{ tools: [hosted] }, /web_search/],
-    [{ tools: [tool, hosted], tool_choice: { type: "web_search" } }, /web_search/],
+    [{ tools: [hosted] }, "tools[0].type"],
+    [{ tools: [tool, hosted], tool_choice: { type: "web_search" } }, "tool_choice.type"],
+    [
+      { tools: [tool], tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "file_search" }] } },
+      "tool_choice.tools[0].type",
+    ],
   ],
   "`shell`, `local_shell`, `apply_patch`, `computer`, `programmatic_tool_calling` tools": [
     "shell",
@@ -161,7 +170,10 @@ export const responsesProbes: Record<string, Probe> = {
     "computer",
     "computer_use_preview",
     "programmatic_tool_calling",
-  ].map((type) => [{ tools: [tool, { type, MARK: 1 }] }, /MARK/]),
+  ].flatMap((type) => [
+    [{ tools: [tool, { type }] }, "tools[1].type"],
+    [{ tools: [tool], tool_choice: { type } }, "tool_choice.type"],
+  ]),
   "`tool_choice`, `allowed_tools` too": [
     [{ tools: [tool], tool_choice: "required" }, /"tool_choice":("required"|\{"type":"any"\})/],
     [
@@ -186,14 +198,18 @@ export const responsesProbes: Record<string, Probe> = {
   ],
   "`max_output_tokens`": [[{ max_output_tokens: 77 }, /"max_(output_)?tokens":77/]],
   "`temperature` up to 1, `top_p`": [[{ temperature: 1, top_p: 0.5 }, /"temperature":1,"top_p":0.5/]],
-  "`temperature` above 1": [[{ temperature: 1.5 }, /1.5/]],
+  "`temperature` above 1": [[{ temperature: 1.5 }, /1.5/, { messages: "temperature" }]],
   "`top_logprobs`, `include: message.output_text.logprobs`": [
-    [{ top_logprobs: 3 }, /"top_logprobs":3/],
-    [{ include: ["message.output_text.logprobs"] }, /"logprobs":true|"message.output_text.logprobs"/],
+    [{ top_logprobs: 3 }, /"top_logprobs":3/, { messages: "top_logprobs" }],
+    [
+      { include: ["message.output_text.logprobs"] },
+      /"logprobs":true|"message.output_text.logprobs"/,
+      { messages: "include" },
+    ],
   ],
   "`text.format`, `json_schema`": [[format({ type: "json_schema", schema: { MARK: 1 } }), /MARK/]],
   "name and description of a schema": [[format({ type: "json_schema" }), /(?=.*NAMED)(?=.*WORDS)/]],
-  "`text.format`, `json_object`": [[format({ type: "json_object" }), /json_object/]],
+  "`text.format`, `json_object`": [[format({ type: "json_object" }), /json_object/, { messages: "text.format" }]],
   "`text.verbosity`": [[{ text: { verbosity: "low" } }, /verbosity/]],
   "`configuration_update`": [
     [
@@ -237,11 +253,11 @@ export const responsesProbes: Record<string, Probe> = {
     ],
     [{ store: true }, /"store":true/],
   ],
-  "`multi_agent` with `enabled: true`": [[{ multi_agent: { enabled: true, max: "MARK" } }, /MARK/]],
+  "`multi_agent` with `enabled: true`": [[{ multi_agent: { enabled: true } }, "multi_agent.enabled"]],
   "`conversation`, `prompt`, `moderation`, `context_management`": [
-    { conversation: "MARK" },
-    { prompt: { id: "MARK" } },
-    { moderation: { x: "MARK" } },
+    { conversation: "x" },
+    { prompt: { id: "x" } },
+    { moderation: { x: 1 } },
     { context_management: [{ type: "compaction" }] },
-  ].map((body) => [body, /MARK/]),
+  ].map((body) => [body, Object.keys(body)[0]!]),
 };

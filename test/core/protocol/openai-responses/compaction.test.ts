@@ -133,18 +133,5 @@ describe.each(upstreamProtocols.map((protocol): [string, UpstreamCodec] => [prot
         { numRuns: 50 },
       );
     });
-
-    test("is asked for the summary behind the conversation, and is given no tools", () => {
-      const tools = [{ type: "function", name: "f", parameters: { type: "object" } }];
-      const input = [user, { type: "additional_tools", tools }, trigger];
-      const decoded = openaiResponsesCaller.request.decode(
-        validateResponsesRequest({ model: "acme/writer-1", tools, tool_choice: "required", input }),
-      );
-      const body = request.encode(decoded, { model: "m", stream: true, outputTokens_max: 100 });
-      expect(body.tools).toBeUndefined();
-      expect(body.tool_choice).toBeUndefined();
-      expect(JSON.stringify(body)).toContain("about to be replaced by what you write now");
-      expect(decoded.needs).toEqual([]);
-    });
   },
 );

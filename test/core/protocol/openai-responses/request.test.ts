@@ -137,24 +137,6 @@ describe("conversations", () => {
       expect(results(again).map(([, text]) => text)).toEqual(["one", "two"]);
     });
   });
-
-  test("an image that a tool gave reaches chat engines in a user message after the results", () => {
-    const input = [
-      { type: "function_call", call_id: "c1", name: "view_image", arguments: "{}" },
-      {
-        type: "function_call_output",
-        call_id: "c1",
-        output: [{ type: "input_image", image_url: "data:image/png;base64,AAAA", detail: "original" }],
-      },
-    ];
-    const messages = toChat({ input }).messages as { role: string; content: unknown }[];
-    expect(messages.map(({ role }) => role)).toEqual(["assistant", "tool", "user"]);
-    expect(JSON.stringify(messages[2])).toContain("data:image/png;base64,AAAA");
-    expect(centre({ input }).needs.map(({ capability, param }) => [capability, param])).toEqual([
-      ["tools", "input[0]"],
-      ["vision", "input[1].output[0]"],
-    ]);
-  });
 });
 
 describe("tools", () => {
@@ -224,45 +206,6 @@ describe("tools", () => {
       ...input.slice(1),
     ]);
   });
-
-  test("allowed_tools is a hard constraint: no engine sees another tool", () => {
-    const tool_choice = {
-      type: "allowed_tools",
-      mode: "required",
-      tools: [
-        { type: "custom", name: "apply_patch" },
-        { type: "function", name: "spawn", namespace: "multi_agent_v1" },
-      ],
-    };
-    const more = { tools: [shell, agents, patch], tool_choice };
-    const names = (tools: unknown) => JSON.stringify(tools);
-    for (const told of [toChat(more), toMessages(more), toResponses(more)]) {
-      expect(names(told.tools)).not.toContain("exec_command");
-      expect(names(told.tools)).toContain("apply_patch");
-      expect(names(told.tools)).toContain("spawn");
-    }
-    expect(toChat(more).tool_choice).toBe("required");
-    expect(toMessages(more).tool_choice).toEqual({ type: "any" });
-  });
-
-  test("a hosted tool that is merely listed is left out; asked for, or alone, it is refused", () => {
-    expect(refused({ tools: [search] })).toEqual({ code: "unsupported_feature", param: "tools[0].type" });
-    expect(refused({ tools: [shell, search], tool_choice: { type: "web_search" } })).toEqual({
-      code: "unsupported_feature",
-      param: "tool_choice.type",
-    });
-    const tool_choice = { type: "allowed_tools", mode: "auto", tools: [{ type: "file_search" }] };
-    expect(refused({ tools: [shell], tool_choice }).code).toBe("unsupported_feature");
-    expect(refused({ tools: [{ type: "local_shell" }, shell] })).toEqual({
-      code: "unsupported_feature",
-      param: "tools[0].type",
-    });
-    const input = [
-      { type: "additional_tools", tools: [shell] },
-      { role: "user", content: "a" },
-    ];
-    expect(centre({ tools: [search], input }).tools).toHaveLength(1);
-  });
 });
 
 describe("the rest", () => {
@@ -326,16 +269,6 @@ describe("the rest", () => {
   });
 
   test.each([
-    [{ conversation: "conv_1" }, "conversation"],
-    [{ prompt: { id: "p" } }, "prompt"],
-    [{ context_management: [{ type: "compaction" }] }, "context_management"],
-    [{ input: [{ type: "web_search_call", id: "ws_1" }] }, "input[0].type"],
-    [{ input: [{ role: "user", content: "a" }, { type: "mcp_call" }] }, "input[1].type"],
-    [{ input: [{ role: "user", content: [{ type: "input_image", file_id: "f" }] }] }, "input[0].content[0].file_id"],
-    [
-      { input: [{ role: "user", content: [{ type: "input_file", file_url: "https://x" }] }] },
-      "input[0].content[0].file_url",
-    ],
     [{ input: [{ role: "user", content: [{ type: "input_audio" }] }] }, "input[0].content[0].type"],
     [
       { input: [{ role: "system", content: [{ type: "input_image", image_url: "data:a" }] }] },
@@ -344,6 +277,11 @@ describe("the rest", () => {
   ])("what the service does not have is refused by name: %j", (more, param) => {
     expect(refused(more)).toEqual({ code: "unsupported_feature", param });
   });
+
+  test("programs are refused in words that say what they are", () =>
+    expect(() => centre({ input: [{ type: "program", id: "p", call_id: "c", code: "1" }] })).toThrow(
+      /programmatic tool calling \('program/,
+    ));
 
   test.each([
     [{ input: undefined }, "missing_field", "input"],
@@ -446,25 +384,4 @@ describe("a configuration update", () => {
   ])("with %s is told by its path", (_, settings, param) =>
     expect(refused({ input: [update(settings), said] })).toEqual({ code: "invalid_value", param }),
   );
-});
-
-describe("programs", () => {
-  const programmatic = { type: "programmatic_tool_calling" };
-  test.each([
-    [
-      "of the history",
-      { input: [{ type: "program", id: "p", call_id: "c", code: "1", fingerprint: "f" }] },
-      "input[0].type",
-    ],
-    [
-      "and what came of them",
-      { input: [{ type: "program_output", id: "p", call_id: "c", result: "1" }] },
-      "input[0].type",
-    ],
-    ["as a tool beside others", { tools: [shell, programmatic] }, "tools[1].type"],
-    ["as the tool that must be called", { tools: [shell], tool_choice: programmatic }, "tool_choice.type"],
-  ])("%s are refused by their name", (_, more, param) => {
-    expect(refused(more)).toEqual({ code: "unsupported_feature", param });
-    expect(() => centre(more)).toThrow(/programmatic tool calling \('program/);
-  });
 });

@@ -12,7 +12,7 @@ const pause_ms = 100;
 const bytes = (text: string) => new TextEncoder().encode(text);
 const head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/** On a socket that says whether it is paused, and whether it is open. */
+/** A connection on a fake socket, which says whether it is paused and whether it is open. */
 function connected(readersTurns = turns()) {
   const socket = {
     isPaused: false,
