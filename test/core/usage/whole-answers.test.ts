@@ -90,7 +90,7 @@ async function way({
   const { events } = new Attempts(attemptsParts({ client: engines, wholeAnswers: fast(), now_ms: () => 0, ...parts }), {
     asked: recordOf(
       model,
-      saying("hi", { model: model.id, stream, ...(capped && { outputTokens_max: capped }) }),
+      saying("hi", { model: model.id, stream, ...(capped === null ? {} : { outputTokens_max: capped }) }),
       more,
     ),
     room: { allowed: model.outputTokens_max, held: cap, isSlight },
