@@ -38,10 +38,15 @@ afterAll(async () => {
 
 const route: Route = {
   upstream: {
-    ...{ name: "fast", url: `http://127.0.0.1:${engine.port}/v1`, protocol: "openai-chat", apiKey: null },
+    name: "fast",
+    url: `http://127.0.0.1:${engine.port}/v1`,
+    protocol: "openai-chat",
+    apiKey: null,
     timeouts: defaultTimeouts,
   },
-  ...{ model: "m", priority: 0, weight: 1 },
+  model: "m",
+  priority: 0,
+  weight: 1,
 };
 const [cap, key] = [4096, "key_1"];
 
