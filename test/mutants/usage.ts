@@ -52,7 +52,7 @@ export const usage: Mutant[] = [
   {
     name: "an engine that was not done in time is still as fast as before",
     file: "src/core/usage/whole-answers.ts",
-    find: "isSlow ? quickTokens : (reported ?? 0)",
+    find: "(isSlow ? quickTokens : reported) ?? 0",
     replace: "reported ?? 0",
     caughtBy: [wholeAnswers],
     rule: askedWhole,

@@ -64,7 +64,7 @@ export class WholeAnswers {
   /** An engine that did not finish in time counts as one that used the whole cap. */
   ended({ route, keyId, ms, reported, quickTokens, isLeft }: EndedAttempt, now_ms: number): void {
     const isSlow = reported === null && quickTokens !== null && ms >= finish_ms;
-    this.#observe(route, isSlow ? quickTokens : (reported ?? 0), ms, now_ms);
+    this.#observe(route, (isSlow ? quickTokens : reported) ?? 0, ms, now_ms);
     if (!isSlow || !isLeft) return;
     const before_ms = this.#departures.get(keyId)?.last_ms ?? Number.NEGATIVE_INFINITY;
     this.#departures.learn(keyId, { before_ms, last_ms: now_ms });

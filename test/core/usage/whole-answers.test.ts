@@ -38,10 +38,15 @@ afterAll(async () => {
 
 const route: Route = {
   upstream: {
-    ...{ name: "fast", url: `http://127.0.0.1:${engine.port}/v1`, protocol: "openai-chat", apiKey: null },
+    name: "fast",
+    url: `http://127.0.0.1:${engine.port}/v1`,
+    protocol: "openai-chat",
+    apiKey: null,
     timeouts: defaultTimeouts,
   },
-  ...{ model: "m", priority: 0, weight: 1 },
+  model: "m",
+  priority: 0,
+  weight: 1,
 };
 const [cap, key] = [4096, "key_1"];
 
@@ -90,7 +95,7 @@ async function way({
   const { events } = new Attempts(attemptsParts({ client: engines, wholeAnswers: fast(), now_ms: () => 0, ...parts }), {
     asked: recordOf(
       model,
-      saying("hi", { model: model.id, stream, ...(capped && { outputTokens_max: capped }) }),
+      saying("hi", { model: model.id, stream, ...(capped === null ? {} : { outputTokens_max: capped }) }),
       more,
     ),
     room: { allowed: model.outputTokens_max, held: cap, isSlight },
