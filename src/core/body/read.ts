@@ -48,8 +48,8 @@ interface Reading {
   pause?: Pause;
   /** Whether to compute `digest`. */
   hasDigest?: boolean;
-  /** The items of earlier bodies; null: none are looked up. */
-  items?: BodyItems | null;
+  /** Makes the items of earlier bodies, for a body that is scanned; null: none are looked up. */
+  itemsOf?: (() => BodyItems) | null;
 }
 
 /** Called with the bytes that a body will hold, before it does. A Fault that it throws refuses the request. */
@@ -59,10 +59,10 @@ export async function readJson(
   request: Request,
   limits: BodyLimits,
   hold: HoldBytes,
-  { pause = yieldFor, hasDigest = false, items = null }: Reading = {},
+  { pause = yieldFor, hasDigest = false, itemsOf = null }: Reading = {},
 ): Promise<ReadBody> {
   const unscanned_bytes = unscannedBytes(limits);
-  const { bytes, shape } = await readBody(request, { limits, hold, pause, unscanned_bytes, items });
+  const { bytes, shape } = await readBody(request, { limits, hold, pause, unscanned_bytes, itemsOf });
   const size = bytes.byteLength;
   await pause(size);
   const digest = hasDigest ? new Bun.CryptoHasher("sha256").update(bytes).digest("hex") : null;
@@ -92,10 +92,10 @@ export async function readJsonBytes(
   hold: HoldBytes,
   pause: Pause = yieldFor,
 ): Promise<Uint8Array> {
-  return (await readBody(request, { limits, hold, pause, unscanned_bytes: 0, items: null })).bytes;
+  return (await readBody(request, { limits, hold, pause, unscanned_bytes: 0, itemsOf: null })).bytes;
 }
 
-interface ReadingOf extends Required<Pick<Reading, "pause" | "items">> {
+interface ReadingOf extends Required<Pick<Reading, "pause" | "itemsOf">> {
   limits: BodyLimits;
   hold: HoldBytes;
   /** A body up to this size is not scanned: it is too small to exceed a limit. */
@@ -103,7 +103,7 @@ interface ReadingOf extends Required<Pick<Reading, "pause" | "items">> {
 }
 
 async function readBody(request: Request, reading: ReadingOf): Promise<ScannedBody> {
-  const { limits, hold, pause, unscanned_bytes, items } = reading;
+  const { limits, hold, pause, unscanned_bytes, itemsOf } = reading;
   requireJson(request.headers.get("content-type"));
   const unpack = unpackerFor(request.headers.get("content-encoding"));
   const announced = announcedBytes(request, limits, hold);
@@ -113,7 +113,7 @@ async function readBody(request: Request, reading: ReadingOf): Promise<ScannedBo
     hold(body.bytes + piece.byteLength);
     body.add(piece);
     if (body.bytes <= unscanned_bytes) return;
-    scan ??= new BodyScan(items);
+    scan ??= new BodyScan(itemsOf?.());
     return lookOver(scan, body.from(scan.bytes), limits, pause);
   };
   if (unpack) {

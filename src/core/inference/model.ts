@@ -1,5 +1,5 @@
-/** A model of the catalog: its capabilities, its limits and its prices; and a request without the hints that it lacks. */
-import type { Capability, InferenceRequest } from "./request.ts";
+/** A model of the catalog: its capabilities, its limits and its prices. */
+import type { Capability } from "./request.ts";
 
 /** The operation that a model is for. */
 export const modelKinds = ["chat", "completion", "embedding", "rerank"] as const;
@@ -51,19 +51,4 @@ export interface Retirement {
   replacedBy?: string;
   /** Whether the replacement answers requests for this id after its retirement. */
   redirects?: boolean;
-}
-
-/**
- * The request without the hints that this model cannot use (docs/design/service.md, Capabilities). `thinking`, `reasoning` and `output_config.effort` are
- * hints, because agents always send them; Chat's `reasoning_effort` is no hint but needs the capability. Parallel calls
- * are a permission, which does not matter to a model that cannot make calls.
- */
-export function withoutLostHints(
-  request: InferenceRequest,
-  { capabilities }: Pick<Model, "capabilities">,
-): InferenceRequest {
-  const visible = { ...request };
-  if (!capabilities.has("reasoning")) delete visible.reasoning;
-  if (visible.parallelToolCalls === true && !capabilities.has("parallel_tools")) delete visible.parallelToolCalls;
-  return visible;
 }

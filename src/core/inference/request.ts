@@ -123,7 +123,7 @@ export interface Sampling {
 export const reasoningEfforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 export type ReasoningEffort = (typeof reasoningEfforts)[number];
 
-/** Hints about reasoning, which a model that does not reason does not get (model.ts). */
+/** Hints about reasoning, which a model that does not reason does not get (`withoutLostHints`). */
 export interface Reasoning {
   effort?: ReasoningEffort;
   /** The effort again if it must not be lowered: an engine that has no word for it refuses the request. */
@@ -247,4 +247,19 @@ export function emptyRequest({ turns, tools, passed }: InferenceRequest): void {
 /** Whether the request was emptied. One that was not always has turns. */
 export function isEmptied({ turns }: InferenceRequest): boolean {
   return turns.length === 0;
+}
+
+/**
+ * The request without the hints that a model cannot use (docs/design/service.md, Capabilities). `thinking`, `reasoning`
+ * and `output_config.effort` are hints, because agents always send them; Chat's `reasoning_effort` is no hint but needs
+ * the capability. Parallel calls are a permission, which does not matter to a model that cannot make calls.
+ */
+export function withoutLostHints(
+  request: InferenceRequest,
+  { capabilities }: { capabilities: ReadonlySet<Capability> },
+): InferenceRequest {
+  const visible = { ...request };
+  if (!capabilities.has("reasoning")) delete visible.reasoning;
+  if (visible.parallelToolCalls === true && !capabilities.has("parallel_tools")) delete visible.parallelToolCalls;
+  return visible;
 }

@@ -13,8 +13,8 @@ import { reserve, reserveAnswer, takesTurns } from "../http/bounds.ts";
 import type { Call } from "../http/call.ts";
 import { bytesOf, leaveOut, summaryTokens } from "../inference/compaction.ts";
 import { mediaOf, refuseImages } from "../inference/media.ts";
-import { type Model, withoutLostHints } from "../inference/model.ts";
-import type { InferenceRequest } from "../inference/request.ts";
+import type { Model } from "../inference/model.ts";
+import { type InferenceRequest, withoutLostHints } from "../inference/request.ts";
 import type { UncheckedItems } from "../protocol/contract.ts";
 import { beyondAll } from "../protocol/engine-options.ts";
 import {
@@ -155,15 +155,14 @@ export function inferenceBody<Wire>(
       const isKeyed = call.request.headers.has(keyHeader);
       const { items: cache } = dependencies.bounds;
       const isLookedUp = repeated.length > 0 && organization.keepsContent && cache.bytes_max > 0;
-      const items = isLookedUp ? new BodyItems(cache, `${organization.id} ${call.route}`, repeated) : null;
-      const reading = { pause, hasDigest: isKeyed, items };
+      const itemsOf = isLookedUp ? () => new BodyItems(cache, `${organization.id} ${call.route}`, repeated) : null;
+      const reading = { pause, hasDigest: isKeyed, itemsOf };
       const read = await readJson(call.request, dependencies.limits, hold, reading);
       const { value, bytes, own, digest } = read;
       if (own) call.begins(own);
       const catalog = dependencies.catalog();
-      noteRequested(call, catalog, value, isStreamed);
+      const { extraParams = none, bounds } = noteRequested(call, catalog, value, isStreamed) ?? {};
       await pause(bytes);
-      const { extraParams = none, bounds } = answeringNamed(catalog, modelIn(value)) ?? {};
       const wire = validate(value, extraParams, read.unseen, bounds);
       read.keepItems();
       await pause(bytes);
@@ -174,31 +173,24 @@ export function inferenceBody<Wire>(
 
 /**
  * Records the requested model, if it exists, and whether a stream is asked for, before the body is checked, because the
- * receipt of a refusal has them. Also sets the headers of a model that is to be retired.
+ * receipt of a refusal has them. Also sets the headers of a model that is to be retired. Returns the model.
  */
 function noteRequested(
   call: Call,
   catalog: Catalog,
   body: unknown,
   isStreamed: (body: { stream?: unknown }) => boolean,
-): void {
-  if (typeof body !== "object" || body === null) return;
+): CatalogModel | null {
+  if (typeof body !== "object" || body === null) return null;
   const { model } = body as { model?: unknown };
   const stream = isStreamed(body);
   if (typeof model === "string") call.announces(retirementHeadersOf(catalog, model));
-  const answering = answeringNamed(catalog, model);
+  const answering = typeof model === "string" ? answeringModelOrNull(catalog, model, Date.now()) : null;
   call.requested(answering ? { model: answering.id, stream } : { stream });
+  return answering;
 }
 
 const none: readonly string[] = [];
-
-function modelIn(body: unknown): unknown {
-  return (body as { model?: unknown } | null)?.model;
-}
-
-function answeringNamed(catalog: Catalog, name: unknown): CatalogModel | null {
-  return typeof name === "string" ? answeringModelOrNull(catalog, name, Date.now()) : null;
-}
 
 /** The headers in which clients name their session: Claude Code, Codex, opencode and others. */
 const sessionHeaders = ["x-claude-code-session-id", "session-id", "session_id", "x-session-affinity"] as const;

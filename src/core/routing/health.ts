@@ -174,7 +174,7 @@ export function health(): Health {
   const paces = new Map<string, RoutePace>();
   const down = new Set<string>();
   const crowded = new Set<string>();
-  const of = (route: Route) => ill.get(identityOf(route)) ?? closed;
+  const of = (route: Route) => (ill.size === 0 ? closed : (ill.get(identityOf(route)) ?? closed));
   const set = (route: Route, breaker: Breaker, now_ms: number) => {
     if (!isWell(breaker, now_ms)) ill.set(identityOf(route), breaker);
     else if (ill.size > 0) ill.delete(identityOf(route));

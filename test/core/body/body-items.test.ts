@@ -262,8 +262,8 @@ test("names of items that were passed over count together", async () => {
   const sent = async (text: string) => {
     const headers = { "content-type": "application/json", "content-length": `${text.length}` };
     const request = new Request("http://node/", { method: "POST", headers, body: text });
-    const items = new BodyItems(cache, "one", lists);
-    (await readJson(request, limits, () => {}, { items })).keepItems();
+    const itemsOf = () => new BodyItems(cache, "one", lists);
+    (await readJson(request, limits, () => {}, { itemsOf })).keepItems();
   };
   const [messages, tools] = [`"messages":[{${names("a")}}]`, `"tools":[{${names("b")}}]`];
   for (const text of [`{${messages}}`, `{${messages}}`, `{${tools}}`, `{${tools}}`]) await sent(text);

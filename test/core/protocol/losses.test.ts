@@ -4,9 +4,8 @@
  */
 
 import { describe, expect, test } from "bun:test";
-import { withoutLostHints } from "../../../src/core/inference/model.ts";
 import { capabilityOf } from "../../../src/core/inference/needs.ts";
-import type { Capability, InferenceRequest } from "../../../src/core/inference/request.ts";
+import { type Capability, type InferenceRequest, withoutLostHints } from "../../../src/core/inference/request.ts";
 import {
   anthropicMessagesCaller,
   anthropicMessagesUpstream,

@@ -1,8 +1,7 @@
 /** What an engine is asked for a Messages caller, and what a Messages engine is asked for a chat caller. */
 
 import { describe, expect, test } from "bun:test";
-import { withoutLostHints } from "../../../../src/core/inference/model.ts";
-import type { Capability, InferenceRequest } from "../../../../src/core/inference/request.ts";
+import { type Capability, type InferenceRequest, withoutLostHints } from "../../../../src/core/inference/request.ts";
 import {
   anthropicMessagesCaller,
   anthropicMessagesUpstream,

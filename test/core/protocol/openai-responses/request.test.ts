@@ -1,7 +1,7 @@
 /** What Responses clients send, and what engines of each protocol are told of it. */
 
 import { describe, expect, test } from "bun:test";
-import { withoutLostHints } from "../../../../src/core/inference/model.ts";
+import { withoutLostHints } from "../../../../src/core/inference/request.ts";
 import { anthropicMessagesUpstream } from "../../../../src/core/protocol/anthropic-messages/codec.ts";
 import { openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import {
