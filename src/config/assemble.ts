@@ -1,7 +1,7 @@
 /** Builds the Configuration from a checked environment and a checked file: routes, engines, and all defaults. */
-import { compact } from "../core/inference/compact.ts";
 import type { Retirement } from "../core/inference/model.ts";
 import { price_decimals } from "../core/inference/money.ts";
+import { compact } from "../core/protocol/json.ts";
 import { aliasesOf, type CatalogModel, type Route } from "../core/routing/catalog.ts";
 import type { TlsSettings } from "../core/upstream/http1/dial.ts";
 import { type Capacity, defaultTimeouts, type Upstream } from "../core/upstream/target.ts";

@@ -1,7 +1,7 @@
 /** Reads, checks and describes certificates and keys in PEM files. No message shows their contents. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import { compact } from "../core/inference/compact.ts";
+import { compact } from "../core/protocol/json.ts";
 import { fileText } from "./secret.ts";
 import { file_bytes_max, type ReadFile } from "./source.ts";
 

@@ -1,7 +1,7 @@
 /** The dialect of an upstream of sluice.yaml: the rows of the named dialect, and those that the file replaces. */
-import { compact } from "../core/inference/compact.ts";
 import type { Dialect } from "../core/protocol/dialect.ts";
 import { type DialectName, dialects } from "../core/protocol/dialects.ts";
+import { compact } from "../core/protocol/json.ts";
 import type { DialectRows } from "./settings/dialect.ts";
 
 export function dialectOf(name: DialectName, rows: DialectRows = {}): Dialect {

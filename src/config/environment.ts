@@ -1,7 +1,7 @@
 /** Reads the variables of the environment by their rows. An empty variable counts as unset. */
 
 import { secretKeysIn } from "../core/auth/sealed.ts";
-import { compact } from "../core/inference/compact.ts";
+import { compact } from "../core/protocol/json.ts";
 import { closestName } from "../core/schema/closest.ts";
 import type { IdentityFiles, TlsFiles } from "./certificate.ts";
 import type { ServerSettings, StorageSettings } from "./configuration.ts";

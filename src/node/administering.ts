@@ -13,7 +13,7 @@ import { ownLimitsOf } from "../admin/management/own-limits.ts";
 import type { ServerSettings, ServiceLimits } from "../config/configuration.ts";
 import type { Authenticator } from "../core/auth/authenticate.ts";
 import { unknownCredentialLimits } from "../core/auth/unknown-credentials.ts";
-import { compact } from "../core/inference/compact.ts";
+import { compact } from "../core/protocol/json.ts";
 import { operatorAuthentication } from "../features/identity/operator.ts";
 import type { Operator } from "../features/identity/store/operators.ts";
 import { administration, administrationStores } from "../stores/postgres/administration.ts";

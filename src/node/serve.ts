@@ -2,7 +2,7 @@
 
 import { adminSocket } from "../admin/cli/socket.ts";
 import { client } from "../admin/management/client.ts";
-import { compact } from "../core/inference/compact.ts";
+import { compact } from "../core/protocol/json.ts";
 import { hasOrganizations, planUse } from "../stores/postgres/plan-use.ts";
 import type { Foundation, Serving } from "./foundation.ts";
 import { type Listeners, listeners } from "./listeners.ts";

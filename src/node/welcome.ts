@@ -7,7 +7,7 @@
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Management } from "../admin/management/verbs.ts";
-import { compact } from "../core/inference/compact.ts";
+import { compact } from "../core/protocol/json.ts";
 import type { Catalog } from "../core/routing/catalog.ts";
 
 const demo_slug = "demo";

@@ -1,6 +1,6 @@
 // A client of each protocol: how it asks, and what it makes of an answer.
 
-import { compact } from "../../src/core/inference/compact.ts";
+import { compact } from "../../src/core/protocol/json.ts";
 import { type Json, wires } from "../core/protocol/pairs/wires.ts";
 import { parsed } from "../harness/frames.ts";
 import type { Client, End, EngineCase, Tool } from "./case.ts";

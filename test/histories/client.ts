@@ -1,10 +1,10 @@
 // One request: an engine and a reader around a run (src/core/usage/run.ts).
 
 import type { Settlement } from "../../src/core/admission/reservation.ts";
-import { compact } from "../../src/core/inference/compact.ts";
 import type { InferenceEvent } from "../../src/core/inference/event.ts";
 import { asFault, Fault } from "../../src/core/inference/fault.ts";
 import { noUsage } from "../../src/core/inference/usage.ts";
+import { compact } from "../../src/core/protocol/json.ts";
 import type { CatalogModel } from "../../src/core/routing/catalog.ts";
 import type { Plan } from "../../src/core/store/plan.ts";
 import { Cancellation, type Signal } from "../../src/core/time/cancellation.ts";

@@ -279,7 +279,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "a text that varies elsewhere in a frame is taken for its delta",
-    file: "src/core/upstream/delta-frames.ts",
+    file: "src/core/upstream/stream-reader.ts",
     find: " || (delta !== envelope.delta && !envelope.isKnown)",
     replace: "",
     caughtBy: [alike],
@@ -287,7 +287,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "arguments of a call are compared, and its end is not seen",
-    file: "src/core/upstream/delta-frames.ts",
+    file: "src/core/upstream/stream-reader.ts",
     find: " || event.index !== this.#index",
     replace: "",
     caughtBy: [alike],
@@ -295,7 +295,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "half a frame is learned as a whole one",
-    file: "src/core/upstream/delta-frames.ts",
+    file: "src/core/upstream/stream-reader.ts",
     find: "!isFrame || ",
     replace: "",
     caughtBy: [alike],
@@ -303,7 +303,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "the form of a frame outlives what came in between",
-    file: "src/core/upstream/delta-frames.ts",
+    file: "src/core/upstream/stream-reader.ts",
     find: "      this.#envelope = null;\n",
     replace: "",
     caughtBy: [alike],
@@ -311,7 +311,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "a number that is none passes in a frame",
-    file: "src/core/upstream/delta-frames.ts",
+    file: "src/core/upstream/stream-reader.ts",
     find: "(?:0|[1-9]\\d{0,15})",
     replace: "\\d+",
     caughtBy: [alike],
@@ -391,7 +391,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "what is left of a chat request forgets its custom tools",
-    file: "src/core/protocol/openai-chat/codec.ts",
+    file: "src/core/protocol/openai-chat/decode-request.ts",
     find: "(wire.tools ?? []).filter(isCustom)",
     replace: "(wire.tools ?? []).filter((tool) => !isCustom(tool))",
     caughtBy: ["test/core/protocol/openai-chat/custom-tools.test.ts"],

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { workers_max } from "../../config/settings/sections.ts";
-import { compact } from "../../core/inference/compact.ts";
+import { compact } from "../../core/protocol/json.ts";
 import { runningServer } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { duration, type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";

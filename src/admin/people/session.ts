@@ -1,10 +1,10 @@
 /** The operations of the console's sessions: who is signed in, signing in, signing out. The pages call them: docs/console.md. */
 import type { Call } from "../../core/http/call.ts";
 import { json } from "../../core/http/json.ts";
-import { compact } from "../../core/inference/compact.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import type { Operation } from "../../core/operations/operation.ts";
 import { unlisted } from "../../core/operations/unlisted.ts";
+import { compact } from "../../core/protocol/json.ts";
 import {
   type ConsoleParts,
   type ConsoleSession,

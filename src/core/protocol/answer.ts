@@ -1,11 +1,13 @@
-/** Base of the decoders of an engine's answer, for all protocols; its characters, and the reason of its end. */
-import { compact } from "../inference/compact.ts";
+/**
+ * Base of the decoders of an engine's answer, for all protocols; its characters, the most parts that it may have
+ * (docs/design/errors-and-streams.md, Answers that are bounded), and the reason of its end.
+ */
 import type { InferenceEvent, PartDelta, StopReason } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
-import { type EngineDecoder, type EngineEvent, isBlank, jsonOf, type ResponseIdentity } from "./codec.ts";
+import { type EngineDecoder, type EngineEvent, type ResponseIdentity, UnreadableAnswer } from "./codec.ts";
 import type { Dialect, FinishReason as Meaning } from "./dialect.ts";
 import { dialects } from "./dialects.ts";
-import { entryOf, isObject, type JsonObject } from "./json.ts";
+import { compact, entryOf, isObject, type JsonObject } from "./json.ts";
 import { malformedAnswer } from "./refusal.ts";
 
 /** The decoder of one answer: it begins the answer once, and emits nothing after its end. */
@@ -65,6 +67,14 @@ export abstract class BaseAnswerDecoder {
   }
 }
 
+/** The most parts or calls of an answer. Models make a few dozen. */
+export const parts_max = 1024;
+
+/** Throws UnreadableAnswer if there are too many. */
+export function assertFewParts(count: number): void {
+  if (count > parts_max) throw new UnreadableAnswer(`the answer has more than ${parts_max} parts`);
+}
+
 /** The events of a complete reply, with half characters joined, or replaced by U+FFFD. */
 export function wholeReply(events: InferenceEvent[]): InferenceEvent[] {
   return new WholeCharacters().mend(events);
@@ -118,6 +128,15 @@ export class StreamDecoder implements EngineDecoder {
     if (lines.length === 1) return this.#answer.fail(malformedAnswer(cause));
     return lines.flatMap((line) => this.#decoded({ ...event, data: line }));
   }
+}
+
+export function isBlank({ data, parsed }: EngineEvent): boolean {
+  return !parsed && data.trim() === "";
+}
+
+/** The event's JSON. Throws the SyntaxError of JSON.parse. */
+export function jsonOf({ data, parsed }: EngineEvent): unknown {
+  return parsed ? parsed.value : JSON.parse(data);
 }
 
 /**

@@ -69,9 +69,3 @@ export function withValue(object: JsonObject, path: readonly string[], value: un
   const inner = isObject(object[first]) ? object[first] : {};
   return { ...object, [first]: rest.length === 0 ? value : withValue(inner, rest, value) };
 }
-
-export function valueAt(object: JsonObject, path: readonly string[]): unknown {
-  let value: unknown = object;
-  for (const step of path) value = isObject(value) ? value[step] : undefined;
-  return value;
-}

@@ -2,8 +2,6 @@
  * A codec translates one wire to the centre and back. All codecs have the interfaces of this file, and none knows another.
  * They are pure: time and ids are arguments, and there is no I/O. Property tests hold each to four laws
  * (docs/design/architecture.md, The four laws of a codec).
- *
- * Limits the number of parts in one answer: docs/design/errors-and-streams.md, Answers that are bounded. Pure.
  */
 import type { InferenceEvent, PartDelta } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
@@ -158,7 +156,7 @@ export interface UpstreamCodec {
   };
   /**
    * Decodes a stream. A frame that differs from the last one only in the text of its delta (and in `sequence_number`)
-   * may bypass the decoder, because it would decode to the same event with that text: upstream/delta-frames.ts. This
+   * may bypass the decoder, because it would decode to the same event with that text: upstream/stream-reader.ts. This
    * holds for texts, and not for the arguments of calls.
    */
   stream: { decoder(identity: ResponseIdentity, context?: AnswerContext): EngineDecoder };
@@ -171,26 +169,9 @@ export interface EngineEvent extends SseMessage {
   parsed?: { value: unknown };
 }
 
-export function isBlank({ data, parsed }: EngineEvent): boolean {
-  return !parsed && data.trim() === "";
-}
-
-/** The event's JSON. Throws the SyntaxError of JSON.parse. */
-export function jsonOf({ data, parsed }: EngineEvent): unknown {
-  return parsed ? parsed.value : JSON.parse(data);
-}
-
 /** Thrown if an answer cannot be read further, because it breaks the engine's protocol or exceeds a limit. */
 export class UnreadableAnswer extends Error {
   override readonly name = "UnreadableAnswer";
-}
-
-/** The most parts or calls of an answer. Models make a few dozen. */
-export const parts_max = 1024;
-
-/** Throws UnreadableAnswer if there are too many. */
-export function assertFewParts(count: number): void {
-  if (count > parts_max) throw new UnreadableAnswer(`the answer has more than ${parts_max} parts`);
 }
 
 /** The header `authorization` for engines of both OpenAI protocols; none without a key. */

@@ -5,7 +5,7 @@
 
 import type { TokenLogprob } from "../inference/event.ts";
 import type { CountPlaces, FieldPath, UsageRow } from "./dialect.ts";
-import { isGiven, isObject, type JsonObject, textOf } from "./json.ts";
+import { isGiven, isObject, type JsonObject, textOf, valueAt } from "./json.ts";
 import { plainCount, type Report, type ReportedValues, reportOf } from "./report.ts";
 
 /** The report in a complete reply or in a chunk; null if it has neither input nor output. A 0 is a count. */
@@ -35,15 +35,6 @@ function countAt(report: JsonObject, places: readonly (readonly FieldPath[])[]):
     if (isGiven(value)) return value;
   }
   return undefined;
-}
-
-function valueAt(object: JsonObject, path: FieldPath): unknown {
-  let value: unknown = object;
-  for (const step of path) {
-    if (typeof step === "number" ? !Array.isArray(value) : !isObject(value)) return undefined;
-    value = (value as JsonObject)[step];
-  }
-  return value;
 }
 
 /**

@@ -1,8 +1,7 @@
 /** Recognises errors about an input that is longer than the engine's context, and reads the lengths that they name. */
-import { compact } from "../inference/compact.ts";
 import type { SaidOverflow } from "../inference/fault.ts";
 import type { Refusals } from "./dialect.ts";
-import { type JsonObject, textOf } from "./json.ts";
+import { compact, type JsonObject, textOf } from "./json.ts";
 
 /** The characters of an engine's text that are searched. */
 const message_chars_max = 4000;

@@ -4,12 +4,12 @@
  *
  * The catalog in force: every active model and the engines that serve it. Immutable; a reload makes a new one.
  */
-import { compact } from "../inference/compact.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Model, ModelKind, Retirement } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { UpstreamCodec } from "../protocol/codec.ts";
 import type { Dialect } from "../protocol/dialect.ts";
+import { compact } from "../protocol/json.ts";
 import type { Plan } from "../store/plan.ts";
 import { upstreamCodecs } from "../upstream/codecs.ts";
 import type { Capacity, Upstream, UpstreamTimeouts } from "../upstream/target.ts";

@@ -3,8 +3,8 @@
  * come for a while, since a vocabulary takes a hundred megabytes. A body that ends its worker, or takes too long, is
  * refused: what a worker could not do, the main thread must not try. The next body gets a new worker.
  */
-import { compact } from "../inference/compact.ts";
 import { Fault, type FaultCode } from "../inference/fault.ts";
+import { compact } from "../protocol/json.ts";
 import type { Examined, ExamineRequest } from "./examine.ts";
 
 export interface WorkerQuestion {

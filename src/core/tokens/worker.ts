@@ -1,8 +1,8 @@
 /** The worker's entry point (scripts/build.ts): examines one body after another, and answers each with its number. */
 
 import { fullGC } from "bun:jsc";
-import { compact } from "../inference/compact.ts";
 import { asFault } from "../inference/fault.ts";
+import { compact } from "../protocol/json.ts";
 import type { WorkerAnswer, WorkerQuestion } from "./counter.ts";
 import { type ExamineRequest, examine } from "./examine.ts";
 import { vocabularies } from "./vocabularies.ts";

@@ -4,11 +4,11 @@
  * Whatever happens on the wire, the stream that leaves here is grammatical and its last event is `response-end` or
  * `response-failed`; nothing is thrown. Leaving the generator early aborts the request, which closes the socket.
  */
-import { compact } from "../inference/compact.ts";
 import { type InferenceEvent, isTerminal } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
 import type { AnswerContext, AnswerReader, ResponseIdentity } from "../protocol/codec.ts";
 import type { Dialect } from "../protocol/dialect.ts";
+import { compact } from "../protocol/json.ts";
 import { type Cancellation, type Signal, within } from "../time/cancellation.ts";
 import { yieldFor } from "../time/turns.ts";
 import { AnswerSize, CallArguments, Watchdog, whereMuch } from "./answer-bounds.ts";

@@ -1,8 +1,8 @@
 /** Reads an engine's refusal, and makes it a fault. */
-import { compact } from "../inference/compact.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Dialect } from "../protocol/dialect.ts";
 import { dialects } from "../protocol/dialects.ts";
+import { compact } from "../protocol/json.ts";
 import { withoutRefusedField } from "../protocol/refused-field.ts";
 import { type AttemptEnd, kindOfRefusal, retryAfterOf } from "./attempt.ts";
 import { readAtMost } from "./body.ts";

@@ -1,12 +1,11 @@
 /** Reads the choices of completions, whole and streamed: texts and log probabilities stay as the engine wrote them. Pure. */
 import type { InferenceEvent, StopReason } from "../../core/inference/event.ts";
 import type { Fault } from "../../core/inference/fault.ts";
-import { FinishReason } from "../../core/protocol/answer.ts";
+import { FinishReason, isBlank } from "../../core/protocol/answer.ts";
 import {
   type AnswerContext,
   type EngineDecoder,
   type EngineEvent,
-  isBlank,
   type ResponseIdentity,
   UnreadableAnswer,
 } from "../../core/protocol/codec.ts";

@@ -3,12 +3,11 @@
  * (docs/engines.md). Pure.
  */
 import type { InferenceEvent, StopReason } from "../../core/inference/event.ts";
+import { isBlank, jsonOf } from "../../core/protocol/answer.ts";
 import {
   type AnswerReader,
   type EngineDecoder,
   type EngineEvent,
-  isBlank,
-  jsonOf,
   type ResponseIdentity,
   UnreadableAnswer,
 } from "../../core/protocol/codec.ts";

@@ -4,11 +4,10 @@
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { compact } from "../../../src/core/inference/compact.ts";
 import { Fault, type SaidOverflow } from "../../../src/core/inference/fault.ts";
 import { inputTooLong, withOverflow } from "../../../src/core/inference/overflow.ts";
 import { dialects } from "../../../src/core/protocol/dialects.ts";
-import type { JsonObject } from "../../../src/core/protocol/json.ts";
+import { compact, type JsonObject } from "../../../src/core/protocol/json.ts";
 import { refusalFault as faultOf } from "../../../src/core/protocol/refusal.ts";
 import { kindOfRefusal } from "../../../src/core/upstream/attempt.ts";
 import { type ClientName, callers, clientNames, type EngineName, engineNames, engines } from "./pairs/wires.ts";

@@ -2,7 +2,8 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
-import { parts_max, UnreadableAnswer } from "../../../src/core/protocol/codec.ts";
+import { parts_max } from "../../../src/core/protocol/answer.ts";
+import { UnreadableAnswer } from "../../../src/core/protocol/codec.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import { AnswerSize } from "../../../src/core/upstream/answer-bounds.ts";
 import { ask } from "../../../src/core/upstream/ask.ts";

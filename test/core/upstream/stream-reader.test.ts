@@ -1,6 +1,6 @@
 /**
- * Frames that are alike are read by comparing (src/core/upstream/delta-frames.ts): whatever an engine sends, and however it is cut,
- * that says the same as reading each.
+ * Frames that are alike are read by comparing (src/core/upstream/stream-reader.ts): whatever an engine sends, and however
+ * it is cut, that says the same as reading each.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

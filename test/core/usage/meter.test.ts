@@ -1,10 +1,10 @@
 /** However a stream ends, it is settled once, at what was produced and forwarded. */
 
 import { describe, expect, test } from "bun:test";
-import { compact } from "../../../src/core/inference/compact.ts";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import type { Usage } from "../../../src/core/inference/usage.ts";
+import { compact } from "../../../src/core/protocol/json.ts";
 import type { StoppingLimit } from "../../../src/core/store/ledger.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import { Meter, type MeteredHold } from "../../../src/core/usage/meter.ts";

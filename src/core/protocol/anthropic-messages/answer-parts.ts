@@ -5,8 +5,8 @@
  */
 import type { InferenceEvent, PartHead } from "../../inference/event.ts";
 import type { Native } from "../../inference/request.ts";
+import { assertFewParts } from "../answer.ts";
 import { CallIds } from "../call-ids.ts";
-import { assertFewParts } from "../codec.ts";
 import { entryOf, isObject, type JsonObject, textOf } from "../json.ts";
 import { asCitation } from "./citations.ts";
 import { signatureOf } from "./signature.ts";

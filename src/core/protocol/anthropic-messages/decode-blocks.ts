@@ -1,5 +1,4 @@
 /** Turns the content blocks of a request into parts of the centre, and notes the capabilities that each needs, with its path. */
-import { compact } from "../../inference/compact.ts";
 import { Needs } from "../../inference/needs.ts";
 import type {
   AssistantPart,
@@ -9,6 +8,7 @@ import type {
   TextPart,
   ToolCallPart,
 } from "../../inference/request.ts";
+import { compact } from "../json.ts";
 import type {
   AssistantContentBlock,
   DocumentBlockParam,

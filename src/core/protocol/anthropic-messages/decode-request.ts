@@ -1,5 +1,4 @@
 /** Turns a Messages request into the centre. It has been validated (validate.ts); null means the same as absent. */
-import { compact } from "../../inference/compact.ts";
 import type {
   AssistantTurn,
   InferenceRequest,
@@ -13,7 +12,7 @@ import type {
   Turn,
 } from "../../inference/request.ts";
 import { isCall } from "../../inference/turns.ts";
-import { textOf } from "../json.ts";
+import { compact, textOf } from "../json.ts";
 import { withoutBillingLine } from "./billing-line.ts";
 import type {
   CountTokensRequest,

@@ -10,14 +10,13 @@ import {
   carriedTotal_max,
   isCarried,
   signatureFor,
-  valueAt,
   withValue,
 } from "../carried.ts";
 import type { UpstreamAsk } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { fieldFor } from "../dialects/coming-back.ts";
 import { carriedFields } from "../dialects.ts";
-import { isObject, type JsonObject, textOf } from "../json.ts";
+import { isObject, type JsonObject, textOf, valueAt } from "../json.ts";
 
 /** The opaque values in a request that may be sent back to its engine. */
 export class CarriedBack {

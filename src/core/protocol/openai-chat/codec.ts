@@ -2,7 +2,7 @@
 import { bearer, type CallerCodec, singleForms, type UpstreamCodec } from "../codec.ts";
 import { endsBy } from "../part-queue.ts";
 import type { ChatCompletion, ChatCompletionRequest } from "./contract.ts";
-import { decodeRequest, isCustom } from "./decode-request.ts";
+import { decodeRequest, remainder } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
 import { encodeRequest, unsupportedByChat } from "./encode-request.ts";
 import { encodeResponse, failure, streamEncoder } from "./encode-response.ts";
@@ -14,11 +14,6 @@ export const openaiChatCaller: CallerCodec<ChatCompletionRequest, ChatCompletion
   stream: { encoder: streamEncoder, ending: () => endsBy(failure) },
   fault: { encode: encodeFault },
 };
-
-/** The part that the answer needs: the names of the custom tools, whose calls are written differently. */
-function remainder(wire: ChatCompletionRequest): ChatCompletionRequest {
-  return { ...wire, messages: [], tools: (wire.tools ?? []).filter(isCustom) };
-}
 
 export const openaiChatUpstream: UpstreamCodec = {
   path: "/chat/completions",

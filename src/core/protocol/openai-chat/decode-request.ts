@@ -1,5 +1,4 @@
 /** Turns a chat completion request into the centre. It has been validated (validate.ts); null means the same as absent. */
-import { compact } from "../../inference/compact.ts";
 import { Needs } from "../../inference/needs.ts";
 import type {
   AssistantPart,
@@ -16,6 +15,7 @@ import type {
   Turn,
 } from "../../inference/request.ts";
 import { customArguments, customFunction } from "../custom-tool.ts";
+import { compact } from "../json.ts";
 import { signaturesIn } from "./carried-back.ts";
 import {
   type AssistantMessage,
@@ -197,4 +197,9 @@ export function isCustom(tool: ToolDefinition): tool is CustomTool {
 /** The names of custom tools. Engines call them as functions, and the caller gets their calls with plain text. */
 export function customNames({ tools }: Pick<ChatCompletionRequest, "tools">): ReadonlySet<string> {
   return new Set((tools ?? []).filter(isCustom).map(nameOf));
+}
+
+/** The part of a request that its answer needs: the names of the custom tools, whose calls are written differently. */
+export function remainder(wire: ChatCompletionRequest): ChatCompletionRequest {
+  return { ...wire, messages: [], tools: (wire.tools ?? []).filter(isCustom) };
 }

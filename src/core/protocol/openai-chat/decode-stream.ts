@@ -5,8 +5,8 @@
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
 import { promptTokens, type Usage } from "../../inference/usage.ts";
-import { BaseAnswerDecoder, StreamDecoder, wholeReply } from "../answer.ts";
-import { type AnswerContext, assertFewParts, type ResponseIdentity } from "../codec.ts";
+import { assertFewParts, BaseAnswerDecoder, StreamDecoder, wholeReply } from "../answer.ts";
+import type { AnswerContext, ResponseIdentity } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { statusWithin } from "../error-status.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";

@@ -7,8 +7,8 @@
  * belongs to the call of its index or its id, or else to the latest call: engines change both between the name and the
  * arguments.
  */
+import { assertFewParts } from "../answer.ts";
 import { CallIds } from "../call-ids.ts";
-import { assertFewParts } from "../codec.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { ToolInput } from "../tool-input.ts";
 

@@ -2,10 +2,10 @@
  * Writes the parts of an answer as items, in the same form in the stream, in its final object and in an answer that is
  * not streamed.
  */
-import { compact } from "../../inference/compact.ts";
 import type { TokenLogprob } from "../../inference/event.ts";
 import type { ResultPart } from "../../inference/result.ts";
 import { customInputOf } from "../custom-tool.ts";
+import { compact } from "../json.ts";
 import type { AnswerItem, ItemStatus, ResponsesLogprob, ResponsesRequest } from "./contract.ts";
 import { decodeLogprobs, summaryWish } from "./decode-request.ts";
 import { conversationOf, itemIdOf } from "./references.ts";

@@ -5,8 +5,8 @@
  * part begins. Items of an unknown type are skipped.
  */
 import type { InferenceEvent, PartHead, TokenLogprob } from "../../inference/event.ts";
+import { assertFewParts } from "../answer.ts";
 import { CallIds } from "../call-ids.ts";
-import { assertFewParts } from "../codec.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { logprobsOf } from "../openai-usage.ts";
 

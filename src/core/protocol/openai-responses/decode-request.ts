@@ -1,5 +1,4 @@
 /** Turns a Responses request into the centre. It has been validated, and its references are resolved (references.ts). */
-import { compact } from "../../inference/compact.ts";
 import { instructionTurn, isSummary, summaryTurn } from "../../inference/compaction.ts";
 import { Needs } from "../../inference/needs.ts";
 import type {
@@ -15,6 +14,7 @@ import type {
   Turn,
 } from "../../inference/request.ts";
 import { customArguments, customFunction } from "../custom-tool.ts";
+import { compact } from "../json.ts";
 import { invalid, violationFault } from "../violation.ts";
 import type {
   MessageItem,

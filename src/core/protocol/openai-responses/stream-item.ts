@@ -1,9 +1,9 @@
 /**
  * Writes one item of a stream: its beginning, its parts with their deltas, and its end, each once and in this order.
  */
-import { compact } from "../../inference/compact.ts";
 import type { PartHead, TokenLogprob } from "../../inference/event.ts";
 import { CustomInput } from "../custom-tool.ts";
+import { compact } from "../json.ts";
 import type { AroundDelta } from "../part-queue.ts";
 import type { AnswerItems, CallerCall } from "./answer-items.ts";
 import type { AnswerItem, ContentPart, ItemStatus, SummaryText } from "./contract.ts";

@@ -2,9 +2,8 @@
  * Validates the body of a Responses request: first its shape (contract.ts), then the rules between fields. It reports the first
  * offence. References to stored responses are resolved elsewhere (references.ts).
  */
-import { compact } from "../../inference/compact.ts";
 import { type Contract, contract, type UncheckedItems } from "../contract.ts";
-import { isGiven, isObject, type JsonObject } from "../json.ts";
+import { compact, isGiven, isObject, type JsonObject } from "../json.ts";
 import { obeying, type Rules } from "../rules.ts";
 import {
   choiceWithoutTools,

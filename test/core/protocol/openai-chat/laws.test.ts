@@ -1,8 +1,8 @@
 /** The four laws of a codec (docs/design/architecture.md, The four laws of a codec), for chat completions. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { compact } from "../../../../src/core/inference/compact.ts";
 import type { InferenceEvent, StopReason } from "../../../../src/core/inference/event.ts";
+import { compact } from "../../../../src/core/protocol/json.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import type { ChatCompletionRequest } from "../../../../src/core/protocol/openai-chat/contract.ts";
 import { encodeSse } from "../../../../src/core/sse/decode.ts";
