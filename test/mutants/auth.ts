@@ -78,6 +78,14 @@ export const auth: Mutant[] = [
     rule: "docs/design/keys.md, Scopes",
   },
   {
+    name: "a look-up of keys is planned anew at each run",
+    file: "src/stores/postgres/directory.ts",
+    find: "in (${hashes})`",
+    replace: "= any (array_remove(array[${hashes}], null))`",
+    caughtBy: ["test/stores/postgres/look-up-plans.test.ts"],
+    rule: "docs/design/runtime.md, Drizzle and Postgres",
+  },
+  {
     name: "a key of any kind and form opens the service's door",
     file: "src/stores/postgres/directory.ts",
     find: ", isForService))",

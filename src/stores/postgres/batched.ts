@@ -25,3 +25,27 @@ export function batched<Asked, Found>(
     return (await due.found).get(name) ?? null;
   };
 }
+
+const sizes = [1, 4, 16, 64] as const;
+
+/**
+ * Makes a look-up of any number of names from statements for 1, 4, 16 and 64, filled up with names that they have already.
+ * If the number of names were that of an array, Postgres would plan the statement anew for each run: it takes an array
+ * of unknown length for ten names, so the plan for the one or two of a turn always seems cheaper. A look-up of keys
+ * joins eleven tables, and to plan it takes 1 ms, more than the rest of a request.
+ */
+export function inSizes<Asked, Row>(
+  statementFor: (size: number) => (asked: readonly Asked[]) => PromiseLike<Row[]>,
+): (asked: readonly Asked[]) => Promise<Row[]> {
+  const statements = sizes.map((size) => ({ size, run: statementFor(size) }));
+  const [largest] = sizes.slice(-1) as [number];
+  return async (asked) => {
+    const found: PromiseLike<Row[]>[] = [];
+    for (let from = 0; from < asked.length; from += largest) {
+      const some = asked.slice(from, from + largest);
+      const { size, run } = statements.find((one) => one.size >= some.length)!;
+      found.push(run([...some, ...Array<Asked>(size - some.length).fill(some[0]!)]));
+    }
+    return (await Promise.all(found)).flat();
+  };
+}

@@ -1,8 +1,8 @@
 /**
- * The Directory over SQL. `credential` is one statement, prepared once: an indexed look-up by the secret's hash, of all
- * secrets that are asked for in one turn.
+ * The Directory over SQL. `credential` is a prepared statement: an indexed look-up by the secret's hash, of all secrets
+ * that are asked for in one turn.
  */
-import { and, eq, isNull, type SQLWrapper, sql } from "drizzle-orm";
+import { and, eq, isNull, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/pg-core";
 import {
   apiKey,
@@ -19,7 +19,7 @@ import type { Directory } from "../../core/store/directory.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
 import type { RateLimits, RateSubject } from "../../core/store/rates.ts";
 import { modelLimitsPrefix, standingSubjects } from "../../core/store/standing.ts";
-import { batched } from "./batched.ts";
+import { batched, inSizes } from "./batched.ts";
 import type { Database } from "./database.ts";
 import { secretEnds } from "./key-life.ts";
 import { unwrapErrors } from "./rows.ts";
@@ -41,67 +41,73 @@ const isForService = sql`case ${apiKey.kind}
   else false end`;
 
 export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
-  const find = db.drizzle
-    .select({
-      hash: keySecret.hash,
-      key: {
-        id: apiKey.id,
-        name: apiKey.name,
-        scopes: apiKey.scopes,
-        models: apiKey.models,
-        allowFrom: apiKey.allowFrom,
-        expiresAt: apiKey.expiresAt,
-        revokedAt: apiKey.revokedAt,
-        lastUsedAt: apiKey.lastUsedAt,
-      },
-      secret: { createdAt: keySecret.createdAt, expiresAt: keySecret.expiresAt, revokedAt: keySecret.revokedAt },
-      ends: secretEnds,
-      organization: {
-        id: organization.id,
-        slug: organization.slug,
-        name: organization.name,
-        status: organization.status,
-        plan: organization.plan,
-        keepsContent: organization.keepsContent,
-      },
-      ownLimits: organization.ownLimits,
-      own: ratesIn(usageSubject),
-      member: ratesIn(ofMember),
-      team: ratesIn(ofTeam),
-      models: ratesForModels,
-      raise: {
-        requestsPerMinute: raiseOf(organization.id, "requestsPerMinute"),
-        tokensPerMinute: raiseOf(organization.id, "tokensPerMinute"),
-      },
-      kind: apiKey.kind,
-      names: { team: team.name, person: person.name },
-      person: {
-        id: person.id,
-        suspendedAt: person.suspendedAt,
-        notBefore: person.notBefore,
-        confirmedAt: person.confirmedAt,
-      },
-      hand: rightsIn(byHand),
-      rule: rightsIn(byRule),
-      readAt: sql<Date>`store_now()`,
-    })
-    .from(keySecret)
-    .innerJoin(apiKey, eq(apiKey.id, keySecret.keyId))
-    .innerJoin(organization, eq(organization.id, apiKey.organizationId))
-    .leftJoin(usageSubject, eq(usageSubject.subjectId, apiKey.id))
-    .leftJoin(ofMember, eq(ofMember.subjectId, usageSubject.memberId))
-    .leftJoin(ofTeam, eq(ofTeam.subjectId, usageSubject.teamId))
-    .leftJoin(team, eq(team.id, usageSubject.teamId))
-    .leftJoin(person, eq(person.id, apiKey.personId))
-    .leftJoin(byHand, isRight(byHand, "hand"))
-    .leftJoin(byRule, isRight(byRule, "rule"))
-    .where(and(sql`${keySecret.hash} = any (${sql.placeholder("hashes")}::bytea[])`, isForService))
-    .prepare("credential");
+  const findAmong = (hashes: SQL) =>
+    db.drizzle
+      .select({
+        hash: keySecret.hash,
+        key: {
+          id: apiKey.id,
+          name: apiKey.name,
+          scopes: apiKey.scopes,
+          models: apiKey.models,
+          allowFrom: apiKey.allowFrom,
+          expiresAt: apiKey.expiresAt,
+          revokedAt: apiKey.revokedAt,
+          lastUsedAt: apiKey.lastUsedAt,
+        },
+        secret: { createdAt: keySecret.createdAt, expiresAt: keySecret.expiresAt, revokedAt: keySecret.revokedAt },
+        ends: secretEnds,
+        organization: {
+          id: organization.id,
+          slug: organization.slug,
+          name: organization.name,
+          status: organization.status,
+          plan: organization.plan,
+          keepsContent: organization.keepsContent,
+        },
+        ownLimits: organization.ownLimits,
+        own: ratesIn(usageSubject),
+        member: ratesIn(ofMember),
+        team: ratesIn(ofTeam),
+        models: ratesForModels,
+        raise: {
+          requestsPerMinute: raiseOf(organization.id, "requestsPerMinute"),
+          tokensPerMinute: raiseOf(organization.id, "tokensPerMinute"),
+        },
+        kind: apiKey.kind,
+        names: { team: team.name, person: person.name },
+        person: {
+          id: person.id,
+          suspendedAt: person.suspendedAt,
+          notBefore: person.notBefore,
+          confirmedAt: person.confirmedAt,
+        },
+        hand: rightsIn(byHand),
+        rule: rightsIn(byRule),
+        readAt: sql<Date>`store_now()`,
+      })
+      .from(keySecret)
+      .innerJoin(apiKey, eq(apiKey.id, keySecret.keyId))
+      .innerJoin(organization, eq(organization.id, apiKey.organizationId))
+      .leftJoin(usageSubject, eq(usageSubject.subjectId, apiKey.id))
+      .leftJoin(ofMember, eq(ofMember.subjectId, usageSubject.memberId))
+      .leftJoin(ofTeam, eq(ofTeam.subjectId, usageSubject.teamId))
+      .leftJoin(team, eq(team.id, usageSubject.teamId))
+      .leftJoin(person, eq(person.id, apiKey.personId))
+      .leftJoin(byHand, isRight(byHand, "hand"))
+      .leftJoin(byRule, isRight(byRule, "rule"))
+      .where(and(sql`${keySecret.hash} in (${hashes})`, isForService));
+  type Row = Awaited<ReturnType<typeof findAmong>>[number];
+  const find = inSizes<Uint8Array, Row>((size) => {
+    const names = Array.from({ length: size }, (_, at) => `hash_${at}`);
+    const hashes = names.map((name) => sql`${sql.placeholder(name)}::bytea`);
+    const prepared = findAmong(sql.join(hashes, sql`, `)).prepare(`credential_${size}`);
+    return (asked) => prepared.execute(Object.fromEntries(names.map((name, at) => [name, asked[at]])));
+  });
   const look = batched<Uint8Array, Row>(
     (hash) => hash.toHex(),
-    async (hashes) => new Map((await find.execute({ hashes })).map((row) => [row.hash.toHex(), row])),
+    async (hashes) => new Map((await find(hashes)).map((row) => [row.hash.toHex(), row])),
   );
-  type Row = Awaited<ReturnType<typeof find.execute>>[number];
 
   return {
     async credential(keyHash) {
