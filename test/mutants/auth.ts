@@ -80,8 +80,8 @@ export const auth: Mutant[] = [
   {
     name: "a look-up of keys is planned anew at each run",
     file: "src/stores/postgres/directory.ts",
-    find: "in (${hashes})`",
-    replace: "= any (array_remove(array[${hashes}], null))`",
+    find: "`${keySecret.hash} in (${hashes})`",
+    replace: "`${keySecret.hash} = any (array_remove(array[${hashes}], null))`",
     caughtBy: ["test/stores/postgres/look-up-plans.test.ts"],
     rule: "docs/design/runtime.md, Drizzle and Postgres",
   },

@@ -26,26 +26,25 @@ export function batched<Asked, Found>(
   };
 }
 
-const sizes = [1, 4, 16, 64] as const;
+/** The number of names that Postgres assumes of an array whose length it does not know. */
+const assumed = 10;
+const sizes = [1, 4, assumed] as const;
 
 /**
- * Makes a look-up of any number of names from statements for 1, 4, 16 and 64, filled up with names that they have already.
- * If the number of names were that of an array, Postgres would plan the statement anew for each run: it takes an array
- * of unknown length for ten names, so the plan for the one or two of a turn always seems cheaper. A look-up of keys
- * joins eleven tables, and to plan it takes 1 ms, more than the rest of a request.
+ * Makes a look-up of any number of names from statements for 1, 4 and 10, filled up with names that they have already,
+ * and one that takes an array of more. If an array had fewer names than Postgres assumes of any array, the plan for its
+ * length would always seem cheaper, and would be made anew at each run. A look-up of keys joins eleven tables, and to
+ * plan it takes 1 ms, more than the rest of a request.
  */
 export function inSizes<Asked, Row>(
-  statementFor: (size: number) => (asked: readonly Asked[]) => PromiseLike<Row[]>,
-): (asked: readonly Asked[]) => Promise<Row[]> {
-  const statements = sizes.map((size) => ({ size, run: statementFor(size) }));
-  const [largest] = sizes.slice(-1) as [number];
-  return async (asked) => {
-    const found: PromiseLike<Row[]>[] = [];
-    for (let from = 0; from < asked.length; from += largest) {
-      const some = asked.slice(from, from + largest);
-      const { size, run } = statements.find((one) => one.size >= some.length)!;
-      found.push(run([...some, ...Array<Asked>(size - some.length).fill(some[0]!)]));
-    }
-    return (await Promise.all(found)).flat();
+  few: (size: number) => (asked: readonly Asked[]) => PromiseLike<Row[]>,
+  many: (asked: readonly Asked[]) => PromiseLike<Row[]>,
+): (asked: readonly Asked[]) => PromiseLike<Row[]> {
+  const statements = sizes.map((size) => ({ size, run: few(size) }));
+  return (asked) => {
+    const statement = statements.find(({ size }) => size >= asked.length);
+    if (!statement) return many(asked);
+    const { size, run } = statement;
+    return run([...asked, ...Array<Asked>(size - asked.length).fill(asked[0]!)]);
   };
 }

@@ -41,7 +41,7 @@ const isForService = sql`case ${apiKey.kind}
   else false end`;
 
 export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
-  const findAmong = (hashes: SQL) =>
+  const findWhere = (isAsked: SQL) =>
     db.drizzle
       .select({
         hash: keySecret.hash,
@@ -96,14 +96,23 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
       .leftJoin(person, eq(person.id, apiKey.personId))
       .leftJoin(byHand, isRight(byHand, "hand"))
       .leftJoin(byRule, isRight(byRule, "rule"))
-      .where(and(sql`${keySecret.hash} in (${hashes})`, isForService));
-  type Row = Awaited<ReturnType<typeof findAmong>>[number];
-  const find = inSizes<Uint8Array, Row>((size) => {
-    const names = Array.from({ length: size }, (_, at) => `hash_${at}`);
-    const hashes = names.map((name) => sql`${sql.placeholder(name)}::bytea`);
-    const prepared = findAmong(sql.join(hashes, sql`, `)).prepare(`credential_${size}`);
-    return (asked) => prepared.execute(Object.fromEntries(names.map((name, at) => [name, asked[at]])));
-  });
+      .where(and(isAsked, isForService));
+  type Row = Awaited<ReturnType<typeof findWhere>>[number];
+  const findMany = findWhere(sql`${keySecret.hash} = any (${sql.placeholder("hashes")}::bytea[])`).prepare(
+    "credential",
+  );
+  const find = inSizes<Uint8Array, Row>(
+    (size) => {
+      const names = Array.from({ length: size }, (_, at) => `hash_${at}`);
+      const hashes = sql.join(
+        names.map((name) => sql`${sql.placeholder(name)}::bytea`),
+        sql`, `,
+      );
+      const prepared = findWhere(sql`${keySecret.hash} in (${hashes})`).prepare(`credential_${size}`);
+      return (asked) => prepared.execute(Object.fromEntries(names.map((name, at) => [name, asked[at]])));
+    },
+    (hashes) => findMany.execute({ hashes }),
+  );
   const look = batched<Uint8Array, Row>(
     (hash) => hash.toHex(),
     async (hashes) => new Map((await find(hashes)).map((row) => [row.hash.toHex(), row])),

@@ -37,7 +37,7 @@ afterAll(() => db.close().finally(drop));
 async function planned(): Promise<{ anew: number; kept: number }> {
   const [counts] = await db.query<{ anew: number; kept: number }>(
     `select coalesce(max(custom_plans), 0)::int as anew, coalesce(sum(generic_plans), 0)::int as kept
-     from pg_prepared_statements where statement like '%"key_secret"."hash" in (%'`,
+     from pg_prepared_statements where statement ~ '"key_secret"."hash" (in|= any) '`,
   );
   return counts!;
 }
@@ -47,7 +47,7 @@ for (const when of ["without statistics", "with statistics"])
     if (when === "with statistics") await db.query("analyze");
     const { credential } = directory(db);
     for (let round = 0; round < 20; round++)
-      for (const count of [1, 2, 3, 7, 70]) {
+      for (const count of [1, 2, 3, 7, 11, 70]) {
         const some = hashes.slice(round, round + count);
         const found = await Promise.all(some.map((hash) => credential(hash)));
         expect(found.filter((one) => one?.organization.slug === "many")).toHaveLength(count);
@@ -58,7 +58,7 @@ for (const when of ["without statistics", "with statistics"])
     expect(kept).toBeGreaterThan(60);
   });
 
-test("a look-up of more keys than the largest statement finds each of them, and none that does not exist", async () => {
+test("a look-up of many keys finds each of them, and none that does not exist", async () => {
   const { credential } = directory(db);
   const found = await Promise.all([...hashes, new Uint8Array(32)].map((hash) => credential(hash)));
   expect(found.filter((one) => one !== null)).toHaveLength(hashes.length);
