@@ -104,7 +104,7 @@ test("doctor says which organizations and teams of the rules are not there, unti
   await own.typed("org create acme --plan unlimited");
   expect(await rules()).toEqual({
     status: "warning",
-    says: "rule 2 gives nothing while acme has no team 'lab': sluice team create --org acme --name 'lab'",
+    says: "rule 2 gives nothing while acme has no team 'lab': sluice team create --org acme --name lab",
   });
   await own.typed("team create --org acme --name lab");
   expect(await rules()).toEqual({ status: "ok", says: "3 rules; their organizations and teams are there" });

@@ -223,4 +223,4 @@ test("what runs at an address that is gone is counted until it ends, and begins 
   expect(parts.pool.of(back!)).toMatchObject({ requests: 1, tokens: 100 });
   parts.pool.ended(first!, visit);
   expect(parts.pool.of(back!)).toMatchObject({ requests: 0, tokens: 0 });
-});
+}, 60_000);
