@@ -42,6 +42,15 @@ interface Options extends SMTPServerOptions {
   message?: () => Answer | null;
 }
 
+/** Makes mailboxes that `ending` stops (endings.ts). */
+export function mailboxes(ending: (() => unknown)[]): (options?: Options) => Promise<Mailbox> {
+  return async (options) => {
+    const made = await mailbox(options);
+    ending.push(made.stop);
+    return made;
+  };
+}
+
 export async function mailbox(options: Options = {}): Promise<Mailbox> {
   const { tls = "off", ca, user, password, recipient = () => null, message = () => null, ...more } = options;
   const got: TakenMail[] = [];

@@ -79,9 +79,9 @@ export const auth: Mutant[] = [
   },
   {
     name: "a look-up of keys is planned anew at each run",
-    file: "src/stores/postgres/directory.ts",
-    find: "`${keySecret.hash} in (${hashes})`",
-    replace: "`${keySecret.hash} = any (array_remove(array[${hashes}], null))`",
+    file: "src/stores/postgres/look-up.ts",
+    find: "`${column} in (${sql.join(names, sql`, `)})`",
+    replace: "`${column} = any (array_remove(array[${sql.join(names, sql`, `)}], null))`",
     caughtBy: ["test/stores/postgres/look-up-plans.test.ts"],
     rule: "docs/design/runtime.md, Drizzle and Postgres",
   },

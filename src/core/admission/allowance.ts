@@ -147,7 +147,7 @@ export class Ample {
     return this.#fits(question, holds_fit_min);
   }
 
-  /** Whether the hold is so small a part of what is left that it takes room from nobody, though it cannot shrink. */
+  /** Whether the hold is at most a hundredth of what each window has left: then it takes room from nobody, even if it cannot shrink. */
   isSlight(question: AmpleQuestion): boolean {
     return this.#fits(question, slight_holds_fit_min);
   }

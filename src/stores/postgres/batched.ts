@@ -25,26 +25,3 @@ export function batched<Asked, Found>(
     return (await due.found).get(name) ?? null;
   };
 }
-
-/** The number of names that Postgres assumes of an array whose length it does not know. */
-const assumed = 10;
-const sizes = [1, 4, assumed] as const;
-
-/**
- * Makes a look-up of any number of names from statements for 1, 4 and 10, filled up with names that they have already,
- * and one that takes an array of more. If an array had fewer names than Postgres assumes of any array, the plan for its
- * length would always seem cheaper, and would be made anew at each run. A look-up of keys joins eleven tables, and to
- * plan it takes 1 ms, more than the rest of a request.
- */
-export function inSizes<Asked, Row>(
-  few: (size: number) => (asked: readonly Asked[]) => PromiseLike<Row[]>,
-  many: (asked: readonly Asked[]) => PromiseLike<Row[]>,
-): (asked: readonly Asked[]) => PromiseLike<Row[]> {
-  const statements = sizes.map((size) => ({ size, run: few(size) }));
-  return (asked) => {
-    const statement = statements.find(({ size }) => size >= asked.length);
-    if (!statement) return many(asked);
-    const { size, run } = statement;
-    return run([...asked, ...Array<Asked>(size - asked.length).fill(asked[0]!)]);
-  };
-}

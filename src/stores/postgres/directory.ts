@@ -19,9 +19,10 @@ import type { Directory } from "../../core/store/directory.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
 import type { RateLimits, RateSubject } from "../../core/store/rates.ts";
 import { modelLimitsPrefix, standingSubjects } from "../../core/store/standing.ts";
-import { batched, inSizes } from "./batched.ts";
+import { batched } from "./batched.ts";
 import type { Database } from "./database.ts";
 import { secretEnds } from "./key-life.ts";
+import { lookUp } from "./look-up.ts";
 import { unwrapErrors } from "./rows.ts";
 
 const ofTeam = alias(usageSubject, "of_team");
@@ -98,21 +99,7 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
       .leftJoin(byRule, isRight(byRule, "rule"))
       .where(and(isAsked, isForService));
   type Row = Awaited<ReturnType<typeof findWhere>>[number];
-  const findMany = findWhere(sql`${keySecret.hash} = any (${sql.placeholder("hashes")}::bytea[])`).prepare(
-    "credential",
-  );
-  const find = inSizes<Uint8Array, Row>(
-    (size) => {
-      const names = Array.from({ length: size }, (_, at) => `hash_${at}`);
-      const hashes = sql.join(
-        names.map((name) => sql`${sql.placeholder(name)}::bytea`),
-        sql`, `,
-      );
-      const prepared = findWhere(sql`${keySecret.hash} in (${hashes})`).prepare(`credential_${size}`);
-      return (asked) => prepared.execute(Object.fromEntries(names.map((name, at) => [name, asked[at]])));
-    },
-    (hashes) => findMany.execute({ hashes }),
-  );
+  const find = lookUp<Uint8Array, Row>({ name: "credential", column: keySecret.hash, type: "bytea" }, findWhere);
   const look = batched<Uint8Array, Row>(
     (hash) => hash.toHex(),
     async (hashes) => new Map((await find(hashes)).map((row) => [row.hash.toHex(), row])),

@@ -1,5 +1,5 @@
 /** People and their memberships, over SQL. */
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import { person } from "../../../db/schema.ts";
 import { bare, idOf, uuidOf } from "../../core/store/ids.ts";
 import type { Confirmation, KnownPerson, People } from "../../features/identity/store/people.ts";
@@ -9,6 +9,7 @@ import { batched } from "./batched.ts";
 import { sumAll } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { takeInvitations } from "./invitations.ts";
+import { lookUp } from "./look-up.ts";
 import { applyRules } from "./memberships.ts";
 import { lockPerson, type PersonRow, peopleIn, readPerson } from "./person.ts";
 import { refreshPerson } from "./refresh-limits.ts";
@@ -17,13 +18,13 @@ import { unwrapErrors } from "./rows.ts";
 import { tokenKey } from "./token-key.ts";
 
 export function people(db: Database): People {
-  // A fixed text, because it runs for each request of a session, and twice a second for each stream in a session.
-  const reading = peopleIn(db)
-    .where(sql`${person.id} = any (${sql.placeholder("uuids")}::uuid[])`)
-    .prepare("people");
+  // Prepared, because it runs for each request of a session, and twice a second for each stream in a session.
+  const reading = lookUp<string, KnownPerson>({ name: "people", column: person.id, type: "uuid" }, (isAsked) =>
+    peopleIn(db).where(isAsked),
+  );
   const find = batched<string, KnownPerson>(
     (uuid) => uuid,
-    async (uuids) => new Map((await reading.execute({ uuids })).map((one) => [bare(one.id, "per_"), one])),
+    async (uuids) => new Map((await reading(uuids)).map((one) => [bare(one.id, "per_"), one])),
   );
   return {
     async findPerson(id) {

@@ -1,21 +1,15 @@
 /** `sluice doctor` asks the mail server as the service does, sends nothing, and says what is wrong and what to do. */
-import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { MailServer } from "../../../src/features/notices/mail/smtp.ts";
 import { authority } from "../../harness/certificates.ts";
-import { type Mailbox, mailbox } from "../../harness/mail-server.ts";
+import { endedAfterEach } from "../../harness/endings.ts";
+import { mailboxes } from "../../harness/mail-server.ts";
 import { shell } from "./shell.ts";
 
 setDefaultTimeout(60_000);
 
-const ending: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of ending.splice(0).reverse()) await end();
-});
-async function newMailbox(options: Parameters<typeof mailbox>[0] = {}): Promise<Mailbox> {
-  const made = await mailbox(options);
-  ending.push(made.stop);
-  return made;
-}
+const ending = endedAfterEach();
+const newMailbox = mailboxes(ending);
 
 async function finding(server: MailServer | null) {
   const { configuration } = shell().services;

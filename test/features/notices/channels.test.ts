@@ -1,5 +1,5 @@
 /** Every kind of notice is received once in each form, however many nodes look; receivers that fail are tried again. */
-import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { nodesOf } from "../../../src/admin/management/fleet-view.ts";
 import { sealing } from "../../../src/core/auth/sealed.ts";
 import type { ProcessReport } from "../../../src/core/store/fleet.ts";
@@ -14,16 +14,14 @@ import { plans } from "../../../src/stores/postgres/plans.ts";
 import { admitOf, type Store, settleOf, stores } from "../../core/store/ledger-stores.ts";
 import { type Channel, slackChannel, teamsChannel } from "../../harness/channels.ts";
 import { setHook } from "../../harness/destinations.ts";
+import { endedAfterEach } from "../../harness/endings.ts";
 import { standardStore } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 
 setDefaultTimeout(60_000);
 
 const key = sealing([new Uint8Array(32).fill(7)], (bytes) => crypto.getRandomValues(new Uint8Array(bytes)));
-const ending: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of ending.splice(0).reverse()) await end();
-});
+const ending = endedAfterEach();
 
 let store: Store;
 beforeAll(async () => {

@@ -10,21 +10,15 @@ import { noticeQueue } from "../../../src/stores/postgres/notices.ts";
 import { type Store, stores } from "../../core/store/ledger-stores.ts";
 import { authority } from "../../harness/certificates.ts";
 import { times } from "../../harness/depth.ts";
-import { type Mailbox, mailbox } from "../../harness/mail-server.ts";
+import { endedAfterEach } from "../../harness/endings.ts";
+import { mailboxes } from "../../harness/mail-server.ts";
 import { standardStore } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 
 setDefaultTimeout(60_000);
 
-const ending: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of ending.splice(0).reverse()) await end();
-});
-async function newMailbox(options: Parameters<typeof mailbox>[0] = {}): Promise<Mailbox> {
-  const made = await mailbox(options);
-  ending.push(made.stop);
-  return made;
-}
+const ending = endedAfterEach();
+const newMailbox = mailboxes(ending);
 
 const content = { subject: "x", text: "x\n", html: "<p>x</p>", at: new Date(0), unsubscribe: null };
 const mailTo = (to: string, name = "notice_1") => ({ ...content, to, name });

@@ -17,6 +17,7 @@ import { limitModels } from "../../core/store/model-limits.ts";
 import { newSecret, unrestricted } from "../../core/store/new-key.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { findHook, removeHook, setHook } from "../../harness/destinations.ts";
+import { endedAfterEach } from "../../harness/endings.ts";
 import { setRaise } from "../../harness/limits.ts";
 import { dollars, nanosOf } from "../../harness/money.ts";
 import { until } from "../../harness/until.ts";
@@ -29,10 +30,7 @@ interface Got {
   notice: { id: string; type: string; organization: string; data: Record<string, unknown> };
 }
 
-const ending: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of ending.splice(0).reverse()) await end();
-});
+const ending = endedAfterEach();
 
 /** A receiver of notices that answers what `answer` says, given how many came before. */
 function receiver(answer: (before: number) => Response | Promise<Response> = () => new Response()) {

@@ -1,11 +1,12 @@
 // A backup is restored, of either kind of database: the node starts on it, keys work, the books agree, and it goes on.
 
-import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { execFile } from "node:child_process";
 import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { postgresProgram } from "../../harness/binaries.ts";
+import { endedAfterEach } from "../../harness/endings.ts";
 import { lineOf } from "../../harness/log-lines.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { redisUrl, startPostgres } from "../../harness/services.ts";
@@ -15,10 +16,7 @@ import { temporaryFolder } from "./databases.ts";
 
 setDefaultTimeout(240_000);
 
-const ending: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of ending.splice(0).reverse()) await end();
-});
+const ending = endedAfterEach();
 
 async function node(options: SluiceOptions): Promise<Sluice> {
   const sluice = await startSluice({ store: "pglite", ...options });

@@ -1,0 +1,44 @@
+/**
+ * Look-ups of the names that are asked for in one turn, whose plans are kept (docs/design/runtime.md, Drizzle and
+ * Postgres). If an array had fewer names than Postgres assumes of any array, the plan for its length would always seem
+ * cheaper, and would be made anew at each run. A look-up of keys joins eleven tables, and to plan it takes 1 ms, more than
+ * the rest of a request. So there are statements for 1, 4 and 10 names, and one that takes an array of more.
+ */
+import { type SQL, type SQLWrapper, sql } from "drizzle-orm";
+
+/** The number of names that Postgres assumes of an array whose length it does not know. */
+const assumed = 10;
+const sizes = [1, 4, assumed] as const;
+
+interface Query<Row> {
+  prepare(name: string): { execute(values: Record<string, unknown>): PromiseLike<Row[]> };
+}
+
+interface Names {
+  /** The statements' name. */
+  name: string;
+  /** The column that has a row's name, and its type in SQL. */
+  column: SQLWrapper;
+  type: "bytea" | "uuid";
+}
+
+/** `find`: the query of the rows for which the condition holds. Fewer names than a statement has stand in it repeatedly. */
+export function lookUp<Asked, Row>(
+  { name, column, type }: Names,
+  find: (isAsked: SQL) => Query<Row>,
+): (asked: readonly Asked[]) => PromiseLike<Row[]> {
+  const cast = sql.raw(type);
+  const few = sizes.map((size) => {
+    const places = Array.from({ length: size }, (_, at) => `name_${at}`);
+    const names = places.map((place) => sql`${sql.placeholder(place)}::${cast}`);
+    const prepared = find(sql`${column} in (${sql.join(names, sql`, `)})`).prepare(`${name}_${size}`);
+    const run = (asked: readonly Asked[]) =>
+      prepared.execute(Object.fromEntries(places.map((place, at) => [place, asked[at] ?? asked[0]])));
+    return { size, run };
+  });
+  const many = find(sql`${column} = any (${sql.placeholder("names")}::${cast}[])`).prepare(name);
+  return (asked) => {
+    const statement = few.find(({ size }) => size >= asked.length);
+    return statement ? statement.run(asked) : many.execute({ names: asked });
+  };
+}
