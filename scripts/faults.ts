@@ -19,9 +19,10 @@ async function main(): Promise<void> {
   const runs: Run[] = [];
   for (let done = 0; done < rounds; done += injuries_a_run) {
     const injuries = Math.min(injuries_a_run, rounds - done);
-    // Every other run has a session window that fills, because refusals must be right too.
-    const plan = runs.length % 2 === 0 ? {} : { session: 1_000_000, concurrent_requests: 12 };
-    const run = await faultRun({ seed: seed + runs.length, injuries, clients: 16, gap_ms: 250, plan, ...how });
+    const own = seed + runs.length;
+    // Runs of even seeds have a session window that fills, because refusals must be right too.
+    const plan = own % 2 === 0 ? { session: 1_000_000, concurrent_requests: 12 } : {};
+    const run = await faultRun({ seed: own, injuries, clients: 16, gap_ms: 250, plan, ...how });
     runs.push(run);
     const { verdict } = run;
     console.log(

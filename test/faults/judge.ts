@@ -95,7 +95,10 @@ export async function compared(rig: Rig, received: readonly Received[], happened
     if (row) charges.push({ entry, row });
     const mayLack = isForgotten(entry, happened.forgotten);
     if (!row && mayLack) forgotten += 1;
-    else broken.push(...objections(entry, row, attempts, mayLack), ...pastLimit(entry, row, happened));
+    else {
+      const objected = [...objections(entry, row, attempts, mayLack), ...pastLimit(entry, row, happened)];
+      broken.push(...withBooks(objected, entry, row, rig));
+    }
   }
   const { limitChanges = [], raises = [] } = happened;
   broken.push(...pastSubjectLimits(charges, limitChanges, raises, happened.forgotten));
@@ -144,15 +147,36 @@ function chargedForNothing(
   return [`${request_id} was not streamed and not delivered, and is charged ${charged} and not charged ${uncharged}`];
 }
 
+/** The objections to a request, with what every book and every log says of the request, so that the cause can be found. */
+function withBooks(
+  objected: readonly string[],
+  entry: Received,
+  row: Row | undefined,
+  { nodes, engines }: Rig,
+): string[] {
+  if (objected.length === 0) return [];
+  const warned = nodes.flatMap((node) => node.warnedOf(entry.requestId ?? "").map((line) => `${node.name}: ${line}`));
+  const asked = engines.flatMap(({ engine }) => engine.requests.filter(({ body }) => markerOf(body) === entry.marker));
+  const all = { received: entry, record: row, asked };
+  const books = [...Object.entries(all).map(([name, book]) => `${name}: ${JSON.stringify(book)}`), ...warned].join(
+    "\n    ",
+  );
+  return objected.map((objection) => `${objection}\n    ${books}`);
+}
+
 /** By the marker of a request: what each attempt has produced. */
 function producedBy(rig: Rig): Map<string, number[]> {
   const produced = new Map<string, number[]>();
   for (const { engine } of rig.engines)
     for (const { body, tokens } of engine.requests) {
-      const marker = /\bm\w{6}\b/.exec(JSON.stringify(body) ?? "")?.[0];
+      const marker = markerOf(body);
       if (marker) produced.set(marker, [...(produced.get(marker) ?? []), tokens]);
     }
   return produced;
+}
+
+function markerOf(body: unknown): string | undefined {
+  return /\bm\w{6}\b/.exec(JSON.stringify(body) ?? "")?.[0];
 }
 
 /** `mayLack`: a failover has forgotten something of it. */
