@@ -27,10 +27,8 @@ interface Part {
 
 interface Result {
   part: Part;
-  /** Null: it was not asked for. */
+  /** Null: the part was not asked for. */
   outcome: Outcome | null;
-  /** Its line of the page that was there before. */
-  earlier: string | undefined;
 }
 
 function partsOf(seed: number): Part[] {
@@ -71,8 +69,7 @@ async function main(): Promise<never> {
     console.error(usage);
     process.exit(2);
   }
-  const earlier = linesOf(asked.out);
-  const results: Result[] = asked.parts.map((part) => ({ part, outcome: null, earlier: earlier.get(part.name) }));
+  const results: Result[] = asked.parts.map((part) => ({ part, outcome: null }));
   for (const result of results.filter(({ part }) => asked.names.has(part.name))) {
     const { part } = result;
     console.log(`\n== ${part.name}: npm run ${part.words.join(" ")}`);
@@ -81,9 +78,10 @@ async function main(): Promise<never> {
     result.outcome = await command([...npmRun, ...part.words], { ...limits, environment });
     // After each part, so that a machine that stops leaves what is known.
     mkdirSync(dirname(asked.out), { recursive: true });
-    writeFileSync(asked.out, pageOf(results));
+    // Another run may have filled its rows since: two runs of different parts may go on side by side.
+    writeFileSync(asked.out, pageOf(results, linesOf(asked.out)));
   }
-  console.log(`\n${pageOf(results)}`);
+  console.log(`\n${pageOf(results, linesOf(asked.out))}`);
   return close(results.map(countsOf).reduce(sum, nothing));
 }
 
@@ -126,12 +124,13 @@ function linesOf(page: string): Map<string, string> {
   return new Map(lines.map(([line, name]) => [name!, line]));
 }
 
-function pageOf(results: readonly Result[]): string {
+/** `earlier`: the lines of the page that is there, by part. */
+function pageOf(results: readonly Result[], earlier: ReadonlyMap<string, string>): string {
   const day = new Date().toISOString().slice(0, 10);
   const lines = results.map((result) => {
-    const { part, outcome, earlier } = result;
+    const { part, outcome } = result;
     const named = [part.name, `\`npm run ${part.words.join(" ")}\``];
-    if (!outcome) return earlier ?? lineOf([...named, "not run", "", "", ""]);
+    if (!outcome) return earlier.get(part.name) ?? lineOf([...named, "not run", "", "", ""]);
     return lineOf([...named, sentenceOf(result), (outcome.took_ms / minute_ms).toFixed(1), commit(), day]);
   });
   return [
