@@ -1,7 +1,7 @@
 """Two tiny BERTs of random weights, made on the spot: `python encoders.py FOLDER`.
 
 FOLDER/embedding makes vectors, FOLDER/ranking compares two texts (a cross-encoder); each is there as infinity and vLLM read
-it, and as a GGUF for llama.cpp. Nothing of them comes from anywhere else, and they understand nothing. Their weights are
+it, and as a GGUF for llama.cpp. Their words (wordpieces.txt) were learned once from the documents of Sluice. Nothing of them comes from anywhere else, and they understand nothing. Their weights are
 large enough that different texts get different vectors, so what an engine answers can be compared number by number.
 """
 
@@ -106,9 +106,7 @@ def write_gguf(path: Path, model: torch.nn.Module, tokenizer: BertWordPieceToken
 def main(folder: Path) -> None:
     torch.manual_seed(1)
     torch.set_num_threads(1)
-    pages = [path.read_text() for path in sorted((HERE / "../../../docs").glob("*.md"))[:12]]
-    tokenizer = BertWordPieceTokenizer(lowercase=True)
-    tokenizer.train_from_iterator(pages, vocab_size=1000, special_tokens=SPECIAL, show_progress=False)
+    tokenizer = BertWordPieceTokenizer(str(HERE / "wordpieces.txt"), lowercase=True)
     marks = [(mark, tokenizer.token_to_id(mark)) for mark in ("[SEP]", "[CLS]")]
     tokenizer.post_processor = BertProcessing(*marks)
     config = {

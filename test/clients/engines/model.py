@@ -1,9 +1,9 @@
 """A tiny Qwen 3 that knows seven conversations by heart, made on the spot: `python model.py FOLDER`.
 
 FOLDER gets the model as vLLM and transformers read it, and `tiny.gguf`, as llama.cpp reads it. Two layers, a byte-level
-tokenizer trained here, and a chat template with thoughts and calls (template.jinja): nothing comes from anywhere else. The
-model knows just enough to think, to call two tools at once, to read their results and to write characters of several bytes;
-how an engine wraps that into its protocol is the engine's own.
+tokenizer (merges.txt, learned once from the documents of Sluice), and a chat template with thoughts and calls
+(template.jinja): nothing comes from anywhere else. The model knows just enough to think, to call two tools at once, to read
+their results and to write characters of several bytes; how an engine wraps that into its protocol is the engine's own.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 import gguf
 import numpy
 import torch
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 CONTEXT = 65536
@@ -71,13 +71,13 @@ CONVERSATIONS = [
 ]
 
 
-def tokenizer_for(texts: list[str], size: int = 2000) -> PreTrainedTokenizerFast:
-    tokenizer = Tokenizer(models.BPE())
+def tokenizer_for(merges: list[tuple[str, str]]) -> PreTrainedTokenizerFast:
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = SPECIAL + alphabet + [left + right for left, right in merges]
+    tokenizer = Tokenizer(models.BPE({token: index for index, token in enumerate(vocabulary)}, merges))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False)
-    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIAL])
     tokenizer.add_tokens([AddedToken(mark, special=False, normalized=False) for mark in MARKS])
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
@@ -176,9 +176,8 @@ def write_gguf(path: Path, model: Qwen3ForCausalLM, tokenizer: PreTrainedTokeniz
 def main(folder: str) -> None:
     torch.manual_seed(1)
     torch.set_num_threads(1)
-    pages = [path.read_text() for path in sorted((HERE / "../../../docs").glob("*.md"))[:12]]
-    taught = [json.dumps(messages) + said for messages, _, said in CONVERSATIONS]
-    tokenizer = tokenizer_for(pages + [json.dumps(TOOLS)] * 5 + taught * 5)
+    merges = [tuple(line.split(" ")) for line in (HERE / "merges.txt").read_text("utf-8").splitlines()]
+    tokenizer = tokenizer_for(merges)
     model = trained(tokenizer)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

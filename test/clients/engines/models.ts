@@ -69,13 +69,18 @@ export const tinyModel = (): Promise<string> =>
   made({
     name: "tiny",
     recipe: here("model.py"),
-    reads: [here("template.jinja")],
+    reads: [here("template.jinja"), here("merges.txt")],
     note: "teaching a tiny model its conversations by heart, once; it takes half a minute",
   });
 
 /** `embedding` and `ranking`, each with its GGUF. */
 export const encoders = (): Promise<string> =>
-  made({ name: "encoders", recipe: here("encoders.py"), reads: [], note: "making two tiny encoders, once" });
+  made({
+    name: "encoders",
+    recipe: here("encoders.py"),
+    reads: [here("wordpieces.txt")],
+    note: "making two tiny encoders, once",
+  });
 
 export const hubName = "tiny/tiny";
 
