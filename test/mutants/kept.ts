@@ -10,6 +10,14 @@ const rule = "docs/protocols.md, Repeating a request";
 
 export const kept: Mutant[] = [
   {
+    name: "a log that was lost while the database was away is never noted as lost",
+    file: "src/features/responses/keeping.ts",
+    find: "void this.#noteLossAgain().catch(this.#failed);",
+    replace: "",
+    caughtBy: ["test/core/http/kept-ends.test.ts"],
+    rule: "docs/protocols.md, Repeating a request",
+  },
+  {
     name: "a failure stands although another node has settled the run, without a charge",
     file: "src/features/responses/keeping.ts",
     find: "receipt !== null && receipt.endedAt !== null && !receipt.recovered",

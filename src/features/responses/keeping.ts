@@ -35,6 +35,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   #end: Promise<void> | null = null;
   #begun: ResponseObject | null = null;
   #isFinished = false;
+  /** Whether the database has noted that the log is lost; null while the log is not lost. */
+  #lossNoted: Promise<boolean> | null = null;
   /** Whether the store has the complete background response. */
   #isWhole = false;
   #run: Pick<Run, "confirmed"> | null = null;
@@ -126,7 +128,9 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     }
   }
 
-  /** Ends the background response as failed; one with a key only when its settlement is confirmed (`#free`). */
+  /**
+   * Ends the background response as failed. If it has a key, that waits until its settlement is confirmed (`#free`).
+   */
   async fails(fault: Fault): Promise<void> {
     if (!this.#begun || this.#isFinished) return;
     this.#failure ??= fault;
@@ -138,8 +142,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   }
 
   /**
-   * Handles that another end of the response was stored before this one. If it was cancelled there, this request counts
-   * as cancelled too, for its receipt.
+   * Called if another end of the response was stored before this one. If that end is a cancellation, this request
+   * counts as cancelled too, for its receipt.
    */
   async endedBefore(): Promise<void> {
     const stored = await this.#needs.kept.answers.find(this.requestId).catch(() => null);
@@ -203,15 +207,16 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   }
 
   /**
-   * Writes text to the log. `isFailure`: the text is the failure with which the answer ends. With a key, that waits for
-   * the settlement: if another node settles the run, which charges nothing, the key becomes free.
+   * Writes text to the log. `isFailure`: the text is the failure with which the answer ends. If the answer has a key, a
+   * failure is written only after the settlement: if another node settles the run, which charges nothing, the key
+   * becomes free.
    */
   write(text: string, isFailure = false): void {
     if (isFailure && this.isRepeatable) this.#withheld = text;
     else this.#writer?.write(text);
   }
 
-  /** Resolves when everything written so far can be read: true; or with false if it never can. */
+  /** Resolves to true when everything written so far can be read, or to false if it never can. */
   async stored(): Promise<boolean> {
     return (await this.#writer?.stored()) ?? false;
   }
@@ -252,6 +257,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
       if (wentOn && !this.#begun) await answers.writeNote(this.#name, { kind: "detached" });
     } catch (cause) {
       this.#failed(cause);
+    } finally {
+      void this.#noteLossAgain().catch(this.#failed);
     }
   }
 
@@ -280,7 +287,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return this.#kept.isStream && this.#call.notes.firstPart_ms !== undefined;
   }
 
-  /** Whether this node has settled the run. If another has, the run cost nothing, as it has a key. */
+  /** Whether this node has settled the run. If another node has, the run cost nothing, because it has a key. */
   async #isSettledHere(): Promise<boolean> {
     const { kept, ledger } = this.#needs;
     const receipt = await withinClaimTime(kept.clock, ledger.receipt(this.#name.organizationId, this.requestId));
@@ -312,14 +319,30 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     this.#failed(cause);
     this.#needs.kept.metrics.unkept(why);
     // A background response continues: it can be fetched without its log.
-    void (this.isBackground ? Promise.resolve() : this.#ended("lost", 0))
-      .then(() => this.#needs.kept.logs.remove([this.#name]))
-      .catch(this.#failed);
+    this.#lossNoted = this.isBackground ? Promise.resolve(true) : this.#ended("lost", 0);
+    void this.#lossNoted.then(() => this.#needs.kept.logs.remove([this.#name])).catch(this.#failed);
   }
 
-  async #ended(state: "ended" | "lost", bytes: number): Promise<void> {
+  /**
+   * Notes a lost log once the run is settled, if the database was away, too, when the log was lost. Without the note, a
+   * repeat would take what is left of the log for all that was delivered.
+   */
+  async #noteLossAgain(): Promise<void> {
+    if ((await this.#lossNoted) !== false) return;
+    await this.#run?.confirmed();
+    if (await this.#ended("lost", 0)) await this.#needs.kept.logs.remove([this.#name]);
+  }
+
+  /** Whether the database has noted the end. */
+  async #ended(state: "ended" | "lost", bytes: number): Promise<boolean> {
     const work = this.#needs.kept.answers.end(this.#name.requestId, { state, bytes });
-    await withinClaimTime(this.#needs.kept.clock, work).catch(this.#failed);
+    try {
+      await withinClaimTime(this.#needs.kept.clock, work);
+      return true;
+    } catch (cause) {
+      this.#failed(cause);
+      return false;
+    }
   }
 
   readonly #failed = (cause: unknown): void => {

@@ -1,6 +1,6 @@
 /**
- * What docs/engines.md says of `transformers serve` alone, held against a running one: the openai SDK in front of the service
- * in front of it. What every engine is asked is in engines.checks.ts.
+ * What docs/engines.md says about `transformers serve` alone, checked on a running one: with the openai SDK, through
+ * the service. The checks for every engine are in engines.checks.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -9,6 +9,7 @@ import { join } from "node:path";
 import OpenAI, { APIError, APIUserAbortError } from "openai";
 import type { ChatCompletionMessageParam } from "openai/resources";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
+import { until } from "../../harness/until.ts";
 import { hubName } from "./models.ts";
 
 const { REAL_ENGINE_ROOT: root = "" } = process.env;
@@ -21,7 +22,7 @@ const hello = "Grüße 🌍! Hello there.";
 
 let service: Sluice;
 let client: OpenAI;
-/** Without the checks of what the service answers: they read a stream to its end. */
+/** A client whose answers are not checked against the contract, since that check reads a stream to its end. */
 let plain: OpenAI;
 beforeAll(async () => {
   const config = `
@@ -50,9 +51,9 @@ afterAll(() => service?.stop(), 60_000);
 const says = (content: string): ChatCompletionMessageParam[] => [{ role: "user", content }];
 const exact = { model, temperature: 0 } as const;
 const tools = ["weather", "time"].map((name) => ({ type: "function" as const, function: { name } }));
-/** Both ways of the service to ask it: whole, because of the small cap, and streamed. */
+/** The caps for both ways in which the service asks the engine: as a whole, because the cap is small, and streamed. */
 const caps = { whole: 256, streamed: 1000 };
-/** The end of a turn is never chosen, so only the cap ends it. Whole numbers it would refuse. */
+/** The end of a turn is never chosen, so only the cap ends the answer. The engine would refuse a whole number here. */
 const endless = { "2": -99.5 };
 
 async function refusalOf(promise: Promise<unknown>): Promise<APIError> {
@@ -79,7 +80,7 @@ test("a stream has its usage at the end and [DONE], though the engine sends neit
 });
 
 describe("a client that leaves", () => {
-  // It answers one request at a time: whoever comes next waits until the engine has stopped.
+  // The engine answers one request at a time: the next client waits until the engine has stopped the last answer.
   const answersNext = async () => {
     const started = performance.now();
     await client.chat.completions.create({ ...exact, messages: says("Say hello."), max_tokens: 100 });
@@ -107,14 +108,18 @@ describe("a client that leaves", () => {
   }, 120_000);
 
   test("only at the engine itself, an answer that is not streamed goes on without its client", async () => {
-    const uninterrupted = await whole_ms();
+    const asked = (signal?: AbortSignal) =>
+      fetch(`${url}/chat/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ ...long, model: hubName }),
+        ...(signal && { signal }),
+      }).then((answer) => answer.text());
+    const started = performance.now();
+    await asked();
+    const uninterrupted = performance.now() - started;
     const abort = new AbortController();
-    const pending = fetch(`${url}/chat/completions`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ ...long, model: hubName }),
-      signal: abort.signal,
-    });
+    const pending = asked(abort.signal);
     setTimeout(() => abort.abort(), uninterrupted / 10);
     expect(await pending.catch((error) => error.name)).toBe("AbortError");
     expect(await answersNext()).toBeGreaterThan(uninterrupted / 2);
@@ -177,7 +182,7 @@ describe("what it does otherwise", () => {
   });
 
   test("input that is a little too long is answered all the same", async () => {
-    // A call that the cap cuts would be a 500.
+    // The token that begins a call is suppressed: a call that the cap cuts would be a 500.
     const messages = says("Weather and time. ".repeat(550));
     const long = { ...exact, messages, max_tokens: 4, logit_bias: { "2002": -99.5 } };
     const answer = await client.chat.completions.create(long);
@@ -194,7 +199,7 @@ describe("what it does otherwise", () => {
     const prompt = async (some: object[]) =>
       (await client.chat.completions.create({ ...exact, max_tokens: 4, messages: some as never })).usage?.prompt_tokens;
     expect(await prompt(messages)).toBe((await prompt(without))!);
-    expect(service.stderr()).toContain('"event":"request_part_lost"');
+    await until(() => service.stderr().includes('"event":"request_part_lost"'), 5_000, "the log's line");
   });
 });
 
@@ -220,7 +225,7 @@ describe("set up from the engine itself", () => {
   }, 120_000);
 });
 
-/** A node that is started so answers; null: by any of its models. */
+/** Starts a node, which must answer "Say hello." as taught. `name`: the model; null for the node's first one. */
 async function answersHello(how: Parameters<typeof startSluice>[0], name: string | null): Promise<void> {
   const node = await startSluice(how);
   try {

@@ -1,6 +1,6 @@
 /**
- * How the log of an answer ends whose node is gone, or was frozen for so long that another node may have settled its run: all
- * readers get one end, and the key is free unless the run was charged.
+ * How an answer's log ends if its node is gone, or was frozen for so long that another node may have settled its run:
+ * all readers get the same end, and the key is free unless the run was charged.
  */
 import { expect, test } from "bun:test";
 import type { Principal } from "../../../src/core/auth/verdict.ts";
@@ -21,11 +21,14 @@ const name = { requestId: "req_1", organizationId: "org_1" };
 function stores(clock: Clock = systemClock()) {
   const done: string[] = [];
   const log = new LogsModel();
+  /** The stores that cannot be reached now. */
+  const away = { answers: false, logs: false };
   const kept: Kept = { ...name, state: "open", body: "00", responseId: null, response: null, age_ms: 60_000 };
   const answers = {
     begin: async () => "begun",
     find: async () => ({ ...kept }),
     async end(_: string, { state }: KeptEnd) {
+      if (away.answers) throw new Error("the database is away");
       done.push(state);
       kept.state = state;
       return true;
@@ -39,8 +42,10 @@ function stores(clock: Clock = systemClock()) {
     writeNote: async () => {},
   };
   const logs = {
-    append: async (_: unknown, number: number, entry: { text: string; isEnd: boolean }) =>
-      log.append("log", number, { ...entry }),
+    async append(_: unknown, number: number, entry: { text: string; isEnd: boolean }) {
+      if (away.logs) throw new Error("Redis is away");
+      return log.append("log", number, { ...entry });
+    },
     read: async (_: unknown, from: number) => log.read("log", from),
     remove: async () => log.remove("log"),
   };
@@ -65,6 +70,7 @@ function stores(clock: Clock = systemClock()) {
   const entries = () => log.read("log", 1);
   return {
     needs,
+    away,
     kept,
     receipt,
     done,
@@ -79,9 +85,9 @@ function stores(clock: Clock = systemClock()) {
 
 const lostLease = new Fault("storage_unavailable", "The lease was lost.", { retryAfterSeconds: 5 });
 
-/** A streamed answer whose run has said something, and then failed: its lease was lost, or its engine broke off. */
-async function failing({ needs }: ReturnType<typeof stores>) {
-  const notes = { outcome: "failed", firstPart_ms: 1, stream: true };
+/** A streamed answer whose run has said something, and then ended, or failed: its lease was lost, or its engine broke off. */
+async function streaming({ needs }: ReturnType<typeof stores>, outcome: "failed" | "completed") {
+  const notes = { outcome, firstPart_ms: 1, stream: true };
   const call = { ...name, notes, signal: { reason: lostLease }, request: { signal: {} } };
   const claim = { key: "00", body: "00" };
   const keptAs = { claim, isBackground: false, isStream: true };
@@ -89,12 +95,23 @@ async function failing({ needs }: ReturnType<typeof stores>) {
   const keeping = new Keeping(needs, call as unknown as Call, { organization } as Principal, keptAs);
   await keeping.begin();
   const confirmation = Promise.withResolvers<void>();
-  keeping.follows({ confirmed: () => confirmation.promise });
+  let confirmed = Promise.resolve();
+  keeping.follows({ confirmed: () => confirmed });
   await keeping.open({ stream: true, headers: {} });
+  const dispose = () => {
+    // The run is disposed of first, and settles.
+    confirmed = confirmation.promise;
+    return keeping[Symbol.asyncDispose]();
+  };
+  return { keeping, dispose, confirm: () => confirmation.resolve() };
+}
+
+async function failing(it: ReturnType<typeof stores>) {
+  const { keeping, dispose, confirm } = await streaming(it, "failed");
   keeping.write("said;");
   keeping.write("failed;", true);
   await keeping.end();
-  return { disposed: keeping[Symbol.asyncDispose](), confirm: () => confirmation.resolve() };
+  return { disposed: dispose(), confirm };
 }
 
 test("a node writes the failure of an answer only when it knows that it has settled the run itself", async () => {
@@ -102,13 +119,37 @@ test("a node writes the failure of an answer only when it knows that it has sett
     const it = stores();
     const { disposed, confirm } = await failing(it);
     await new Promise(setImmediate);
-    // What was said can be read by now, if this node dies.
+    // The text so far can be read already, in case this node dies.
     expect([it.done, it.text(), it.entries().some(({ isEnd }) => isEnd)]).toEqual([[], "said;", false]);
     Object.assign(it.receipt, { recovered, nanos: { charged: recovered ? 0 : 5 } });
     confirm();
     await disposed;
     if (recovered) expect([it.done, it.entries().some(({ isEnd }) => isEnd)]).toEqual([["free"], false]);
     else expect([it.done, it.text(), it.entries().at(-1)?.isEnd]).toEqual([["ended"], "said;failed;", true]);
+  }
+});
+
+test("an answer whose log was lost while the database was away is lost for its repeats, too, not cut short", async () => {
+  for (const outcome of ["completed", "failed"] as const) {
+    const time = new Time(0);
+    const it = stores(new NodeClock(time, { offset_ms: 0, rate: 1, arrivalsFirst: false }));
+    Object.assign(it.receipt, { recovered: false, nanos: { charged: 5 } });
+    const passes = async (for_ms: number) => {
+      for (const until_ms = time.now_ms + for_ms; time.now_ms < until_ms && time.step(); )
+        await new Promise(setImmediate);
+    };
+    const { keeping, dispose, confirm } = await streaming(it, outcome);
+    Object.assign(it.away, { answers: true, logs: true });
+    keeping.write("said;");
+    if (outcome === "failed") keeping.write("failed;", true);
+    const disposed = keeping.end().then(dispose);
+    await passes(20_000);
+    expect([outcome, it.done]).toEqual([outcome, []]);
+    Object.assign(it.away, { answers: false, logs: false });
+    confirm();
+    await passes(1_000);
+    await disposed;
+    expect([outcome, it.done, it.kept.state]).toEqual([outcome, ["lost"], "lost"]);
   }
 });
 
@@ -119,7 +160,7 @@ async function reader({ needs, kept }: ReturnType<typeof stores>) {
   return follower;
 }
 
-/** Reads to its end as a repeat does (src/features/responses/replay.ts). */
+/** Reads the log to its end, as a repeat does (src/features/responses/replay.ts). */
 async function readToEnd(follower: Follower): Promise<string> {
   let text = "";
   for (;;) {
@@ -167,7 +208,7 @@ test("a stream that its node settled, and whose end it did not write, is ended b
       void readToEnd(follower).then((text) => texts.push(text));
     });
   while (time.now_ms < 5_000 && time.step());
-  // Its node may still be about to write the end.
+  // The stream's node may still be about to write the end.
   expect([texts, it.done]).toEqual([[], []]);
   while (time.now_ms < 30_000 && time.step());
   expect(texts).toEqual(["said;cut;", "said;cut;"]);
@@ -194,7 +235,7 @@ test("a stored response whose node died before its charge is not lost while the 
   };
   passes(60_000);
   expect([read, it.done]).toEqual(["", []]);
-  // Another node settles its hold.
+  // Another node settles the dead node's hold.
   Object.assign(it.receipt, { endedAt: new Date(60_000), recovered: true });
   passes(20_000);
   expect([read, it.done]).toEqual(["said;gone;", ["free"]]);
