@@ -47,7 +47,7 @@ const turn = (at: number): Turn => ({
   result: source.repeat(9),
 });
 
-/** What a protocol calls things. */
+/** The names that a protocol gives to the parts of a request. */
 interface Words {
   cap: string;
   question(text: string, instruction: string | null): object;
@@ -134,7 +134,7 @@ export interface BodyOptions {
   cap: number | null;
 }
 
-/** Of a conversation, whose first question is `text`. With 21 turns it has 66 KB. */
+/** The body of an agent's conversation whose first question is `text`. With 21 turns it has 66 KB. */
 export function agentBody(text: string, options: BodyOptions, turns_count = 21): string {
   const { question, turns, tool: written, choice } = words[options.protocol];
   const { into, list } = turns(Array.from({ length: turns_count }, (_, at) => turn(at)));

@@ -1,7 +1,9 @@
 /**
- * What a batch costs where keys, people and teams are limited, and where none is, in one run: organizations on one Postgres
- * get batches in turn, so that whatever else the machine does meets them alike. CPU of the backend that runs the batches,
- * from the kernel's own count, and the median of its ratios to other batches of the same turn.
+ * What a batch costs where keys, people and teams have limits, and where none has, in one run: organizations on one
+ * Postgres get batches in turn, so that other load on the machine affects all of them alike. Reports the CPU of the
+ * backend that runs the batches, from the kernel's own count, and the median of its ratios to other batches of the same
+ * turn.
+ *
  * Run: bun bench/budgets.ts --seconds 30 --pairs 4
  */
 import { readFileSync } from "node:fs";
@@ -43,11 +45,11 @@ interface Case {
   cpu_us: number[];
 }
 type Limit = (id: string, team: string | null, budget: Partial<Budget>) => Promise<void>;
-/** Makes a key the person's; answers the person's subject. */
+/** Makes the person the owner of the key; returns the subject id of the person. */
 type Own = (key: string, person: string) => Promise<string>;
-/** Raises the weeks of a key, or of the plan of all of them. */
+/** Raises the weekly limit of a key, or of the organization's plan, which all keys share. */
 type Lift = (key?: string) => Promise<unknown>;
-/** Limits a subject for the model of all requests; without a subject, the organization. */
+/** Limits a subject for the model that all requests use; without a subject, limits the organization. */
 type LimitModel = (parent?: string) => Promise<unknown>;
 
 type Prepare = (keys: string[], limit: Limit, own: Own, lift: Lift, limitModel: LimitModel) => Promise<unknown>;
@@ -144,7 +146,7 @@ const cases = [
   }),
 ];
 
-/** Makes a key that of a person and of a team of its own. */
+/** Gives the key a person and a team of its own. */
 async function staffed(key: string, limit: Limit, own: Own): Promise<{ person: string; team: string }> {
   const team = Bun.randomUUIDv7();
   const person = await own(key, Bun.randomUUIDv7());

@@ -1,13 +1,14 @@
-// What streams cost by load, and how many a core bears: `bun bench/capacity.ts [LOAD…] [--rounds N] [--targets NAMES]
-// [--others] [--pauses 0,25,50,100]`. A load is so many streams at any time and the milliseconds between their tokens:
-// `256x25 128x8`. With `128x25+256`, once a second 256 more start together, whose own times are not counted. Each target in
-// turn, round by round: CPU of the process for each event, the first token and the gaps. Without a load, the most events a
-// second at which the first token's p99 is at most 100 ms more than the engine takes, and the gap's p99 below pace + longest
-// pause + 150 ms, at 25 and 8 ms a token, as `npm run bench -- --only capacity` has them. Targets are a process that passes
-// requests on, nginx and Envoy where they are to be had, the node's own parts that hand bytes on uncounted, and a node on
-// Postgres and Redis with every limit on, with pauses and without; with `--others` Portkey and LiteLLM, too. `--targets` names those that take part, with commas; `--pauses` has
-// nodes that always pause for so long take part alone. TEST_SLUICE and TEST_SLUICE_BEFORE name executables, as for `npm run
-// bench`.
+// What streams cost by load, and how many one core can serve: `bun bench/capacity.ts [LOAD…] [--rounds N] [--targets NAMES]
+// [--others] [--pauses 0,25,50,100]`. A load is the number of streams at any time and the milliseconds between their
+// tokens: `256x25 128x8`. With `128x25+256`, 256 more streams start together once a second; their times are not counted.
+// The targets take turns, round by round, and the bench prints the CPU of the process for each event, the time to the first
+// token and the gaps. Without a load, it searches for the most events a second at which the first token's p99 is at most
+// 100 ms more than the engine takes, and the gap's p99 below pace + longest pause + 150 ms, at 25 and 8 ms a token, as `npm
+// run bench -- --only capacity` does. The targets are a process that passes requests on, nginx and Envoy if they can be
+// found, the node's own parts passing bytes on uncounted, and a node on Postgres and Redis with every limit on, with pauses
+// and without; with `--others`, Portkey and LiteLLM too. `--targets` names the targets to run, separated by commas;
+// `--pauses` runs only nodes that always pause for that long. TEST_SLUICE and TEST_SLUICE_BEFORE name executables, as for
+// `npm run bench`.
 
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";

@@ -1,4 +1,4 @@
-// What is charged for inputs that no engine reports, against what they are: docs/metering.md has the table.
+// Compares what is charged for inputs that no engine reports with their real token counts: docs/metering.md has the table.
 // `bun bench/charges.ts`
 
 import { tokenizerNames } from "../src/core/tokens/tokenizers.ts";

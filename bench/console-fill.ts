@@ -13,7 +13,7 @@ export async function fillConsole(lane: Lane, { records, organizations }: Fillin
   await fillRequests(lane, records, organizations);
   const restoring = await withoutRollUpKey(lane, "usage_day");
   for (const text of [...days, ...restoring, ...beside]) await lane.query(text);
-  // So that an index finds their months by their place, as in a database that has grown.
+  // Freezes the tables, so that an index finds the rows of a month side by side, as in a database that has grown.
   for (const table of ["usage_day", "usage_total"]) await lane.query(`vacuum (analyze, freeze) ${table}`);
 }
 

@@ -1,5 +1,5 @@
-// What the reports of the console read from a database that bench/console.ts has filled: for each statement the rows that it
-// used, those that it passed over, blocks and milliseconds. A busy machine changes the last of them alone.
+// What the console's reports read from a database that bench/console.ts has filled: for each statement the rows that it
+// used, those that it passed over, blocks and milliseconds. Only the milliseconds depend on how busy the machine is.
 
 import Table from "cli-table3";
 import type { ReportQuery } from "../src/core/store/report.ts";
@@ -22,7 +22,7 @@ interface Explained {
   "Execution Time": number;
 }
 
-/** The first moments of months in Berlin, to the hour: where the console's days begin for who reads there. */
+/** The start of a month in Berlin, to the hour: where the console's days begin for a reader in that time zone. */
 function monthInBerlin(back: number): Date {
   const now = new Date();
   const first_ms = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back);
@@ -36,7 +36,7 @@ const months = 13;
 const zone = "Europe/Berlin";
 const [yearAgo, lastMonth, thisMonth, end] = [months - 1, 1, 0, -1].map(monthInBerlin) as [Date, Date, Date, Date];
 
-/** As the page Usage asks for them. */
+/** The reports as the page Usage requests them. */
 const reports: Record<string, Omit<ReportQuery, "organizationId" | "rows_max">> = {
   "a month by model and day": { by: ["model", "day"], zone, from: thisMonth, to: end, groups_max: 7 },
   "the month before by day": { by: ["day"], zone, from: lastMonth, to: thisMonth },
@@ -69,7 +69,7 @@ export async function printReads(db: Database): Promise<void> {
 
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 
-/** As much of a database as a report needs, which explains the statement of each report before it runs. */
+/** The part of a database that a report needs. It explains each report's statement before running it. */
 function explaining(db: Database, found: Explained[]): Database {
   const explained = (tx: Transaction) => ({
     exec: (sql: string) => tx.exec(sql),

@@ -32,7 +32,7 @@ if (!has!.some) {
   await fillConsole(lane, { records: Number(records), organizations });
   await lane.close();
 }
-// The node that this starts makes an organization of that name; that of an earlier run gives it up.
+// The node that this bench starts creates an organization named `test`; renames the one from an earlier run.
 await db.query("update organization set slug = 'test-' || extract(epoch from now())::bigint where slug = 'test'");
 const [{ id: request }] = (await db.query<{ id: string }>(
   "select 'req_' || replace(request_id::text, '-', '') as id from usage_record order by request_id desc limit 1",
@@ -72,8 +72,8 @@ const pages = [
 ];
 
 /**
- * From the click to the frame with the other rows, and how much of it the requests took; null: there is no next part. It is an
- * expression for the page, since to click as a driver does takes some 50 ms by itself.
+ * Measures the time from the click to the frame with the other rows, and how much of it the requests took. Null: there
+ * is no next part. It is an expression that the page evaluates, since a click by the driver takes some 50 ms by itself.
  */
 const nextPart = `new Promise((resolve) => {
   performance.clearResourceTimings();
@@ -140,7 +140,7 @@ function partsOf(took: Took | undefined): string {
   return [store_ms, http_ms - store_ms, whole_ms - http_ms].map((ms) => ms.toFixed(0)).join(", ");
 }
 
-/** What all statements have taken there so far; 0 where nothing counts it. */
+/** The total time that all statements have taken in the store so far; 0 if the store has no pg_stat_statements. */
 async function store_ms(): Promise<number> {
   const [{ has }] = (await db.query<{ has: boolean }>(
     "select to_regclass('pg_stat_statements') is not null as has",
@@ -165,7 +165,7 @@ function rendered(took: number[]): string[] {
     : [sorted[Math.floor(sorted.length / 2)]!, sorted.at(-1)!].map((ms) => ms.toFixed(0));
 }
 
-/** Requests run all the while, so that what is followed changes with every report. */
+/** Prints what the watching people cost. Requests run all the while, so that each report to them has a change. */
 async function printWatchers({ provider }: PeopleNode, length_s: number): Promise<void> {
   const sessions = [];
   for (let number = 0; number < watchers; number++) {

@@ -1,6 +1,6 @@
 // What a pg_dump does to requests: `bun bench/dump.ts URL [requests a second] [seconds]`, on a database that bench/scale.ts
-// has filled. One node on it, an engine that answers after 20 ms, ten organizations, and requests at a steady rate: some
-// quiet seconds, then until pg_dump has ended or so many seconds have passed, then quiet ones again.
+// has filled. One node, an engine that answers after 20 ms, ten organizations, and requests at a steady rate: first some
+// quiet seconds, then until pg_dump has ended or the given seconds have passed, then quiet seconds again.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -41,7 +41,7 @@ plans:
 interface Phase {
   name: string;
   latencies: number[];
-  /** By status. */
+  /** The number of refused requests by HTTP status. */
   refused: Record<number, number>;
 }
 
@@ -70,7 +70,7 @@ async function ask(count: number, { latencies, refused }: Phase): Promise<void> 
   latencies.push(performance.now() - sent);
 }
 
-/** At a steady rate, whatever becomes of the requests before. */
+/** Sends requests at a steady rate without waiting for earlier ones. */
 async function phase(name: string, isOver: (elapsed_s: number) => boolean): Promise<Phase> {
   const taken: Phase = { name, latencies: [], refused: {} };
   const pending: Promise<void>[] = [];

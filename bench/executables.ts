@@ -53,7 +53,7 @@ async function main(): Promise<void> {
   console.log(`${busy.toFixed(2)} cores were busy before, ${costs.length} rounds`);
 }
 
-/** Each begins a round in turn. */
+/** Runs all executables once. A different one goes first in each round. */
 async function roundOf(driven: ReadonlyMap<string, Driven>, round: number, length_s = slice_s): Promise<Cost[]> {
   const all = [...driven];
   const ordered = all.map((_, at) => all[(at + round) % all.length]!);

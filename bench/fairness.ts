@@ -1,8 +1,9 @@
-// Quiet organizations beside one with 32 times the load of each, at an engine that is full: `bun bench/fairness.ts
-// [seconds a run] [nodes]`. With several nodes, which are asked in turn, they share the limit (`scope: fleet`) on a Postgres
-// and a Redis. A Sluice and an engine over real sockets; the engine works at 32 requests at once, lets the others wait
-// in the order in which they came, and needs 600 to 1,000 ms until the first part and 800 to 2,400 ms from there. Each run
-// prints when answers began, of both: alone, without a limit in Sluice, with one, and with a reserve.
+// Quiet organizations beside a noisy one with 32 times the load of each, at an engine that is full: `bun bench/fairness.ts
+// [seconds a run] [nodes]`. Several nodes are asked in turn and share the limit (`scope: fleet`) on a Postgres and a Redis.
+// A Sluice and an engine over real sockets; the engine works on 32 requests at once, makes others wait in the order in
+// which they came, and needs 600 to 1,000 ms until the first part and 800 to 2,400 ms from there. Each run prints the times
+// to the first part for the quiet and the noisy: the quiet alone, without a limit in Sluice, with a limit, and with a
+// reserve.
 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +15,7 @@ const slots = 32;
 const quiet_count = 4;
 const quiet_per_s = 0.5;
 const noisy_per_s = 32 * quiet_per_s;
-/** The noisy one has so many clients, which wait for their answers. */
+/** The number of clients of the noisy organization, each of which waits for its answer. */
 const noisy_clients = 4 * slots;
 const bounds_ms = [700, 800, 900, 1_000, 1_100, 1_200, 1_300, 1_500, 2_000, 3_000, 5_000, 7_500, 10_000];
 
@@ -33,7 +34,7 @@ function startEngine() {
   let most = 0;
   const line = new Set<() => void>();
 
-  /** Resolves with how to leave, as soon as there is room; null where whoever asked has gone before. */
+  /** Waits for a free slot and resolves with the function that frees it; null if the caller has disconnected before. */
   async function entered(signal: AbortSignal): Promise<(() => void) | null> {
     if (running >= slots) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -66,7 +67,8 @@ function startEngine() {
             for (const part of [said("is well"), ...ended]) controller.enqueue(part);
             controller.close();
           } catch {
-            // Whoever asked has gone. Its room must not go with it, or the engine has less with each that leaves.
+            // The caller has disconnected. Its slot must still be freed, or the engine has fewer slots after each
+            // disconnect.
           } finally {
             leave();
           }
@@ -83,7 +85,7 @@ function startEngine() {
   return { url: `http://127.0.0.1:${server.port}/v1`, mostSince, stop: () => server.stop(true) };
 }
 
-/** When the first part came, in milliseconds, or why none did. */
+/** The milliseconds until the first part came, or the reason why none did. */
 async function firstPart(sluice: Sluice, key: string, model: string): Promise<number | string> {
   const asked_ms = performance.now();
   const response = await fetch(`${sluice.url}/v1/chat/completions`, {
@@ -108,11 +110,11 @@ async function firstPart(sluice: Sluice, key: string, model: string): Promise<nu
 
 interface Load {
   firsts_ms: number[];
-  /** Why, and how often. */
+  /** The number of failures by reason. */
   failed: Map<string, number>;
 }
 
-/** At a steady rate, each a moment late or early, for so many seconds. */
+/** Sends requests at a random (Poisson) spacing with the given mean rate, for the given number of seconds. */
 async function load(
   ask: () => Promise<number | string>,
   per_s: number,
@@ -173,7 +175,7 @@ async function main(): Promise<void> {
         config,
         store: "pglite",
         ...(env && { env }),
-        // The others find the organizations that the first one makes.
+        // The further nodes use the first one's data folder, and so find the organizations that it creates.
         ...(nodes.length > 0 && { dataDir: join(tmpdir(), `sluice-fairness-${nodes.length}`) }),
       }),
     );
@@ -204,7 +206,7 @@ async function main(): Promise<void> {
     style: { head: [], border: [], compact: true },
   });
   let alone_ms = Number.NaN;
-  // Whatever is made once is made now.
+  // Warms up, so that whatever is created only once is created now.
   await Promise.all(Array.from({ length: slots }, () => firstPart(nextNode(), nextQuiet(), "acme/unlimited")));
   for (const { name, model, isNoisy } of runs) {
     const both = [

@@ -20,7 +20,7 @@ const seconds = Number(process.argv[2] ?? 5);
 const rate = Number(process.argv[3] ?? 40);
 const rounds = 3;
 const floods = [0, 100, 1500];
-/** A flood begins with its connections and its first failures: the first seconds are looked at apart. */
+/** A flood begins with opening connections and first failures: its first seconds are reported separately. */
 const settle_ms = 1500;
 
 async function main(): Promise<void> {

@@ -1,7 +1,7 @@
-// What one organization bears: `bun bench/hot-organization.ts [seconds a rate] [rates, with commas] [requests a second of
-// others]`. Three processes send what a node sends (its batcher and its ledger, without HTTP) to one Postgres: admissions
-// of one organization at a steady rate, each settled 50 ms after its grant; beside it, others spread over 10,000
-// organizations. `lock` is how long a batch keeps its organizations' locks from others, without its commit.
+// How much load one organization can bear: `bun bench/hot-organization.ts [seconds a rate] [rates, with commas] [requests a
+// second of others]`. Three processes send what a node sends (its batcher and its ledger, without HTTP) to one Postgres:
+// admissions of one organization at a steady rate, each settled 50 ms after its grant; beside it, requests of others spread
+// over 10,000 organizations. `lock` is how long a batch keeps its organizations' locks from others, without its commit.
 
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";
@@ -28,7 +28,7 @@ interface Task {
   length_s: number;
 }
 interface Outcome {
-  /** Of the hot organization's requests that were granted within the time: the waits for the grant. */
+  /** The waits for the grant, of the hot organization's requests that were granted within the time. */
   waits_ms: number[];
   failed: number;
   batches: number;
@@ -106,7 +106,10 @@ async function organizations(db: Database, count: number): Promise<string[]> {
   return rows.map(({ id }) => `org_${id.replaceAll("-", "")}`);
 }
 
-/** The backends of the batches, while they are there: their CPU since this was called, by their last look. */
+/**
+ * Samples the CPU of the backends that run batches, and returns a function that ends the sampling and returns their
+ * sum. A backend that has ended counts with its last sample.
+ */
 function postgresCpu(db: Database): () => Promise<number> {
   const known = new Map<number, number>();
   const look = async () => {
@@ -117,7 +120,7 @@ function postgresCpu(db: Database): () => Promise<number> {
       try {
         known.set(pid, Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1000);
       } catch {
-        // It is gone: what was seen last stands.
+        // The backend has ended: its last sample counts.
       }
     }
   };
@@ -128,7 +131,7 @@ function postgresCpu(db: Database): () => Promise<number> {
   };
 }
 
-/** What the server has written to its log since this was called: replicas and archives take as much. */
+/** Returns a function for the bytes of write-ahead log written since this call: replicas and archives take as much. */
 async function logWritten(db: Database): Promise<() => Promise<number>> {
   const [since] = await db.query<{ lsn: string }>("select pg_current_wal_insert_lsn()::text as lsn");
   return async () => {
@@ -140,7 +143,10 @@ async function logWritten(db: Database): Promise<() => Promise<number>> {
   };
 }
 
-/** Backends report what functions took when they end, or now and then. */
+/**
+ * The mean milliseconds that a batch holds its locks. Backends publish their function statistics when they end, or now
+ * and then.
+ */
 async function lock_ms(db: Database): Promise<number> {
   const [row] = await db.query<{ ms: number }>(
     `select (sum(total_time) filter (where funcname = 'usage_batch') - sum(total_time) filter (where funcname = 'usage_lock'))
@@ -199,7 +205,7 @@ async function node(task: Task): Promise<void> {
   console.log(JSON.stringify(outcome));
 }
 
-/** Begins work at a rate, whatever becomes of what was begun before; resolves when all is done. */
+/** Starts work at a steady rate without waiting for earlier work; resolves when all of it is done. */
 async function steadily(rate: number, ends_ms: number, work: () => Promise<void>): Promise<void> {
   const pending = new Set<Promise<void>>();
   const begun_ms = performance.now();

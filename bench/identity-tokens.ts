@@ -1,8 +1,8 @@
-// What identity costs on a whole node with the embedded database: `bun bench/identity-tokens.ts [requests]
-// [configured]`; with `configured` the first part alone.
+// What identity costs on a whole node with the embedded database: `bun bench/identity-tokens.ts [requests] [configured]`;
+// with `configured`, only the first part runs.
 //
-// 1. A key on a node with `identity` beside one without, and a second one without beside the first: what differs between two
-//    processes of the same program is no cost of identity.
+// 1. A key on a node with `identity` beside one without, and a second one without beside the first: what differs between
+//    two processes of the same program is no cost of identity.
 // 2. A token of an issuer beside a key, on one node.
 // 3. The same under forged tokens of 40 addresses, from a process of its own, 400 connections.
 //
@@ -48,7 +48,7 @@ function cpu_ms({ pid }: Service): number {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-/** The median of each caller, in turns whose order changes; printed beside the first one's. */
+/** Sends requests as each caller in turn, in changing order, and prints each caller's median beside the first one's. */
 async function inTurns(title: string, callers: Record<string, Caller>, count: number): Promise<Record<string, number>> {
   const medians: Record<string, number> = {};
   for (const operation of operations) {
@@ -69,7 +69,7 @@ async function inTurns(title: string, callers: Record<string, Caller>, count: nu
   return medians;
 }
 
-/** What each node's process uses for a request, in blocks that take turns. */
+/** Measures the CPU that each caller's node uses for a request, in blocks that take turns. */
 async function cpuInTurns(callers: Record<string, Caller>, count: number): Promise<void> {
   const blocks = 10;
   for (const operation of operations) {

@@ -1,17 +1,19 @@
-// The least that a batch of the ledger could cost: the rows that it writes, and nothing decided, in one statement with one
-// `update … from unnest`, and the same barrier behind it.
+// The least that a batch of the ledger could cost: writes the same rows without deciding anything, in one statement with
+// one `update … from unnest`, with the same barrier after it.
 
 import { readFileSync } from "node:fs";
 import type { Database } from "../src/stores/postgres/database.ts";
 
 export interface Floor {
-  /** Writes what a batch does that settles as many requests as it admits, of these organizations, and commits it. */
+  /** Writes and commits the rows of a batch that settles as many requests as it admits, for these organizations. */
   write(organizations: readonly string[]): Promise<void>;
   cpu_us(): number;
   close(): Promise<void>;
 }
 
-/** Of a database that has a hold and a record, whose columns are those of the rows that are written. */
+/**
+ * Prepares the floor on a database that has a hold and a record: their columns are those of the rows that are written.
+ */
 export async function floorOf(db: Database): Promise<Floor> {
   const columns = async (table: string) => {
     const rows = await db.query<{ name: string }>(

@@ -1,7 +1,7 @@
 // What a batch of the ledger costs Postgres: `bun bench/ledger.ts [another checkout] [rounds]`. CPU of the backend that
 // runs the batches, from the kernel's own count in nanoseconds. With another checkout (say, the one before a change) the
-// two take turns, batch by batch, each with its own migrations and its own code; compare the columns, not machines. Of batches
-// over many organizations, what the same rows cost that nothing is decided about (ledger-floor.ts) stands beside it.
+// two take turns, batch by batch, each with its own migrations and its own code; compare the columns, not machines. Beside
+// batches over many organizations it prints what writing the same rows costs without deciding anything (ledger-floor.ts).
 
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -18,7 +18,7 @@ const rounds = Number(process.argv[3] ?? 300);
 const organizations_count = 10_000;
 const only = process.argv[4] ? new RegExp(process.argv[4]) : null;
 
-/** Makers of commands as the tree's own code names their fields. */
+/** The functions of that checkout that make commands, with the field names that its code uses. */
 interface Makers {
   admitOf: typeof admitOf;
   settleOf: typeof settleOf;
@@ -44,7 +44,7 @@ async function subjectIn(tree: string): Promise<Subject> {
      select gen_random_uuid(), 'bench-' || n, 'Bench', '2026-01-31Z' from generate_series(1, ${organizations_count}) n
      returning id::text`,
   );
-  // Each has asked before, and has its windows.
+  // Gives each organization its current windows, as if it had sent requests before.
   await db.exec(`
     insert into usage_now (subject_id, generation, updates, running, starts_at, ends_at, used, held)
     select o.id, 1, 0, 0, w.starts_at, w.ends_at, '{0,0,0,0}', '{0,0,0,0}'
@@ -75,10 +75,12 @@ async function subjectIn(tree: string): Promise<Subject> {
   };
 }
 
-/** Batches that go one after the other, and leave nothing running. */
+/** Makes batches that run one after the other, and leave no request running. */
 type Round = (subject: Subject) => Command[][];
 const limits = { session: 1e14, week: 1e14, month: 1e14, concurrentRequests: 100_000 };
-/** Of each in turn, or of any where there are more than admissions. */
+/**
+ * The organization of admission `at`: each in turn, or a random one if there are more organizations than admissions.
+ */
 const ownerOf = (at: number, count: number, owners: number) =>
   owners > count ? Math.floor(Math.random() * owners) : at % owners;
 const admissions = (count: number, owners: number, { admitOf, organizations }: Subject) =>
@@ -131,7 +133,7 @@ const loads: Record<string, Round> = {
   "16 checkpoints (6 of 8 batches)": streams(16, "checkpoint"),
 };
 
-/** What the rows of a batch of as many admissions as settlements cost, each of another organization. */
+/** What the rows cost of a batch that admits and settles the same number of requests, each of another organization. */
 async function floorCost({ floor, organizations }: Subject): Promise<number> {
   const samples: number[] = [];
   for (let turn = -20; turn < rounds; turn++) {

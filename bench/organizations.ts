@@ -1,8 +1,8 @@
-// What a request costs where many organizations ask: `bun bench/organizations.ts [--rounds N] [--counts 1,100,10000]
-// [--connections 64] [--requests 3000] [--fsync] NAME=PATH …`. Each executable is a node on Postgres and Redis, with every limit
-// on. So many organizations, each with a key, ask in turn; the slices of all counts and nodes alternate. It prints CPU a
-// request, of the node, of the Postgres sessions of its database and of Redis, and what that is to one organization's: the
-// median of the ratios of neighbouring slices.
+// What a request costs with many active organizations: `bun bench/organizations.ts [--rounds N] [--counts 1,100,10000]
+// [--connections 64] [--requests 3000] [--fsync] NAME=PATH …`. Each executable is a node on Postgres and Redis, with every
+// limit on. The organizations of each count, with one key each, send requests in turn; the slices of all counts and nodes
+// alternate. It prints the CPU for a request of the node, of its database's Postgres sessions and of Redis, and the ratio
+// to that with one organization: the median of the ratios of neighbouring slices.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -36,7 +36,7 @@ interface Cost {
 }
 const parts = ["node", "Postgres", "Redis"] as const;
 
-/** A node, and what asks it: by how many organizations there are. */
+/** A node, and the function that sends it a request, by number of organizations. */
 interface Measured extends Beside {
   redisPid: number;
   askers: Map<number, Asker>;
@@ -109,7 +109,7 @@ async function organizations(sql: Sql, count: number): Promise<string[]> {
   return keys;
 }
 
-/** Asks with one key after the other. */
+/** Sends each request with the next key. */
 function inTurn({ target, connections, count }: Beside, keys: readonly string[]): Asker {
   const askers = keys.map((key) => {
     const headers = { ...target.headers, authorization: `Bearer ${key}` };

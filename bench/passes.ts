@@ -1,5 +1,6 @@
-// What a pass of the audit costs: `bun bench/passes.ts [records]`. Records of 20 a transaction, on a server of its own; CPU of
-// the backend from the kernel's own count. Reading on (tallies and roll-ups) stands beside it, and the same on PGlite by time.
+// What a pass of the audit costs: `bun bench/passes.ts [records]`. Records of 20 a transaction, on a server of its own; CPU
+// of the backend from the kernel's own count. Beside it are the cost of reading on (tallies and roll-ups), and the same on
+// PGlite, measured by time.
 
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";

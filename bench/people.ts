@@ -35,7 +35,10 @@ await service.json("team", "create", "--org", "acme", "--name", "research", ...l
 const ofBen = await newMember(db, "ben", { organization: "acme", team: "research" });
 await limitPerson(ofBen);
 
-/** The key of an organization of its own that has limits for the model: of the key, or of all four in whom it counts. */
+/**
+ * Returns a key of a new organization with limits for the model: on the key only, or on the key, person, team and
+ * organization that its requests count in.
+ */
 async function keyForModels(
   slug: string,
   limited: readonly ("key" | "person" | "team" | "organization")[],
@@ -85,7 +88,7 @@ const keys = {
     "organization",
   ]),
 };
-/** What a kind is compared with, where it is not the first. */
+/** The kind that a kind of key is compared with, if that is not the first kind. */
 const others: Partial<Record<Kind, Kind>> = {
   "key, person, team and organization with one each":
     "a limited key of a limited person in a limited team of a limited organization",

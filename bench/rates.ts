@@ -1,8 +1,8 @@
 /**
- * What the sliding limits of a request cost this process and its store, in one run: limits of the organization alone, of
- * its key too, of key and team; requests of many organizations, which share no call; and corrections that go with the
- * next request beside those that go by themselves. The cases take turns, so that whatever else the machine does meets
- * them alike. Run: bun bench/rates.ts --seconds 30 --together 1,4,16,64
+ * What the sliding limits of a request cost this process and its store, in one run: limits of the organization alone,
+ * of its key too, of key and team; requests of many organizations, which share no call; and corrections that go with
+ * the next request beside those that are sent by themselves. The cases take turns, so that other load on the machine
+ * affects all of them alike. Run: bun bench/rates.ts --seconds 30 --together 1,4,16,64
  */
 import { parseArgs } from "node:util";
 import { Redis } from "ioredis";
@@ -23,7 +23,7 @@ interface Case {
   /** Requests at a time. */
   together: number;
   rates: Rates;
-  /** Of each organization in turn. */
+  /** The limited subjects of each organization; requests use the organizations in turn. */
   subjects: RateSubject[][];
   store_us(): Promise<number>;
   requests: number;
@@ -32,7 +32,7 @@ interface Case {
 }
 
 const limits = { requestsPerMinute: 1e9, tokensPerMinute: 1e12 };
-/** The narrowest of key and team first, the organization last. */
+/** A request's limited subjects, in the order key, team, organization. The organization is always among them. */
 function subjectsOf(count: number): RateSubject[] {
   const all: RateSubject[] = [
     { limitedBy: "key", id: `key_${newHex()}`, limits },
@@ -78,7 +78,8 @@ async function one({ name, rates, subjects: all }: Case, number: number): Promis
   const answer = await rates.take(request);
   if (answer.answer !== "taken") throw new Error(`${name}: ${answer.answer}`);
   const told = answer.correct(120);
-  // As an answer's time passes between the two.
+  // Waits for the correction, so that the next request does not carry it: with real answers, time passes between the
+  // two.
   if (name.endsWith("themselves")) await told;
 }
 

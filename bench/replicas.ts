@@ -39,7 +39,7 @@ const cpu_us = (pids: number[]) =>
   pids.reduce((sum, pid) => sum + Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1000, 0);
 
 let running: Admit[] = [];
-/** At a steady rate, whatever becomes of the batches before. */
+/** Runs one second of batches, at a steady rate without waiting for earlier ones. */
 async function second(latencies: number[]): Promise<void> {
   const pending: Promise<unknown>[] = [];
   const started = performance.now();

@@ -17,10 +17,13 @@ import { freshDatabase } from "../test/harness/services.ts";
 const [months = 13, keys = 1000, turns = 40] = process.argv.slice(2, 5).map(Number);
 const organizations = 50;
 const records_a_month = 20_000_000;
-/** Half a minute at the month's mean rate, twenty times over. */
+/** The number of records that no pass has read yet: half a minute at the month's mean rate, times twenty. */
 const unread = 5_000;
 
-/** Rows of one day, of every key and model: two outcomes, and failures of every tenth. Costs about as many records. */
+/**
+ * Inserts the roll-up rows of one day for every key and model: two outcomes, and failures for every tenth key. Costs
+ * are set in proportion to the number of records.
+ */
 const fill = (table: string, step: string) => `
   insert into ${table}
   select t.at, o.id, k.id, k.team_id, 'acme/writer-' || m, 'chat.completions', c.outcome, c.records, c.records, c.records * 800, c.records * 90, 0,
@@ -50,7 +53,7 @@ const began_ms = performance.now();
 for (let day = first.getTime(); day < end.getTime(); day += 86_400_000) {
   const records = Math.round(records_a_month / 30 / keys / 3);
   await db.query(fill("usage_day", "1 day"), [new Date(day), records]);
-  // Hours of two days alone: they take long to fill.
+  // Fills hours for two days only, because they take long to fill.
   if (day >= last.getTime() && day < last.getTime() + 2 * 86_400_000)
     await db.query(fill("usage_hour", "1 hour"), [new Date(day), Math.ceil(records / 24)]);
 }
@@ -75,7 +78,7 @@ console.log(
   `${size!.days} rows of days (${Math.round(size!.bytes / 2 ** 20)} MiB), ${size!.hours} of hours, ${unread} records that are in none; ${Math.round((performance.now() - began_ms) / 1000)} s`,
 );
 
-/** Of the last month, but for a year. */
+/** The reports. They cover the last month, unless they say otherwise. */
 const reports: Record<string, [ReportGroup[], Partial<ReportQuery>]> = {
   "a month by organization": [["organization"], {}],
   "a month by team": [["organization", "team"], {}],
@@ -114,7 +117,7 @@ for (const [name, [by, change]] of Object.entries(reports)) {
 }
 console.log(table.toString());
 
-// FOCUS as it is exported, with three lines for each row: of as many days as have 90,000 lines, and of the month.
+// The export as FOCUS, with three lines for each row: of the days that give 90,000 lines, and of the month.
 const focus = new Table({
   head: ["FOCUS", "rows", "lines", "MB", "p50 ms", "p95 ms", "server's CPU, ms", "node's CPU, ms"],
   style: { head: [], border: [] },
@@ -151,7 +154,8 @@ for (const [name, to] of [
 }
 console.log(focus.toString());
 
-// What a pass costs: records of an hour, written in batches, read and added. CPU of the backend, by the kernel's count.
+// What a pass costs: an hour's records are written in batches, then read and added up. CPU of the backend, by the kernel's
+// count.
 const lane = await db.lane({ max_parallel_workers_per_gather: "0" });
 const [backend] = (await lane.query<{ pid: number }>("select pg_backend_pid() as pid")) as [{ pid: number }];
 const cpu_us = () => Number(readFileSync(`/proc/${backend.pid}/schedstat`, "utf8").split(" ")[0]) / 1000;
@@ -185,7 +189,7 @@ await reader.close();
 await db.close();
 await database.drop();
 
-/** Of times in order. */
+/** The quantile of sorted times. */
 function quantileOf(times: readonly number[], share: number): number {
   return times[Math.min(times.length - 1, Math.ceil(times.length * share) - 1)]!;
 }

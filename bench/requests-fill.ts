@@ -1,15 +1,15 @@
-// Fills a migrated database with records of 13 months for the list of requests: half of them of organization 0, which has 20
-// keys and 4 teams, the others of 999 more (or as many as are asked for), the first of them the busiest. Rare are a
-// model and an upstream (one in a million), and a model that nobody has asked for since the first month.
+// Fills a migrated database with records of 13 months for the list of requests: half of them of organization 0, which has
+// 20 keys and 4 teams, the others of 999 more organizations (or as many as are asked for), the first of them the busiest.
+// Rare values are a model and an upstream (one in a million), and a model that nobody has used since the first month.
 
 import type { Lane } from "../src/stores/postgres/database.ts";
 
 export const months = 13;
 const chunk = 250_000;
 
-/** Ids that anybody can name again. */
+/** The first digits of the ids of each kind. The ids are predictable, so that other code can compute them. */
 export const idFor = { organization: "0a", key: "0b", team: "0c" } as const;
-/** `n`: an expression of SQL. */
+/** The id of the n-th thing of a kind, as an SQL expression. `n` is an SQL expression too. */
 export const uuidFor = (kind: keyof typeof idFor, n: string) =>
   `('000000${idFor[kind]}-0000-7000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`;
 
@@ -58,8 +58,8 @@ export async function fillRequests(lane: Lane, records: number, organizations = 
 }
 
 /**
- * Takes the key of a roll-up away, and the rule that adds rows by it: to keep them while millions of rows come takes several
- * times as long. Answers the statements that bring both back.
+ * Drops the primary key of a roll-up table, and the rule that adds rows by it: keeping both while millions of rows are
+ * inserted takes several times as long. Returns the statements that restore both.
  */
 export async function withoutRollUpKey(lane: Lane, table: "usage_hour" | "usage_day"): Promise<string[]> {
   const [made] = await lane.query<{ rule: string }>(
@@ -72,7 +72,10 @@ export async function withoutRollUpKey(lane: Lane, table: "usage_hour" | "usage_
   return [`alter table ${table} add constraint ${table}_pkey ${key}`, made!.rule];
 }
 
-/** The roll-ups of a partition, in the order of their time, as passes leave them: the list and reports find them by it. */
+/**
+ * Inserts the hourly roll-ups of a partition in the order of time, as passes leave them: the list and reports find
+ * records by them.
+ */
 const hoursOf = (partition: string) => `
   insert into usage_hour
   select date_bin('1 hour', r.admitted_at, '2000-01-01Z'), r.organization_id, r.key_id,
@@ -80,7 +83,10 @@ const hoursOf = (partition: string) => `
     usage_sum(r.input_tokens), 0, 0, usage_sum(r.output_tokens), 0, usage_sum(r.charged), 0, 0
   from ${partition} r group by 1, 2, 3, 4, 5, 6, 7 order by 1`;
 
-/** $1 to $2: which of the month; $3: its start; $4: µs between two; $5: how many were before; $6: organizations. */
+/**
+ * $1 to $2: the numbers of the records within the month; $3: the month's start; $4: µs between two records; $5: how
+ * many records were before; $6: the number of organizations.
+ */
 const recordsOf = (partition: string) => `
   insert into ${partition} (
     request_id, organization_id, key_id, team_id, operation, model, stream, price_input, price_cached_input,

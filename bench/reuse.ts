@@ -1,11 +1,11 @@
-// The cost of each setting of `reuse`, and the answers of others that an engine which sends second answers can show under
-// it: `bun bench/reuse.ts [requests] [folder of an older checkout]`.
+// The cost of each setting of `reuse`, and the answers meant for others that a client can return under it, if an engine
+// sends answers twice: `bun bench/reuse.ts [requests] [folder of an older checkout]`.
 //
-// 1. The CPU time of a process for each request through the client of engines (src/core/upstream/http1): 64 at once for 1,000
-//    organizations, to an engine in another process that thinks for 5 to 15 ms. The settings of `reuse` take turns in
-//    rounds, each in a process of its own; `before` is the client of the older checkout.
-// 2. The wrong answers among 2,000 requests once the engine sends one in 50 of its answers again, 1 to 2 ms later. The client
-//    keeps to its hour, or reuses connections again some 20 ms after each stray byte.
+// 1. The CPU time of a process for each request through the client of engines (src/core/upstream/http1): 64 at once for
+//    1,000 organizations, to an engine in another process that thinks for 5 to 15 ms. The settings of `reuse` take turns
+//    in rounds, each in a process of its own; `before` is the client of the older checkout.
+// 2. The wrong answers among 2,000 requests once the engine sends one in 50 of its answers again, 1 to 2 ms later. After
+//    each stray byte, the client stops reusing connections for its usual hour, or for only some 20 ms.
 
 import Table from "cli-table3";
 import type { Client } from "../src/core/upstream/http1/client.ts";
@@ -15,7 +15,7 @@ const inFlight = 64;
 const rounds = 5;
 const strayed_requests = 2_000;
 const warm_requests = 2_000;
-/** How many of an engine's answers are sent again. */
+/** The share of the engine's answers that it sends a second time. */
 const strayShare = 1 / 50;
 
 interface Job {
@@ -157,7 +157,7 @@ async function main(): Promise<void> {
   const [first] = costs.values();
   for (const [name, outcomes] of costs) {
     const cpu_us = median(outcomes.map((each) => each.cpu_us));
-    // Of the same round: the machine changes from round to round.
+    // Compares outcomes of the same round, because the machine changes from round to round.
     const ratio = median(outcomes.map((each, round) => each.cpu_us / first![round]!.cpu_us));
     const { connections, idle } = outcomes[0]!;
     cost.push([name, cpu_us.toFixed(0), ratio.toFixed(3), connections, idle]);

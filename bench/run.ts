@@ -1,7 +1,8 @@
-// `npm run bench`: what a request, a streamed event and a stream cost, against a process that only passes requests on. The
-// executable on Postgres and Redis with every limit on, and on the embedded database; nginx and Envoy; an engine and a
-// driver that checks every answer. Targets take turns, round by round; of the rounds the best counts. CPU is the process's own. Prints a table
-// in Markdown, and writes it to bench/results. docs/performance.md says how to read it.
+// `npm run bench`: what a request, a streamed event and a stream cost, against a process that only passes requests on.
+// Measures the executable on Postgres and Redis with every limit on, and on the embedded database; nginx and Envoy; with an
+// engine, and a driver that checks every answer. The targets take turns, round by round; the best round counts. CPU is the
+// process's own. Prints a table in Markdown, and writes it to bench/results. docs/performance.md says how to read it.
+//
 //   --quick    the most telling rows, in two minutes; written only with --write. Exits with 1 if a ratio has grown to more
 //              than 1.5 times what the newest of bench/results says. Any run does if an answer was wrong
 //   --others   Portkey and LiteLLM too, from their packages
@@ -10,6 +11,7 @@
 //   --fsync    Postgres waits for its disk
 //   --note T   what else was going on, for the result
 //   --profile  the node on Postgres runs from source and says in which parts its time goes; with --only. Not written
+//
 // TEST_SLUICE names an executable; otherwise one is built from this checkout. TEST_SLUICE_BEFORE names an older one, which
 // takes turns with it, on a database of its own. bench/governed compares gateways with keys, budgets and limits.
 
@@ -56,7 +58,7 @@ interface Options {
   fsync: boolean;
 }
 
-/** What a run finds out, and how it tells how far it is. */
+/** The options, results and progress output of one run. */
 interface Run {
   options: Options;
   program: string;
@@ -151,8 +153,8 @@ async function measureScenarios(run: Run): Promise<void> {
 }
 
 /**
- * Whether a target takes part. A node that nobody asks is not at rest for nothing: it shares the core and the stores, which
- * is a large part of what few requests at a time seem to cost.
+ * Whether a target takes part. A node without requests is not idle: it shares the core and the stores, and accounts for
+ * a large part of what few requests at a time seem to cost.
  */
 function needed(options: Options): (name: string) => boolean {
   const asked = new Set(scenariosOf(options).flatMap(({ targets }) => targets));
@@ -186,7 +188,7 @@ async function started(
     { name: names.postgres, plan: "on" as const },
     { name: names.unlimited, plan: "off" as const },
   ];
-  /** Targets of one process. */
+  /** Ends all targets with the first one: they are served by one process. */
   const ended = async (starting: Promise<Target[]>) => {
     const targets = await starting;
     ending.defer(async () => targets[0]?.stop());
@@ -228,7 +230,7 @@ async function startPair(node: Omit<NodeOptions, "stores" | "plans">, on: NonNul
   return startNode({ ...node, stores, plans: [{ name: names.workers, plan: "on" }], workers: 2 });
 }
 
-/** None, unless there is an older executable to compare with. */
+/** Starts a node of the older executable. Returns no targets unless there is one. */
 async function startBefore(node: Omit<NodeOptions, "stores" | "plans">, on: NonNullable<NodeOptions["stores"]>) {
   const before = beforeHere();
   if (before === null) return [];
@@ -236,7 +238,7 @@ async function startBefore(node: Omit<NodeOptions, "stores" | "plans">, on: NonN
   return startNode({ ...node, program: [before], stores, plans: [{ name: names.before, plan: "on" }] });
 }
 
-/** How long each target is asked what a scenario asks before it is measured: code that ran rarely until then is slow. */
+/** How long each target gets a scenario's requests before it is measured: code that has rarely run is slow. */
 const warming_s = 5;
 
 interface Measuring {
@@ -244,7 +246,10 @@ interface Measuring {
   warming_s: number;
 }
 
-/** The targets take turns. Of streams that begin anew each time, the first round is a warm one already. */
+/**
+ * Runs the rounds of a scenario, in which the targets take turns. A warm-up round comes first, except for `spread`
+ * loads, whose first round counts.
+ */
 async function rounds(
   scenario: Scenario,
   driven: readonly Driven[],
@@ -264,7 +269,7 @@ async function rounds(
   return slices;
 }
 
-/** Fast, and every request in the books: once. */
+/** Checks that the node has recorded every request exactly once: it must not be fast by losing records. */
 async function checkBooks(driven: readonly Driven[], databaseUrl: string): Promise<void> {
   const metered: string[] = [names.postgres, names.unlimited];
   const asked = driven

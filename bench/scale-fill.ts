@@ -8,11 +8,11 @@ export interface Filling {
   organizations: number;
 }
 
-/** The oldest month has ended 13 months ago: upkeep is to drop it. */
+/** The number of months to fill. The oldest has ended 13 months ago, so that upkeep drops it. */
 export const months = 15;
 const chunk = 200_000;
 
-/** The n-th organization, and the n-th request: anybody can name them again. */
+/** The id of the n-th organization, in SQL: other code can compute it again. */
 export const organizationOf = "md5('organization ' || n)::uuid";
 
 export async function fill(lane: Lane, { records, organizations }: Filling): Promise<void> {
@@ -47,7 +47,10 @@ export async function fill(lane: Lane, { records, organizations }: Filling): Pro
   for (const text of settled) await lane.query(text);
 }
 
-/** $1 to $2: which of the month; $3: its start; $4: µs between two; $5: organizations; $6: how many were before. */
+/**
+ * $1 to $2: the numbers of the records within the month; $3: the month's start; $4: µs between two records; $5: the
+ * number of organizations; $6: how many records were before.
+ */
 const recordsOf = (partition: string) => `
   insert into ${partition} (
     request_id, organization_id, key_id, operation, model, stream, price_input, price_cached_input, price_cache_write,
@@ -82,7 +85,10 @@ const windowsOf = (partition: string) => `
   group by 1, 2, 3
   on conflict (subject_id, kind, starts_at) do update set used = p.used + excluded.used`;
 
-/** As the hourly look leaves it: what has ended is sealed, what has not is a tally; the statistics are fresh. */
+/**
+ * The state that the hourly audit leaves: windows that have ended are sealed, the others have a tally; the statistics
+ * are fresh.
+ */
 const settled = [
   `insert into usage_seal select subject_id, kind, starts_at, ends_at, used, 1, now() from usage_past where ends_at <= now()`,
   `insert into usage_tally select subject_id, kind, starts_at, ends_at, used, 1 from usage_past where ends_at > now()`,

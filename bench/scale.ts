@@ -1,7 +1,7 @@
-// What the ledger costs with 13 months of records behind it: `bun bench/scale.ts [records] [URL of a database to keep] [full]`. Fills
-// a database with records (20 million unless said: about 10 GB and 10 minutes; 300000 for a try), and asks it and an empty
-// one the same things in turns: milliseconds, and pages that were touched. A database that is named is filled unless it has
-// records, and is left there; bench/dump.ts takes it. Nothing here waits for a disk (fsync is off).
+// What the ledger costs with 13 months of records behind it: `bun bench/scale.ts [records] [URL of a database to keep]
+// [full]`. Fills a database with records (20 million unless said: about 10 GB and 10 minutes; 300000 for a try), and runs
+// the same statements on it and on an empty one in turns: milliseconds, and pages that were touched. A database that is
+// named is filled unless it has records, and is kept; bench/dump.ts uses it. Nothing here waits for a disk (fsync is off).
 
 import Table from "cli-table3";
 import { migrate } from "../db/migrate.ts";
@@ -20,7 +20,7 @@ const given = process.argv[3];
 const asksAll = process.argv[4] === "full";
 const organizations = 1_000;
 const turns = 25;
-/** Long statements have few turns. */
+/** The number of turns for long statements. */
 const longTurns = 3;
 
 interface Subject {
@@ -79,7 +79,10 @@ function batch(of: Subject): string {
   );
 }
 
-/** A session of each organization that has ended, agrees and is to be sealed; and not any more. */
+/**
+ * Rows of a session of each organization that has ended, whose total agrees with its records, so that it can be sealed;
+ * `unripe` removes them again.
+ */
 const ripe = `select ${organizationOf}, 'session'::usage_window_kind, '2026-03-03 03:03Z'::timestamptz, '2026-03-03 08:03Z'::timestamptz`;
 const unripe = ["usage_past", "usage_tally", "usage_seal"].map(
   (table) => `delete from ${table} where starts_at = '2026-03-03 03:03Z'`,
@@ -137,7 +140,7 @@ const questions: Question[] = [
     text: () => "select usage_audit_done(0)",
   },
   { name: "usage check", turns: longTurns, text: () => "select * from usage_differences('sealed')" },
-  // Minutes, where there are 20 million.
+  // With 20 million records, this takes minutes.
   { name: "usage check --full", turns: asksAll ? 1 : 0, text: () => "select * from usage_differences('full')" },
 ];
 

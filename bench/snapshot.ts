@@ -24,10 +24,10 @@ interface Slice {
   cpu_us: number;
 }
 interface Subject {
-  /** One batch, and then its answer. */
+  /** Sends one batch, and waits for its answer. */
   step(): Promise<unknown>;
   sweep(): Promise<unknown>;
-  /** Of the connections that run batches. */
+  /** The CPU of the connections that run batches. */
   cpu_us(): number;
   dead(): Promise<number>;
   close(): Promise<void>;
@@ -61,7 +61,7 @@ async function subject(isWatched: boolean): Promise<Subject> {
 type Load = Pick<Subject, "step" | "sweep" | "cpu_us" | "close">;
 
 async function pairs(db: Database, organization: string): Promise<Load> {
-  // A busy machine may keep a batch waiting: that is counted, and no failure.
+  // On a busy machine a batch may wait for long: that counts in its latency and must not fail.
   const book = ledger(db, { recovery: "checkpoint", lanes: 1, answer_ms: 60_000 });
   const lasting = admitOf(organization, { limits });
   const running: Admit[][] = [];
@@ -93,7 +93,7 @@ async function latestBackend(db: Database): Promise<number> {
 
 const cpuOf = (pid: number) => Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1000;
 
-/** Holds a snapshot until it is told to let go. */
+/** Holds a snapshot until the returned function is called. */
 async function bystander(url: string): Promise<() => Promise<void>> {
   const db = await serverDatabase(url);
   const connection = await db.lane({ idle_in_transaction_session_timeout: "0" });
@@ -105,7 +105,7 @@ async function bystander(url: string): Promise<() => Promise<void>> {
   };
 }
 
-/** At a steady rate, whatever becomes of the batches before; the two subjects take turns. */
+/** Sends batches at a steady rate without waiting for earlier ones; the two subjects take turns. */
 async function run(subjects: Subject[]): Promise<void> {
   const table = new Table({
     head: [

@@ -2,10 +2,10 @@
 // all attacks of test/attacks against it from one process, and honest clients from another. Prints each round, in which
 // every hostile body is sent once: the memory of the node, honest requests with their p50 and p99, and what failed.
 //
-// While bodies of 30 MiB come and go, memory goes up and down by as much: that is what it is for. Whether it grows is seen
-// where rounds can be compared: in the rest at the end of each, when no large body is under way and everything else goes on
-// (honest load, made-up keys, idle connections, streams that are left). Flat means that the median of each rest lies within
-// ±5 % of the middle of all, the first one left out. Exits with 1 if it is not, or if an honest request failed.
+// While bodies of 30 MiB come and go, memory rises and falls by that much, as it should. Whether it grows is measured where
+// rounds can be compared: in the rest at the end of each, when no large body is under way and everything else goes on
+// (honest load, made-up keys, idle connections, streams that are left). Memory is flat if the median of each rest lies
+// within ±5 % of the middle of all, the first one left out. Exits with 1 if it is not, or if an honest request failed.
 
 import { loadavg } from "node:os";
 import { join } from "node:path";
@@ -18,16 +18,16 @@ import { metricIn, metricsOf } from "../test/attacks/talk.ts";
 const minutes = Number(process.argv[2] ?? 30);
 const rate = Number(process.argv[3] ?? 20);
 const hasDatabase = process.argv[4] === "postgres";
-/** A small container's: 85 % of 2 GiB. */
+/** The memory limit of a small container: 85 % of 2 GiB. */
 const memory_bytes = Math.floor(0.85 * 2 * 1024 ** 3);
 const tolerance = 0.05;
 const round_ms = 120_000;
-/** What a rest begins with is not looked at: what was large is given back meanwhile. */
+/** The first samples of a rest are not used: memory of large bodies is still being freed then. */
 const settling_looks = 5;
 
 interface Round {
   resident: number[];
-  /** Those of them in its rest. */
+  /** The samples of `resident` from the round's rest. */
   resting: number[];
   latencies: number[];
   failures: string[];
@@ -108,7 +108,10 @@ async function oneRound(pid: number, requests: Honest[], isResting: () => boolea
   return round;
 }
 
-/** Once more after a reset, as the SDKs do: a connection that was idle may be closed in the moment in which it is used. */
+/**
+ * Sends a request, and once more after a connection reset, as the SDKs do: the node may close an idle connection at the
+ * moment of its use.
+ */
 async function again(ask: Honest["ask"], round: Round): Promise<string | null> {
   try {
     return await ask();

@@ -1,7 +1,8 @@
-// Where a request on its own goes: `bun bench/sparse.ts [--rounds N] [--only WORD] [--fsync] NAME=PATH …`. Each executable is a node on
-// Postgres and Redis, with every limit on; in each round all take a turn of each load. It prints what a request cost (at rest:
-// a second), in CPU of the node and its threads, of the Postgres sessions of its own database, and of Redis; and what it did:
-// wakes of the main thread, page faults, transactions and calls of Redis. Counts hold on any machine, times beside each other.
+// What a single request's cost is made of: `bun bench/sparse.ts [--rounds N] [--only WORD] [--fsync] NAME=PATH …`. Each
+// executable is a node on Postgres and Redis, with every limit on; in each round all take a turn of each load. It prints
+// what a request cost (at rest: a second), in CPU of the node and its threads, of the Postgres sessions of its own
+// database, and of Redis; and what it did: wakes of the main thread, page faults, transactions and calls of Redis. Counts
+// hold on any machine; times only compare with each other.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -30,7 +31,7 @@ const latencies: number[] = [];
 
 interface Load {
   scenario: Scenario;
-  /** Resolves when it is over. */
+  /** Runs the load; resolves when it is over. */
   run(ask: () => Promise<unknown>): Promise<unknown>;
 }
 
@@ -86,7 +87,8 @@ async function sliceOf(one: Beside, { scenario, run }: Load): Promise<Figures> {
 async function countersOf({ target, sql, redis }: Beside, sessions: readonly number[]): Promise<Figures> {
   const counters: Figures = new Map();
   const add = (name: string, value: number) => counters.set(name, (counters.get(name) ?? 0) + value);
-  // The statistics of sessions arrive late; the number of the next transaction does not, but reading has none.
+  // Counts transactions by the next transaction number: the statistics of sessions arrive late, and transactions that
+  // only read have no number.
   const [xact] = await sql<
     { next: string; wal: string }[]
   >`select pg_snapshot_xmax(pg_current_snapshot())::text as next,
@@ -125,7 +127,7 @@ async function countersOf({ target, sql, redis }: Beside, sessions: readonly num
 const ran_us = (path: string) => Number(read(path).split(" ")[0] || 0) / 1000;
 const switches = (path: string) => Number(/^voluntary_ctxt_switches:\s*(\d+)/m.exec(read(path))?.[1] ?? 0);
 
-/** Nothing of a process or thread that has ended. */
+/** Reads a file of /proc; empty if the process or thread has ended. */
 function read(path: string): string {
   try {
     return readFileSync(path, "utf8");

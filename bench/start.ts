@@ -1,6 +1,7 @@
-// bun bench/start.ts [TIMES]: from the start of the executable in TEST_SLUICE until it is ready on the embedded database, on a
-// new data folder and on an existing one: the median and the range, and the CPU of that time. With TEST_SLUICE_BEFORE, an
-// older executable takes turns with it. A quiet machine is needed for the times; the CPU bears some load.
+// bun bench/start.ts [TIMES]: the time from the start of the executable in TEST_SLUICE until it is ready on the embedded
+// database, on a new data folder and on an existing one: the median and the range, and the CPU used meanwhile. With
+// TEST_SLUICE_BEFORE, an older executable takes turns with it. Times need a quiet machine; the CPU figures can stand some
+// load.
 
 import Table from "cli-table3";
 import { median, type Start, type Starts, startTwice } from "./speed/start.ts";

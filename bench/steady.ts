@@ -1,5 +1,4 @@
-// The driver of the benches that measure a request. `ask` resolves when its answer is there, whole, and throws where it is
-// wrong.
+// Sends the requests of the benches. `ask` resolves when its answer has arrived as a whole, and throws if it is wrong.
 
 type Ask = () => Promise<unknown>;
 
@@ -13,7 +12,7 @@ interface Steady {
   running_max?: number;
 }
 
-/** Requests at a steady rate, whatever becomes of the ones before. Resolves with how many were left out. */
+/** Sends requests at a steady rate without waiting for earlier ones. Resolves with how many were left out. */
 export async function steadily(ask: Ask, { length_s, rate, latencies, running_max }: Steady): Promise<number> {
   const pending: Promise<void>[] = [];
   const started = performance.now();
@@ -26,7 +25,7 @@ export async function steadily(ask: Ask, { length_s, rate, latencies, running_ma
     if (wait > 1) await Bun.sleep(wait);
     if (running >= (running_max ?? Number.POSITIVE_INFINITY)) {
       leftOut += 1;
-      // What is to be answered must get its turn.
+      // Yields to the event loop, so that pending answers can be read.
       if (leftOut % 64 === 0) await Bun.sleep(0);
       continue;
     }
@@ -55,7 +54,7 @@ interface Close {
   latencies: number[];
 }
 
-/** As many requests as are answered: each connection asks again when it has its answer. */
+/** Each connection sends its next request when it has its answer, until the time is over. */
 export async function closely(ask: Ask, { length_s, connections, latencies }: Close): Promise<void> {
   const ends = performance.now() + length_s * 1000;
   const connection = async () => {
@@ -64,7 +63,7 @@ export async function closely(ask: Ask, { length_s, connections, latencies }: Cl
   await Promise.all(Array.from({ length: connections }, connection));
 }
 
-/** So many requests, as many at once as there are connections. */
+/** Sends this many requests, as many at once as there are connections. */
 export async function counted(ask: Ask, { count, connections }: { count: number; connections: number }): Promise<void> {
   let left = count;
   const connection = async () => {
@@ -73,7 +72,7 @@ export async function counted(ask: Ask, { count, connections }: { count: number;
   await Promise.all(Array.from({ length: connections }, connection));
 }
 
-/** Each asks once, and they begin evenly over that time. */
+/** Sends this many requests, whose starts are spread evenly over the time. */
 export async function spread(ask: Ask, { count, over_s }: { count: number; over_s: number }): Promise<void> {
   await steadily(ask, { length_s: over_s, rate: count / over_s, latencies: [] });
 }

@@ -1,11 +1,11 @@
-// What streams hold, and whether that grows: `bun bench/streams.ts [MINUTES] [STREAMS] [small|agent] [--every MS]`. Five
-// minutes, 1,000 streams, small requests, 250 ms between tokens. A node on Postgres and Redis, every limit on; so many
-// streams at any time, each of ten seconds or so, and 30 % of them are left in the middle. Prints the node's memory at
-// rest, then of each half minute with what an event cost, then at rest again. Flat means that the median of each half
-// minute lies within ±5 % of the middle of all, the first ones left out, in which the runtime compiles and collects for the
-// first time. Exits with 1 if it is not, if an answer was wrong, if the books have another number of records, or if those
-// who left are charged 1 % more or less than what the engine had sent them. TEST_SLUICE names an executable, as for
-// `npm run bench`.
+// What streams hold, and whether that grows: `bun bench/streams.ts [MINUTES] [STREAMS] [small|agent] [--every MS]`. By
+// default five minutes, 1,000 streams, small requests, 250 ms between tokens. A node on Postgres and Redis, with every
+// limit on; the given number of streams at any time, each of ten seconds or so, of which 30 % are left in the middle.
+// Prints the node's memory at rest, then of each half minute with what an event cost, then at rest again. Flat means that
+// the median of each half minute lies within ±5 % of the middle of all, the first ones left out, in which the runtime
+// compiles and collects for the first time. Exits with 1 if it is not, if an answer was wrong, if the books have another
+// number of records, or if the clients who left are charged 1 % more or less than what the engine had sent them.
+// TEST_SLUICE names an executable, as for `npm run bench`.
 
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
@@ -29,7 +29,9 @@ const count = Number(positionals[1] ?? 1000);
 const bodyOf = positionals[2] === "agent" ? agentBody : smallBody;
 const every_ms = Number(values.every);
 const tolerance = 0.05;
-/** Between what the engine sent to those who left, and what they are charged. */
+/**
+ * The allowed difference between the tokens that the engine sent to clients who left, and those that they are charged.
+ */
 const leftTolerance = 0.01;
 const leaving = 0.3;
 const round_ms = 30_000;
@@ -101,7 +103,7 @@ async function main(): Promise<number> {
   return verdict(medians.slice(first_rounds)) && streams.problems.length === 0 ? 0 : 1;
 }
 
-/** One stream after the other, the first after a while. */
+/** Runs one stream after the other, the first one after a wait. */
 async function keptUp(target: Target, streams: Streams, wait_ms: number, until_ms: number): Promise<void> {
   await Bun.sleep(wait_ms);
   while (performance.now() < until_ms) {
@@ -136,7 +138,7 @@ async function oneStream(target: Target, streams: Streams): Promise<void> {
   }
 }
 
-/** The median of its looks. */
+/** Samples the memory for one round; returns the median. */
 async function oneRound(pid: number): Promise<number> {
   const seen: number[] = [];
   const ends_ms = performance.now() + round_ms;

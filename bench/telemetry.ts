@@ -34,7 +34,7 @@ async function main(): Promise<void> {
   const cpu_us = new Map<string, number[]>(Object.keys(nodes).map((name) => [name, []]));
   const latencies = new Map<string, number[]>(Object.keys(nodes).map((name) => [name, []]));
   for (const { ask } of Object.values(nodes)) {
-    // One by one: a database that is just compiled takes its time.
+    // Sends the first requests one by one: a database that was just compiled is slow at first.
     for (let count = 0; count < 50; count++) await ask();
     await steadily(ask, { length_s: 1, rate, latencies: [] });
   }

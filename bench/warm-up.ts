@@ -1,8 +1,8 @@
 // Whether warming up before the first client is worth the wait: `bun bench/warm-up.ts [--rounds N] [--rate R] MS…` with the
-// executable in TEST_SLUICE. In each round a new node on Postgres and Redis is started with each of these `server.warm_up_ms`
-// (0 and 2000), in turns, and asked at once at a steady rate (200 a second), as by a balancer that has just learned of it.
-// Prints the time from its start until it serves, and of the requests of each of the first seconds the median, the 99th
-// percentile and the slowest, in milliseconds: the median of the rounds.
+// executable in TEST_SLUICE. In each round a new node on Postgres and Redis is started with each of these
+// `server.warm_up_ms` (0 and 2000), in turns, and gets requests at once at a steady rate (200 a second), as from a balancer
+// that has just learned of it. Prints the time from its start until it serves, and of the requests of each of the first
+// seconds the median, the 99th percentile and the slowest, in milliseconds: the median of the rounds.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -29,7 +29,7 @@ interface Start {
   ready_ms: number;
   /** Latencies in milliseconds of the requests of each second. */
   seconds: number[][];
-  /** What the node used of the CPU, from its start until the last answer. */
+  /** The CPU time that the node used, from its start until the last answer. */
   cpu_ms: number;
 }
 

@@ -1,4 +1,7 @@
-/** The pages with charts, and the chart of one thing's spend: one file, which is loaded when the first of them is opened. */
+/**
+ * The pages with charts, and the chart of the spend on one page's thing: one file, which is loaded when the first of
+ * them is opened.
+ */
 export { EnginePage } from "./pages/engine.tsx";
 export { EnginesPage } from "./pages/engines.tsx";
 export { ModelPage, ModelsPage } from "./pages/models.tsx";

@@ -21,13 +21,13 @@ export function Frame() {
   const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
   useLayoutEffect(() => {
-    // On another page, the next Tab goes to the first thing there, not past the link that led to it. Before
-    // the paint, because a key that is pressed at once goes to what has the focus then.
+    // On another page, the next Tab must go to the first element there, not past the link that led to it. This runs
+    // before the paint, because a key that is pressed at once goes to the element that has the focus then.
     if (!isFirst.current) main.current!.focus({ preventScroll: true });
     isFirst.current = false;
   }, [page, id]);
   useEffect(() => {
-    // On a narrow screen the pages stand side by side, and the current one may be beyond the edge.
+    // On a narrow screen the links to the pages are in one row, and the current one may be beyond the edge.
     const link = rail.current?.querySelector<HTMLElement>("[aria-current]");
     if (link) rail.current!.scrollLeft = link.offsetLeft - (rail.current!.clientWidth - link.offsetWidth) / 2;
   }, [page]);
@@ -81,12 +81,12 @@ function PageShown({ page, id, tab, first }: Place & { first: PageEntry | undefi
 
 interface Place {
   page: PageEntry | undefined;
-  /** The thing on it, and the part of its page. */
+  /** The id of the thing on the page; `tab` is the part of its page. */
   id: string;
   tab: string;
 }
 
-/** The page at an address. Without the right to see the first page, one gets the first visible one. */
+/** The page at an address. Readers without the right to see the first page get the first one that they may see. */
 function placeOf(path: string, seen: readonly PageEntry[]): Place {
   const [, first = "", ...rest] = path.split("/");
   const page = seen.find((one) => one.path === `/${first}`) ?? (first === "" ? seen[0] : undefined);
@@ -136,7 +136,7 @@ function Who() {
   );
 }
 
-/** A gate in a stream. */
+/** The logo: a gate in a stream. */
 export function Mark() {
   return (
     <svg class="mark" viewBox="0 0 16 16" aria-hidden="true">

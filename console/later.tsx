@@ -7,7 +7,7 @@ type Found<Props> = { Part: FunctionComponent<Props> } | "waiting" | "failed";
 
 const load = () => import("./charts.ts");
 
-/** Begins to load them before a page needs them. Where that fails, the page that needs them says so. */
+/** Loads the parts before a page needs them. If that fails, the page that needs them reports it. */
 export const loadEarly = () => void load().catch(() => {});
 
 export function later<Props extends object>(
@@ -18,7 +18,7 @@ export function later<Props extends object>(
     useEffect(() => {
       load().then(
         (charts) => setFound({ Part: of(charts) }),
-        // A newer version of the server has other files.
+        // Loading fails if the server has a newer version meanwhile, whose files have other names.
         () => setFound("failed"),
       );
     }, []);

@@ -22,7 +22,10 @@ import { RequestsPage } from "./pages/requests.tsx";
 import { TeamPage } from "./pages/team.tsx";
 
 export interface PageProps {
-  /** The thing that the address names after the page's path, and after it the part of its page; empty: the first part. */
+  /**
+   * The id of the thing, from the address after the page's path. `tab` is the part of its page that follows; empty: the
+   * first part.
+   */
   id: string;
   tab: string;
 }
@@ -32,20 +35,23 @@ export interface PageEntry {
   name: string;
   /** The key that goes to it, after `g`. */
   key?: string;
-  /** Null: everybody sees it. */
+  /** The verb that a reader must be allowed to call to see the page. Null: everybody sees it. */
   needs: VerbName | null;
-  /** Whether it is for people in an organization alone. */
+  /** Whether the page is only for people in an organization. */
   isOwn?: boolean;
-  /** Absent: it is not in the navigation. */
+  /** The page without an id. Absent: it is not in the navigation. */
   list?: FunctionComponent;
-  /** The verb that one needs to see the list, where more people see one of its things. */
+  /** The verb that a reader needs for the list, if more people may see single things in it. */
   listNeeds?: VerbName;
-  /** The page of one thing. With parts, the address names the thing and then the part; else the thing is all of its rest. */
+  /**
+   * Whether the page of one thing has parts: the address then has the thing and the part; otherwise the rest of the
+   * address is the thing.
+   */
   hasParts?: true;
   one?: FunctionComponent<PageProps>;
 }
 
-/** Whether the navigation has it. */
+/** Whether the page is in the navigation. */
 export const isListed = ({ list, listNeeds }: PageEntry) =>
   list !== undefined && (listNeeds === undefined || may(listNeeds));
 

@@ -24,12 +24,12 @@ import responses from "./migrations/0001_baseline/responses.sql" with { type: "t
 import rollups from "./migrations/0001_baseline/rollups.sql" with { type: "text" };
 
 export interface Migration {
-  /** `0001_baseline`: four digits without gaps, and what it is about. */
+  /** The name, such as `0001_baseline`: four digits without gaps, and what the migration is about. */
   name: string;
   sql: string;
   /**
-   * Builds that do not know it can go on using the database: docs/operating.md, Starting, stopping, upgrading. Left out,
-   * they cannot, and their nodes are not ready from then on.
+   * Whether builds that do not know the migration can go on using the database: docs/operating.md, Starting, stopping,
+   * upgrading. If absent, they cannot, and their nodes are not ready from then on.
    */
   additive?: true;
 }
@@ -72,7 +72,7 @@ export interface Migrated extends Statements {
   transaction<T>(work: (tx: Statements) => Promise<T>, options: { statement_ms: number }): Promise<T>;
 }
 
-/** This database cannot be used by this build; the message says why and what to do. */
+/** Thrown if this build cannot use this database; the message says why and what to do. */
 export class MigrationError extends Error {
   override name = "MigrationError";
 }
@@ -83,12 +83,15 @@ const lockNumber = 126944612246373;
 /** A migration may take long on much data, and other nodes wait for it. */
 const statement_ms = 30 * 60_000;
 
-/** SHA-256 in hex, the same whatever line ends a checkout has. */
+/** The SHA-256 of a migration in hex, the same whatever line ends a checkout has. */
 export function checksumOf(migration: Migration): string {
   return new Bun.CryptoHasher("sha256").update(migration.sql.replaceAll("\r\n", "\n")).digest("hex");
 }
 
-/** Applies what is missing and answers the names, in order. Throws MigrationError where it may not. */
+/**
+ * Applies the missing migrations, and returns their names in order. Throws MigrationError if this build may not migrate
+ * the database.
+ */
 export async function migrate(db: Migrated, known: readonly Migration[] = migrations): Promise<string[]> {
   const applied: string[] = [];
   while (true) {
@@ -111,8 +114,9 @@ export async function assertCurrent(db: Statements, known: readonly Migration[] 
 }
 
 /**
- * Makes a database ready for a node that is to serve, and answers what it applied; `mayMigrate` says whether it may. It
- * may begin on a newer schema that its build can use: a node that is restarted while a new version is rolled out.
+ * Makes a database ready for a node that is to serve, and returns the names of applied migrations; `mayMigrate` says
+ * whether it may apply any. The schema may be newer if this build can use it: a node may be restarted while a new
+ * version is rolled out.
  */
 export async function prepareToServe(
   db: Migrated,
@@ -126,12 +130,12 @@ export async function prepareToServe(
   return [];
 }
 
-/** How a database's schema stands to that of a build. */
+/** How a database's schema compares with that of a build. */
 export type SchemaState =
   | { is: "current" }
   /** `missing`: what has to be applied, in order. */
   | { is: "older"; missing: string[] }
-  /** `beyond`: what the build does not know; `additive`: it can use the database all the same. */
+  /** `beyond`: the migrations that the build does not know; `additive`: it can use the database all the same. */
   | { is: "newer"; beyond: string[]; additive: boolean }
   /** The database begins with another migration than the build: it was made by 0.2 or before it. */
   | { is: "outdated" }
@@ -142,7 +146,7 @@ export async function schemaOf(db: Statements, known: readonly Migration[] = mig
   return compared(await appliedIn(db), known);
 }
 
-/** Why a node of this build cannot work on a database with such a schema, and what to do; null where it can. */
+/** Why a node of this build cannot work on a database with this schema, and what to do; null if it can. */
 export function unfitting(schema: SchemaState): string | null {
   switch (schema.is) {
     case "current":
@@ -168,7 +172,7 @@ export function unfitting(schema: SchemaState): string | null {
   }
 }
 
-/** Why it is not the schema of this build, and what to do; null where it is. */
+/** Why the schema is not that of this build, and what to do; null if it is. */
 export function differing(schema: SchemaState): string | null {
   return schema.is === "newer" ? newer(schema.beyond) : unfitting(schema);
 }
@@ -191,8 +195,8 @@ async function applyNext(tx: Statements, known: readonly Migration[]): Promise<s
   await tx.exec(`create table if not exists schema_migration (
     name text primary key, checksum text not null, applied_at timestamptz not null default clock_timestamp()
   )`);
-  // A database of 0.1 has no such column; schemaOf reads it all the same. Not altered otherwise: that would lock out every
-  // node that looks whether it is ready, for as long as the migration runs.
+  // A database of 0.1 has no such column; schemaOf can read it all the same. The table is altered only if the column is
+  // missing: altering would lock out every node that checks whether it is ready, for as long as the migration runs.
   const [marked] = await tx.query(
     "select from pg_attribute where attrelid = 'schema_migration'::regclass and attname = 'additive'",
   );
@@ -224,7 +228,7 @@ async function appliedIn(db: Statements): Promise<Applied[]> {
   );
 }
 
-/** Pure. */
+/** Compares the applied migrations with the known ones. Pure. */
 function compared(applied: readonly Applied[], known: readonly Migration[]): SchemaState {
   for (const [index, one] of applied.entries()) {
     const ours = known[index];

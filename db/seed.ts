@@ -12,10 +12,10 @@ import { migrate } from "./migrate.ts";
 
 const seed_path = join(import.meta.dir, "../.cache/seed.tar.gz");
 
-/** Puts a closed database into `database` of the folder that it gets. */
+/** Makes a database in the subfolder `database` of the given folder, and closes it. */
 type Fill = (folder: string) => Promise<void>;
 
-/** True when it had to be made. */
+/** Makes the archive if needed; returns whether it was made. */
 export async function makeSeed(path = seed_path, fill: Fill = migratedDatabase): Promise<boolean> {
   const record = seedRecord(await loadEngine());
   if (Bun.deepEquals(await recordIn(path), record)) return false;
@@ -23,7 +23,7 @@ export async function makeSeed(path = seed_path, fill: Fill = migratedDatabase):
   try {
     await fill(workplace);
     const archive = await archiveOf(join(workplace, "database"), record);
-    // Renamed into place: nobody ever reads half of one.
+    // Renames the finished archive into place, so that nobody reads half of it.
     const partial = `${path}.${process.pid}`;
     await Bun.write(partial, archive);
     renameSync(partial, path);
@@ -43,7 +43,7 @@ async function recordIn(path: string): Promise<SeedRecord | null> {
   }
 }
 
-/** Migrated, and as small as it gets. */
+/** Makes a migrated database that is as small as possible. */
 async function migratedDatabase(folder: string): Promise<void> {
   const db = await embeddedDatabase(folder, { seed: false, start_ms: 300_000 });
   await migrate(db);

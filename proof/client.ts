@@ -1,4 +1,4 @@
-// A client of the gateway: it asks, reads, and may leave in the middle. It keeps what it saw.
+// A client of the gateway: it sends a request, reads the answer, and may disconnect in the middle. It keeps what it saw.
 
 import type { Script } from "./script.ts";
 import { promptOf, tokensIn } from "./script.ts";
@@ -28,7 +28,7 @@ export interface Asking {
   model: string;
   script: Script;
   stream: boolean;
-  /** Leaves after so many tokens. Null: stays to the end. */
+  /** The client disconnects after this many tokens. Null: it stays to the end. */
   leaves_after: number | null;
   deadline_ms: number;
 }
@@ -48,7 +48,7 @@ export async function ask(asking: Asking): Promise<Seen> {
     hasLeft: false,
   };
   const abort = new AbortController();
-  // To the gateway, a client that has waited long enough is one that leaves.
+  // To the gateway, a client that has waited long enough is one that disconnects.
   const timer = setTimeout(() => {
     seen.hasLeft = true;
     abort.abort();

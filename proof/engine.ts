@@ -1,4 +1,5 @@
-// The engine behind the gateway: it answers as each prompt tells it to, and keeps the book that is the truth.
+// The engine behind the gateway: it answers as each prompt tells it to, and its book of what it wrote is the truth for the
+// judge.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -17,7 +18,7 @@ export interface Attempt {
 
 export interface Engine {
   port: number;
-  /** By the id of the script; an entry for each time that the gateway asked. */
+  /** The attempts by the id of the script; one for each time that the gateway asked. */
   book: ReadonlyMap<string, readonly Attempt[]>;
   /** Requests that are being answered. */
   active(): number;
@@ -85,7 +86,10 @@ async function readBody(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** Null for a request that holds no script, such as a gateway's own check of the engine's health. */
+/**
+ * The script and options of a request; null for one that holds no script, such as a gateway's own check of the engine's
+ * health.
+ */
 function readAsked(text: string): Asked | null {
   const body = JSON.parse(text) as {
     stream?: boolean;
@@ -100,7 +104,7 @@ function readAsked(text: string): Asked | null {
   return { script, stream, wantsReport, prompt_tokens: Math.ceil(prompt.length / 4) };
 }
 
-/** A gateway may send a text as a list of parts. */
+/** The text of a message's content, which a gateway may send as a list of parts. */
 function textOf(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";

@@ -1,4 +1,4 @@
-// The faults, each from outside alone: signals to processes, and connections that break.
+// The faults, all inflicted from outside: signals to processes, and connections that break.
 
 import type { Chance } from "./chance.ts";
 import type { Injury } from "./judge.ts";
@@ -7,15 +7,15 @@ import type { Link, Part } from "./target.ts";
 
 export interface Scene {
   parts: readonly Part[];
-  /** Between the gateway and its stores. */
+  /** The connections between the gateway and its stores. */
   inside: readonly Link[];
-  /** Between clients and the gateway, and between it and its engine. */
+  /** The connections between clients and the gateway, and between the gateway and its engine. */
   outside: readonly Link[];
 }
 
 interface Fault extends Pick<Injury, "place" | "node"> {
   kind: "kill" | "freeze" | "cut" | "break once" | "hold up";
-  /** The kind and the name of what it hurts. */
+  /** The kind of the fault, and the name of the part or link that it hits. */
   name: string;
   begin(): Promise<void> | void;
   end(): Promise<void> | void;
@@ -46,13 +46,13 @@ function faultsOfLink({ name, node, wire }: Link, place: Injury["place"]): Fault
   ];
 }
 
-/** Kinds are as likely as each other: there are many more links to cut than nodes to kill. */
+/** Draws a fault, with equal odds for each kind, because there are many more links to cut than nodes to kill. */
 function drawn(faults: readonly Fault[], chance: Chance): Fault {
   const kinds = [...Map.groupBy(faults, ({ kind }) => kind).values()];
   return chance.pick(chance.pick(kinds));
 }
 
-/** Injects one fault after another, and answers with when each was. */
+/** Injects one fault after another, and returns when each began and ended. */
 export async function injure(
   faults: readonly Fault[],
   count: number,

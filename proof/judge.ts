@@ -18,9 +18,9 @@ export interface Finding {
 export interface Injury {
   /** The fault: its kind and its place. */
   fault: string;
-  /** Outside: between clients and gateway, or gateway and engine. */
+  /** The part that the fault hit; `outside`: a connection between clients and gateway, or gateway and engine. */
   place: "node" | "store" | "outside";
-  /** The name of a part; null for one that concerns every node. */
+  /** The name of the node that the fault hit; null: it concerns every node. */
   node: string | null;
   from_ms: number;
   until_ms: number;
@@ -48,9 +48,12 @@ interface Span {
   most: number;
 }
 
-/** Every count that no report confirms may be off by so many tokens, besides a share. */
+/** How many tokens a count may be off, besides a share, if no report confirms it. */
 const few = 2;
-/** A settlement that a fault held up may fall into the fault that comes next. */
+/**
+ * How long after its end a request may still be hit by a fault: a settlement that one fault held up may fall into the
+ * next.
+ */
 const settling_ms = 5_000;
 
 export function judge(account: Account, truth: Truth): Finding[] {
@@ -70,7 +73,7 @@ export function judge(account: Account, truth: Truth): Finding[] {
   return findings;
 }
 
-/** How many tokens were delivered and are not in the book, promised or not. */
+/** How many tokens were delivered but are not in the book, whether or not the gateway promises to count them. */
 export function uncounted(account: Account): number {
   return Math.max(0, sum(account.seen.map(({ tokens }) => tokens)) - account.usage.output_tokens);
 }
@@ -90,15 +93,15 @@ function spanOf(seen: Seen, truth: Truth): Span {
           most: Math.ceil(written * (1 + estimate_share_max)) + few,
         };
   if (written === 0) return { least: 0, most: attempts.length === 0 ? 0 : few };
-  // Without a stream, nothing was delivered before all of it was: a node that died then may not have counted it.
+  // An answer that is not streamed is delivered all at once: a node that died then may not have counted it.
   if (!seen.stream && (!seen.isWhole || wasInjured)) return { least: 0, most: span.most };
   const allowance = wasInjured ? Math.ceil(uncounted_ms(seen, truth) / gap_ms) + few : 0;
   return { least: Math.max(0, span.least - allowance), most: span.most };
 }
 
 /**
- * A key whose requests all failed before anything was delivered owes nothing. To a gateway, a client that is cut off looks
- * like one that leaves: so neither of them counts here.
+ * A key whose requests all failed before anything was delivered owes nothing. To a gateway, a client whose connection
+ * was cut looks like one that left by itself, so keys with either are not judged here.
  */
 function chargedForNothing(account: Account, truth: Truth): Finding | null {
   const { key, seen, usage } = account;
@@ -123,7 +126,7 @@ function injuriesOf(seen: Seen, injuries: readonly Injury[]): Injury[] {
 function excess(tokens: number, account: Account, truth: Truth): Verdict {
   const wrote = account.seen.filter(({ script }) => truth.book.get(script.id)?.some((attempt) => attempt.written > 0));
   if (wrote.length === 0) return "charged without delivery";
-  // A book that counts a request twice is off by at least the smallest of them, and by no more than all.
+  // If the excess is about the tokens of one request, the book has probably counted it twice.
   const counts = wrote.map(({ script }) =>
     Math.max(...(truth.book.get(script.id) ?? []).map((entry) => entry.written)),
   );
@@ -147,7 +150,10 @@ function overspent(account: Account, truth: Truth, least: number): Finding | nul
   return { verdict: "overspent", tokens: most - output_tokens_max, says: `${numbers}; ${describe(account, truth)}` };
 }
 
-/** How many tokens of a stream may be booked beyond a limit: none, unless its node was cut off for longer than that. */
+/**
+ * How many tokens of a stream may be booked beyond a limit: none, unless its node was cut off for longer than
+ * `cut_off_ms_max`.
+ */
 function latest(seen: Seen, { injuries, cut_off_ms_max }: Truth): number {
   const isCutOff = (injury: Injury) =>
     injury.node !== null && injury.place !== "outside" && lengthOf(injury) > cut_off_ms_max;
@@ -177,7 +183,7 @@ function describe({ seen }: Account, { book, injuries }: Truth): string {
     .join("; ");
 }
 
-/** When the request was and when its faults were, in seconds after it began. */
+/** The duration of the request and of its faults, in seconds after it began. */
 function timesOf(seen: Seen, injuries: readonly Injury[]): string {
   const after = (instant_ms: number) => ((instant_ms - seen.began_ms) / 1000).toFixed(1);
   const faults = injuriesOf(seen, injuries).map(

@@ -1,4 +1,4 @@
-// The findings of a target that are known, by verdict. A file of them is a ratchet: more than it says fails a run.
+// The known findings of a target, by verdict. Its file is a ratchet: a run fails if it has findings of any other verdict.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ export interface Known {
   because: string;
 }
 
-/** From `targets/NAME/known.json`, which may be absent. */
+/** Reads `targets/NAME/known.json`, which may be absent. */
 export function readKnown(target: string): Known[] {
   const file = join(import.meta.dir, "targets", target, "known.json");
   return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Known[]) : [];

@@ -1,4 +1,4 @@
-// The clients of a session. Each takes a key, asks a few times in turn, and takes the next.
+// The clients of a session. Each takes a key, sends a few requests in turn, and takes the next key.
 
 import { type Chance, chanceFrom } from "./chance.ts";
 import { ask, type Seen } from "./client.ts";
@@ -13,7 +13,7 @@ export interface Purse {
 }
 
 export interface LoadOptions {
-  /** Where clients connect to, and which node that is. */
+  /** The addresses that clients connect to, each with the node behind it. */
   doors: readonly { node: string; url: string }[];
   /** Keys with a limit, which several clients share. */
   shared: readonly Purse[];
@@ -26,11 +26,11 @@ export interface LoadOptions {
 }
 
 export interface Load {
-  /** Ends when the last client has its answer. */
+  /** Stops the clients; resolves when the last one has its answer. */
   stop(): Promise<{ purses: Purse[]; seen: Seen[] }>;
 }
 
-/** So many requests go to one key: few, so that a wrong sum has few suspects. */
+/** The number of requests for one key: few, so that a wrong sum has few suspects. */
 const requests_per_key = 3;
 const deadline_ms = 20_000;
 

@@ -16,9 +16,9 @@ export interface ProgramOptions {
   command: readonly [string, ...string[]];
   environment: Record<string, string>;
   folder: string;
-  /** Who it runs as, where it refuses to be root. */
+  /** The account that the program runs as, for programs that refuse to run as root. */
   account?: { uid?: number; gid?: number };
-  /** True as soon as it works. */
+  /** Whether the program works. */
   isReady(): Promise<boolean>;
   deadline_ms: number;
 }
@@ -33,7 +33,10 @@ export function program(options: ProgramOptions): Program {
     if (running === null || running.exitCode !== null || running.signalCode !== null) return;
     await new Promise((resolve) => running.once("exit", resolve));
   };
-  /** Its own processes too: some programs, such as Postgres, put each of them into a group of its own. */
+  /**
+   * Signals the program and its child processes: some programs, such as Postgres, put each of them into a group of its
+   * own.
+   */
   const signal = (name: NodeJS.Signals) => {
     if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
     for (const pid of [child.pid, ...childrenOf(child.pid)]) send(pid, name);

@@ -1,16 +1,16 @@
-// Gateways that are Python programs in a virtual environment of their own, which a variable of the environment names.
+// Gateways that are Python programs in a virtual environment of their own, which an environment variable names.
 
 import { execFile } from "node:child_process";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 
 export interface PythonProgram {
-  /** Its path. Throws an error that says which variable to set. */
+  /** The path of the program. Throws an error that says which variable to set. */
   path(): string;
   version(): Promise<string>;
 }
 
-/** `made`: the program's path in the environment, as an example. */
+/** A program that the variable names. `made`: an example of its path in a virtual environment. */
 export function pythonProgram(variable: string, distribution: string, made: string): PythonProgram {
   const path = () => {
     const named = process.env[variable];

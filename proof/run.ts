@@ -23,7 +23,10 @@ Options:
   --until-found   ends after the first session with a finding that is not known
   --json FILE     also writes everything there`;
 
-/** A session ends in quiet, which costs time; a finding of a long session is harder to look into. */
+/**
+ * The number of faults in a session. Each session ends in quiet, which costs time; but a finding of a long session is
+ * harder to look into.
+ */
 const faults_per_session = 20;
 
 interface Options {
@@ -88,7 +91,7 @@ async function sessions(stage: Stage, options: Options): Promise<Outcome> {
     const { requests, answered, findings } = outcome;
     console.log(`${done + faults} faults: ${requests} requests, ${answered} answered, ${findings.length} findings`);
     for (const { verdict, says } of findings) console.log(`  ${verdict}: ${says}`);
-    // After each session, so that a run that is stopped leaves what it found.
+    // Writes the results after each session, so that a run that is stopped leaves what it found.
     if (options.json !== null) await Bun.write(options.json, jsonOf(options, summed(outcomes), done + faults));
     if (options.until_found && newFindings(findings, readKnown(options.target.name)).length > 0) break;
   }

@@ -4,7 +4,7 @@
 import type { Chance } from "./chance.ts";
 
 export type Report =
-  /** The engine counts what it wrote, when it is asked to. */
+  /** The engine reports what it wrote, if the request asks for usage. */
   | "true"
   /** The engine reports nothing, as many do. */
   | "never"
@@ -18,7 +18,7 @@ export interface Script {
   /** The time between two tokens. */
   gap_ms: number;
   report: Report;
-  /** The engine closes the connection after so many tokens. Null: never. */
+  /** The engine closes the connection after this many tokens. Null: never. */
   dies_after: number | null;
   /** How many attempts end that way; the next one is answered. */
   deaths: number;
@@ -45,14 +45,17 @@ export function tokenAt(index: number): string {
   return words[index % words.length] as string;
 }
 
-/** How many tokens a text has that was made of `tokenAt`, however it was cut into deltas. */
+/** The number of tokens in a text that was made by `tokenAt`, however it was cut into deltas. */
 export function tokensIn(text: string): number {
   return text.split(" ").length - 1;
 }
 
-/** Most requests are well behaved; the rest meets an engine that dies, that never reports, or that lies. */
+/**
+ * Draws a script. Most requests are well behaved; the others meet an engine that dies, that never reports, or that
+ * reports falsely.
+ */
 export function drawScript(id: string, chance: Chance, tokens_max: number): Script {
-  // Half of the answers are short: what goes wrong at an end must have many of them.
+  // Half of the answers are short, so that there are many ends of answers at which something can go wrong.
   const tokens = chance.between(1, chance.fraction() < 0.5 ? Math.ceil(tokens_max / 8) : tokens_max);
   const kind = chance.fraction();
   return {

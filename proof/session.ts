@@ -15,7 +15,7 @@ export interface Session {
   faults: number;
   clients: number;
   tokens_max: number;
-  /** Faults whose name contains it. */
+  /** Only faults whose name contains this text are injected. */
   only: string;
 }
 
@@ -100,7 +100,7 @@ function accountOf({ key, output_tokens_max }: Purse, seen: readonly Seen[], usa
   };
 }
 
-/** The book, once the engine is idle and the book stands still; at the latest when the target must have settled. */
+/** The book once the engine is idle and the book no longer changes, or when the target must have settled. */
 async function settledUsage({ site, engine, target }: Stage, purses: readonly Purse[]): Promise<Map<string, Usage>> {
   const keys = purses.map(({ key }) => key);
   const deadline_ms = Date.now() + target.settled_ms_max;
@@ -110,14 +110,14 @@ async function settledUsage({ site, engine, target }: Stage, purses: readonly Pu
     const usage = await patiently(() => site.usage(keys));
     const now = JSON.stringify([...usage]);
     const isStill = now === before && engine.active() === 0 && (running ?? 0) === 0;
-    // A book that does not say what still runs is believed only when its time is over.
+    // If the book does not tell what still runs, it is read again until the time is over.
     if ((isStill && running !== null) || Date.now() > deadline_ms) return usage;
     before = now;
     await pause(500);
   }
 }
 
-/** A key with room must be able to use it: else something holds it that has long ended. */
+/** Finds leaks: a key with room left must be able to use it, or something that has long ended still holds it. */
 async function leaks(stage: Stage, purses: readonly Purse[], usage: Map<string, Usage>): Promise<Finding[]> {
   const findings: Finding[] = [];
   const running = await stage.site.running();
@@ -130,7 +130,10 @@ async function leaks(stage: Stage, purses: readonly Purse[], usage: Map<string, 
   return findings;
 }
 
-/** A gateway that is too busy to answer has not refused: it is asked again, for what its book leaves then. */
+/**
+ * How long a busy gateway is asked again: one that is too busy to answer has not refused. It is then asked for what its
+ * book leaves at that time.
+ */
 const spending_ms_max = 120_000;
 
 async function leakOf(stage: Stage, purse: Purse, usage: Map<string, Usage>): Promise<Finding | null> {
@@ -156,7 +159,7 @@ function spend({ site, doors }: Stage, key: Key, tokens: number, attempt: number
   return ask({ ...asking, leaves_after: null, deadline_ms: 20_000 });
 }
 
-/** A site that is being mended may need a moment. */
+/** Repeats an action that fails, since a site that was just mended may need a moment. */
 async function patiently<T>(act: () => Promise<T>): Promise<T> {
   const deadline_ms = Date.now() + 60_000;
   for (;;) {

@@ -47,7 +47,7 @@ export async function postgresProgram(): Promise<StoreProgram> {
   return stored(inner, folder, { url: `postgres://postgres@127.0.0.1:${port}/postgres`, port });
 }
 
-/** A Redis that keeps nothing over a kill, or, if it is `durable`, everything that it has confirmed. */
+/** A Redis that loses everything when it is killed or, if it is `durable`, keeps everything that it has confirmed. */
 export async function redisProgram(durable = false): Promise<StoreProgram> {
   const folder = serviceFolder("redis");
   const programs = await reachable(await redisPrograms(), "redis-server", account, join(folder, "programs"));

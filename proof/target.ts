@@ -1,4 +1,4 @@
-// A target: the things that a gateway needs to be put to the test. proof/README.md, Adding a target.
+// A target: what the test needs to know of a gateway. proof/README.md, Adding a target.
 
 import type { Wire } from "./wire.ts";
 
@@ -6,11 +6,11 @@ import type { Wire } from "./wire.ts";
 export interface Part {
   name: string;
   kind: "node" | "store";
-  /** SIGKILL. */
+  /** Kills it with SIGKILL. */
   kill(): Promise<void>;
   /** Starts it again, and waits until it works. */
   start(): Promise<void>;
-  /** SIGSTOP and SIGCONT. */
+  /** Stops it with SIGSTOP; `thaw` continues it with SIGCONT. */
   freeze(): void;
   thaw(): void;
 }
@@ -39,10 +39,10 @@ export interface Site {
   /** The base URLs that clients use, each with a name. */
   nodes: { name: string; url: string }[];
   parts: Part[];
-  /** Between the gateway and its stores. */
+  /** The connections between the gateway and its stores. */
   links: Link[];
   model: string;
-  /** A key, which may use so many tokens of output in all. */
+  /** Creates a key, with the most output tokens that it may use in all; null: no limit. */
   createKey(name: string, output_tokens_max: number | null): Promise<Key>;
   usage(keys: readonly Key[]): Promise<Map<string, Usage>>;
   /** How many requests run as far as the gateway's book knows. Null: it does not say. */
@@ -55,29 +55,29 @@ export interface Site {
 export interface Target {
   name: string;
   version(): Promise<string>;
-  /** Its settings that matter here, in one line for the table. */
+  /** The gateway's settings that matter here, in one line for the table. */
   settings: string;
-  /** How long after the last fault every request must be in the book. */
+  /** The longest time after the last fault until every request must be in the book. */
   settled_ms_max: number;
   /**
-   * How much of a stream its documents say may be delivered and not counted when a node dies, as a time of that stream.
-   * Zero for a gateway that promises nothing: the finding then says so.
+   * How much of a stream may be delivered but not counted when a node dies, according to the gateway's documents, as a
+   * time of that stream. Zero for a gateway that promises nothing: the finding then says so.
    */
   uncounted_ms_max: number;
   /**
-   * How long a node goes on with a stream, by its documents, while it has no store. If it alone is cut off for longer, another
-   * node may give the room away, and what it delivered is booked beyond a limit when it is back. If it dies before it is
-   * back, that is lost. Zero for a gateway that promises nothing.
+   * How long a node goes on with a stream while it has no store, according to the gateway's documents. If it alone is
+   * cut off for longer, another node may give the room away, and what the node delivered is booked beyond a limit when
+   * it is back. If it dies before that, these tokens are lost. Zero for a gateway that promises nothing.
    */
   cut_off_ms_max: number;
-  /** By what share its documents say that a count may be off which no report confirms. */
+  /** The share by which a count that no report confirms may be off, according to the gateway's documents. */
   estimate_share_max: number;
   /** The status of a request that a limit refuses, where that is not 429. */
   limit_status?: number;
   start(engine_url: string): Promise<Site>;
   /**
-   * Uses a gateway that runs already, whose clients use this base URL. It has no parts and no links: nothing that is not
-   * ours is killed. Absent: the target must be started.
+   * Uses a gateway that is already running, whose clients use this base URL. It has no parts and no links, because the
+   * test kills only what it started itself. Absent: the target must be started.
    */
   attach?(url: string): Promise<Site>;
 }

@@ -9,13 +9,13 @@ export interface Wire {
   cut(): void;
   /** Ends every connection once; new ones pass. */
   shake(): void;
-  /** Lets no byte pass, and tells nobody, until it is mended. */
+  /** Lets no byte pass, without closing any connection, until it is mended. */
   hold(): void;
   mend(): void;
   stop(): Promise<void>;
 }
 
-/** From a port of its own (`at`; else any that is free) to this one, both on this machine. */
+/** Makes a wire from a port of its own (`at`, or any that is free) to this port, both on this machine. */
 export async function wireTo(target: { port: number; at?: number }): Promise<Wire> {
   const pairs = new Set<[Socket, Socket]>();
   let isCut = false;

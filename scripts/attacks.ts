@@ -1,5 +1,5 @@
-// `npm run attacks -- [WORD …]`: attacks a node of its own for each (test/attacks), those whose name has a word if any is
-// given. Prints what each cost and what it did. Exits with 1 if one did more than it may.
+// `npm run attacks -- [WORD …]`: attacks a node of its own for each attack (test/attacks), or only for those whose name has
+// one of the words. Prints what each cost and what it did. Exits with 1 if one did more than it may.
 
 import Table from "cli-table3";
 import { attacks } from "../test/attacks/all.ts";

@@ -1,7 +1,7 @@
-// Renders and lints the Helm chart, holds what comes out to the schemas of Kubernetes, and writes deploy/kubernetes.
-// `npm run chart`; with `-- --check` it writes nothing, and fails where the files would change. Needs Go and Python, from
-// which it gets helm and kubernetes-validate once, into .cache. .ci/run has neither: test/deploy/chart.test.ts holds there
-// what can be held without.
+// Renders and lints the Helm chart, validates the output against the schemas of Kubernetes, and writes deploy/kubernetes.
+// `npm run chart`; with `-- --check` it writes nothing, and fails if the files would change. Needs Go and Python, from
+// which it gets helm and kubernetes-validate once, into .cache. .ci/run has neither: there, test/deploy/chart.test.ts
+// checks what can be checked without them.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ const chart = join(root, "deploy/helm");
 const cache = join(root, ".cache/chart");
 const helmVersion = "v3.19.0";
 const validatorVersion = "1.37.0";
-/** The oldest that Chart.yaml takes, and the newest that the validator knows. */
+/** From the oldest version that Chart.yaml accepts to the newest that the validator knows. */
 const kubernetesVersions = ["1.29", "1.34", "1.37"];
 const kinds_max = 20;
 
@@ -47,7 +47,7 @@ async function main(): Promise<void> {
   console.log(`the chart renders, and Kubernetes ${kubernetesVersions.join(", ")} would take what comes out`);
 }
 
-/** Ways to set the chart up that render other lines than the standard values. */
+/** Values for the chart that render other lines than the standard values. */
 function variants(folder: string): string[][] {
   const egress = join(folder, "egress.yaml");
   writeFileSync(
@@ -95,7 +95,7 @@ async function validated(validator: string, version: string, file: string): Prom
     throw new Error(`of ${expected} resources ${passed} passed against ${version}:\n${output}`);
 }
 
-/** Helm reads every number as a float: large limits of plans must come out as what they were. */
+/** Checks that large limits of plans come out unchanged, because Helm reads every number as a float. */
 async function keepsNumbers(helm: string, folder: string): Promise<void> {
   const config = parse(readFileSync(join(root, "sluice.example.yaml"), "utf8"));
   const file = join(folder, "config.json");

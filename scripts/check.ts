@@ -37,7 +37,7 @@ async function program(name: string, words: string[]): Promise<Finding> {
   return { name, says: code === 0 ? "" : output || `${words.join(" ")} ended with ${code}` };
 }
 
-/** The checked-in document is the one that the code makes. */
+/** Checks that the checked-in document is the one that the code generates. */
 async function contract(name: string, file: string, options: string[]): Promise<Finding> {
   const written = existsSync(file) ? readFileSync(file, "utf8") : "";
   const made = await command([process.execPath, "src/main.ts", "openapi", ...options], { limit_ms, quiet: true });
@@ -47,7 +47,7 @@ async function contract(name: string, file: string, options: string[]): Promise<
   return { name, says: `${file} differs from the code. Write it again: ${again}` };
 }
 
-/** An address in the lock file would tie everybody to the registry of one machine. */
+/** Checks that the lock file has no address, which would tie everybody to the registry of one machine. */
 async function lockFile(): Promise<Finding> {
   const address = /https?:\/\/\S+/.exec(readFileSync("bun.lock", "utf8"))?.[0];
   const says =

@@ -13,14 +13,17 @@ interface Step {
   options: CommandOptions;
   /** Whether its last line has counts of its own; otherwise the step counts as one. */
   counts: boolean;
-  /** Set for a step that is only printed: if it fails, it counts as skipped. */
+  /** Set for a step whose result is only printed: if it fails, it counts as skipped. */
   isOptional?: true;
 }
 
-/** Different ones each day. None starts after 40 s, so that the step takes about a minute. */
+/** Tries declared mutants, different ones each day. None starts after 40 s, so that the step takes about a minute. */
 const mutants = [process.execPath, "scripts/mutants.ts", "--sample", "8", "--within", "40"];
 
-/** Some that operators make, different ones each day. Survivors are printed and fail nothing: nine of ten is the goal. */
+/**
+ * Tries mutants that operators generate, different ones each day. Survivors are printed and fail nothing: catching nine
+ * of ten is the goal.
+ */
 const drawnMutants = [process.execPath, "scripts/mutants.ts", "--drawn", "5", "--within", "30"];
 
 const parts_of_http = 3;
@@ -81,8 +84,8 @@ const embedded: Step = {
 };
 
 /**
- * One after the other. A stage has lists of steps that run side by side: a browser and a compiler each leave a core idle
- * for long. The tests fill both, and have them alone.
+ * The stages run one after the other. A stage has lists of steps that run side by side: a browser and a compiler each
+ * leave a core idle for long. The tests use both cores, so they run alone.
  */
 const stages: Step[][][] = [[[build]], [[tests]], [checks, consolePages, site], [[deeper]], [[embedded]]];
 
@@ -116,7 +119,7 @@ async function main(): Promise<void> {
   await close(total);
 }
 
-/** What a step prints that runs beside another is shown when it has ended. */
+/** Runs a step. The output of a step that runs beside others is shown when it has ended. */
 async function ran(step: Step, isAlone: boolean): Promise<Outcome> {
   const title = `\n== ${step.name}: ${step.words.slice(-2).join(" ")}`;
   if (isAlone) console.log(title);

@@ -26,7 +26,10 @@ export interface CommandOptions {
   grace_ms?: number;
 }
 
-/** Runs it in a process group of its own, and kills the group at its end, with everything that it left running. */
+/**
+ * Runs a program in a process group of its own, and kills the group when the program ends, with everything that it left
+ * running.
+ */
 export async function command(words: string[], options: CommandOptions): Promise<Outcome> {
   const began = performance.now();
   const { grace_ms = 300 } = options;
@@ -81,7 +84,7 @@ export async function command(words: string[], options: CommandOptions): Promise
     });
     child.once("exit", (status) => {
       sweep("SIGKILL");
-      // Nothing holds the pipes open any more; read what is left in them.
+      // All writers of the pipes have ended; the rest of their output is still read.
       child.once("close", () => isEnding || resolve(status ?? 1));
     });
   });

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 
-/** A number below 2^31 that each commit has for itself; without git, the number of the day. */
+/** A number below 2^31 that is different for each commit; without git, the number of the day. */
 export function commitNumber(): number {
   try {
     const hash = execFileSync("git", ["rev-parse", "HEAD"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });

@@ -1,6 +1,7 @@
-// `npm run compare -- OLD NEW [--count N] [--seed S] [--codes]`: asks two executables of the service the same raw requests, of both
-// contracts, management included, and prints each whose answers differ in more than ids, secrets and times. Exits with 1 if
-// one did. With --codes a message may be in other words. A change that should change no behaviour is tried with it.
+// `npm run compare -- OLD NEW [--count N] [--seed S] [--codes]`: sends two executables of the service the same raw
+// requests, of both contracts, management included, and prints each whose answers differ in more than ids, secrets and
+// times. Exits with 1 if any did. With --codes the words of messages may differ. Use it for a change that should change no
+// behaviour.
 
 import { parseArgs } from "node:util";
 import { Draw } from "./compare/draw.ts";
@@ -67,7 +68,9 @@ async function compared(nodes: ComparedNode[], requests: RawRequest[]): Promise<
   return differing;
 }
 
-/** The lines that only one of the two has, from a little before where they part. */
+/**
+ * The lines that only one of the two answers has. A single different line is shown from a little before the difference.
+ */
 function difference(old: string, recent: string): string {
   const before = old.split("\n");
   const after = recent.split("\n");

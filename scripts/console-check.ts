@@ -1,6 +1,7 @@
-// `npm run console:check`: every page of the console, for each role, in light and dark, at 320 and 1440 pixels, in a real
-// browser. It prints each page that axe, the content security policy or the log of the browser has something to say about, and
+// `npm run console:check`: opens every page of the console, for each role, in light and dark, at 320 and 1440 pixels, in a
+// real browser. It prints each page for which axe, the content security policy or the browser's log reports something, and
 // how long the first page takes at 200 ms of network delay.
+//
 // With `--commit`, as CI runs it, it leaves out one of the four looks, which the commit chooses.
 
 import { loadavg } from "node:os";

@@ -19,7 +19,7 @@ async function main(): Promise<void> {
   const assets = await assetsOf(join(root, "console/index.tsx"));
   const script = await scriptOf(join(root, "console/early.ts"), assets);
   mkdirSync(join(root, ".cache"), { recursive: true });
-  // It is renamed into place, so that nobody reads half of it.
+  // Renames the finished file into place, so that nobody reads half of it.
   const partial = `${made}.${process.pid}`;
   await Bun.write(
     partial,
@@ -64,8 +64,9 @@ function isLater(path: string, assets: readonly Asset[]): boolean {
 }
 
 /**
- * The frame of every page: nothing in it is of one page, so the server sends the same to all addresses. Only the
- * script names the files that are loaded later. It stands before the styles, for which a script after them would wait.
+ * The document of every page: nothing in it depends on the page, so the server sends the same to all addresses. Only
+ * the script names the files that are loaded later. The script comes before the styles, because it would have to wait
+ * for styles before it.
  */
 function documentWith(assets: readonly Asset[], script: string): string {
   const first = assets.map(({ path }) => path).filter((path) => !isLater(path, assets));

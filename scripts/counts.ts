@@ -68,7 +68,7 @@ export function lastFile(output: string): string | undefined {
   return [...output.matchAll(/^(\S+\.test\.ts):$/gm)].at(-1)?.[1];
 }
 
-/** Each failure with its output, for a reader who sees only the end: the first of each name. */
+/** Each failure with its output, for a reader who sees only the end; of several with one name, only the first. */
 export function failuresOf(output: string, lines_max = 30): string[] {
   const lines = output.split("\n");
   const told = new Map<string, string>();

@@ -1,6 +1,7 @@
-// `npm run test:deep`: the long tests, deeper than `npm test` looks. `-- 2/4` runs the second of four parts, `-- --commit`
-// the part that the commit chooses (CI runs this), and `-- WORD…` the files whose path has the word. `--seed S` runs again
-// what failed; otherwise the seed is the commit's or a new one, and is printed. The last line has the counts.
+// `npm run test:deep`: the tests that can run longer and deeper than in `npm test`. `-- 2/4` runs the second of four parts,
+// `-- --commit` the part that the commit chooses (CI runs this), and `-- WORD…` the files whose path has the word. `--seed
+// S` repeats a run that failed; otherwise the seed is the commit's or a new one, and is printed. The last line has the
+// counts.
 
 import { execFileSync } from "node:child_process";
 import { parseArgs } from "node:util";

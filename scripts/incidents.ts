@@ -1,7 +1,8 @@
 // `npm run incidents`: for each alert of deploy/prometheus something really goes wrong, on nodes of two to three processes
-// with Postgres, Redis and engines. Debian's Prometheus has the same rules with their times cut to a thirtieth: the alert
-// must be quiet before, fire while it lasts, and end when it is mended; what its section of the runbook names must show; and its
-// notices must arrive once in channels like those of Slack and Teams, and by mail.
+// with Postgres, Redis and engines. Debian's Prometheus has the same rules with their times cut to a thirtieth. The alert
+// must not fire before, must fire while the problem lasts, and must end when it is fixed; the signs that its section of the
+// runbook names must show; and its notices must arrive once in channels like those of Slack and Teams, and by mail.
+//
 // `-- WORD`: incidents whose sentence has the word. `-- --pictures FOLDER` draws the dashboards of the time as SVG.
 
 import { parseArgs } from "node:util";
@@ -28,7 +29,7 @@ const groups: Incident[][] = [
   [ofEngines.dead],
   [ofEngines.refusing, ofNodes.keysTried],
   [ofEngines.lying, ofNodes.workerUnstarted],
-  // The runbook is followed with commands, which need connections of their own.
+  // This one runs alone: the commands of its runbook section need connections of their own.
   [ofStores.connectionsEnded],
   [ofStores.redisAway],
   [ofAnswers.logsForgotten, ofAnswers.manyKept, ofAnswers.manySockets],
@@ -37,7 +38,7 @@ const groups: Incident[][] = [
   [ofNodes.otherConfiguration, ofEngines.forgotten],
   [ofOrganizations.usedUp, ofOrganizations.straying],
 ];
-/** A loaded machine scrapes and answers late. */
+/** How long alerts may take to fire and to end: on a loaded machine, Prometheus scrapes and answers late. */
 const [fires_ms, ends_ms] = [150_000, 150_000];
 
 interface Outcome {
@@ -47,7 +48,7 @@ interface Outcome {
   sign: Sign;
 }
 
-/** The outcomes of an incident's alerts, and what its notices lacked. */
+/** The outcomes of an incident's alerts, and the problems with its notices. */
 interface Happened {
   alerts: Outcome[];
   notices: string[];
@@ -106,7 +107,7 @@ async function happen(site: Site, { what, alerts, begin }: Incident): Promise<Ha
     const series = await site.prometheus.query('ALERTS{alertstate="firing"}');
     return new Set(series.map(({ metric }) => metric.alertname));
   };
-  // An earlier incident may have made them fire too.
+  // An earlier incident may have made the same alerts fire.
   const isQuiet = async () => {
     const now = await firing();
     return !alerts.some((alert) => now.has(alert));
@@ -144,7 +145,7 @@ async function happen(site: Site, { what, alerts, begin }: Incident): Promise<Ha
   return { alerts: outcomes, notices };
 }
 
-/** The series that keep the alerts firing, for the log. */
+/** Logs the series that keep the alerts firing. */
 async function tellWhy(site: Site, alerts: readonly string[]): Promise<void> {
   for (const alert of alerts) {
     const series = await site.prometheus.query(`ALERTS{alertname="${alert}"}`);

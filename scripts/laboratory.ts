@@ -11,22 +11,25 @@ import type { Environment } from "./test-environment.ts";
 
 export interface Verdict {
   kind: "caught" | "failed" | "skipped";
-  /** The test that noticed, or what is wrong. */
+  /** The test that caught the mutant, or what is wrong. */
   why: string;
 }
 
 export interface Finding {
-  /** Invalid: nothing could run with it, or no test passes without it. */
+  /** Invalid: nothing could run with the mutant, or no test passes without it. */
   kind: "caught" | "survived" | "invalid";
-  /** The test that noticed, or what was run. */
+  /** The test that caught the mutant, or the tests that were run. */
   why: string;
 }
 
-/** A test file that runs the part with a drawn mutant, and how long it took without. */
+/** A test file that runs the part of the product with a drawn mutant, and how long the file took without the mutant. */
 export interface Expected {
   test: string;
   took_ms: number;
-  /** Whether it passed on this product; otherwise that is made sure of before its failure counts. */
+  /**
+   * Whether the file passed on this version of the product; if not, it is first run without the mutant before its
+   * failure counts.
+   */
   passes: boolean;
 }
 
@@ -49,13 +52,16 @@ export interface Laboratory {
 
 const limit_ms = 120_000;
 const test_ms = 20_000;
-/** A mutant may make a test wait for what never comes: it gets less time, but several times what the file took without. */
+/**
+ * The least time for a test with a mutant, which may make it wait for ever: less than other tests get, but several
+ * times what the file took without the mutant.
+ */
 const mutated_test_ms_min = 8_000;
 /** The least time for a test file of a drawn mutant, which may loop for ever. */
 const mutated_file_ms_min = 15_000;
-/** Not part of the product, or too large to copy. */
+/** What is not copied, because it is not part of the product or is too large. */
 const leftOut = new Set(["node_modules", ".git", ".cache", "dist", "data", ".venv"]);
-/** Made by scripts/run: without the seed, an embedded database takes half a minute to start. */
+/** Files that scripts/run makes: without the seed, an embedded database takes half a minute to start. */
 const made = [".cache/seed.tar.gz", ".cache/console.data"];
 
 export function laboratory(environment: Environment, workers: number): Laboratory {
@@ -120,7 +126,7 @@ export function laboratory(environment: Environment, workers: number): Laborator
           left.findIndex(({ test }) => test === lastFile(together.output)),
         );
         const failed = left[at]!;
-        // Beside others it may fail for what they left behind.
+        // After other test files in one process, a file may fail because of what they left behind.
         const alone = at === 0 ? together : await runTogether([failed], tree);
         const outcome = alone.code === 0 ? null : await confirmed(failed, alone, tree);
         if (outcome !== null) return caughtBy(failed.test, file, outcome);
@@ -140,7 +146,9 @@ export function laboratory(environment: Environment, workers: number): Laborator
     return command(words, { limit_ms: sum_ms, environment, folder: tree, quiet: true });
   }
 
-  /** How a test fails with a drawn mutant; null if it also fails without, or is only slow. */
+  /**
+   * The outcome of a test that fails with a drawn mutant; null if it also fails without the mutant, or is only slow.
+   */
   async function confirmed(
     { test, took_ms, passes }: Expected,
     outcome: Outcome,
@@ -182,7 +190,10 @@ function caughtBy(test: string, file: string, { code, output }: Outcome): Findin
   return { kind: "caught", why: code === 124 ? `${test} does not end` : test };
 }
 
-/** Lines of a path and a number. Each process of a test notes its own. */
+/**
+ * The parts that a test ran, from notes with a path and a number on each line. Each process of a test writes its own
+ * lines.
+ */
 function partsIn(notes: string): Map<string, number[]> {
   const found = new Map<string, Set<number>>();
   for (const line of new Set(notes.trim().split("\n"))) {

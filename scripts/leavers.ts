@@ -1,7 +1,7 @@
 // `npm run leavers -- --engine http://127.0.0.1:8000/v1 --model NAME`: clients of all three protocols that leave in
-// mid-answer, at a node of this checkout before a real engine (vLLM, SGLang, llama.cpp) that nobody else uses. Prints what they
-// were charged beside what the engine made, by its metrics, and what they had read, by its /tokenize.
-// `npm run test:clients -- leavers` does the same with a vLLM of its own.
+// mid-answer, at a node of this checkout before a real engine (vLLM, SGLang, llama.cpp) that nobody else uses. Prints the
+// tokens that they were charged beside those that the engine generated, by its metrics, and those that they had read, by
+// its /tokenize. `npm run test:clients -- leavers` does the same with a vLLM of its own.
 
 import { parseArgs } from "node:util";
 import { type UpstreamProtocol, upstreamProtocols } from "../src/core/upstream/codecs.ts";

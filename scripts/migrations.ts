@@ -1,7 +1,8 @@
-// `npm run migrations`: may the newest migration be applied while nodes serve? A database as it was before, filled with
-// records, under the locks that requests take on every table; then the migration. It is refused if it holds a lock that
-// stops writers of a table that was there before for longer than 100 ms, or waits so long for one: others wait behind it.
-// `-- --records N` (1 million unless said; 10 million take 5 GB and 6 minutes), `--from 0012`: that one and all after it.
+// `npm run migrations`: may the newest migration be applied while nodes serve? Fills a database of the schema before it
+// with records, takes the locks that requests take on every table, and applies the migration. It is refused if it holds a
+// lock that stops writers of a table that was there before for longer than 100 ms, or waits so long for one: others wait
+// behind it. `-- --records N` (default: 1 million; 10 million take 5 GB and 6 minutes), `--from 0012`: that migration and
+// all after it.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -12,7 +13,7 @@ import { serverDatabase } from "../src/stores/postgres/server.ts";
 import { freshDatabase } from "../test/harness/services.ts";
 
 const hold_ms_max = 100;
-/** As long as a batch of the ledger has its locks. */
+/** How long a probe holds its lock: as long as a batch of the ledger does. */
 const probeHold_ms = 5;
 const probePause_ms = 25;
 const organizations = 1_000;
@@ -76,7 +77,7 @@ async function filled(db: Database, records: number): Promise<void> {
   const [numbered] = await lane.query(
     "select from pg_attribute where attrelid = 'audit_entry'::regclass and attname = 'number'",
   );
-  // Acts are rarer than requests.
+  // Acts in the audit log are rarer than requests.
   await lane.query(
     `insert into audit_entry (actor, action, subject, details${numbered ? ", number" : ""})
      select 'cli:ann', 'key.create', 'key_' || n, '{}'${numbered ? ", -n" : ""} from generate_series(1, $1::bigint) n`,
@@ -86,7 +87,7 @@ async function filled(db: Database, records: number): Promise<void> {
   await lane.close();
 }
 
-/** Applies the migration of that number, and looks at it from outside. */
+/** Applies the migration with this number, and watches its locks from other connections. */
 async function watched(url: string, db: Database, count: number): Promise<Seen> {
   const tables = await db.query<{ oid: number; name: string }>(
     `select oid::int as oid, relname as name from pg_class
@@ -98,7 +99,7 @@ async function watched(url: string, db: Database, count: number): Promise<Seen> 
     sql,
     tables.map(({ name }) => name),
   );
-  // Their connections are made, and the machine is warm.
+  // By then the probes have their connections, and the machine is warm.
   await Bun.sleep(2000);
   probes.forget();
   const began = performance.now();
@@ -111,7 +112,9 @@ async function watched(url: string, db: Database, count: number): Promise<Seen> 
   return { ...locks.seen(), longestWait_ms: probes.longestWait_ms(), took_ms: locks.ended_ms() - began };
 }
 
-/** Which of these tables' writers a traced transaction stops, from the first sight of its lock to its end. */
+/**
+ * The tables whose writers a traced transaction stops, each from the first sight of its lock to the transaction's end.
+ */
 function watchLocks(sql: postgres.Sql, names: ReadonlyMap<number, string>) {
   const from = new Map<string, number>();
   let pid: number | null = null;
@@ -121,7 +124,7 @@ function watchLocks(sql: postgres.Sql, names: ReadonlyMap<number, string>) {
     while (!stops) {
       if (pid === null) await Bun.sleep(1);
       else {
-        // Waited for or held: others wait behind it in both cases.
+        // Locks that are held and locks that are waited for: others wait behind both.
         const locked = await sql<{ relation: number }[]>`
           select relation::int as relation from pg_locks where pid = ${pid} and locktype = 'relation'
           and mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')`;
@@ -155,7 +158,7 @@ function watchLocks(sql: postgres.Sql, names: ReadonlyMap<number, string>) {
   };
 }
 
-/** Locks each table again and again as a request does, for as long as a batch takes. */
+/** Locks each table again and again as a request does, each time for as long as a batch of the ledger does. */
 function startProbes(sql: postgres.Sql, names: string[]) {
   let longest_ms = 0;
   let stops = false;

@@ -1,12 +1,12 @@
-// `npm run mutants`: breaks product lines on purpose, one at a time (test/mutants), and runs the tests that must fail.
-// `-- WORD…` tries the mutants of a room, or those whose names contain the word. `--sample K --seed S` tries K of them,
-// different ones for each seed (default: the number of the day). `--since COMMIT` tries those of files that have changed since,
-// and those that a changed test must catch. `--within SECONDS` starts no more after that time.
-// `--drawn K --seed S` makes mutants by operators instead (scripts/drawn), evenly over the modules; `--module WORD` takes
-// those of a module or a file, and `--only IDENTITY` those whose identity contains the text. Their survivors are printed
-// and fail nothing: the goal is nine of ten, and the draw of a day must not fail a change that has nothing to do with it.
-// The same command goes on where one stopped (.cache/drawn).
-// Exits with 1 when a mutant survives or when a declaration no longer fits the source.
+// `npm run mutants`: breaks product lines on purpose, one at a time (test/mutants), and runs the tests that must fail. `--
+// WORD…` tries the mutants of a room (a file of test/mutants), or those whose names contain the word. `--sample K --seed S`
+// tries K of them, different ones for each seed (default: the number of the day). `--since COMMIT` tries those of files
+// that have changed since the commit, and those that a changed test must catch. `--within SECONDS` starts no more after
+// that time. `--drawn K --seed S` makes mutants by operators instead (scripts/drawn), evenly over the modules; `--module
+// WORD` takes those of a module or a file, and `--only IDENTITY` those whose identity contains the text. Drawn mutants that
+// survive are printed and fail nothing: the goal is nine of ten, and the draw of a day must not fail a change that has
+// nothing to do with it. After an interruption, the same command continues (.cache/drawn). Exits with 1 when a mutant
+// survives or when a declaration no longer fits the source.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -66,15 +66,15 @@ async function main(): Promise<void> {
   await close({ passed: count("caught"), failed, skipped: count("skipped") });
 }
 
-/** From source, and on the Postgres of this run: that starts faster than an embedded database. */
+/** Runs the tests from source and on this run's Postgres, which starts faster than an embedded database. */
 async function laboratoryWith(services: Service[], more: Environment): Promise<Laboratory> {
   const environment = { ...(await environmentWith(services)), TEST_SLUICE: undefined, ...more };
   return laboratory(environment, trials_at_a_time);
 }
 
 /**
- * Survivors count as skipped. Suites over both kinds of database run on Postgres alone, and random cases are those of the
- * seed, so that a test file runs the same with a mutant as without.
+ * Tries drawn mutants alone. Survivors count as skipped. Suites over both kinds of database run on Postgres alone, and
+ * random cases are those of the seed, so that a test file runs the same with a mutant as without.
  */
 async function drawnAlone(asked: DrawOptions, services: Service[]): Promise<never> {
   const results = await laboratoryWith(services, { TEST_STORE: "postgres", TEST_SEED: String(asked.seed) })
@@ -119,7 +119,7 @@ function options(all: readonly Named[]) {
   };
 }
 
-/** The files that differ from a commit, committed or not. Throws an Error if git knows none of that name. */
+/** The files that differ from a commit, committed or not. Throws an Error if git knows no commit of that name. */
 function changedSince(commit: string): Set<string> {
   const { success, stdout } = Bun.spawnSync(["git", "diff", "--name-only", "--end-of-options", commit, "--"]);
   if (!success) throw new Error(`--since is not a commit: '${commit}'`);

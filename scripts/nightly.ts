@@ -1,9 +1,9 @@
-// `npm run nightly`: what takes too long for each change. Histories, faults and repeats of a seed that nobody has used, the
-// long tests, real engines at the versions of their recordings, and clients at their newest. Writes one page of results in
-// Markdown (`--out FILE`). The last one that was run by hand is kept in the folder proof. `--only WORD,…` runs the parts with
-// these names; the others keep their row of the page, each with its commit and day, or say that they were not run.
-// `--seed S` runs one again.
-// Closes with the line `N passed, N failed, N skipped`, in which a part that has no counts of its own counts as one.
+// `npm run nightly`: what takes too long for each change. Histories, faults and repeats with a seed that nobody has used,
+// the long tests, real engines at the versions of their recordings, and clients at their newest. Writes one page of results
+// in Markdown (`--out FILE`). The page of the last run by hand is kept in the folder proof. `--only WORD,…` runs the parts
+// with these names; the others keep their row of the page, each with its commit and day, or say that they were not run.
+// `--seed S` repeats the run with this seed. Closes with the line `N passed, N failed, N skipped`, in which a part that has
+// no counts of its own counts as one.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -21,13 +21,13 @@ interface Part {
   /** The words after `npm run`. */
   words: string[];
   limit_ms: number;
-  /** The sentence of a run that has no line `N passed, N failed, N skipped`, from its output. */
+  /** Makes the result's sentence from the output of a run that has no line `N passed, N failed, N skipped`. */
   result?: (output: string) => string;
 }
 
 interface Result {
   part: Part;
-  /** Null: the part was not asked for. */
+  /** Null: this run was not asked to run the part. */
   outcome: Outcome | null;
 }
 
@@ -76,9 +76,9 @@ async function main(): Promise<never> {
     const environment = { TEST_SLUICE: asked.names.has("build") ? `${process.cwd()}/dist/sluice` : undefined };
     const limits = { limit_ms: part.limit_ms, grace_ms: 5_000 };
     result.outcome = await command([...npmRun, ...part.words], { ...limits, environment });
-    // After each part, so that a machine that stops leaves what is known.
+    // The page is written after each part, so that a machine that stops leaves the results so far.
     mkdirSync(dirname(asked.out), { recursive: true });
-    // Another run may have filled its rows since: two runs of different parts may go on side by side.
+    // Another run may have filled in rows of the page meanwhile: two runs of different parts may go on side by side.
     writeFileSync(asked.out, pageOf(results, linesOf(asked.out)));
   }
   console.log(`\n${pageOf(results, linesOf(asked.out))}`);
@@ -124,7 +124,7 @@ function linesOf(page: string): Map<string, string> {
   return new Map(lines.map(([line, name]) => [name!, line]));
 }
 
-/** `earlier`: the lines of the page that is there, by part. */
+/** `earlier`: the lines of the existing page, by part. */
 function pageOf(results: readonly Result[], earlier: ReadonlyMap<string, string>): string {
   const day = new Date().toISOString().slice(0, 10);
   const lines = results.map((result) => {

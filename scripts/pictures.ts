@@ -74,7 +74,7 @@ async function documented(browser: Browser): Promise<void> {
     { name: "connect", path: "/connect", theme: "light", wait_ms: 0 },
   ] as const;
   for (const { name, path, theme, wait_ms } of shots) {
-    // Spend is worth a look where there are people and weeks of it.
+    // The usage page is worth a look only with many people and weeks of spend.
     const [url, token] = name === "usage" ? [busy.url, busy.token] : [node.url, node.tokens.admin];
     const tab = await openTab(url, { theme, width: 1200 }, browser);
     await tab.page.setViewportSize({ width: 1200, height: name === "usage" ? 900 : 720 });
@@ -93,7 +93,7 @@ async function documented(browser: Browser): Promise<void> {
 
 const day = (back: number) => new Date(Date.now() + back * 86_400_000).toISOString().slice(0, 10);
 
-/** An organization with teams and keys, and two that are near a limit. */
+/** Creates an organization with teams and keys, and two organizations that are near a limit. */
 async function company({ sluice }: ConsoleNode): Promise<void> {
   await sluice.json("org", "create", "acme", "--name", "Acme", "--plan", "pro");
   for (const [name, week] of [

@@ -1,6 +1,6 @@
-// Holds deploy/prometheus and deploy/grafana to a real Prometheus, Debian's, which scrapes a real node under some load:
-// promtool checks the metrics' text, the rules and their tests; then every query of a dashboard or an alert is asked.
-// `npm run prometheus`.
+// Checks deploy/prometheus and deploy/grafana with a real Prometheus, Debian's, which scrapes a real node under some load:
+// promtool checks the metrics' text, the rules and their tests; then every query of a dashboard or an alert is run. `npm
+// run prometheus`.
 
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,10 @@ import { until } from "../test/harness/until.ts";
 import { type Prometheus, promtool, rulesFolder, startPrometheus } from "./prometheus/server.ts";
 
 const model = "acme/writer";
-/** The engine is found by a name, and takes one request at a time, so that of two one waits. The spare one is drained. */
+/**
+ * The engine's address is a host name. The engine takes one request at a time, so that of two requests one waits. The
+ * upstream `spare` is drained.
+ */
 const configOf = (enginePort: number) => `
 upstreams:
   main: { url: "http://localhost:${enginePort}/v1", resolve: { family: ipv4 } }
@@ -46,7 +49,7 @@ async function main(): Promise<void> {
   ]);
   try {
     await service.json("upstream", "drain", "spare");
-    // A rate is the difference of two scrapes: what was counted before the first of them is in none.
+    // A rate is the difference of two scrapes, so what was counted before the first scrape is in no rate.
     for (const scrapes of [1, 3]) {
       await load(service);
       await until(async () => (await seen(prometheus)) >= scrapes, 30_000, "scrapes after the load");
@@ -62,7 +65,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Answers that go well, that are refused, and that fail before and in the middle. */
+/** Sends requests that succeed, that are refused, and that fail before and in the middle of their answers. */
 async function load(service: Sluice): Promise<void> {
   const ask = async (directives: string, stream: boolean, key?: string) => {
     const body = {
@@ -82,13 +85,13 @@ async function load(service: Sluice): Promise<void> {
   await Promise.all([ask("tokens=10 tps=20", true), ask("tokens=10 tps=20", false)]);
 }
 
-/** Scrapes since the load was over. */
+/** The number of scrapes that have seen the failed requests of the load. */
 async function seen({ query }: Prometheus): Promise<number> {
   const [series] = await query('count_over_time(http_requests_total{status="503",code="upstream_unavailable"}[5m])');
   return Number(series?.value[1] ?? 0);
 }
 
-/** The metrics for which a healthy node of a minute has no series. */
+/** The metrics for which a healthy node that has run for a minute has no series. */
 const mayBeEmpty = [
   /without a healthy route/,
   /Refused for room/,

@@ -1,4 +1,5 @@
-// `npm run release:freeze`: writes down, at a release, which migrations it has. From then on `npm run check` holds them.
+// `npm run release:freeze`: writes down, at a release, which migrations it has. From then on `npm run check` fails if one
+// of them is edited.
 
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { checksumOf, migrations } from "../db/migrate.ts";

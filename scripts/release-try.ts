@@ -1,6 +1,6 @@
-// `npm run release:try`: takes each package that `npm run release` made as somebody gets it, from its file alone, on a system
-// that has nothing of ours, and uses it as `npm run smoke` does. `-- npm debian` tries some. What this machine cannot try is
-// named with the reason.
+// `npm run release:try`: tries each package that `npm run release` made the way a user gets it: from its file alone, on a
+// system that has nothing of ours. Then uses it as `npm run smoke` does. `-- npm debian` tries only these packages. A
+// package that this machine cannot try is named with the reason.
 
 import { readFileSync } from "node:fs";
 import { command } from "./command.ts";

@@ -34,7 +34,7 @@ async function main(): Promise<void> {
   writeSums();
 }
 
-/** Everything for one machine. Answers with its archive. */
+/** Makes everything for one machine. Returns its archive. */
 async function made(target: Target, version: string): Promise<Archive> {
   const place = join(folder, target.name);
   const executable = join(place, programName(target));
@@ -70,9 +70,10 @@ async function started(target: Target, executable: string): Promise<string> {
   return `${format}; started: ${output.trim()}`;
 }
 
-/** The words before the executable. Null: it can't be started here. */
+/** The command that has to stand before the executable to run it here. Null: it can't be started here. */
 async function runnerOf({ os, cpu, libc }: Target): Promise<string[] | null> {
-  // Besides musl it needs a libstdc++ for it, which only a system on musl has; `npm run release:try` makes one.
+  // An executable for musl also needs a libstdc++ for musl, which only a system on musl has; `npm run release:try`
+  // makes such a system.
   if (os !== process.platform || (libc === "musl" && !existsSync("/etc/alpine-release"))) return null;
   if (cpu === process.arch) return [];
   return cpu === "arm64" ? emulatorOfArm64().catch(() => null) : null;

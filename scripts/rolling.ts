@@ -45,7 +45,7 @@ async function main(): Promise<void> {
   process.exit(failed ? 1 : 0);
 }
 
-/** Answers whether anything failed or was cut. */
+/** Returns whether anything failed or was cut. */
 async function rollThrough(
   name: Name,
   fleet: Fleet,

@@ -50,7 +50,7 @@ function table(settings: Rows, head: string): string {
   return [heads, heads.map(() => "---"), ...lines].map((cells) => `${rowOf(cells)}\n`).join("");
 }
 
-/** An empty cell is one blank wide. */
+/** A row of a Markdown table. An empty cell is one blank wide. */
 function rowOf(cells: string[]): string {
   return cells.every((cell) => cell === "---")
     ? `|${cells.join("|")}|`
@@ -77,7 +77,7 @@ function rangeOf(row: Shape): string {
   return row.maxItems || row.maxProperties ? `at most ${row.maxItems ?? row.maxProperties}` : "";
 }
 
-/** A variable of a setting names that setting, whose row says what it is. */
+/** What is said of a row. A variable that overrides a setting only names the setting, whose own row describes it. */
 function aboutOf(name: string, row: Row): string {
   const section = Object.entries<{ properties: Rows }>(sections).find(([, { properties }]) =>
     Object.values(properties).some(({ variable }) => variable === name),

@@ -6,7 +6,7 @@ import { until } from "../test/harness/until.ts";
 import { deadLinksOf, questions } from "./site/checks.ts";
 import { buildSite, serveSite } from "./site.ts";
 
-/** Narrow windows differ in what fits, and not in colors. */
+/** A narrow window differs in what fits, but not in colors, so one theme is enough. */
 const looks = [
   { theme: "light", width: 1440 },
   { theme: "dark", width: 1440 },
@@ -31,7 +31,7 @@ const more = [
   "/design/usage.html",
   "/nowhere.html",
 ];
-/** The search shows so many without scrolling. */
+/** The number of results that the search shows without scrolling. */
 const listed_max = 5;
 
 async function main(): Promise<void> {
@@ -67,7 +67,7 @@ async function look(tab: Tab, path: string): Promise<string[]> {
   return overflow_px > 0 ? [...found, `${overflow_px} px wider than the window`] : found;
 }
 
-/** The browser logs that the page which is not there is not there. */
+/** Whether the problem is the 404 that the browser logs for a page that is missing on purpose. */
 function isExpected(path: string, problem: string): boolean {
   return path === "/nowhere.html" && problem.startsWith("log:") && problem.includes("404");
 }

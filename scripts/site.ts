@@ -6,10 +6,10 @@ import { command } from "./command.ts";
 import { assemble, folder } from "./site/assemble.ts";
 
 const limit_ms = 5 * 60_000;
-/** Endings of files that are not pages: a link to one stays as it is. */
+/** Endings of files that are not pages: a link to such a file stays as it is. */
 const environment = { VITE_EXTRA_EXTENSIONS: "sql,service" };
 
-/** Answers with the folder of the built site. */
+/** Returns the folder of the built site. */
 export async function buildSite(): Promise<string> {
   assemble();
   await done([

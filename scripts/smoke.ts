@@ -1,7 +1,7 @@
 // `npm run smoke`: does the compiled binary serve? Runs it in an empty folder, without this repository: a first start, what
 // a client and an operator do first, an orderly end, and a second start on the data of the first. `-- WORDS` are another
-// command than dist/sluice, `--patience N` gives it N times as long, and `--once` starts it once and then signals its whole
-// group, as a terminal does: npx neither passes SIGTERM on nor waits for what it started.
+// command than dist/sluice, `--patience N` gives the command N times as long, and `--once` starts it once and then signals
+// its whole group, as a terminal does: npx neither passes SIGTERM on nor waits for what it started.
 
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -98,7 +98,7 @@ async function again(folder: string, server: Server): Promise<void> {
   });
 }
 
-/** Null if it failed: the failure is shown and counted, and the other checks continue. */
+/** Runs a check. Null if it failed: the failure is shown and counted, and the other checks continue. */
 async function check<T>(name: string, work: () => T | Promise<T>): Promise<T | null> {
   try {
     const result = await work();
@@ -188,7 +188,7 @@ async function runs(folder: string, words: string[]): Promise<string> {
   return said;
 }
 
-/** Only its owner may read the file, and nothing that was printed holds the key. */
+/** The key from its file, which only the owner may read: the program prints the file's path, and never the key. */
 function keyFrom(file: string | undefined): string | null {
   if (file === undefined) return null;
   must((statSync(file).mode & 0o777) === 0o600, `${file} can be read by others`);

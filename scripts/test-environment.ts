@@ -1,10 +1,11 @@
-// What tests are run with: a real Postgres and a real Redis, started once, and no setting of whoever runs them.
+// The environment in which tests run: a real Postgres and a real Redis, started once, and no setting of whoever runs the
+// tests.
 
 import { type Service, startPostgres, startRedis } from "../test/harness/services.ts";
 
 export type Environment = Record<string, string | undefined>;
 
-/** Where the tests find their services; and nothing else that could lead them to somebody's real ones. */
+/** The addresses of the tests' services, and nothing that could lead the tests to somebody's real ones. */
 export async function environmentWith(services: Service[]): Promise<Environment> {
   const { DATABASE_URL, REDIS_URL, TEST_DATABASE_URL, TEST_REDIS_URL } = process.env;
   const started = async (start: () => Promise<Service>) => {

@@ -1,5 +1,5 @@
-// The files of a whole run of the tests. Those that start whole fleets, kill and fill real processes, or type what pages
-// say take more than half of the time: of them, a run has a quarter, others with each seed.
+// The files of a whole run of the tests. The files that start whole fleets, kill and fill real processes, or type the
+// commands of the documentation take more than half of the time. A run has a quarter of them, chosen by its seed.
 
 import { drawn } from "../test/harness/depth.ts";
 

@@ -6,7 +6,10 @@ import { longFiles } from "./test-files.ts";
 
 const remembered = ".cache/test-timings.json";
 
-/** The options of `bun test`. It starts a file that it knows nothing of before all others, so each gets a time. */
+/**
+ * The options of `bun test` that start the longest files first. Bun starts a file without a known time before all
+ * others, so each file gets a time.
+ */
 export function longestFirst(): string[] {
   mkdirSync(".cache", { recursive: true });
   const known = existsSync(remembered) ? timesIn(readFileSync(remembered, "utf8")) : {};
@@ -15,11 +18,11 @@ export function longestFirst(): string[] {
   for (const file of new Bun.Glob("test/**/*.test.ts").scanSync())
     files[file] = known[file] ?? (long.has(file) ? 60_000 : 1_000);
   writeFileSync(remembered, JSON.stringify({ version: 1, files }));
-  // A deep run takes its time elsewhere.
+  // The times of a deep run are not typical, so it does not update them.
   return [`--timings=${remembered}`, ...(process.env.TEST_DEEP === "1" ? [] : ["--update-timings"])];
 }
 
-/** A run that was killed may have left half a file. */
+/** The times in the text; none if it is broken, since a run that was killed may have left half a file. */
 function timesIn(text: string): Record<string, number> {
   try {
     return (JSON.parse(text) as { files: Record<string, number> }).files;

@@ -18,11 +18,14 @@ import { longestFirst } from "./test-order.ts";
 import { costs, recorded, servicesCpu_s } from "./test-times.ts";
 
 const limit_ms = 40 * 60_000;
-/** For one test: far more than a quiet machine needs, so that a busy one doesn't fail. */
+/** The limit of one test: far more than a quiet machine needs, so that a busy one doesn't fail. */
 const test_ms = 60_000;
-/** More than a small machine has cores: half of its time, a file waits for a node to start, a lease to lapse, a page. */
+/**
+ * More workers than a small machine has cores: half of its time, a file waits for a node to start, a lease to lapse, a
+ * page.
+ */
 const workers = 5;
-/** If more files fail, it is not for want of time. */
+/** The most files that run again: if more fail, the cause is not a busy machine. */
 const again_files_max = 10;
 
 async function main(): Promise<void> {
@@ -52,7 +55,7 @@ async function main(): Promise<void> {
   await close(counts);
 }
 
-/** Ends the process if they are wrong. */
+/** The options of the command line. Ends the process if they are wrong. */
 function options() {
   try {
     return parseArgs({
@@ -77,12 +80,12 @@ async function program(folder: string): Promise<Environment> {
   return { TEST_SLUICE: outfile };
 }
 
-/** No files: all. */
+/** Runs these test files; an empty list means all files. */
 async function tested(files: string[], environment: Environment, times: boolean): Promise<Counts> {
   mkdirSync(".cache", { recursive: true });
   const options = [...longestFirst(), "--reporter=junit", "--reporter-outfile=.cache/junit.xml"];
-  // The files that a worker runs share modules: to load them for each takes a quarter of the CPU. But then a file has no
-  // cost of its own.
+  // The files that a worker runs share modules, since loading them for each file takes a quarter of the CPU. But then
+  // the cost of a single file cannot be told.
   options.push(times ? "--preload=./test/harness/times.ts" : "--no-isolate");
   const outcome = await command(bunTest(workers, [...options, ...files]), { limit_ms, environment });
   if (outcome.code === 124) console.error(`The tests took longer than ${limit_ms / 60_000} minutes and were ended.`);

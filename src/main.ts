@@ -1,6 +1,6 @@
 /**
- * The entry. It loads little: a command reads only the rooms that it needs. Nothing runs before main(), for a compiled
- * binary has no top-level await.
+ * The entry point. It loads little: a command loads only the modules that it needs. Nothing runs before main(), because
+ * a compiled binary has no top-level await.
  */
 
 async function main(): Promise<void> {
@@ -9,7 +9,7 @@ async function main(): Promise<void> {
   const early = isServing ? (await import("./node/early.ts")).beginEarly(process.env) : null;
   const [{ run }, { services }] = await Promise.all([import("./admin/cli/run.ts"), import("./node/services.ts")]);
   process.exitCode = await run(words, services(process.env, early));
-  // Everything is settled, written and closed: nothing that still ticks may keep a stopped node alive.
+  // Everything is settled, written and closed: no remaining timer may keep a stopped node alive.
   if (isServing) process.exit();
 }
 

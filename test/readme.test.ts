@@ -1,4 +1,7 @@
-/** README says what the code does: its links lead somewhere, its commands exist, its models are in the catalog, its rooms stand. */
+/**
+ * README says what the code does: its links lead somewhere, its commands exist, its models are in the catalog, and it
+ * names every folder of src.
+ */
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,10 +1,10 @@
-// Whether what is measured is governed at all: a gateway that refuses nothing would be the fastest.
+// Checks whether each gateway enforces its limits at all: a gateway that refuses nothing would be the fastest.
 
 import { answer } from "./engine.ts";
 import type { Gateway, Key, KeyRequest, Running } from "./gateway.ts";
 import type { Clients } from "./load.ts";
 
-/** Room for five answers, and for ten requests a minute. */
+/** The limits of the keys to check: room for five answers, and ten requests a minute. */
 const room = 5;
 const rate = 10;
 export const unlimited = { output_tokens: 1_000_000_000, requests_per_minute: 1_000_000 };
@@ -15,10 +15,10 @@ export const checkRequests: readonly KeyRequest[] = [
   { name: "check-rate", limits: { ...unlimited, requests_per_minute: rate } },
 ];
 
-/** Sentences for the table, by what was asked. */
+/** The result of each check, as a sentence for the table. */
 export type Checked = Record<"key" | "budget" | "race" | "rate", string>;
 
-/** `keys`: of `checkRequests`, in their order. */
+/** Runs the checks. `keys` are those made for `checkRequests`, in that order. */
 export async function checked({ has }: Gateway, clients: Clients, keys: readonly Key[]): Promise<Checked> {
   const [budget, race, rated] = keys as [Key, Key, Key];
   const refused = await Promise.all([clients.ask(null), clients.ask("sk-of-nobody")]);
@@ -47,7 +47,10 @@ function said(statuses: readonly number[], wanted: number): string {
   return `${admitted} of ${statuses.length} (room for ${wanted})${others ? `, others ${others}` : ""}`;
 }
 
-/** Waits until the book has what these keys were answered, and says how much of it is there. */
+/**
+ * Waits until the gateway's book has all answers to these keys, and returns how many output tokens it should have and
+ * has.
+ */
 export async function booked(running: Running, keys: readonly Key[], answers: number, most_ms: number) {
   const wanted = answers * answer.output_tokens;
   const began_ms = Date.now();

@@ -1,8 +1,11 @@
-// What a gateway is to this benchmark. README.md, How to add a gateway.
+// How this benchmark runs and queries a gateway. README.md, How to add a gateway.
 
-/** What a key may use. Each gateway says it in its own settings. */
+/** The limits of a key. Each gateway writes them in its own settings. */
 export interface Limits {
-  /** Of a window of a month, or the nearest that the gateway has. A price of nothing for input, and of one for output. */
+  /**
+   * The budget for a month, or for the gateway's nearest kind of window. Input tokens cost nothing, and an output token
+   * costs one.
+   */
   output_tokens: number;
   requests_per_minute: number;
 }
@@ -18,13 +21,13 @@ export interface Key {
 }
 
 export interface Setup {
-  /** The engine's, without a path. It answers at /v1/chat/completions. */
+  /** The engine's URL, without a path. The engine answers at /v1/chat/completions. */
   engine_url: string;
   /** An empty folder, which is removed at the end. */
   folder: string;
   /** The keys to make, in this order. */
   requested: readonly KeyRequest[];
-  /** Ends the making of keys. */
+  /** The most milliseconds that making the keys may take. */
   keys_ms_max: number;
 }
 
@@ -34,9 +37,9 @@ export interface Running {
   /** What clients call the engine's model. */
   model: string;
   keys: Key[];
-  /** Of its own processes and of its stores, without their children. */
+  /** The process ids of the gateway and of its stores, without their children. */
   pids: { gateway: number; stores: number[] };
-  /** The sum of what its book says of these keys. Null: it keeps none that can be asked by key. */
+  /** The sum of what the gateway's book records for these keys. Null: it keeps none that can be asked by key. */
   usage(keys: readonly Key[]): Promise<Usage | null>;
   stop(): Promise<void>;
 }
@@ -47,11 +50,11 @@ export interface Usage {
 
 export interface Gateway {
   name: string;
-  /** The variable of the environment that names its program. */
+  /** The environment variable that names the gateway's program. */
   variable: string;
-  /** How its key, budget, rate and record are set, in one sentence. */
+  /** How the gateway's keys, budgets, rates and records are set up, in one sentence. */
   settings: string;
-  /** What it keeps per key. What is false is not asked of it, and the table says so. */
+  /** What the gateway limits and records per key. What is false is not tested, and the table says so. */
   has: { budget: boolean; rate: boolean; usage: boolean };
   version(program: string): Promise<string>;
   start(program: string, setup: Setup): Promise<Running>;

@@ -1,4 +1,4 @@
-// Clients that ask again as soon as they are answered, each time by the next key.
+// Clients that send the next request as soon as they have an answer, each time with the next key.
 
 import { Agent, request } from "node:http";
 import type { Key, Running } from "./gateway.ts";
@@ -11,7 +11,7 @@ export interface Answer {
 export interface Load {
   clients: number;
   isStreamed: boolean;
-  /** Whichever comes first. */
+  /** The run ends after this time or after `requests_max` requests, whichever comes first. */
   for_ms: number;
   requests_max: number;
 }
@@ -27,7 +27,7 @@ export class Clients {
     this.#gateway = gateway;
   }
 
-  /** All answers. */
+  /** Runs the load, and returns all answers. */
   async load(keys: readonly Key[], { clients, isStreamed, for_ms, requests_max }: Load): Promise<Answer[]> {
     const answers: Answer[] = [];
     const end_ms = performance.now() + for_ms;

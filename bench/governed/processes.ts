@@ -1,4 +1,4 @@
-// Programs that run while something is measured, and what the kernel says of their CPU.
+// Starts and stops the programs that run during a measurement, and reads their CPU from the kernel.
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -16,13 +16,13 @@ export interface Program {
 export interface ProgramOptions {
   environment?: Record<string, string>;
   folder: string;
-  /** Who it runs as, where it refuses to be root. */
+  /** The account that the program runs as, for programs that refuse to run as root. */
   account?: { uid?: number; gid?: number };
   isReady(): Promise<boolean>;
   ready_ms_max: number;
 }
 
-/** Those that run, so that none is left behind. */
+/** The programs that are running, so that all of them are stopped at the end. */
 const started = new Set<ChildProcess>();
 
 export async function stopAll(): Promise<void> {
@@ -32,7 +32,7 @@ export async function stopAll(): Promise<void> {
 for (const name of ["SIGINT", "SIGTERM"] as const)
   process.once(name, () => void stopAll().finally(() => process.exit(1)));
 
-/** Starts it, and waits until it is ready. */
+/** Starts a program, and waits until it is ready. */
 export async function start(words: readonly string[], options: ProgramOptions): Promise<Program> {
   const [file = "", ...rest] = words;
   const child = spawn(file, rest, {
@@ -62,7 +62,7 @@ export async function start(words: readonly string[], options: ProgramOptions): 
 async function ended(child: ChildProcess): Promise<void> {
   const gone = new Promise((resolve) => child.once("exit", resolve));
   if (child.exitCode !== null || child.signalCode !== null) return;
-  // With the group that it leads: some leave children behind.
+  // Signals the whole process group that the program leads, since some programs leave children behind.
   const signal = (name: NodeJS.Signals) => {
     try {
       process.kill(-child.pid!, name);
@@ -82,7 +82,7 @@ export async function output(words: readonly string[], environment: Record<strin
   return (await promisify(execFile)(file, rest, { env, maxBuffer: 1 << 26 })).stdout.trim();
 }
 
-/** User and system time of these processes and of all that descends from them, until now. */
+/** User and system time used so far by these processes and all their descendants. */
 export function cpu_us(roots: readonly number[]): number {
   const parents = new Map<number, number>();
   const used = new Map<number, number>();
@@ -138,7 +138,7 @@ export async function answers(url: string): Promise<boolean> {
   return response.status < 500;
 }
 
-/** A request of JSON; throws what was said if it is refused. */
+/** Sends a request with JSON; throws an error with the answer's text if it is refused. */
 export async function ask(
   method: string,
   url: string,

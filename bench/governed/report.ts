@@ -8,7 +8,7 @@ export function printed({ host, stores, options, rows }: Report): string {
   return [`${host}. ${stores}. ${how}.`, "", checksTable(rows), "", costTable(rows), ""].join("\n");
 }
 
-/** Of each gateway's first row with checks. */
+/** The results of the checks, from the first row of each gateway that has any. */
 export function checksTable(rows: readonly Row[]): string {
   const first = new Map<string, Row>();
   for (const row of rows) if (row.checks && !first.has(row.gateway)) first.set(row.gateway, row);

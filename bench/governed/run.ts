@@ -48,15 +48,18 @@ export interface Row {
   requests?: number;
   /** Answers that were not 200. */
   failed?: number;
-  /** Of a request, in its own turns: the least and the most of the rounds. */
+  /** The CPU for a request during the gateway's own turns: the least and the most of the rounds. */
   gateway_us?: Range;
   stores_us?: Range;
-  /** Of a request, gateway and stores, with what was done after its turns and without what it does when idle. */
+  /**
+   * The CPU for a request, of gateway and stores, including work that they did after the turns, but without their idle
+   * CPU.
+   */
   in_all_us?: number;
-  /** Of one client alone, less what the engine alone takes. */
+  /** The time of a request by a single client, less what the engine alone takes. */
   added_p50_ms?: Range;
   p99_ms?: Range;
-  /** Tokens of output that the book should have, and has, at the end. Null: it cannot be asked. */
+  /** The output tokens that the gateway's book should have, and has, at the end. Null: it cannot be asked. */
   booked?: { wanted: number; found: number | null };
 }
 
@@ -106,7 +109,7 @@ interface Entry {
   turns: { gateway_us: number; stores_us: number; added_p50_ms: number; p99_ms: number }[];
 }
 
-/** All of them run at once and take turns. */
+/** Measures all gateways with this number of keys: all run at once and take turns. */
 async function compared(options: Options, count: number, engine_url: string): Promise<Row[]> {
   const rows: Row[] = [];
   const entries: Entry[] = [];
@@ -120,7 +123,7 @@ async function compared(options: Options, count: number, engine_url: string): Pr
   for (const entry of entries) await idled(entry);
   for (let round = 0; round < options.rounds; round++) {
     const engine_ms = await engineAlone(engine_url, options);
-    // Each one is first, last and between.
+    // Over the rounds, each gateway runs first, in the middle and last.
     for (let at = 0; at < entries.length; at++) await turn(entries[(at + round) % entries.length]!, options, engine_ms);
     console.error(`${count} keys: round ${round + 1} of ${options.rounds}`);
   }
@@ -133,7 +136,7 @@ async function compared(options: Options, count: number, engine_url: string): Pr
   return rows;
 }
 
-/** What one client waits for in the middle of its requests without a gateway. */
+/** The median time of a single client's requests to the engine, without a gateway. */
 async function engineAlone(engine_url: string, { streamed }: Options): Promise<number> {
   const bare = new Clients({ url: `${engine_url}/v1`, model: "governed" });
   const nobody = [{ id: "", secret: "none" }];
@@ -181,7 +184,7 @@ const load = async (
   return answers;
 };
 
-/** Every key once at least, and code that has run before. */
+/** Uses every key at least once (up to 2,000), so that measured code has run before. */
 async function warm(entry: Entry): Promise<void> {
   const requests_max = Math.max(200, Math.min(entry.keys.length, 2_000));
   await load(entry, { clients: 8, isStreamed: false, for_ms: 30_000, requests_max });
@@ -197,7 +200,7 @@ async function idled(entry: Entry): Promise<void> {
   entry.before = {
     ...{ at_ms: Date.now(), cpu_us: now_us, idle_us_a_second: (now_us - begun_us) / (idle_ms / 1000) },
   };
-  // What was asked before is not measured.
+  // Requests until now are not part of the measurement.
   entry.row.requests = 0;
 }
 
@@ -214,7 +217,10 @@ async function turn(entry: Entry, { turn_ms, clients, streamed }: Options, engin
   });
 }
 
-/** Waits for the book, and adds up. The book of many keys is read of the first hundred. */
+/**
+ * Waits until the gateway's book is complete, and adds up. With many keys, only the first hundred are compared with the
+ * book.
+ */
 async function settled(entry: Entry): Promise<void> {
   const { row, keys, clients, running, before, turns } = entry;
   const few = keys.slice(0, 100);

@@ -12,7 +12,7 @@ export interface Store extends Program {
   url: string;
 }
 
-/** Postgres refuses to be root. */
+/** The account that Postgres runs as, because it refuses to run as root. */
 const account = process.getuid?.() === 0 ? { uid: idOf("nobody", 2), gid: idOf("nobody", 3) } : {};
 
 export async function postgres(parent: string): Promise<Store> {
@@ -69,7 +69,7 @@ export const startUp = (() => {
   return Buffer.concat([head, Buffer.from(text)]);
 })();
 
-/** The first bytes that a server answers with. */
+/** Sends a message to the server, and returns the first bytes of its answer. */
 export function says(port: number, message: string | Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () => socket.write(message));

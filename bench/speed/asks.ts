@@ -1,10 +1,11 @@
-// What is asked of a target in each protocol, and whether an answer is the one that was asked for: a fast wrong answer is a
-// failure. The engine does what the name of its model says, and begins each answer with the tag of its question.
+// The requests that targets get in each protocol, and the check that an answer is the one to its request: a fast wrong
+// answer is a failure. The engine does what the name of its model says, and begins each answer with the tag of its
+// question.
 
 export const protocols = ["chat", "messages", "responses"] as const;
 export type Protocol = (typeof protocols)[number];
 
-/** All that is asked for: an answer in one of the protocols, or an embedding. */
+/** All kinds of requests: one for an answer in one of the protocols, or for an embedding. */
 export const asked = [...protocols, "embeddings"] as const;
 export type Asked = (typeof asked)[number];
 
@@ -16,17 +17,17 @@ export const pathOf: Record<Asked, string> = {
 };
 
 export interface Behaviour {
-  /** Before the answer begins. */
+  /** The wait before the answer begins. */
   wait_ms: number;
-  /** Of the answer, its tag included. */
+  /** The number of tokens in the answer, its tag included. */
   tokens: number;
-  /** Between two tokens of a stream. */
+  /** The time between two tokens of a stream. */
   every_ms: number;
-  /** What it reports for the prompt. */
+  /** The input tokens that the engine reports for the prompt. */
   inputTokens: number;
 }
 
-/** The engine's name for a model that behaves so. */
+/** The name by which the engine offers a model with this behaviour. */
 export function modelOf({ wait_ms, tokens, every_ms, inputTokens }: Behaviour): string {
   return `bench-${wait_ms}-${tokens}-${every_ms}-${inputTokens}`;
 }
@@ -43,7 +44,7 @@ export const word = " word";
 export const tagOf = (count: number) => tagPrefix + count.toString(36).padStart(8, "0");
 export const textOf = (tag: string, { tokens }: Behaviour) => tag + word.repeat(tokens - 1);
 
-/** A vector that says its question's tag: its first numbers are the tag's letters. */
+/** The length of an embedding vector. Its first numbers are the letters of its question's tag. */
 export const dimensions = 256;
 const scale = 1_000;
 export const vectorOf = (tag: string) =>
@@ -58,16 +59,16 @@ export interface Expected {
   behaviour: Behaviour;
 }
 
-/** What one answer says, put together from all its frames. */
+/** The content of one answer, put together from all its frames. */
 interface Said {
   text: string;
-  /** Events that end an answer. */
+  /** The number of events that end an answer. */
   ends: number;
   inputTokens: number | null;
   outputTokens: number | null;
 }
 
-/** Null, or what is wrong with an answer of status 200. */
+/** Returns what is wrong with an answer of status 200, or null. */
 export function wrong(body: string, { protocol, isStreamed, tag, behaviour }: Expected): string | null {
   let said: Said;
   try {
@@ -112,7 +113,7 @@ const whole: Record<Asked, (reply: Json) => Said> = {
     text: tagIn(data[0].embedding),
     ends: data[0].embedding.length / dimensions,
     inputTokens: usage.prompt_tokens,
-    // One vector stands for one token.
+    // A vector is counted as one token.
     outputTokens: data.length,
   }),
   chat: ({ choices, usage }) => ({
@@ -154,7 +155,7 @@ const streamed: Record<Protocol, (frames: Frame[]) => Said> = {
     for (const frame of frames as Json[]) {
       if (frame.type === "content_block_delta") said.text += frame.delta.text;
       if (frame.type === "message_stop" || frame.type === "error") said.ends += frame.type === "error" ? 100 : 1;
-      // The first frame comes before the engine reports.
+      // Counts only message_delta: message_start is sent before the engine reports the count.
       if (frame.type === "message_delta") said.outputTokens = frame.usage.output_tokens;
     }
     return said;

@@ -1,4 +1,4 @@
-// Executables beside each other: a node of each on the same Postgres and Redis, in a database of its own.
+// Executables beside each other: a node of each on the same Postgres and Redis, each in a database of its own.
 
 import { resolve } from "node:path";
 import { RedisClient } from "bun";
@@ -10,13 +10,13 @@ import { databaseBeside } from "./stores.ts";
 import { startEngineProcess, startNode } from "./targets.ts";
 import type { Driven } from "./warming.ts";
 
-/** A node, and what of the stores is its own. */
+/** A node, with connections to its own database and its own Redis database. */
 export interface Beside extends Driven {
   sql: postgres.Sql;
   redis: RedisClient;
 }
 
-/** The processes of Postgres that serve the node's database, but for the bench's own. */
+/** The Postgres processes that serve the node's database, except the bench's own. */
 export async function sessionsOf({ sql }: Pick<Beside, "sql">): Promise<number[]> {
   const sessions = await sql<{ pid: number }[]>`select pid from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid()`;
@@ -28,8 +28,8 @@ export async function redisPidOf({ redis }: Pick<Beside, "redis">): Promise<numb
 }
 
 /**
- * Nodes by name, with every limit on, for words such as `now=dist/sluice`, on a Postgres with these settings. All of it
- * ends with `ending`.
+ * Starts nodes by name, with every limit on, for words such as `now=dist/sluice`, on a Postgres with these settings.
+ * `ending` stops all of them.
  */
 export async function nodesBeside(
   words: readonly string[],

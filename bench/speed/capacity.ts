@@ -1,5 +1,5 @@
-// How many streamed events a second one core bears, and what each costs: so many streams at any time, whose starts are
-// spread, at an engine over plain sockets that bears far more. Every answer is checked.
+// How many streamed events a second one core can serve, and what each costs: a constant number of streams, whose starts are
+// spread, at an engine over plain sockets that can send far more. Every answer is checked.
 
 import { startPostgres, startRedis } from "../../test/harness/services.ts";
 import { smallBody } from "../agent-body.ts";
@@ -26,16 +26,19 @@ import {
 const longestPause_ms = 50;
 const addedFirst_ms_max = 100;
 const addedGap_ms_max = 150;
-/** In this time the node finds its level, and code gets warm. */
+/** The time before the measurement, in which the load becomes even and code gets warm. */
 const settling_ms = 4500;
 const measured_ms = 3500;
-/** About how long an answer takes. */
+/** About how long an answer lasts. */
 const answer_ms = 2500;
 const streams_first = 200;
 const streams_min = 8;
-/** The search ends where the most streams that are borne and the fewest that are not lie as close. */
+/**
+ * The search ends when the fewest streams that were too many are at most this factor above the most that were served
+ * well.
+ */
 const closeness = 1.12;
-/** Of its core, what a target is asked to use next, where it says how much an event costs. */
+/** The share of its core that the next step of the search aims at, computed from the measured cost of an event. */
 const aimed_share = 0.95;
 
 export const paces_ms = [25, 8];
@@ -52,13 +55,13 @@ export interface Flow {
   gap_ms: { p50: number; p99: number };
 }
 
-/** A target, and how it is asked for such streams. */
+/** A target, and a function that asks it for streams of a behaviour. */
 export interface Flowing {
   target: Target;
   at(behaviour: Behaviour): Asker;
 }
 
-/** Streams that start in the same millisecond, once a second, beside those that flow. */
+/** Streams that start in the same millisecond, once a second, beside the constant ones. */
 export interface Burst {
   ask: Asker;
   streams: number;
@@ -66,10 +69,13 @@ export interface Burst {
 }
 
 const burst_every_ms = 1000;
-/** Their answers are over before the next ones start. */
+/** The behaviour of a burst's streams: their answers end before the next burst starts. */
 export const burstBehaviour: Behaviour = { wait_ms: 20, tokens: 8, every_ms: 100, inputTokens: 20 };
 
-/** So many streams at any time. The times of a burst's streams are not counted, but what they cost is. */
+/**
+ * Keeps this number of streams running at any time, and measures them. The times of a burst's streams are not counted,
+ * but their cost is.
+ */
 export async function flow(
   target: Target,
   ask: Asker,
@@ -129,7 +135,10 @@ export function told({ streams, events_per_s, cpu_us: event_us, first_ms, gap_ms
   return `${streams} streams, ${Math.round(events_per_s)} events/s, ${event_us.toFixed(1)} µs an event, first token ${times(first_ms)}, gap ${times(gap_ms)}`;
 }
 
-/** The flow of the most streams that are borne, by a search between one that is and one that is not; null: not even few are. */
+/**
+ * Searches for the most streams that the target serves within the bounds, between a count that it does and one that it
+ * does not; returns their flow. Null: even few streams are too many.
+ */
 export async function mostBorne(
   seenAt: (streams: number) => Promise<Flow>,
   behaviour: Behaviour,
@@ -139,12 +148,12 @@ export async function mostBorne(
   let streams = streams_first;
   while (streams >= streams_min && broke / (best?.streams ?? 1) > closeness) {
     let seen = await seenAt(streams);
-    // What else the machine does for a moment must not decide.
+    // Measures again, so that a moment of other load on the machine does not decide.
     if (!isBorne(seen, behaviour)) seen = await seenAt(streams);
     if (isBorne(seen, behaviour)) best = seen;
     else broke = streams;
     streams = nextCount(seen, best, broke);
-    // Between two neighbouring counts there is none left to try.
+    // There is no count left to try between two neighbouring ones.
     if (streams === best?.streams || streams === broke) break;
   }
   return best;
@@ -158,13 +167,13 @@ function nextCount(seen: Flow, best: Flow | null, broke: number): number {
 
 export interface Wanted {
   program: string;
-  /** Portkey and LiteLLM too. */
+  /** Whether Portkey and LiteLLM take part, too. */
   isWithOthers: boolean;
-  /** Null: all of them. */
+  /** The names of the targets to run. Null: all of them. */
   targets: readonly string[] | null;
   /** An older executable, which takes part too. */
   before?: string | null;
-  /** Nodes that always pause for so long, in the place of the usual ones. */
+  /** The pauses of nodes that always pause for that long; they run in the place of the usual targets. */
   pauses_ms?: readonly number[];
   behaviours?: readonly Behaviour[];
 }
@@ -172,7 +181,9 @@ export interface Wanted {
 const pausedPrefix = "pauses of ";
 const pausedName = (pause_ms: number) => `${pausedPrefix}${pause_ms} ms`;
 
-/** The targets that bear streams, ended with `ending`. With pauses and without, a node is another one. */
+/**
+ * Starts the targets of the capacity rows; `ending` stops them. The nodes with pauses and without are separate targets.
+ */
 export async function flowing(
   { program, isWithOthers, targets, before = null, behaviours = paces_ms.map(behaviourAt), pauses_ms = [] }: Wanted,
   ending: AsyncDisposableStack,
@@ -245,7 +256,7 @@ function flowingTo(target: Target, ending: AsyncDisposableStack): Flowing {
   };
 }
 
-/** A row for each pace. */
+/** Measures the capacity rows, one for each pace. */
 export async function capacityLines(wanted: Wanted, say: (text: string) => void): Promise<Line[]> {
   await using ending = new AsyncDisposableStack();
   const targets = await flowing(wanted, ending);
@@ -259,7 +270,7 @@ export async function capacityLines(wanted: Wanted, say: (text: string) => void)
         say(`capacity at ${every_ms} ms, ${target.name}: ${told(seen)}`);
         return seen;
       };
-      // New code is slow.
+      // Warms up the target, since new code is slow.
       await seenAt(streams_first).catch(() => {});
       cells[target.name] = cellOf(await mostBorne(seenAt, behaviour).catch((failure: unknown) => String(failure)));
     }

@@ -6,9 +6,9 @@ import type { Socket } from "bun";
 export interface Reply {
   status: number;
   body: string;
-  /** From the request to the read that brought `mark`; null where none did. */
+  /** The time from the request to the read that brought `mark`; null if none did. */
   marked_ms: number | null;
-  /** Between the reads that followed that one. */
+  /** The times between the reads after the one that brought `mark`. */
   gaps_ms: number[];
   total_ms: number;
 }
@@ -34,7 +34,7 @@ export class Connection {
   #marked_ms: number | null = null;
   #gaps_ms: number[] = [];
   #read = 0;
-  /** What the head says: its length in characters, and the length of the body; null: it comes in chunks. */
+  /** The length of the head in characters, and of the body as the head declares it; null: the body comes in chunks. */
   #head: { characters: number; bodyCharacters: number | null } | null = null;
   #characters = 0;
   #tail = "";
@@ -144,7 +144,7 @@ export class Connection {
   }
 }
 
-/** Throws where the lengths of the chunks don't fit. */
+/** Joins the chunks of a chunked body. Throws if their lengths do not fit. */
 export function unchunked(text: string): string {
   const pieces: string[] = [];
   let at = 0;
@@ -188,7 +188,7 @@ export interface Pool {
   close(): void;
 }
 
-/** As many connections as there are requests at once. */
+/** A pool with as many connections as there are requests at once. */
 export function pool(url: string): Pool {
   const idle: Connection[] = [];
   return {

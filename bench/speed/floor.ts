@@ -1,5 +1,6 @@
-// The least that a streamed event costs this node: its own client of engines and its own event streams hand an engine's bytes
-// on, without a key, a ledger or a look at the frames. `bun bench/speed/floor.ts ENGINE_URL` prints where it listens.
+// The least that a streamed event costs this node: its own client of engines and its own event streams pass an engine's
+// bytes on, without a key, a ledger or a look at the frames. `bun bench/speed/floor.ts ENGINE_URL` prints the address at
+// which it listens.
 
 import { eventStream, type StreamOwner } from "../../src/core/http/stream.ts";
 import { Cancellation } from "../../src/core/time/cancellation.ts";

@@ -1,6 +1,6 @@
-// The engine of the capacity row, a process of its own: it speaks streamed chat completions over plain sockets and one
-// timer, so that it bears far more events a second than what is measured. Like real engines, it sends the finish, the usage
-// and [DONE] together. A GET says what it had sent of the streams whose caller left. Prints its port.
+// The engine of the capacity row, a process of its own: it speaks streamed chat completions over plain sockets with a
+// single timer, so that it can send far more events a second than what is measured. Like real engines, it sends the finish,
+// the usage and [DONE] together. A GET returns what it has sent to the streams whose caller left. Prints its port.
 
 import type { Socket } from "bun";
 import { type Behaviour, behaviourOf, tagLength, tagPrefix, textOf, word } from "./asks.ts";
@@ -20,7 +20,10 @@ interface Stream {
   due_ms: number;
 }
 
-/** What a connection has sent of its next request, and what waits until it takes more. */
+/**
+ * The state of a connection: the received part of its next request, and the bytes that wait until the socket takes
+ * more.
+ */
 interface Asked {
   text: string;
   unwritten: Uint8Array | null;
@@ -34,7 +37,7 @@ export interface Sent {
 
 export function startFlowEngine() {
   const sent: Sent = { tokens: 0, left: { streams: 0, tokens: 0 } };
-  /** Streams by the millisecond in which they are due. */
+  /** Streams by the millisecond at which their next tokens are due. */
   const due = new Map<number, Stream[]>();
   const tokens = new Map<string, Uint8Array>();
   let ticked_ms = Math.floor(performance.now());

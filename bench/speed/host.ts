@@ -1,6 +1,6 @@
-// How fast the host itself is, with nothing of ours on it: the same piece of work before and after a run, on the core that
-// targets get. Where one table has a host that is half as fast as another's, their absolute figures cannot be compared.
-// As a program it prints what it measured.
+// How fast the host itself is, without Sluice: the same piece of work before and after a run, on the core that targets get.
+// If one host is half as fast as another, their absolute figures cannot be compared. As a program it prints what it
+// measured.
 
 import { agentBody } from "../agent-body.ts";
 import { percentile } from "./percentile.ts";
@@ -9,7 +9,7 @@ import { pinned } from "./process.ts";
 export interface HostSpeed {
   /** CPU to parse a body of 66 KB and write it again. */
   body_us: number;
-  /** CPU of a turn of a socket: a byte is written, read, written back and read. */
+  /** CPU of a round trip on a socket: a byte is written, read, written back and read. */
   turn_us: number;
 }
 
@@ -30,7 +30,7 @@ const turns = 2000;
 
 const body = agentBody("hello", { protocol: "chat", model: "any", isStreamed: false, cap: 256 });
 
-/** The middle of all rounds, of which each says what one of `count` costs. */
+/** The median over all rounds of the CPU for one of the `count` pieces of work in each. */
 async function middle(count: number, work: () => unknown): Promise<number> {
   const seen: number[] = [];
   for (let round = 0; round < rounds; round++) {

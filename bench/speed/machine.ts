@@ -1,4 +1,4 @@
-// The executable that is measured, and what a result was measured on.
+// Finds the executable to measure, and describes the machine and versions of a result.
 
 import { cpus, loadavg, release, totalmem } from "node:os";
 import { join, resolve } from "node:path";
@@ -8,7 +8,7 @@ import { pins } from "./process.ts";
 const build_ms = 5 * 60_000;
 const root = join(import.meta.dir, "../..");
 
-/** The path of the one that TEST_SLUICE names, or of one that is built from this checkout. */
+/** The path of the executable that TEST_SLUICE names, or of one that it builds from this checkout. */
 export async function executable(): Promise<string> {
   if (process.env.TEST_SLUICE) return resolve(process.env.TEST_SLUICE);
   const words = [process.execPath, "scripts/build.ts"];
@@ -17,7 +17,7 @@ export async function executable(): Promise<string> {
   return join(root, "dist/sluice");
 }
 
-/** The path of the older one that TEST_SLUICE_BEFORE names. */
+/** The path of the older executable that TEST_SLUICE_BEFORE names; null if it is not set. */
 export function beforeHere(): string | null {
   const { TEST_SLUICE_BEFORE: before } = process.env;
   return before ? resolve(before) : null;
@@ -25,7 +25,7 @@ export function beforeHere(): string | null {
 
 export interface Versions {
   sluice: string;
-  /** Whether files differ from that commit. */
+  /** Whether the checkout's files differ from that commit. */
   isChanged: boolean;
   bun: string;
   [other: string]: string | boolean;
@@ -47,7 +47,7 @@ export interface Machine {
   kernel: string;
   /** Whether what is measured had a core to itself. */
   isPinned: boolean;
-  /** How many cores were at work before anything of the bench was. */
+  /** How many cores were busy before the bench started anything. */
   busyCores_before: number;
   load_after: number;
 }

@@ -1,5 +1,5 @@
-// Other gateways, at pinned versions from their packages, with nothing on but passing requests: for `--others`. They
-// are downloaded into .cache.
+// Other gateways, at pinned versions from their packages, with everything turned off but passing requests: for `--others`.
+// They are downloaded into .cache.
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,13 +11,16 @@ import { pinned } from "./process.ts";
 import { names } from "./scenarios.ts";
 import { answers, type Target } from "./targets.ts";
 
-/** Of LiteLLM, what is installed. */
+/** The file with LiteLLM's packages to install. */
 const requirements = join(import.meta.dir, "litellm.txt");
 export const versions = {
   portkey: "1.15.2",
   litellm: /^litellm==(.+)$/m.exec(readFileSync(requirements, "utf8"))![1]!,
 };
-/** What Portkey listens with. With a later one, each of its streams is a 500: it appends to headers that may not change. */
+/**
+ * The version of the package with which Portkey listens. With a later one, each of its streams is a 500: it appends to
+ * headers that may not change.
+ */
 const nodeServerVersion = "1.14.1";
 const folder = ".cache/bench";
 const start_ms = 300_000;
@@ -35,7 +38,7 @@ export async function startPortkey(engineUrl: string): Promise<Target> {
   };
 }
 
-/** With a master key, and no database. */
+/** Starts LiteLLM with a master key, and no database. */
 export async function startLitellm(engineUrl: string): Promise<Target> {
   const engine = { model: "openai/*", api_base: `${engineUrl}/v1`, api_key: "bench" };
   const { url, child } = await litellm({
@@ -55,7 +58,7 @@ interface Started {
   child: Bun.Subprocess;
 }
 
-/** `isHeadless`: without the page that it serves. */
+/** Starts Portkey. `isHeadless`: without the web page that it serves. */
 export async function portkey(isHeadless = true): Promise<Started> {
   const place = join(folder, `portkey-${versions.portkey}-${nodeServerVersion}`);
   const program = join(place, "node_modules/@portkey-ai/gateway/build/start-server.js");
@@ -77,7 +80,7 @@ export async function portkey(isHeadless = true): Promise<Started> {
   return { url, child };
 }
 
-/** `settings` are those of its file. */
+/** Starts LiteLLM. `settings` are the contents of its configuration file. */
 export async function litellm(settings: object): Promise<Started> {
   mkdirSync(folder, { recursive: true });
   const python = await pythonWith(requirements, "litellm");

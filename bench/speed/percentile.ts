@@ -1,4 +1,4 @@
-// Of measured values. Pure.
+// A percentile of measured values. Pure.
 
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((one, other) => one - other);

@@ -1,4 +1,4 @@
-// What the kernel says of processes: their CPU and memory. And which core they get.
+// The CPU and memory of processes, as the kernel reports them, and the core on which they run.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -21,7 +21,7 @@ function statOf(pid: number): Stat | null {
   }
 }
 
-/** User and system time of a process and of all that descends from it, until now. */
+/** User and system time used so far by a process and all its descendants. */
 export function cpu_us(root: number): number {
   const stats = new Map<number, Stat>();
   for (const name of readdirSync("/proc")) {
@@ -33,7 +33,7 @@ export function cpu_us(root: number): number {
   return [...stats].reduce((sum, [pid, stat]) => sum + (isWithin(pid) ? stat.cpu_us : 0), 0);
 }
 
-/** The time that the threads of a process ran until now, to the nanosecond; 0 of one that has ended. */
+/** The time that the threads of a process have run until now, to the nanosecond; 0 if it has ended. */
 export function ran_us(pid: number): number {
   try {
     const threads = readdirSync(`/proc/${pid}/task`);
@@ -49,21 +49,24 @@ export function resident_bytes(pid: number): number {
   return Number(kilobytes) * 1024;
 }
 
-/** Where there are two cores, what is measured has the last to itself, and all else the others. */
+/**
+ * Whether processes are pinned: with two cores or more, what is measured has the last one to itself, and everything
+ * else runs on the others.
+ */
 export const pins = availableParallelism() >= 2 && Bun.which("taskset") !== null;
 
 const last = availableParallelism() - 1;
 
 export const pinned = (words: string[]): string[] => (pins ? ["taskset", "-c", `${last}`, ...words] : words);
 
-/** This process, and what it starts from now on. */
+/** Keeps this process, and those that it starts from now on, off the core of what is measured. */
 export function pinOthers(): void {
   if (!pins) return;
   const { exitCode } = Bun.spawnSync(["taskset", "-a", "-cp", `0-${last - 1}`, `${process.pid}`]);
   if (exitCode !== 0) throw new Error("taskset could not give the driver its core");
 }
 
-/** How many cores are at work, whoever's work it is, over a second. */
+/** How many cores are busy over a second, including those used by other programs. */
 export async function busyCores(): Promise<number> {
   const idle = () => {
     const [, user, nice, system, idling, waiting] = readFileSync("/proc/stat", "utf8").split("\n")[0]!.split(/\s+/);

@@ -1,4 +1,4 @@
-// Where a node's time goes: the samples of a CPU profile, by the part of the program that they fell into.
+// How a node's CPU time is distributed: the samples of a CPU profile, by part of the program.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ interface Profile {
   timeDeltas: number[];
 }
 
-/** The module of src, the package, or what is in neither. */
+/** The name of a part: a module of src, a package, or the part of the runtime. */
 export function partOf({ functionName, url }: { functionName: string; url: string }): string {
   const own = /\/(src(?=\/)|db)\/((?:(?:core|features|admin|stores)\/)?[^/]+)/.exec(
     url.replace(/.*\/node_modules\//, "package:"),

@@ -1,11 +1,11 @@
-// From slices to the table: the best of the rounds, what it is compared with, how it stands against its budget, and against
-// an earlier run. Pure.
+// Makes the table from slices: the best of the rounds, what it is compared with, whether it keeps its budget, and how it
+// compares with an earlier run. Pure.
 
 import { percentile } from "./percentile.ts";
 import { names, type Row, type Scenario, type Slice } from "./scenarios.ts";
 
 export interface Cell {
-  /** Null: it answered nothing. */
+  /** The measured value. Null: the target answered nothing. */
   value: number | null;
   /** A ratio, or what was added; null where nothing is compared. */
   compared: number | null;
@@ -21,14 +21,14 @@ export interface Line {
   cells: Record<string, Cell>;
 }
 
-/** By target: a slice for each round. */
+/** The slices of each target, one for each round. */
 export type Slices = ReadonlyMap<string, readonly Slice[]>;
 
 export function linesOf(scenario: Scenario, slices: Slices): Line[] {
   return scenario.rows.map((row) => lineOf(row, scenario, slices));
 }
 
-/** Those whose requests the bench's own Postgres and Redis see. */
+/** The targets whose requests use the bench's own Postgres and Redis. */
 const storing: readonly string[] = [names.postgres, names.unlimited];
 
 function lineOf(row: Row, scenario: Scenario, slices: Slices): Line {
@@ -47,7 +47,7 @@ function lineOf(row: Row, scenario: Scenario, slices: Slices): Line {
       continue;
     }
     const value = of(slice);
-    // It was not asked for this: who passes requests on has no probes.
+    // The target has no such figure: one that only passes requests on has no probes.
     if (Number.isNaN(value)) continue;
     if (compared && (target === compared.with || !base)) {
       cells[target] = { value, compared: null, note: "" };
@@ -60,7 +60,7 @@ function lineOf(row: Row, scenario: Scenario, slices: Slices): Line {
       note: noteOf(slices.get(target)!, storing.includes(target), row, scenario),
     };
   }
-  // What limits cost is said of the node that has both kinds of plan.
+  // The cost of limits is shown only for the node that has both kinds of plan.
   const told = compared?.with === names.unlimited ? storing : Object.keys(cells);
   return {
     ...{ id, name, unit, as: compared?.as ?? null, budget },
@@ -68,7 +68,7 @@ function lineOf(row: Row, scenario: Scenario, slices: Slices): Line {
   };
 }
 
-/** Whether the target kept up, and what the stores spent of their own. */
+/** The note of a cell: whether the target kept up, and the CPU that its stores used. */
 function noteOf(slices: readonly Slice[], isStoring: boolean, { unit }: Row, scenario: Scenario): string {
   const { load, behaviour } = scenario;
   const sum = (of: (slice: Slice) => number) => slices.reduce((total, slice) => total + of(slice), 0);
@@ -76,7 +76,8 @@ function noteOf(slices: readonly Slice[], isStoring: boolean, { unit }: Row, sce
   const leftOut = sum((slice) => slice.leftOut);
   const notes: string[] = [];
   if (leftOut > 0) notes.push(`does not keep up: ${Math.round((100 * leftOut) / (leftOut + requests))} % left out`);
-  // Events that pile up are read together, and are cheap: an event's cost holds only where streams keep the engine's pace.
+  // Events that pile up are read together, which is cheap: an event's cost is only valid if streams keep the engine's
+  // pace.
   const paced_ms = behaviour.wait_ms + behaviour.tokens * behaviour.every_ms;
   const slowed =
     percentile(
@@ -91,7 +92,10 @@ function noteOf(slices: readonly Slice[], isStoring: boolean, { unit }: Row, sce
   return notes.join("; ");
 }
 
-/** By how much it is over: 1.5 is half as much again as is allowed. Null: it is met, or has none. */
+/**
+ * The factor by which a cell exceeds its budget: 1.5 is half as much again as is allowed. Null: it keeps its budget, or
+ * has none.
+ */
 export function overBudget({ as, budget }: Line, { value, compared }: Cell): number | null {
   if (budget === null) return null;
   const counts = as === null ? value : compared;
@@ -135,7 +139,7 @@ function budgetText({ as, budget, unit }: Line): string {
   return as === "added" ? `≤ +${budget} ${unit}` : `≤ ${budget} ${unit}`;
 }
 
-/** `ours`: the targets that have budgets. */
+/** The table in Markdown. `ours`: the targets that have budgets. */
 export function markdown(lines: readonly Line[], targets: readonly string[], ours: readonly string[]): string {
   const columns = targets.filter((target) => lines.some(({ cells }) => target in cells));
   const rows = lines.map((line) => [

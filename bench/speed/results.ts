@@ -9,15 +9,15 @@ import type { Line } from "./report.ts";
 export interface Result {
   date: string;
   isQuick: boolean;
-  /** The words that chose its rows; absent: it has all of them. */
+  /** The words that chose the result's rows; absent: it has all of them. */
   only?: string;
-  /** What else went on. */
+  /** What else the machine was doing. */
   note: string;
   took_s: number;
   versions: Versions;
   machine: Machine;
   host?: { before: HostSpeed; after: HostSpeed };
-  /** What went wrong: an answer that was not the one asked for, say. Its rows are missing. */
+  /** What went wrong: an answer that was not the one asked for, say. The rows of failed scenarios are missing. */
   failures: string[];
   lines: Line[];
 }
@@ -25,7 +25,7 @@ export interface Result {
 const root = join(import.meta.dir, "../..");
 const folder = join(root, "bench/results");
 
-/** Null: there is none yet. */
+/** The newest result. Null: there is none yet. */
 export function newest(): Result | null {
   mkdirSync(folder, { recursive: true });
   const name = readdirSync(folder)
@@ -35,7 +35,7 @@ export function newest(): Result | null {
   return name === undefined ? null : (JSON.parse(readFileSync(join(folder, name), "utf8")) as Result);
 }
 
-/** The path of the new file, below the checkout. */
+/** Writes a result; returns the path of the new file, below the checkout. */
 export function write(result: Result): string {
   mkdirSync(folder, { recursive: true });
   const moment = result.date.slice(0, 16).replace(":", "");

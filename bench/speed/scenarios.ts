@@ -1,4 +1,5 @@
-// What is measured, as data: what is asked, how, of whom, and which rows of the table come of it, with their budgets.
+// What is measured, as data: the requests, their load and targets, and the rows of the table that result, with their
+// budgets.
 
 import { agentBody, type BodyOptions, smallBody } from "../agent-body.ts";
 import { type Asked, type Behaviour, type Protocol, protocols } from "./asks.ts";
@@ -6,25 +7,25 @@ import { percentile } from "./percentile.ts";
 
 export const names = {
   passed: "passed on",
-  /** The same process, asked for answers that are whole. */
+  /** The process of `passed`, asked for whole answers instead of streams. */
   whole: "passed on, asked whole",
   nginx: "nginx",
   envoy: "Envoy",
   postgres: "Postgres + Redis",
   unlimited: "limits off",
-  /** On Postgres and Redis, and the sockets of engines are never paused. */
+  /** The node on Postgres and Redis, set never to pause the sockets of engines. */
   unpaused: "without pauses",
   /** The node's own engine client and event streams, without a key, a ledger or a look at the frames. */
   floor: "handed on uncounted",
   embedded: "embedded",
-  /** On Postgres and Redis, as two processes that share the port. */
+  /** The node on Postgres and Redis, as two processes that share the port. */
   workers: "two workers",
   /** An older executable, on Postgres and Redis too. */
   before: "before",
   portkey: "Portkey",
   litellm: "LiteLLM",
 } as const;
-/** Those that take part in special rows only. */
+/** The targets that take part in special rows only. */
 const special: readonly string[] = [names.workers, names.whole, names.unpaused, names.floor];
 const everybody = Object.values(names).filter((name) => !special.includes(name));
 const both = [names.passed, names.postgres, names.before];
@@ -40,7 +41,7 @@ export interface Slice {
   latencies_ms: number[];
   /** The times to the first token. */
   marks_ms: number[];
-  /** Between two reads of a stream, after the first token. */
+  /** The times between two reads of a stream, after the first token. */
   gaps_ms: number[];
   probes_ms: number[];
   residentMost_bytes: number;
@@ -53,9 +54,9 @@ export interface Row {
   name: string;
   unit: "µs" | "ms" | "MB" | "/s";
   of(slice: Slice): number;
-  /** What a target's value is compared with, and how; null: it stands for itself. */
+  /** The target that the value is compared with, and how; null: the value is not compared. */
   compared: { with: string; as: "ratio" | "added" } | null;
-  /** Of what is compared, or of the value. */
+  /** The limit of the comparison, or of the value if it is not compared. */
   budget: number | null;
 }
 
@@ -64,7 +65,7 @@ export type Load =
   | { kind: "steadily"; rate: number; length_s: number }
   | { kind: "spread"; count: number; over_s: number };
 
-/** Of a body in any of the ways of asking. */
+/** The options of a body for any kind of request. */
 export type AskOptions = Omit<BodyOptions, "protocol"> & { protocol: Asked };
 
 export interface Scenario {
@@ -78,7 +79,7 @@ export interface Scenario {
   load: Load;
   rounds: number;
   targets: readonly string[];
-  /** What is asked beside it, 20 times a second, of this service. */
+  /** The path of a request that is sent to this service at the same time, 20 times a second; null: none. */
   probe: string | null;
   /** Part of `--quick`. */
   isQuick: boolean;
@@ -95,16 +96,22 @@ const fiveThousand: Behaviour = { wait_ms: 20, tokens: 12, every_ms: 500, inputT
 const large: Behaviour = { ...short, inputTokens: 250_000 };
 export const warmStream: Behaviour = { wait_ms: 0, tokens: 50, every_ms: 1, inputTokens: 20 };
 
-/** Its one token stands for the vector. */
+/** The behaviour of an embedding request: the vector counts as one token. */
 export const embedding: Behaviour = { ...short, tokens: 1 };
 
 export const behaviours = [short, late, agent, agentStream, stream, thousand, fiveThousand, large, warmStream];
 
 const passed = (as: "ratio" | "added") => ({ with: names.passed as string, as });
 const asChat = { caller: "chat", engine: "chat" } as const;
-/** Of `--quick`, and of what waits: the best of many would be kinder than the slowest 1 % are. */
+/**
+ * The number of rounds with `--quick`, and for rows of latencies: the best of many rounds would flatter the slowest 1
+ * %.
+ */
 const few_rounds = 3;
-/** Of CPU: a shared machine is slow for seconds at a time, and the same work must meet its fast ones. */
+/**
+ * The number of rounds for rows of CPU: a shared machine is slow for seconds at a time, so each target needs many
+ * rounds to get a fast moment.
+ */
 const many_rounds = 6;
 const ordinary = {
   isStreamed: false,
@@ -136,7 +143,10 @@ function small(protocol: Protocol): Scenario {
   };
 }
 
-/** Beside it stands `small-chat`: what is passed on should cost no more above bare pass-through. */
+/**
+ * A small embedding request. The row compares with `small-chat`: passing it on should cost no more above the bare
+ * pass-through.
+ */
 const smallEmbedding: Scenario = {
   ...{ ...ordinary, id: "small-embeddings", caller: "embeddings", engine: "embeddings", behaviour: embedding },
   body: (input, { model }) => JSON.stringify({ model, input }),
@@ -156,7 +166,10 @@ function agentWhole(protocol: Protocol): Scenario {
   };
 }
 
-/** With the cap that agents send. Above `unstreamed_tokens_max`, the node decides by its engine's speed how to ask. */
+/**
+ * An agent's request with the cap that agents send. Above `unstreamed_tokens_max`, the node decides by its engine's
+ * speed whether to ask for a stream.
+ */
 const agentCapped: Scenario = {
   ...{ ...agentWhole("chat"), id: "agent-capped", cap: 4096, targets: both, isQuick: false },
   rows: [cpuRow("agent-capped", "CPU a 66 KB agent request with a cap of 4,096, not streamed, chat", perRequest, null)],
@@ -173,7 +186,10 @@ function agentRows(id: string, name: string): Row[] {
   ];
 }
 
-/** As agents send it. The answer is short, so this is what the request costs and not its events. */
+/**
+ * An agent's request in the form that agents send. The answer is short, so this is what the request costs and not its
+ * events.
+ */
 function agentSent(protocol: Protocol): Scenario {
   const id = `agent-sent-${protocol}`;
   const isChat = protocol === "chat";
@@ -251,7 +267,7 @@ function steady(rate: number, target: string, budgets: { p50: number; p99: numbe
   };
 }
 
-/** As most nodes are loaded: few requests at a time, each alone in its batch. */
+/** The usual load of a node: few requests at a time, each alone in its batch. */
 const sparseClosely: Scenario = {
   ...{ ...ordinary, ...asChat, id: "sparse-4", behaviour: short },
   load: { kind: "closely", connections: 4, length_s: 1.5 },
@@ -259,7 +275,7 @@ const sparseClosely: Scenario = {
   rows: [cpuRow("sparse-4", "CPU a small request, 4 connections", perRequest, null)],
 };
 
-/** A client alone, of an engine that answers at once: what waits for company waits in vain. */
+/** A single client, with an engine that answers at once: here, waiting for further requests to batch only adds time. */
 const alone: Scenario = {
   ...{ ...sparseClosely, id: "sparse-1", load: { kind: "closely", connections: 1, length_s: 1.5 } },
   rows: [
@@ -303,7 +319,7 @@ function streams(count: number, behaviour: Behaviour, over_s: number, budget: nu
   };
 }
 
-/** On the one core: what the second process costs, and not what it gains. */
+/** Two workers on one core: measures what the second process costs, and not what it gains. */
 const workers: Scenario = {
   ...{ ...ordinary, ...asChat, id: "workers", behaviour: short, isQuick: false },
   load: { kind: "closely", connections: 64, length_s: 2 },
@@ -358,7 +374,10 @@ export const scenarios: readonly Scenario[] = [
   workers,
 ];
 
-/** As `--quick` asks it: less often and for a shorter time, and of fewer where each takes seconds. */
+/**
+ * The scenario as `--quick` runs it: fewer rounds of a shorter time, and without the embedded node if each round takes
+ * seconds.
+ */
 export function shortened(scenario: Scenario): Scenario {
   const { load, targets } = scenario;
   const rounds = Math.min(scenario.rounds, few_rounds);

@@ -8,7 +8,7 @@ import type { Load, Scenario, Slice } from "./scenarios.ts";
 import type { Stores } from "./stores.ts";
 import type { Target } from "./targets.ts";
 
-/** Null: the target refused because it, or its store, is overloaded. */
+/** Sends one request. Null: the target refused because it, or its store, is overloaded. */
 export type Asker = () => Promise<Pick<Reply, "marked_ms" | "gaps_ms" | "total_ms"> | null>;
 
 /** How often a target was asked, and how often it answered with 200. */
@@ -18,21 +18,25 @@ export interface Count {
 }
 
 const probes_a_second = 20;
-/** A target that does not keep up is not asked for ever more. */
+/** The most requests under way at a target that does not keep up. */
 const running_max = 512;
 const refusal_ms = 100;
 const blankTag = tagOf(0);
 
-/** Each call asks with a tag of its own, and throws unless the answer is right and has that tag. */
+/**
+ * Makes a function that sends a request with a tag of its own at each call, and throws unless the answer is right and
+ * has that tag.
+ */
 export function askerOf(
   target: Target,
   connections: Pool,
   { caller, engine, behaviour, isStreamed, body, cap }: Omit<Scenario, "load" | "rows">,
   count: Count,
 ): Asker {
-  // Who passes requests on sends what the engine is asked in the end: where it is asked streamed, a stream.
+  // A target that passes requests on gets what the engine would get in the end: a stream, if the node would ask for
+  // one.
   const isAskedStreamed = !target.isAskedWhole && (isStreamed || (!target.translates && cap === null));
-  // Its engine speaks what the caller speaks.
+  // A target that does not translate needs an engine with the caller's protocol.
   const model = target.modelFor(target.translates ? engine : caller, behaviour);
   const written = body(`Say hello to ${blankTag}.`, { protocol: caller, model, isStreamed: isAskedStreamed, cap });
   const [before = "", after = ""] = written.split(blankTag);
@@ -72,7 +76,7 @@ export async function sliceOf(
     const reply = await asker();
     if (reply === null) {
       refused += 1;
-      // A client that is refused does not ask again at once.
+      // Waits after a refusal, as real clients do.
       await Bun.sleep(refusal_ms);
       return;
     }
@@ -103,7 +107,7 @@ const costs = ({ pid }: Target, { postgresPid, redisPid }: Stores) => ({
   ...{ own: cpu_us(pid), postgres: cpu_us(postgresPid), redis: cpu_us(redisPid) },
 });
 
-/** Resolves with how many requests were left out. */
+/** Runs the load; resolves with how many requests were left out. */
 async function loaded(ask: () => Promise<void>, load: Load): Promise<number> {
   if (load.kind === "steadily") return steadily(ask, { ...load, latencies: [], running_max });
   if (load.kind === "spread") await spread(ask, load);
@@ -111,7 +115,7 @@ async function loaded(ask: () => Promise<void>, load: Load): Promise<number> {
   return 0;
 }
 
-/** Its memory, and how soon it answers the probe. */
+/** Samples the target's memory, and how soon it answers the probe. */
 function watched({ pid, translates }: Target, probe: string | null, connections: Pool) {
   let ends = false;
   let residentMost_bytes = 0;

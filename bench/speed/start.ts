@@ -40,7 +40,7 @@ export async function startLines(program: string): Promise<Line[]> {
 
 export const median = (values: readonly number[]) => percentile(values, 0.5);
 
-/** On a new folder, and then on the same once more. */
+/** Starts the executable on a new data folder, and then once more on the same one. */
 export async function startTwice(program: string, { fresh, again }: Starts): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-bench-"));
   fresh.push(await startOnce(program, folder));

@@ -1,4 +1,4 @@
-// The bench's own Postgres and Redis: which processes they are, their versions, and what stands in the books.
+// The bench's own Postgres and Redis: their process ids and versions, and the records of requests.
 
 import { readFileSync } from "node:fs";
 import { RedisClient } from "bun";
@@ -17,7 +17,7 @@ export async function storesOf(databaseUrl: string, redisUrl: string): Promise<S
   const [row] = await asked<{ pid: number; version: string }>(
     databaseUrl,
     "select pg_backend_pid() as pid, current_setting('server_version') as version",
-    // Its parent is the server, of which all backends are children.
+    // The parent of the backend is the server, which is the parent of all backends.
     ({ pid }) => parentOf(pid),
   );
   const redis = new RedisClient(redisUrl);
@@ -30,7 +30,7 @@ export async function storesOf(databaseUrl: string, redisUrl: string): Promise<S
   };
 }
 
-/** Another database on the same server. */
+/** Creates another database on the same server, and returns its URL. */
 export async function databaseBeside(databaseUrl: string, name: string): Promise<string> {
   await asked(databaseUrl, `create database ${name}`, () => 0);
   const url = new URL(databaseUrl);
@@ -53,7 +53,7 @@ export async function leftOf(databaseUrl: string): Promise<{ streams: number; to
   return { streams: row!.streams, tokens: row!.tokens };
 }
 
-/** `look` sees each row while the connection is still open. */
+/** Runs a query. `look` gets each row while the connection is still open. */
 async function asked<Row extends object>(url: string, text: string, look: (row: Row) => number) {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   try {

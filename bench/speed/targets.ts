@@ -14,22 +14,25 @@ export interface Target {
   name: string;
   pid: number;
   url: string;
-  /** What it calls an engine's model; the engine's name, where it passes requests on. */
+  /** The model's name at this target; for a target that passes requests on, it is the engine's name. */
   modelFor(engine: Asked, behaviour: Behaviour): string;
   headers: Record<string, string>;
   speaks: readonly Asked[];
-  /** Whether any protocol may be asked of an engine of another. */
+  /** Whether the target translates: any protocol may be asked for, whatever protocol its engine speaks. */
   translates: boolean;
-  /** Whether it is asked for answers that are whole, where others are asked for streams. */
+  /** Whether the target is asked for whole answers, in scenarios that ask others for streams. */
   isAskedWhole?: boolean;
-  /** Of a node: from its start until it served. */
+  /** For a node: the time from its start until it served. */
   ready_ms?: number;
-  /** Another's: it may fail, which is counted as refused. What it answers has to be right all the same. */
+  /** Whether it is another project's gateway: its errors count as refusals, but its answers still have to be right. */
   isOthers?: boolean;
   stop(): Promise<void>;
 }
 
-/** Beside itself, the least that a program of this runtime does: no key, no metering, no look at the body. */
+/**
+ * Starts the process that targets are compared with, the least that a program of this runtime can do: no key, no
+ * metering, no look at the body.
+ */
 export async function startPasser(engineUrl: string): Promise<Target> {
   const program = `const server = Bun.serve({ port: 0, hostname: "127.0.0.1", idleTimeout: 120, async fetch(request) {
     const path = new URL(request.url).pathname;
@@ -42,7 +45,7 @@ export async function startPasser(engineUrl: string): Promise<Target> {
   return { ...passing("passed on"), pid: child.pid, url, stop: () => ended(child) };
 }
 
-/** The least that this node's own parts do with a stream (floor.ts). */
+/** Starts the process with the least that this node's own parts can do with a stream (floor.ts). */
 export async function startFloor(engineUrl: string): Promise<Target> {
   const program = [process.execPath, join(import.meta.dir, "floor.ts"), engineUrl];
   const child = Bun.spawn(pinned(program), { stdout: "pipe", stderr: "inherit" });
@@ -58,7 +61,7 @@ export const passing = (name: string) => ({
   translates: false,
 });
 
-/** The same process, asked for answers that are whole: the least that an agent's request could cost. */
+/** The passing process, asked for whole answers: the least that an agent's request could cost. */
 export const askedWhole = (passer: Target): Target => ({
   ...passer,
   name: names.whole,
@@ -66,7 +69,7 @@ export const askedWhole = (passer: Target): Target => ({
   stop: async () => {},
 });
 
-/** This machine's, or Debian's; null where neither is to be had. */
+/** Starts this machine's nginx, or the one from Debian's package. Null if neither can be found. */
 export async function startNginx(engineUrl: string): Promise<Target | null> {
   const installed = Bun.which("nginx", { PATH: `${process.env.PATH}:/usr/sbin` });
   const program = installed ? { path: installed, env: process.env } : await debianProgram("nginx").catch(() => null);
@@ -120,13 +123,13 @@ export interface Plan {
 }
 
 export interface NodeOptions {
-  /** The words before those of a command. */
+  /** The words of the command line that come before a command. */
   program: readonly string[];
-  /** What serves, where that is started in another way. */
+  /** The words that start the server, if they differ from `program`. */
   serving?: readonly string[];
   engineUrl: string;
   behaviours: readonly Behaviour[];
-  /** Null: the embedded database, and no Redis. */
+  /** The node's stores. Null: the embedded database, and no Redis. */
   stores: { databaseUrl: string; redisUrl: string } | null;
   plans: readonly Plan[];
   /** Processes that share the port. */
@@ -135,7 +138,7 @@ export interface NodeOptions {
   server?: object;
 }
 
-/** One node, and a target for each plan, which has an organization and a key of its own. */
+/** Starts a node, and returns a target for each plan, with an organization and a key of its own. */
 export async function startNode(options: NodeOptions): Promise<Target[]> {
   const { program, serving = program, engineUrl, behaviours, stores, plans, workers, server = {} } = options;
   const folder = mkdtempSync(join(tmpdir(), "sluice-bench-"));
@@ -193,7 +196,7 @@ const engineProtocol: Record<Protocol, string> = {
   responses: "openai-responses",
 };
 
-/** With every limit on, none of which is reached. */
+/** The configuration of a node with every limit on; no limit is ever reached. */
 function configuration(engineUrl: string, behaviours: readonly Behaviour[], server: object): string {
   const upstreams = protocols.map((name) => ({ [name]: { url: `${engineUrl}/v1`, protocol: engineProtocol[name] } }));
   const models = protocols.flatMap((engine) =>
@@ -211,7 +214,7 @@ function configuration(engineUrl: string, behaviours: readonly Behaviour[], serv
     ...{ session: 1e6, week: 1e6, month: 1e6 },
     ...{ requests_per_minute: 1e9, tokens_per_minute: 1e12, concurrent_requests: 1e6 },
   };
-  // JSON is YAML.
+  // The configuration is written as JSON, which is valid YAML.
   const plans = { off: {}, on: limits };
   const file = { server, metering: { currency: "USD" }, upstreams: Object.assign({}, ...upstreams), plans };
   return JSON.stringify({ ...file, models: [...models, embedder] });

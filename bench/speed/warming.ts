@@ -10,7 +10,7 @@ import { names, type Scenario, scenarios, warmStream } from "./scenarios.ts";
 import { askerOf, type Count } from "./slice.ts";
 import type { Target } from "./targets.ts";
 
-/** A target, the connections to it, and what was asked of it. */
+/** A target, the connections to it, and the count of its requests. */
 export interface Driven {
   target: Target;
   connections: Pool;
@@ -22,7 +22,7 @@ const connections_count = 64;
 const small = scenarios[0]!;
 const embeddings = scenarios.find(({ caller }) => caller === "embeddings")!;
 
-/** Of each process, the first requests. */
+/** Measures the first requests of each process. */
 export async function coldLine(driven: readonly Driven[], say: (text: string) => void): Promise<Line> {
   const cells: Line["cells"] = {};
   const seen = new Set<number>();
@@ -43,7 +43,7 @@ export async function coldLine(driven: readonly Driven[], say: (text: string) =>
   return { id: "cold", name, unit: "µs", as: "ratio", budget: null, cells };
 }
 
-/** Small requests half the time, then streams, in all protocols that a target has. */
+/** Warms up: small requests for half of the time, then streams, in all protocols that a target has. */
 export async function warmed(driven: readonly Driven[], length_s: number, say: (text: string) => void): Promise<void> {
   const seen = new Set<number>();
   for (const { target, connections, count } of driven) {

@@ -12,7 +12,10 @@ export function go(address: string): void {
   scrollTo(0, 0);
 }
 
-/** Changes the query alone. An empty value leaves its name out; every change of a filter begins the list anew. */
+/**
+ * The address with a changed query. An empty value removes its name; every change of a filter starts the list from its
+ * beginning.
+ */
 export function withQuery(changes: Record<string, string | null>): string {
   const next = new URLSearchParams(query.value);
   if (!("cursor" in changes)) next.delete("cursor");

@@ -4,6 +4,6 @@ import { signal } from "@preact/signals";
 export const announcement = signal("");
 
 export function announce(text: string): void {
-  // The same words twice are spoken twice only if the region changes in between.
+  // Screen readers speak the same words twice only if the region changes in between.
   announcement.value = announcement.value === text ? `${text}\u00a0` : text;
 }

@@ -1,4 +1,4 @@
-/** A first request to a model of each kind, to be copied. Pure. */
+/** An example request to a model of each kind, for the reader to copy. Pure. */
 import { type Client, clients } from "./clients.ts";
 
 interface Asked {
@@ -9,7 +9,7 @@ interface Asked {
 
 const clientsOfChat = ["curl", "OpenAI SDK, Python", "OpenAI SDK, TypeScript"];
 
-/** A model that chats is called in a shell and with two libraries, any other in a shell. */
+/** The example calls of a model: for a chat model, in a shell and with two libraries; for any other, in a shell. */
 export function callsOf({ base, model, kind }: Asked): Client[] {
   if (kind === "chat") {
     const all = clients({ base, model, isOffered: true, context_tokens: null, isPerson: false });

@@ -21,7 +21,7 @@ export const entryOf = (name: string): VerbEntry | undefined => table[name];
 interface Options {
   signal?: AbortSignal | undefined;
   priority?: "low" | undefined;
-  /** By this the server knows a repeat of the same act. */
+  /** The key by which the server recognizes a repeat of the same act. */
   repeatKey?: string;
 }
 
@@ -35,7 +35,7 @@ export function call<Name extends VerbName>(
 
 export type Given = Record<string, unknown>;
 
-/** The last change that this page made, with the path of its verb. Each is another value. */
+/** The path of the verb of the last change that this page made. Each change sets a new object. */
 export const lastChange = signal<{ path: string } | null>(null);
 
 /** Calls a verb by a name that is only known when the page runs. */
@@ -51,8 +51,8 @@ export async function perform(
 }
 
 /**
- * The key of one act, however often it is sent: if the answer was lost, the next press gets what the first one created. With
- * another input it is another act.
+ * Makes the idempotency key of an act, however often it is sent: if the answer was lost, pressing again gets what the
+ * first press created. With another input it is another act.
  */
 export function repeatKeys(): (input: Given) => string {
   let sent = { text: "", key: "" };
@@ -63,12 +63,12 @@ export function repeatKeys(): (input: Given) => string {
   };
 }
 
-/** Where a file with the answer in another form is. */
+/** Fetches an answer in another format, as a file. */
 export async function download(name: VerbName, input: Given, format: string): Promise<Blob> {
   return (await send(requestOf(name, { ...input, format }))).blob();
 }
 
-/** Follows the answer of a live verb, until the signal says otherwise. */
+/** Follows the answers of a live verb, until the signal aborts. */
 export async function follow<Name extends VerbName>(
   name: Name,
   signal: AbortSignal,
@@ -100,7 +100,7 @@ function queryOf(input: Given): string {
   return query === "" ? "" : `?${query}`;
 }
 
-/** `crypto.randomUUID` is missing where the page came over plain HTTP. */
+/** A random key. `crypto.randomUUID` is missing if the page came over plain HTTP. */
 function randomKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

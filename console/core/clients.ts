@@ -1,8 +1,8 @@
-/** The blocks of docs/clients.md with an address, a model and its context window. Pure. */
+/** The blocks of docs/clients.md, filled in with an address, a model and its context window. Pure. */
 
 export interface Client {
   name: string;
-  /** Where the block goes. */
+  /** Where the block belongs: a file, a shell. */
   says: string;
   text: string;
 }
@@ -10,11 +10,11 @@ export interface Client {
 interface Connecting {
   base: string;
   model: string;
-  /** Whether the server has this model, as far as one may see. */
+  /** Whether the server has this model, as far as the reader may know. */
   isOffered: boolean;
-  /** Null: not known here. */
+  /** The model's context window; null: not known here. */
   context_tokens: number | null;
-  /** Whether one signs in by an issuer; else with a key. */
+  /** Whether the reader signs in by an issuer; otherwise with a key. */
   isPerson: boolean;
 }
 

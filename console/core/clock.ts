@@ -1,4 +1,6 @@
-/** The instant that distances are counted from. It moves once in ten seconds, and only where the tab is seen. */
+/**
+ * The current time, from which distances are counted. It advances every ten seconds, and only while the tab is visible.
+ */
 import { signal } from "@preact/signals";
 
 const every_ms = 10_000;

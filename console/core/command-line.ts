@@ -39,7 +39,7 @@ function placeOf(name: string, value: unknown): string {
 
 const nameOf = (flag: string) => (flag.split(" ").find((part) => part.startsWith("--")) ?? flag).replace(",", "");
 
-/** Null: the command is without it. */
+/** An option as it is typed. Null: the command leaves it out. */
 function optionOf({ flag, words }: FlagEntry, value: unknown): string | null {
   if (typeof value !== "boolean") return `${nameOf(flag)} ${valueText(value)}`;
   const word = Object.keys(words).find((one) => words[one] === value);
@@ -56,7 +56,7 @@ function valueText(value: unknown): string {
   return quoted(value);
 }
 
-/** As a shell takes it for one word. */
+/** The value, quoted if necessary so that a shell takes it for one word. */
 export function quoted(value: unknown): string {
   const text = String(value);
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

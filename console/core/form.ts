@@ -11,20 +11,20 @@ export interface Field {
   hint?: string;
   choices?: readonly (string | readonly [value: string, label: string])[];
   isRequired?: boolean;
-  /** Whether it is sent even if it was not changed. */
+  /** Whether the field is sent even if it was not changed. */
   isSent?: boolean;
-  /** The meaning of an empty number or amount; without it, that there is no limit. */
+  /** The meaning of an empty number or amount; without it, an empty field means no limit. */
   none?: string;
-  /** The form of its text, beside the form of its kind. */
+  /** A pattern for its text, in addition to the pattern of its kind. */
   pattern?: string;
   /** The value that is there now: a field that still has it is not sent. */
   value?: string | number | boolean | readonly string[] | null;
 }
 
-/** A field as a page writes it: what the verb says of the member is added (`completed`). */
+/** A field as a page declares it: the verb's description of the member is added (`completed`). */
 export type WrittenField = Pick<Field, "name"> & Partial<Field>;
 
-/** The fields of a form, with what the verb says of the members of its input. */
+/** The fields of a form, completed by the verb's description of its input. */
 export function completed(fields: readonly WrittenField[], members: Record<string, MemberEntry>): Field[] {
   return fields.map((field) => {
     const { kind = "text", choices = [], isRequired = false, pattern } = members[field.name] ?? {};
@@ -46,7 +46,7 @@ function written({ kind, value }: Field): string | boolean {
   return Array.isArray(value) ? value.join(", ") : String(value);
 }
 
-/** The form of what is typed into a field of each kind, whole. */
+/** The pattern that the whole text of a field must match, by kind. */
 export const patterns: Partial<Record<Field["kind"], string>> = {
   number: "[0-9][0-9 ,_]*",
   signed: "[\\-−]?[0-9][0-9 ,_]*",
@@ -55,7 +55,7 @@ export const patterns: Partial<Record<Field["kind"], string>> = {
   money: "[0-9]+([.][0-9]{1,9})?",
 };
 
-/** Whether what is typed is a value already. A command is shown without what is not. */
+/** Whether the text in a field is a valid value already. The command is shown without fields that are not. */
 export function isComplete({ kind, pattern }: Field, value: string | boolean): boolean {
   if (typeof value === "boolean" || value.trim() === "") return true;
   return [patterns[kind], pattern].every((one) => one === undefined || new RegExp(`^(${one})$`).test(value.trim()));
@@ -75,7 +75,7 @@ export function inputOf(
   return input;
 }
 
-/** A field that was emptied takes its value away. */
+/** The value that a text stands for: null if the field was emptied. */
 function meant({ kind }: Field, value: string | boolean): unknown {
   if (typeof value === "boolean") return value;
   const text = value.trim();
@@ -111,7 +111,7 @@ export function limitFields(prefix: string, limits: Partial<Record<LimitName, Mo
 /** An amount as one would type it: `50` for `50.000000000`. */
 export const moneyTyped = ({ amount }: Pick<Money, "amount">) => amount.replace(/[.]?0+$/, "");
 
-/** `words`: in the head of a column. */
+/** `words`: the limit's name in the head of a column. */
 interface LimitLabel {
   label: string;
   words: string;
@@ -128,5 +128,5 @@ export const limitLabels = {
 } as const satisfies Record<string, LimitLabel>;
 export type LimitName = keyof typeof limitLabels;
 export const limitNames = Object.keys(limitLabels) as LimitName[];
-/** `5-hour session`, `requests per minute`. */
+/** A limit's name in words: `5-hour session`, `requests per minute`. */
 export const limitWords = (name: LimitName) => limitLabels[name].words;

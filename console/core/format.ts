@@ -3,16 +3,16 @@
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 
-/** All digits, with separators. */
+/** A number with all digits and separators. */
 export const grouped = (number: number) => whole.format(number);
 
-/** A rate with as many digits as it deserves. */
+/** A rate, with more digits if it is small. */
 export function rate(number: number): string {
   if (number === 0) return "0";
   return number < 10 ? number.toFixed(1) : whole.format(number);
 }
 
-/** Three digits and a letter: `1.25M`. Its title has all digits. */
+/** A number in three digits and a letter: `1.25M`. The element's title has all digits. */
 export const compacted = (number: number) => (Math.abs(number) < 10_000 ? whole.format(number) : short.format(number));
 
 export function percent(share: number): string {
@@ -54,7 +54,7 @@ export function distance(at: Date, now: Date): string {
   return ms > 0 ? `in ${span(ms)}` : `${span(-ms)} ago`;
 }
 
-/** In the reader's zone, with seconds. */
+/** An instant in the reader's time zone, with seconds. */
 export function local(at: Date): string {
   const two = (number: number) => String(number).padStart(2, "0");
   const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
@@ -63,8 +63,8 @@ export function local(at: Date): string {
 
 export const utc = (at: Date) => `${at.toISOString().slice(0, 19).replace("T", " ")} UTC`;
 
-/** `usage_limit_reached` as words. */
+/** A name with spaces for underscores: `usage_limit_reached` as words. */
 export const wordsOf = (name: string) => name.replaceAll("_", " ");
 
-/** An ID, short enough for a column whose head says its kind: its end, which differs between any two. */
+/** The end of an ID, which differs between any two: short enough for a column whose head names the kind. */
 export const shortId = (id: string) => `…${id.slice(-8)}`;

@@ -5,13 +5,13 @@ import { keptOrganization } from "./kept.ts";
 import { Refusal, request, type Sent } from "./request.ts";
 import { keepSecret, secret } from "./secret.ts";
 
-/** The organization in which a person who is in several acts. */
+/** The organization that the person currently acts in, for people in several. */
 export const actsIn = signal<string | null>(keptOrganization.get());
 
-/** Reports that the session has ended; the page of sign-in then stands in the place of all others. */
+/** Why the session has ended; the sign-in page then replaces all others. Null: it has not ended. */
 export const sessionEnded = signal<string | null>(null);
 
-/** Throws Refusal. */
+/** Sends a request for this session. Throws Refusal. */
 export async function send(sent: Sent): Promise<Response> {
   try {
     return await request(sent, { secret: secret(), organization: actsIn.value });
@@ -24,7 +24,7 @@ export async function send(sent: Sent): Promise<Response> {
   }
 }
 
-/** Throws Refusal. */
+/** Sends a request for this session, and reads the JSON of its answer. Throws Refusal. */
 export async function json<Answer>(sent: Sent): Promise<Answer> {
   return (await (await send(sent)).json()) as Answer;
 }

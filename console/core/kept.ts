@@ -8,10 +8,10 @@ export interface Kept {
 /** The page's own secret of the session: a cookie alone opens nothing (docs/console.md). */
 export const keptSecret = keptAs("sluice-console");
 
-/** The organization in which a person who is in several acts. */
+/** The organization that the person currently acts in, for people in several. */
 export const keptOrganization = keptAs("sluice-organization");
 
-/** The page that somebody wanted before a sign-in at an issuer, which comes back to the first one. */
+/** The page that somebody opened before a sign-in at an issuer, which always returns to the first page. */
 export const keptWanted = keptAs("sluice-wanted");
 
 function keptAs(name: string): Kept {

@@ -1,6 +1,6 @@
 /**
- * Chromium on a system with the language C says "en-US@posix", which is no language tag: whatever formats a number by it
- * throws, at its import. Import this before anything that does.
+ * Chromium on a system with the language C reports "en-US@posix", which is no language tag: code that formats a number
+ * by it throws at its import. Import this before any such code.
  */
 if (!isTag(navigator.language)) Object.defineProperty(navigator, "language", { value: "en", configurable: true });
 

@@ -1,4 +1,4 @@
-/** A value of limits as fields of a form, and in words: money for windows, whole numbers for the others. Pure. */
+/** Limits as fields of a form, and in words: money for windows, whole numbers for the others. Pure. */
 import type { Answer } from "./client.ts";
 import { quoted } from "./command-line.ts";
 import { type Field, type LimitName, limitLabels, limitNames, moneyTyped } from "./form.ts";
@@ -9,7 +9,7 @@ export type Limits = Answer<"findTeamLimits">;
 export type Value = Limits["own"];
 type Amount = Value[LimitName];
 
-/** Each member of `prefix`; an empty field says nothing, so that what is inherited counts. */
+/** A field for each limit, below `prefix`; an empty field sends nothing, so that the inherited limit applies. */
 export function valueFields(prefix: string, value: Value | null): Field[] {
   return limitNames.map((name) => ({
     name: `${prefix}.${name}`,
@@ -23,14 +23,14 @@ function typed(limit: Amount): string | number | null {
   return typeof limit === "object" && limit !== null ? moneyTyped(limit) : limit;
 }
 
-/** `$50.00`, `60` or `none`. */
+/** A limit in words: `$50.00`, `60` or `none`. */
 export function amountWords(limit: Amount): string {
   if (limit === null) return "–";
   if (limit === "none") return limit;
   return typeof limit === "object" ? moneyWritten(limit) : grouped(limit);
 }
 
-/** `month=50 session=none`, as the command takes it; where nothing is filled in yet, the place of it. */
+/** Limits as the command takes them: `month=50 session=none`. A placeholder if nothing is filled in yet. */
 export function typedLimits(value: Record<string, unknown> | null | undefined): string {
   const given = Object.entries(value ?? {}).map(([name, limit]) => quoted(`${name}=${limit ?? "inherit"}`));
   return given.length > 0 ? given.join(" ") : "LIMIT=AMOUNT";

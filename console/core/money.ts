@@ -8,7 +8,10 @@ export interface Money {
 
 const nano_decimals = 9;
 
-/** `$50.00`; below a hundredth of it, two digits: `$0.00021`. What is left of a limit is rounded `down`. */
+/**
+ * An amount with its currency: `$50.00`; below a hundredth, with two digits: `$0.00021`. What is left of a limit is
+ * rounded `down`.
+ */
 export function moneyWritten({ amount, currency }: Money, rounding: "nearest" | "down" = "nearest"): string {
   const minorDigits = minorDigitsOf(currency);
   const size = Math.abs(Number(amount));
@@ -19,18 +22,18 @@ export function moneyWritten({ amount, currency }: Money, rounding: "nearest" | 
   return written(amount, currency, { ...digits, roundingMode: rounding === "down" ? "floor" : "halfExpand" });
 }
 
-/** All that was counted, for a receipt: `$0.0001644`. */
+/** An amount with all of its digits, for a receipt: `$0.0001644`. */
 export function moneyInFull({ amount, currency }: Money): string {
   const least = currency === credits ? 0 : minorDigitsOf(currency);
   return written(amount, currency, { minimumFractionDigits: least, maximumFractionDigits: nano_decimals });
 }
 
-/** The price of many tokens, whose millionths are what a token costs: `$0.20`, `$0.0125`. */
+/** The price of many tokens, such as a million, with up to six decimals: `$0.20`, `$0.0125`. */
 export function priceWritten({ amount, currency }: Money): string {
   return written(amount, currency, { minimumFractionDigits: minorDigitsOf(currency), maximumFractionDigits: 6 });
 }
 
-/** For the marks of an axis: `$1.5K`, `$0.002`. */
+/** A short amount for the marks of an axis: `$1.5K`, `$0.002`. */
 export function moneyShort(value: number, currency: string): string {
   return written(String(value), currency, { notation: "compact", maximumSignificantDigits: 3 });
 }
@@ -51,10 +54,10 @@ function written(amount: string, currency: string, how: object): string {
   return currency === credits ? `${text} credits` : text;
 }
 
-/** All its digits, for a title. */
+/** An amount with all its digits, for a title. */
 export const exactly = ({ amount, currency }: Money) => `${amount} ${currency}`;
 
-/** For bars and charts, which need no exact one. */
+/** An amount as a plain number, for bars and charts, which need no exact one. */
 export const figureOf = ({ amount }: Money) => Number(amount);
 
 export function nanosOf({ amount }: Pick<Money, "amount">): bigint {

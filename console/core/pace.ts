@@ -1,4 +1,4 @@
-/** Whether a budget lasts until it begins anew, if it goes on as it has so far. Pure. */
+/** Whether a budget lasts until it resets, if it is used at the same pace as so far. Pure. */
 
 export interface Budget {
   used: number;
@@ -8,16 +8,16 @@ export interface Budget {
 }
 
 export interface Pace {
-  /** The share of its time that is over, from 0 to 100. */
+  /** The share of the budget's time that has passed, from 0 to 100. */
   elapsed_percent: number;
-  /** The share of the limit that is used when it begins anew; null: it is too early to say. */
+  /** The share of the limit that will be used when the budget resets; null: it is too early to say. */
   end_percent: number | null;
-  /** When it is full; null: not before it begins anew. */
+  /** When the budget will be full; null: not before it resets. */
   full_ms: number | null;
   isFull: boolean;
 }
 
-/** In less than a fiftieth of the time, one request says too much. */
+/** The share of the time before which no forecast is made: a single request would decide it. */
 const said_min = 0.02;
 
 export function paceOf({ used, limit, from_ms, to_ms }: Budget, now_ms: number): Pace {
@@ -44,7 +44,7 @@ export function paceWords({ end_percent, full_ms, isFull }: Pace, to_ms: number,
 
 const day_ms = 86_400_000;
 
-/** `24 November`; within a day, with the hour. */
+/** A day in words: `24 November`; with the hour if it is less than a day away. */
 function dayWords(at_ms: number, now_ms: number): string {
   const isSoon = at_ms - now_ms < day_ms;
   return new Intl.DateTimeFormat("en-GB", {

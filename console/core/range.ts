@@ -1,7 +1,7 @@
-/** The span of a report: what it is made of, the one before it, and the ones that people ask for most. Pure. */
+/** The time range of a report: its parts, the range before it, and the ranges that people choose most. Pure. */
 import { day_ms, daysAfter, monthsAfter, Zone } from "./zone.ts";
 
-/** Half-open, as a report takes it. */
+/** A half-open time range, in the form that a report takes. */
 export interface Range {
   from: string;
   to: string;
@@ -14,11 +14,11 @@ export type Unit = "hour" | "day" | "month";
 
 /** One bar of a chart. */
 export interface Bucket {
-  /** As the rows of a report name it. */
+  /** The name that the rows of a report give to this hour, day or month. */
   key: string;
   from_ms: number;
   to_ms: number;
-  /** Below the bar, and where there is room for all of it. */
+  /** The short text below the bar; `title` is the full text. */
   label: string;
   title: string;
 }
@@ -34,7 +34,10 @@ interface Asked {
   now_ms: number;
 }
 
-/** Without an end, a month is whole, so that it can be forecast. An instant is of UTC, and so are the days around it. */
+/**
+ * The range that the address names. Without an end, a month is taken whole, so that it can be forecast. If either end
+ * is an instant, the days are those of UTC.
+ */
 export function rangeOf({ zone, now_ms, ...asked }: Asked): Range {
   const [from, to] = [asked.from, asked.to].map((text) => (Number.isNaN(Date.parse(text ?? "")) ? null : text)) as [
     string | null,
@@ -52,7 +55,10 @@ function startOf(text: string, zone: Zone): number {
   return /^\d{4}-\d\d-\d\d$/.test(text) ? zone.startOf(text) : Date.parse(text);
 }
 
-/** As a report by these groups takes it: days and months are of the zone, and without them two instants say the same. */
+/**
+ * The range in the form that a report by these groups takes: with days or months, it names dates and the zone;
+ * otherwise, two instants.
+ */
 export function spanAsked({ from, to, from_ms, to_ms, zone }: Range, by: readonly string[]): Span {
   if (!by.some((group) => group === "day" || group === "month"))
     return { from: new Date(from_ms).toISOString(), to: new Date(to_ms).toISOString() };
@@ -111,7 +117,7 @@ function hoursOf({ from_ms, to_ms, zone }: Range): Bucket[] {
   });
 }
 
-/** The span of the same length that ends where this one begins; of whole months, as many months. */
+/** The range of the same length that ends where this one begins; for whole months, the same number of months. */
 export function rangeBefore(range: Range): Range {
   const { zone, from_ms, to_ms } = range;
   const [first, end] = [zone.dateOf(from_ms), zone.dateOf(to_ms)];
@@ -128,7 +134,10 @@ export function rangeBefore(range: Range): Range {
   return { ...range, from: begun, to: first, from_ms: zone.startOf(begun), to_ms: from_ms };
 }
 
-/** The part of the span before that is over for as long as this one has gone on, to the full hour; all of it, if this one is over. */
+/**
+ * The first part of the range before, as long as this range has already lasted, to the full hour; the whole range
+ * before, if this one is over.
+ */
 export function sameSoFar(range: Range, before: Range, now_ms: number): Range {
   const so_far_ms = Math.floor(Math.max(0, now_ms - range.from_ms) / hour_ms) * hour_ms;
   const to_ms = before.from_ms + so_far_ms;
@@ -169,7 +178,10 @@ export function presetsOf(today: string): Preset[] {
   ];
 }
 
-/** `1 – 30 Nov 2026`: the days of a span, its last one included. `1 – 29 Nov 2026 until 07:00`, if that one is not over. */
+/**
+ * The days of a range in words, its last one included: `1 – 30 Nov 2026`; `1 – 29 Nov 2026 until 07:00`, if the last
+ * day is not over.
+ */
 export function rangeWords({ from_ms, to_ms, zone }: Range): string {
   const startsDay = (at_ms: number) => zone.startOf(zone.dateOf(at_ms)) === at_ms;
   const written = (how: Intl.DateTimeFormatOptions) =>

@@ -18,7 +18,7 @@ export interface Sent {
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
-  /** Absent: a page shows little without the answer. */
+  /** The priority in the browser's queue. Absent: the page shows little without the answer. */
   priority?: "low" | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface Sender {
   organization: string | null;
 }
 
-/** Throws Refusal. */
+/** Sends a request. Throws Refusal. */
 export async function request(
   { method, path, body, headers = {}, signal, priority }: Sent,
   { secret, organization }: Sender,

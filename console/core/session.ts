@@ -6,7 +6,9 @@ import { keepSecret } from "./secret.ts";
 import { type Membership, type NewSession, type Session, type TakenUp, takeUp } from "./taking-up.ts";
 
 declare global {
-  /** The session that the script in the document takes up; absent where the policy of a proxy keeps it from running. */
+  /**
+   * The session that the script in the document takes up; absent if a proxy's policy keeps that script from running.
+   */
   var takingUp: Promise<TakenUp> | undefined;
 }
 
@@ -17,23 +19,26 @@ export interface WaysIn {
 }
 
 export const session = signal<Session | null>(null);
-/** Whether it is known who is signed in, or that nobody is. */
+/** Whether the page knows by now who is signed in, or that nobody is. */
 export const isKnown = signal(false);
-/** Why nobody is. */
+/** Why nobody is signed in. */
 export const problem = signal<string | null>(null);
 
 const allowed = computed(() => new Set(session.value?.verbs));
-/** Reports whether the interface would let one call the verb: what one may not do is not shown. */
+/** Whether the signed-in person may call the verb: what they may not do is not shown. */
 export const may = (verb: string) => allowed.value.has(verb);
 
-/** One's own membership, for a member and for an organization's administrator. */
+/**
+ * The current membership of a signed-in member or organization's administrator; null for operators of the whole
+ * service.
+ */
 export const membership = computed<Membership | null>(() => {
   const { role, memberships = [] } = session.value ?? {};
   if (role === "admin" || role === "viewer") return null;
   return memberships.find(({ organization }) => organization === actsIn.value) ?? memberships[0] ?? null;
 });
 
-/** Whether one acts for oneself alone. */
+/** Whether the signed-in person is a plain member, who acts only for themselves. */
 export const isMember = computed(() => membership.value?.role === "member");
 
 sessionEnded.subscribe((why) => {
@@ -42,7 +47,7 @@ sessionEnded.subscribe((why) => {
   problem.value = why;
 });
 
-/** `loads` loads what a page needs besides, once somebody seems to be signed in. */
+/** Starts the session. `loads` loads what a page needs besides, once somebody seems to be signed in. */
 export async function begin(loads: () => void): Promise<void> {
   const taken = await (globalThis.takingUp ?? takeUp(loads));
   actIn(taken.organization);
@@ -72,7 +77,7 @@ export async function signOut(): Promise<void> {
   if (leave) location.assign(leave);
 }
 
-/** Has another membership from now on. */
+/** Switches to the membership in another organization. */
 export async function changeOrganization(organization: string): Promise<void> {
   actIn(organization);
   session.value = await json<Session>({ method: "get", path: "/session" });

@@ -1,23 +1,23 @@
-/** Spend by a report, as a chart and in words: by the whole nano, however it is drawn. Pure. */
+/** The spend in a report, as a chart and in words: exact to the nano, however it is drawn. Pure. */
 import type { Static } from "typebox";
 import type { VerbNamed } from "../../src/admin/management/verbs.ts";
 import { moneyOf, nanosOf } from "./money.ts";
 import type { Bucket, Unit } from "./range.ts";
 
-/** As the client has it, which needs a browser. */
+/** The report as the client receives it; the client's own type would need a browser. */
 export type Report = Static<VerbNamed<"reportUsage">["answers"]>;
 export type Row = Report["rows"][number];
 
-/** The groups of a report, beside its time. */
+/** The subjects that a report can be grouped by, besides time. */
 export const subjects = ["organization", "team", "person", "key", "model", "operation", "outcome"] as const;
 export type Subject = (typeof subjects)[number];
 
 export interface Series {
-  /** Null: no team, or a service key. */
+  /** The id of the subject. Null: no team, or a service key. */
   id: string | null;
   name: string;
   isOthers: boolean;
-  /** One for each bucket. */
+  /** The cost in each bucket. */
   nanos: bigint[];
   total: bigint;
 }
@@ -41,7 +41,10 @@ export function nameOf(row: Partial<Row>, by: Subject): string {
   return row[by] || idOf(row, by) || (absent[by] ?? "none");
 }
 
-/** The rows of a report by one subject and a time, the one that cost most first, and all others last; without one, all are one. */
+/**
+ * The series of a report's rows by one subject over time: the one that cost most first, and `others` last. Without a
+ * subject, all rows are one series.
+ */
 export function seriesOf({ rows }: Pick<Report, "rows">, by: Subject | null, buckets: readonly Bucket[]): Series[] {
   const places = new Map(buckets.map(({ key }, at) => [key, at]));
   const found = new Map<string, Series>();
@@ -72,18 +75,21 @@ export function totalsOf(series: readonly Series[], buckets: readonly Bucket[]):
   return buckets.map((_, at) => series.reduce((sum, { nanos }) => sum + nanos[at]!, 0n));
 }
 
-/** So many of the last hours, days or months say how it goes on. */
+/** How many of the last hours, days or months the forecast is based on. */
 const pace_of: Record<Unit, number> = { hour: 24, day: 7, month: 3 };
 export const paceWords: Record<Unit, string> = { hour: "24 hours", day: "7 days", month: "3 months" };
 
 export interface Forecast {
-  /** The cost of the span at its end. */
+  /** The forecast cost of the whole span. */
   total: bigint;
-  /** The cost that is still to come, for each bucket. */
+  /** The cost that is still expected, for each bucket. */
   ahead: bigint[];
 }
 
-/** The span goes on as in the last of its hours, days or months that are over. Null: it is over, or none of them is. */
+/**
+ * Forecasts the range from the mean of the last hours, days or months that are over. Null: the range is over, or none
+ * of its parts is.
+ */
 export function forecastOf(
   totals: readonly bigint[],
   buckets: readonly Bucket[],
@@ -102,7 +108,7 @@ export function forecastOf(
   return { total: ahead.reduce((sum, nanos) => sum + nanos, spent), ahead };
 }
 
-/** `+12 %`, `−4 %`, `the same`; null: there was nothing before. */
+/** The change in words: `+12 %`, `−4 %`, `the same`; null: there was no spend before. */
 export function changeWords(now: bigint, before: bigint): string | null {
   if (before <= 0n) return null;
   const tenths = Number(((now - before) * 1000n) / before);

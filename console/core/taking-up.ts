@@ -1,6 +1,7 @@
 /**
- * Takes up a session: the one that a sign-in has just begun, as the address says; that of this tab; or that of another tab of
- * the same browser. The document does it, while the files of the pages are still on their way (early.ts).
+ * Takes up a session: the one that a sign-in has just begun, as the address says; this tab's own; or that of another
+ * tab of the same browser. The script in the document does it, while the files of the pages are still on their way
+ * (early.ts).
  */
 import { keptOrganization, keptSecret, keptWanted } from "./kept.ts";
 import { Refusal, request, type Sent } from "./request.ts";
@@ -30,7 +31,7 @@ export interface Session {
 }
 
 export interface TakenUp {
-  /** Null: nobody is signed in. */
+  /** The secret of the session. Null: nobody is signed in. */
   secret: string | null;
   session: Session | null;
   /** The organization in which the session is asked for; null: the server chooses. */
@@ -49,7 +50,7 @@ export async function takeUp(begins: () => void): Promise<TakenUp> {
   const [code, link] = [given.get("code"), given.get("link")];
   const wanted = keptWanted.get();
   keptWanted.set(null);
-  // An issuer has sent the browser back to the first page, whichever one was wanted.
+  // After a sign-in, an issuer sends the browser to the first page, even if another page was wanted.
   const address = (code !== null && wanted) || location.pathname + location.search;
   if (code !== null || link !== null) history.replaceState(null, "", location.origin + address);
   try {
@@ -70,7 +71,7 @@ async function exchanged(sent: Omit<Sent, "method">, begins: () => void): Promis
   begins();
   const answer = await request({ ...sent, method: "post" }, { secret: null, organization: null });
   const { secret, session } = (await answer.json()) as NewSession;
-  // The answer is for the organization that the server chose.
+  // This session is for the organization that the server chose; asks again if the tab has kept another one.
   return keptOrganization.get() === null ? { secret, session, organization: null, problem: null } : takenUp(secret);
 }
 
@@ -95,7 +96,7 @@ async function takenUp(secret: string): Promise<TakenUp> {
   }
 }
 
-/** Null: no other tab has it. */
+/** The session's secret from another tab; null if none has it. */
 function secretOfAnotherTab(): Promise<string | null> {
   const { promise, resolve } = Promise.withResolvers<string | null>();
   const channel = secretChannel();

@@ -1,10 +1,10 @@
-/** The answer of a verb, for as long as a part of a page is asked. */
+/** The answer of a verb, for as long as the part of the page that needs it is shown. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { announce } from "./announce.ts";
 import { type Answer, call, follow, type Input, type VerbName } from "./client.ts";
 
 export interface Asked<Of> {
-  /** The last one stays while the next is on its way. */
+  /** The latest answer; it stays while the next one is on its way. */
   answer: Of | null;
   failure: Error | null;
   isLoading: boolean;
@@ -14,11 +14,14 @@ export interface Asked<Of> {
 }
 
 interface Options {
-  /** Absent: a page shows little without the answer. A browser has few connections, and asks the others first. */
+  /**
+   * The priority in the browser's queue. Absent: a page shows little without the answer. A browser has few connections,
+   * and sends low-priority requests last.
+   */
   priority?: "low";
 }
 
-/** Null as input: nothing is asked. */
+/** Calls a verb, and again when its input changes. A null input calls nothing. */
 export function useAnswer<Name extends VerbName>(
   name: Name,
   input: Input<Name> | null,

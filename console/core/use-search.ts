@@ -1,4 +1,4 @@
-/** The search of the interface, a moment after somebody stopped typing. */
+/** Searches the interface, a moment after the reader stopped typing. */
 import { useEffect, useState } from "preact/hooks";
 import type { Answer, Input } from "./client.ts";
 import { useAnswer } from "./use-answer.ts";
@@ -9,7 +9,7 @@ export type Found = Answer<"search">["data"][number];
 
 interface Searched {
   found: readonly Found[];
-  /** Whether they are of the text as it is now. */
+  /** Whether the results are those for the current text. */
   isCurrent: boolean;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The pages need to know of each verb: where it stands in the interface, what it takes, and how its command is typed. A bundle
- * with the verbs themselves would be ten times as large, so the build runs this file and puts its answer in the place of the
- * call.
+ * The facts about each verb that the pages need: its place in the interface, its input, and how its command is typed. A
+ * bundle with the verbs themselves would be ten times as large, so the build runs this file and puts the result in the
+ * place of the call.
  */
 import type { Flag } from "../../src/admin/management/command.ts";
 import type { Verb } from "../../src/admin/management/verb.ts";
@@ -14,24 +14,24 @@ import type { Shape } from "../../src/core/schema/shape.ts";
 
 export interface VerbEntry {
   method: string;
-  /** Below `/management/v1`, with `{id}`, and a second place of the name of its member. */
+  /** The path below `/management/v1`, with `{id}`, and possibly a second placeholder with the name of its member. */
   path: string;
   /** The member of the input that stands in the place of `{id}`. */
   id: string | null;
-  /** The member in the second place. */
+  /** The member of the input that replaces the second placeholder. */
   secondId: string | null;
   kind: "reading" | "creation" | "change" | "act";
   members: Record<string, MemberEntry>;
-  /** Null: the command line has no command for it. */
+  /** The verb's command; null: the command line has none. */
   command: CommandEntry | null;
 }
 
-/** How a form asks for a member of the input. `signed`: a whole number that may be below 0. */
+/** The facts about a member of the input that a form needs. `signed`: a whole number that may be below 0. */
 export interface MemberEntry {
   kind: "text" | "number" | "signed" | "choice" | "flag" | "list" | "day";
   choices: string[];
   isRequired: boolean;
-  /** The form of a text, where it has one of its own. */
+  /** The pattern of a text, if it has one of its own. */
   pattern?: string;
 }
 
@@ -39,7 +39,7 @@ export interface CommandEntry {
   words: string;
   /** The argument or option of each member of the input. */
   flags: Record<string, FlagEntry>;
-  /** The option for limits that are members of the input by themselves. */
+  /** The option for limits that are direct members of the input. */
   limits: string | null;
   /** Whether it asks for a confirmation, unless it gets `--yes`. */
   isConfirmed: boolean;
@@ -47,9 +47,12 @@ export interface CommandEntry {
 
 export interface FlagEntry {
   flag: string;
-  /** How null is typed: a word, an option, or the second word of an argument (`<on|off>`). Null: it is left out. */
+  /**
+   * The way to type null: a word, an option, or the second word of an argument (`<on|off>`). Null: the flag is left
+   * out.
+   */
   none: string | null;
-  /** The words for values that are no text. */
+  /** The words to type for boolean values. */
   words: Record<string, boolean>;
 }
 
@@ -57,11 +60,11 @@ export function verbTable(): Record<string, VerbEntry> {
   return Object.fromEntries(verbs.map((verb) => [verb.name, entryOf(verb)]));
 }
 
-/** How long something is open that waits for somebody. */
+/** How many days an invitation or a request for a higher limit stays open. */
 export const days = (of: "invitation" | "limitRequest"): number =>
   of === "invitation" ? invitation_days : limitRequest_days;
 
-/** The values that a verb takes as this member of its input. */
+/** The values that a verb accepts for this member of its input. */
 export function choicesOf(verbName: VerbName, member: string): string[] {
   const { choices } = entryOf(verbs.find(({ name }) => name === verbName)!).members[member]!;
   if (choices.length === 0) throw new Error(`The verb ${verbName} has no choices for ${member}.`);

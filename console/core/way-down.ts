@@ -4,13 +4,13 @@
  */
 import { day_ms, daysAfter, monthsAfter, Zone } from "./zone.ts";
 
-/** The members of a row by which its parts are found. */
+/** The members of a row by which its requests or days are found. */
 export interface Grouped {
   organization?: string | null;
   team_id?: string | null;
   person_id?: string | null;
   key_id?: string | null;
-  /** Empty: an entry of an operator has none. */
+  /** Empty in an operator's adjustment, which has no model. */
   model?: string | null;
   operation?: string | null;
   outcome?: string | null;
@@ -33,7 +33,7 @@ interface Span {
   to_ms: number;
 }
 
-/** Null: no list has the parts of this row. */
+/** The address of what a row adds up. Null: no list has it. */
 export function wayDown(row: Grouped, { by, filters, from, to, zone = new Zone("UTC") }: Reported): string | null {
   const whole = { from_ms: Date.parse(from), to_ms: Date.parse(to) };
   const set = Object.entries(filters).filter((one): one is [string, string] => one[1] !== null);
@@ -53,7 +53,7 @@ export function wayDown(row: Grouped, { by, filters, from, to, zone = new Zone("
     : null;
 }
 
-/** The columns that name the parts of a row in the filter of its group. */
+/** The value of a row for the filter of its group, by group. */
 const membersOf: Record<string, (row: Grouped) => string | null | undefined> = {
   organization: ({ organization }) => organization,
   team: ({ team_id }) => team_id,
@@ -69,7 +69,7 @@ function address(path: string, filters: Record<string, string>, from: string, to
   return `${path}?${new URLSearchParams({ ...filters, from, to })}`;
 }
 
-/** The report may begin or end within a day or a month. */
+/** The time that two spans share: the report may begin or end within a day or a month. */
 function common(one: Span, other: Span): Span {
   return { from_ms: Math.max(one.from_ms, other.from_ms), to_ms: Math.min(one.to_ms, other.to_ms) };
 }
@@ -78,7 +78,7 @@ function spanOf(date: string, next: typeof daysAfter, zone: Zone): Span {
   return { from_ms: zone.startOf(date), to_ms: zone.startOf(next(date, 1)) };
 }
 
-/** As somebody would type it: a whole day by its date. */
+/** An instant as somebody would type it: the start of a day as its date. */
 function written(at_ms: number): string {
   const iso = new Date(at_ms).toISOString();
   return at_ms % day_ms === 0 ? iso.slice(0, 10) : iso;

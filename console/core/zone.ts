@@ -27,7 +27,7 @@ export class Zone {
     return Date.UTC(year, month - 1, day, hour, minute, second) + (((at_ms % 1000) + 1000) % 1000);
   }
 
-  /** `2026-11-24` */
+  /** The local date of an instant: `2026-11-24` */
   dateOf(at_ms: number): string {
     return new Date(this.clock_ms(at_ms)).toISOString().slice(0, 10);
   }
@@ -39,7 +39,10 @@ export class Zone {
     return clock_ms - (this.clock_ms(near_ms) - near_ms);
   }
 
-  /** Whether each of its days from one instant to another begins at a full hour in UTC, by which usage is added up. */
+  /**
+   * Whether each of the zone's days between two instants begins at a full hour in UTC, since usage is added up by these
+   * hours.
+   */
   hasFullHours(from_ms: number, to_ms: number): boolean {
     const month_ms = 28 * day_ms;
     const count = Math.ceil(Math.max(0, to_ms - from_ms) / month_ms);
@@ -48,12 +51,12 @@ export class Zone {
   }
 }
 
-/** The date so many days later. */
+/** The date that is this many days later. */
 export function daysAfter(date: string, days: number): string {
   return new Date(Date.parse(`${date}T00:00:00Z`) + days * day_ms).toISOString().slice(0, 10);
 }
 
-/** The first day of the month so many months later. */
+/** The first day of the month that is this many months later. */
 export function monthsAfter(date: string, months: number): string {
   const [year = 0, month = 0] = date.split("-").map(Number);
   return new Date(Date.UTC(year, month - 1 + months)).toISOString().slice(0, 10);

@@ -1,4 +1,4 @@
-/** How to put a client in: for each, the block to copy, with this server's address and a model. */
+/** How to set up a client: for each, the block to copy, with this server's address and a model. */
 import { useId, useState } from "preact/hooks";
 import { query } from "../core/address.ts";
 import { clients } from "../core/clients.ts";
@@ -14,7 +14,7 @@ import { ModelWindows, Windows } from "../parts/windows.tsx";
 
 const usual = "qwen/qwen3-coder";
 
-/** The models of the catalog and their windows, the first with tools first; empty for those who may not see it. */
+/** The chat models of the catalog, those with tools first; empty for readers who may not see the catalog. */
 function useModels() {
   const { answer } = useAnswer("listModels", may("listModels") ? {} : null);
   const chat = answer?.data.filter(({ kind }) => kind === "chat") ?? [];
@@ -29,7 +29,7 @@ export function ConnectPage() {
   const offered = own?.models ?? (known.length > 0 ? known.map(({ id }) => id) : null);
   const [chosen, setModel] = useState<string | null>(query.value.get("model"));
   const model = chosen ?? offered?.[0] ?? usual;
-  // Else the command takes the server's first model with tools.
+  // If there is no model to offer, the command picks the server's first model with tools.
   const isOffered = chosen !== null || offered !== null;
   const context_tokens = known.find((one) => one.id === model)?.context_tokens ?? null;
   const id = useId();
@@ -69,7 +69,7 @@ export function ConnectPage() {
   );
 }
 
-/** The models and keys that one may use there; a member has only their own keys. */
+/** The limits and keys of the reader's organization; members see only their own. */
 function Own({ of: { organization } }: { of: Membership }) {
   return (
     <>

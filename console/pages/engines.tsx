@@ -1,4 +1,7 @@
-/** The engines: routes, breakers, queues and load; drain one, and bring it back. And how they answered over a day. */
+/**
+ * The engines: routes, breakers, queues and load; drain one, and bring it back. And the outcomes of their requests over
+ * a day.
+ */
 import { useState } from "preact/hooks";
 import type { Answer } from "../core/client.ts";
 import { useAnswer, useLive } from "../core/use-answer.ts";

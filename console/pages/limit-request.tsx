@@ -1,4 +1,7 @@
-/** One request for more: what is asked, and the decision. The address carries no right: an act is a button and a POST. */
+/**
+ * One request for a higher limit: what is asked, and the decision. The address carries no right: an act is a button and
+ * a POST.
+ */
 import { amountWords } from "../core/limit-fields.ts";
 import { isMember } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";

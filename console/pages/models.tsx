@@ -88,7 +88,7 @@ function ModelParts({ of: model }: { of: Model }) {
   );
 }
 
-/** The prices are of a million tokens. */
+/** The facts about a model. Prices are for a million tokens. */
 function factsOf(model: Model) {
   const { kind, aliases, context_tokens, output_tokens_limit, capabilities, prices, retires_at, replaced_by } = model;
   const { input, cached_input, cache_write, output, search } = prices;
@@ -111,7 +111,7 @@ function factsOf(model: Model) {
 
 type Configured = Answer<"showConfiguration">["models"][number];
 
-/** Its routes, with the state in which the nodes see their engines. */
+/** The model's routes, with the state of their engines as the nodes see it. */
 function Engines({ of: { id } }: { of: Model }) {
   const asked = useAnswer("showConfiguration", {});
   const fleet = useAnswer("getFleet", may("getFleet") ? {} : null);

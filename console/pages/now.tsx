@@ -1,4 +1,4 @@
-/** The page of this second, over all nodes: what runs, and what needs attention. */
+/** The current state over all nodes: what runs, and what needs attention. */
 import { useState } from "preact/hooks";
 import type { Answer } from "../core/client.ts";
 import { limitWords } from "../core/form.ts";
@@ -20,7 +20,7 @@ interface Moment {
   fleet: Fleet;
 }
 
-/** The values that the strips beside the figures show. */
+/** The number of values that the small charts beside the figures show. */
 const history_max = 150;
 
 export function NowPage() {
@@ -125,13 +125,13 @@ function nodesInWords(nodes: Fleet["nodes"]) {
   return <a href="/nodes">nodes: {parts.map(([state, count]) => `${count} ${state.replace("_", " ")}`).join(", ")}</a>;
 }
 
-/** Keys of which somebody has to hear before they end. */
+/** How long before a key ends it is listed, so that somebody hears of it. */
 const soon = "7d";
 const named_max = 5;
 
 type Due = ReturnType<typeof useDue>;
 
-/** They are asked for beside the fleet, not after it. */
+/** Asks for ending keys and undelivered notices at the same time as for the fleet, not after it. */
 function useDue() {
   const ending = useAnswer("pageKeys", { ends_within: soon, limit: named_max + 1 });
   const silent = useAnswer("pageNotices", { undelivered: true, limit: named_max + 1 });
@@ -204,7 +204,7 @@ function Nearest({ of }: { of: Fleet["nearest"] }) {
   );
 }
 
-/** The steps after the first start. */
+/** Instructions for the time after the first start. */
 function FirstSteps() {
   if (!may("createOrganization")) return null;
   return (

@@ -15,13 +15,13 @@ interface OfAll {
   title: string;
   verb: VerbName;
   filters: readonly Filter[];
-  /** Its organization is that of the filter. */
+  /** The button that creates one, in the organization of the filter. */
   create?: (organization: string | null) => ComponentChildren;
   /** `hasOrganizations`: the rows may be of several. */
   list: (input: Record<string, string>, hasOrganizations: boolean) => ComponentChildren;
 }
 
-/** In an organization of one's own, none is chosen. */
+/** Makes a page. A reader who acts in one organization gets no filter for organizations. */
 function pageOf({ title, verb, filters, create, list }: OfAll): FunctionComponent {
   return function OfAllPage() {
     const own = membership.value !== null;

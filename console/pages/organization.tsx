@@ -70,7 +70,7 @@ interface Of {
 }
 
 interface OfTabs extends Of {
-  /** The open requests for more. */
+  /** The open requests for higher limits. */
   open: Asked<Answer<"pageLimitRequests">>;
 }
 
@@ -92,7 +92,7 @@ function tabsOf({ organization, usage, open, changed }: OfTabs): (OwnTab | false
     may("findOrganizationLimits") && {
       name: "Limits",
       path: "limits",
-      // Its acts show their commands.
+      // No command below this part, because each of its acts shows its own.
       verb: null,
       shows: () => <OrganizationLimits organization={slug} changed={changed} />,
     },
@@ -161,7 +161,7 @@ function tabsOf({ organization, usage, open, changed }: OfTabs): (OwnTab | false
   ];
 }
 
-/** The command that answers the same stands below each part. */
+/** Adds to a part the command that returns the same data. */
 function withCommand({ verb, shows, ...tab }: OwnTab, organization: string): Tab {
   const input = { organization } as Input<VerbName>;
   return {

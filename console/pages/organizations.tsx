@@ -1,4 +1,4 @@
-/** Organizations with their standing. */
+/** Organizations, with how much of their limits they have used. */
 
 import { go } from "../core/address.ts";
 import type { ItemOf } from "../core/client.ts";

@@ -78,7 +78,7 @@ function Overview({ of: person, changed }: Of) {
   );
 }
 
-/** Those in which the person has a membership. */
+/** The organizations in which the person has a membership. */
 const organizationsOf = ({ memberships }: Person) => memberships.flatMap(({ organization }) => organization ?? []);
 
 function PersonLimits({ organization, person }: { organization: string; person: string }) {

@@ -1,4 +1,4 @@
-/** Plans: the limits that are in force, and what they were. */
+/** Plans: the limits that are in force, and earlier ones. */
 import { go } from "../core/address.ts";
 import type { ItemOf } from "../core/client.ts";
 import { type LimitName, limitFields, limitNames, limitWords } from "../core/form.ts";

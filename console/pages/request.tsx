@@ -1,4 +1,4 @@
-/** One request: the line of its life, its receipt, and why it was refused. */
+/** One request: its course as a line, its receipt, and why it was refused. */
 import { useState } from "preact/hooks";
 import type { Answer } from "../core/client.ts";
 import { limitWords } from "../core/form.ts";
@@ -65,11 +65,11 @@ function Why({ request: { outcome, error_code } }: { request: Request }) {
   );
 }
 
-/** The message that the client read, and the limit that it met, as it was then. */
+/** The message that the client got, and the limit that refused the request, with its values at the time. */
 function Refusal({ request: { id, person_id, limited_by, limited_models, refusal } }: { request: Request }) {
   const [asked, setAsked] = useState<LimitRequest | null>(null);
   const { message, limit } = refusal!;
-  // Extra usage is not raised for a while.
+  // A limit of extra usage cannot be raised temporarily.
   const canAsk = limit?.name !== "extra" && person_id !== null && person_id === session.value?.id && asked === null;
   return (
     <Section title="What the client read">

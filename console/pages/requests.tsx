@@ -1,4 +1,4 @@
-/** Requests, newest first. The filters stand in the address. */
+/** Requests, newest first. The address keeps the filters. */
 import { isMember, membership } from "../core/session.ts";
 import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
 import { CommandLine } from "../parts/command-line.tsx";
@@ -25,7 +25,7 @@ const columnsSaid = ["organization", "person", "key"] as const;
 const nothingFits =
   "No request fits these filters. Records are kept for 13 months, those of refused requests for 30 days.";
 
-/** A member's requests are all of one person, and engines are not theirs to see. */
+/** The filters of members: all their requests are of one person, and they may not see engines. */
 const ofMembers = ["key", "model", "operation", "outcome", "from", "to"];
 
 function offeredFilters(): readonly Filter[] {

@@ -1,4 +1,4 @@
-/** The ways in: each issuer is a link, and an operator's token is typed. */
+/** The ways to sign in: each issuer is a link, and an operator types a token. */
 import { useEffect, useState } from "preact/hooks";
 import { keptWanted } from "../core/kept.ts";
 import { problem, signInWithToken, type WaysIn, waysIn } from "../core/session.ts";

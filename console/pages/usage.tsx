@@ -25,11 +25,14 @@ import { Time } from "../parts/time.tsx";
 import { TopList } from "../parts/top-list.tsx";
 import { UpstreamHours } from "../parts/upstream-hours.tsx";
 
-/** The rows that can be shown. The files to save have all. */
+/** The most rows that the page can show. The files to save have all. */
 const rows_max = 1000;
 const narrowings = ["organization", "team", "person", "key", "model"] as const satisfies readonly Subject[];
 
-/** A member has one organization and is one person; within an organization, there is no other. */
+/**
+ * The groups that the reader can choose. A member has one organization and is one person; within an organization, there
+ * is only one organization.
+ */
 function groupsSeen(): string[] {
   const hidden = isMember.value ? ["organization", "team", "person"] : membership.value ? ["organization"] : [];
   return [...subjects.filter((one) => !hidden.includes(one)), "day", "month"];
@@ -49,7 +52,7 @@ export function UsagePage() {
   const isTime = by === "day" || by === "month";
   const subject = (isTime ? "model" : by) as Subject;
   const largest = Number(query.value.get("rows")) || (isTime && !isNarrow() ? rows_max : rowsAtFirst());
-  // Days and months are few; of anything else there may be thousands.
+  // Rows by day or month are few; in other groups there may be thousands.
   const some = isTime ? {} : { largest };
   const asked = useAnswer("reportUsage", { ...of, by, ...some, ...spanAsked(range, [by]) });
   const before = sameSoFar(range, rangeBefore(range), now_ms);
@@ -129,7 +132,7 @@ export function UsagePage() {
   );
 }
 
-/** The days of the reader are not those of everybody who gets the link. */
+/** The address to share. It names the time zone, because the days of a reader elsewhere are different ones. */
 function sharedAddress(): string {
   return location.origin + withQuery({ zone: query.value.get("zone") ?? readersZone() });
 }
@@ -145,7 +148,7 @@ const spanAddress = ({ from_ms, to_ms }: Bucket) => {
 const linkOf = (by: Subject, id: string) =>
   (narrowings as readonly Subject[]).includes(by) ? onlyAddress(by, id) : withQuery({ by });
 
-/** The filters of the page, with the way back. */
+/** The page's filters, each with a button that removes it. */
 function Chips({ of }: { of: Narrowed }) {
   const set = narrowings.filter((one) => one !== "organization" && of[one]);
   if (set.length === 0) return null;
@@ -170,13 +173,13 @@ function Chip({ by, id }: { by: Subject; id: string }) {
   );
 }
 
-/** Usage is kept for longer; its months are whole. */
+/** The first day of the month eleven months ago. Usage is kept for longer, by whole months. */
 function yearAgo(): string {
   const now = new Date();
   return new Date(Date.UTC(now.getUTCFullYear() - 1, now.getUTCMonth() + 1)).toISOString().slice(0, 10);
 }
 
-/** The command is of its own making, so no table has it. */
+/** The report's command. It is not derived from a verb, so the verb table does not have it. */
 function commandOf({ organization, ...rest }: Record<string, string | undefined>): string {
   const options = Object.entries({ ...rest, org: organization }).filter(([, value]) => value);
   return ["sluice usage report", ...options.map(([name, value]) => `--${name} ${value}`)].join(" ");
@@ -237,7 +240,7 @@ function Downloads({ of, by, asked, zone }: Saved) {
   const [failure, setFailure] = useState<string | null>(null);
   const inputs = {
     csv: { ...of, ...asked, by, ...(zone === "UTC" ? {} : { zone }) },
-    // FOCUS has groups of its own, and is in UTC.
+    // A report as FOCUS has fixed groups, and is in UTC.
     focus: { ...of, ...asked, ...(by === "month" ? { by } : {}) },
   };
   return (
@@ -252,7 +255,10 @@ function Downloads({ of, by, asked, zone }: Saved) {
   );
 }
 
-/** A link could not carry the secret of the session. Answers with the reason, where it could not be saved. */
+/**
+ * Saves the report as a file. A plain link could not send the secret of the session. Returns the reason if it failed,
+ * or null.
+ */
 async function save(input: Record<string, string>, format: string): Promise<string | null> {
   try {
     const address = URL.createObjectURL(await download("reportUsage", input, format));

@@ -1,6 +1,6 @@
 /**
- * An act: a button that opens a form, which shows the command that would do the same. One that ends something says what it
- * ends and asks for its name. It is not there for who may not do it.
+ * An act: a button that opens a form, which shows the command that would do the same. An act that ends something says
+ * what it ends, and asks for its name. Readers who may not do it get no button.
  */
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
@@ -18,9 +18,9 @@ interface Act<Name extends VerbName = VerbName> {
   verb: Name;
   /** The members of the input that are no fields. */
   given?: Partial<Input<Name>>;
-  /** The verb says what a field does not say of itself. */
+  /** The fields of the form. The verb supplies what a field does not declare. */
   fields?: readonly WrittenField[];
-  /** The input that is sent, where the fields stand in other places than its members. */
+  /** Converts the form's values into the input, if the fields are not named by its members. */
   sends?: (input: Given) => Given;
   /** The command, where it is not the verb's own. */
   typed?: (input: Given) => string;
@@ -30,7 +30,7 @@ interface Act<Name extends VerbName = VerbName> {
   ends?: { name: string; what: ComponentChildren };
   done: string;
   onDone?: ((answer: never) => void) | undefined;
-  /** Shows what the answer has to be read from now: a secret. */
+  /** Shows a part of the answer that cannot be read again later: a secret. */
   result?: (answer: never) => ComponentChildren;
   isPrimary?: boolean;
 }

@@ -63,7 +63,10 @@ export function Actor({ of: { actor, actor_name } }: { of: Entry }) {
 
 const kinds = { key: "key", team: "team", per: "person" } as const;
 
-/** Its name, which leads to its page, and its kind. An ID is long and says nothing by its beginning. */
+/**
+ * The target's name, linked to its page. IDs are shortened to their end, since they are long and do not differ in their
+ * beginnings.
+ */
 function Target({ of: { subject, subject_name } }: { of: Entry }) {
   const [, prefix] = /^([a-z]+)_[0-9a-f]{32}$/.exec(subject) ?? [];
   const kind = kinds[prefix as keyof typeof kinds];
@@ -77,7 +80,10 @@ function Target({ of: { subject, subject_name } }: { of: Entry }) {
   );
 }
 
-/** `limits: week 5000, owner: ann`; what is null or empty is left out, and what has a name stands with it. */
+/**
+ * The details in words: `limits: week 5000, owner: ann`; null and empty values are left out, and IDs are replaced by
+ * names if known.
+ */
 export function detailsOf({ details, names }: Pick<Entry, "details" | "names">): string {
   return membersOf(details)
     .map(([name, value]) => [titleOf(name), inWords(value, names)])
@@ -86,7 +92,7 @@ export function detailsOf({ details, names }: Pick<Entry, "details" | "names">):
     .join(", ");
 }
 
-/** Its value is a name, where there is one. */
+/** The title of a member, without `_id`: the value shown is a name, if there is one. */
 const titleOf = (name: string) => wordsOf(name.replace(/_id$/, ""));
 
 function membersOf(value: unknown): [string, unknown][] {

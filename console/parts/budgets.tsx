@@ -16,17 +16,17 @@ type Window = Standing["week"];
 
 interface Budget {
   name: string;
-  /** The window that is limited. */
+  /** The kind of window that has the limit. */
   kind: string;
   window: Window & { limit: NonNullable<Window["limit"]> };
   pace: Pace;
 }
 
 const budgeted = ["organization", "team", "person", "key"] as const satisfies readonly Subject[];
-/** On a narrow screen there is more below them. */
+/** How many budgets are shown. A narrow screen shows fewer, because more follows below. */
 const shownAtMost = () => (isNarrow() ? 5 : 12);
 const asked_max = 100;
-/** A month, whenever it began. */
+/** The number of days that covers a whole month, whenever it began. */
 const days_back = 31;
 
 interface Props {
@@ -35,7 +35,7 @@ interface Props {
   now_ms: number;
 }
 
-/** Those of the subjects that the page is by, or else of all that the reader sees. */
+/** The budgets of the subjects that the page is grouped by, or otherwise of all subjects that the reader sees. */
 export function Budgets({ by, of: { model: _, ...of }, now_ms }: Props) {
   const own = of.organization ?? membership.value?.organization;
   const isBudgeted = budgeted.some((one) => one === by);
@@ -44,7 +44,7 @@ export function Budgets({ by, of: { model: _, ...of }, now_ms }: Props) {
   const groups = subject === "person" && !own ? "organization,person" : subject;
   const from = new Date(now_ms - days_back * day_ms).toISOString().slice(0, 10);
   const asked = useAnswer("reportUsage", { ...of, by: groups, from, largest: asked_max });
-  // Most organizations have a budget for their teams.
+  // Most organizations have budgets for their teams, so these are shown as well.
   const hasTeams = subject === "organization";
   const teams = useAnswer(
     "reportUsage",
@@ -84,7 +84,7 @@ export function Budgets({ by, of: { model: _, ...of }, now_ms }: Props) {
   );
 }
 
-/** The budgets of a row; among several organizations, its own is named. */
+/** The budgets of a row; names its organization if there are several. */
 function rowBudgets(row: Row, subject: Subject, now_ms: number): Budget[] {
   if (!row.standing || idOf(row, subject) === null) return [];
   const name = nameOf(row, subject);

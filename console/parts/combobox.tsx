@@ -5,7 +5,7 @@ import { useId, useState } from "preact/hooks";
 export interface Option {
   key: string;
   name: string;
-  /** The words that tell it from others of the same name. */
+  /** The text that distinguishes options with the same name. */
   more: string;
 }
 
@@ -17,10 +17,10 @@ interface Props<Of extends Option> {
   text: string;
   setText: (text: string) => void;
   options: readonly Of[];
-  /** Said in the place of suggestions; null: they are on their way, or nothing was asked. */
+  /** The text to show if there are no suggestions; null: they are on their way, or nothing was asked. */
   none: string | null;
   choose: (one: Of) => void;
-  /** Enter, where no suggestion is chosen. */
+  /** Called on Enter if no suggestion is chosen. */
   submit?: () => void;
   onLeave?: () => void;
   input?: Ref<HTMLInputElement>;

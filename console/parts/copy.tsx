@@ -19,7 +19,10 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
   );
 }
 
-/** Browsers offer the clipboard only to pages that came over TLS or from this machine, and may refuse it to those. */
+/**
+ * Copies a text. Browsers offer the clipboard only to pages that came over TLS or from this machine, and may refuse
+ * even that.
+ */
 async function copied(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);

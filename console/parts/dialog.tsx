@@ -1,11 +1,12 @@
-/** A dialog over the page. The browser keeps the focus in it, and gives it back. */
+/** A dialog over the page. The browser keeps the focus in it, and returns the focus at its end. */
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
 export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
-  // An effect of the layout ends while the dialog is still there. The browser gives no focus back for one that is gone.
+  // A layout effect is cleaned up while the dialog is still in the document. For a removed dialog, the browser would
+  // not return the focus.
   useLayoutEffect(() => {
     const dialog = element.current!;
     dialog.showModal();

@@ -4,7 +4,10 @@ import { type Field, patterns } from "../core/form.ts";
 
 const dayInput = { type: "date" } as const;
 const textInput = { type: "text" } as const;
-/** Beside the form of what is typed (core/form.ts): what it is, for those who typed something else. */
+/**
+ * The attributes of each kind of input, besides its pattern (core/form.ts). The browser shows `title` if the text does
+ * not match.
+ */
 const inputs = {
   number: { inputMode: "numeric", title: "A whole number, or nothing." },
   signed: { title: "A whole number." },

@@ -1,4 +1,4 @@
-/** Filters of a list. They stand in the address, so that the list can be sent to a colleague. */
+/** Filters of a list. The address keeps them, so that the list can be sent to a colleague. */
 import { useId, useState } from "preact/hooks";
 import { query, replaceQuery } from "../core/address.ts";
 import { type Found, useSearch } from "../core/use-search.ts";
@@ -9,11 +9,11 @@ export interface Filter {
   label: string;
   choices?: readonly string[];
   hint?: string;
-  /** The choice that holds where the address names none; else none is left out. */
+  /** The choice that applies if the address names none; without it, the filter can be left empty. */
   fallback?: string;
-  /** The kind of things that are found by their names; the address has the ID, or of an organization the slug. */
+  /** The kind of things that are found by name; the address then has the ID, or for an organization the slug. */
   finds?: Found["kind"];
-  /** Stands before the ID. */
+  /** The text that comes before the ID in the address. */
   prefix?: string;
 }
 
@@ -77,8 +77,8 @@ interface ThingFieldProps {
 }
 
 /**
- * A field that takes a name or a part of it, and shows what was chosen by its name, too. A slug, or an actor who is no person,
- * may be typed whole.
+ * A field that finds things by name or a part of it, and shows the chosen one by its name. The slug of an organization,
+ * or an actor who is no person, may be typed in full.
  */
 function ThingField({ id, of: { name, hint, prefix = "" }, kind, value }: ThingFieldProps) {
   const [typed, setTyped] = useState<string | null>(null);

@@ -10,9 +10,9 @@ import { organizationField, useOrganizations, useTeamField } from "./place-field
 type Key = ItemOf<"pageKeys">;
 
 interface Created {
-  /** Null: the form asks for one where there are several. */
+  /** The organization of the new key. Null: the form asks for it, if there are several. */
   organization: string | null;
-  /** Whose it is to be: a person, who has a team already, or a team. */
+  /** The owner of the new key: a person, who already has a team, or a team. */
   given?: { person?: string; team?: string };
 }
 
@@ -67,8 +67,8 @@ interface OfKey {
 }
 
 /**
- * In the row of a list: those that one needs most. Its page has the others. A sign-in has no secret to rotate, and what calls
- * with an issuer's tokens has none to revoke either.
+ * The most needed acts, for the row of a list; the key's page has the others. A sign-in has no secret to rotate, and a
+ * caller with an issuer's tokens has none to revoke either.
  */
 export function KeyEnd({ of: key, changed }: Pick<OfKey, "of"> & Partial<OfKey>) {
   const running = key.standing?.running_requests ?? 0;
@@ -138,7 +138,7 @@ interface SecretActsProps {
   changed?: (() => void) | undefined;
 }
 
-/** Another secret, or none any more: of a key, or of an operator, whose secrets are tokens. */
+/** Rotates or revokes secrets: of a key, or of an operator, whose secrets are tokens. */
 export function SecretActs({ kind, of: { id, name, secrets }, canRotate = true, ends, changed }: SecretActsProps) {
   const [thing, secret] = kind === "Key" ? ["key", "secret"] : ["operator", "token"];
   return (

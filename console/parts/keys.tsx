@@ -14,7 +14,7 @@ type Key = ItemOf<"pageKeys">;
 interface Props {
   organization: string;
   title?: string;
-  /** Only those of a team, or of a person. */
+  /** Shows only the keys of a team, or of a person. */
   of?: { team?: string; person?: string };
 }
 
@@ -73,7 +73,7 @@ export function TeamOf({ of: { team } }: { of: Pick<Key, "team"> }) {
   return team ? <ThingLink kind="team" id={team.id} name={team.name} /> : <>–</>;
 }
 
-/** One's own, where one acts in an organization. */
+/** The reader's own keys in an organization. */
 export function OwnKeys({ organization }: { organization: string }) {
   const { id } = session.value ?? {};
   return <Keys title="Your keys" organization={organization} of={id === undefined ? {} : { person: id }} />;

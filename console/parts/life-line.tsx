@@ -6,7 +6,7 @@ import { moneyWritten } from "../core/money.ts";
 type Request = Answer<"findRequest">;
 interface Event {
   name: string;
-  /** From the admission. */
+  /** Milliseconds since the admission. */
   at_ms: number | null;
   isBad?: boolean;
 }

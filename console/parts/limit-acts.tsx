@@ -34,7 +34,7 @@ interface Props {
   changed: () => void;
 }
 
-/** The parts that the acts of one subject have in common, and its commands as they are typed. */
+/** The parts that the acts of one subject have in common, and the beginnings of their commands. */
 function common({ of: limits, changed }: Props) {
   const { subject, subject_id, organization, version } = limits;
   const whose = subject === "organization" ? `org ${organization}` : `${subject} ${subject_id} --org ${organization}`;
@@ -90,7 +90,7 @@ export function LimitActs({ of: limits, changed }: Props) {
   );
 }
 
-/** The others, which stand on its page. */
+/** The less common acts, for the subject's own page. */
 export function OtherLimitActs({ of: limits, changed }: Props) {
   const { act, set } = common({ of: limits, changed });
   if (!may(act.verb)) return null;

@@ -1,4 +1,4 @@
-/** Asking for more, and what is done with a request for more. */
+/** Requests for a higher limit: asking for one, and deciding on it. */
 import type { Answer, Input } from "../core/client.ts";
 import { limitLabels, limitNames, moneyTyped } from "../core/form.ts";
 import { isMember, may, session } from "../core/session.ts";
@@ -16,7 +16,7 @@ const amount = {
 } as const;
 const says = `Your administrators see it here for ${days("limitRequest")} days, and decide.`;
 
-/** For the limit that a request met. */
+/** Asks for a higher value of the limit that refused a request. */
 export function AskForMore({ request, done }: { request: string; done?: (answer: LimitRequest) => void }) {
   return (
     <Act
@@ -38,7 +38,7 @@ const whose = [
   ["organization", "The organization's"],
 ] as const;
 
-/** For a limit of one's choice. */
+/** Asks for a higher value of a limit that the reader chooses. */
 export function AskForLimit() {
   if (!may("requestLimit") || session.value?.kind !== "person") return null;
   return (
@@ -71,7 +71,7 @@ interface Props {
   changed?: (() => void) | undefined;
 }
 
-/** Those of who decides, and of who asked. */
+/** The acts of those who decide on a request for a higher limit, and of the person who asked. */
 export function LimitRequestActs({ of: { id, state, person_id, asked, limit }, changed }: Props) {
   if (state !== "open") return null;
   const isOwn = session.value?.id === person_id;

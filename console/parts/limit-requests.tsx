@@ -1,4 +1,4 @@
-/** Requests for more: of an organization, or one's own. */
+/** Requests for a higher limit: of an organization, or the reader's own. */
 
 import type { Input } from "../core/client.ts";
 import { limitWords } from "../core/form.ts";
@@ -46,11 +46,14 @@ export function LimitRequests({ input, none, changed }: Props) {
   );
 }
 
-/** An open engine is broken, and an open request waits. */
+/**
+ * The state of a request for a higher limit. An open one is shown as waiting, because the colour of `open` is that of a
+ * broken engine.
+ */
 export const RequestState = ({ of }: { of: LimitRequest["state"] }) =>
   of === "open" ? <State of="waiting" words="open" /> : <State of={of} />;
 
-/** `month of team research, for openai/*` */
+/** The limit in words: `month of team research, for openai/*` */
 export function limitOf({ limit, subject, name, models }: LimitRequest): string {
   const whose = subject === "person" ? "person" : `${subject} ${name ?? ""}`.trim();
   return `${limitWords(limit)} of the ${whose}${models ? `, for ${models}` : ""}`;

@@ -19,9 +19,9 @@ interface Props {
   title: string;
   of: Asked<Limits>;
   changed?: () => void;
-  /** Said where nothing limits it. */
+  /** The text to show if no limit applies. */
   none: ComponentChildren;
-  /** Whether its standing is shown elsewhere. */
+  /** Whether the usage of its windows is shown elsewhere. */
   isWithoutUse?: boolean;
 }
 
@@ -157,7 +157,7 @@ const kinds = {
   keys: { name: "Keys", head: "Key", kind: "key", none: "No key yet. The tab Keys creates one." },
 } as const;
 
-/** Those of one kind, of which the address says which. */
+/** The limits of the organization's teams, people or keys; the address says which. */
 function LimitsIn({ organization }: { organization: string }) {
   const asked = query.value.get("of") ?? "teams";
   const of = asked in kinds ? (asked as keyof typeof kinds) : "teams";

@@ -28,7 +28,7 @@ const places = {
 interface Thing {
   kind: keyof typeof places;
   id: string;
-  /** Null: it has none, or is gone; its ID is shown. */
+  /** The name. Null: it has none, or no longer exists; its ID is shown. */
   name?: string | null | undefined;
 }
 

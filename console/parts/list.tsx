@@ -1,6 +1,6 @@
 /**
- * A list by parts: the cursor stands in the address, and the way back is the browser's own. It asks again once something in it
- * was created or changed on its page.
+ * A paged list: the address keeps the cursor, and the browser's own Back returns to the part before. It loads again
+ * after something in it was created or changed on the same page.
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -17,18 +17,18 @@ interface Listed<Name extends VerbName, Row> {
   none: ComponentChildren;
   /** The name of the cursor in the address, where a page has several lists. */
   cursor?: string;
-  /** How many at most, where only the first ones are shown. */
+  /** The most rows, if only the first ones are shown. */
   limit?: number;
-  /** `reload`: after a change whose path is not below that of the verb. */
+  /** Shows the rows. Call `reload` after a change whose path is not below that of the verb. */
   children: (rows: Row[], reload: () => void) => ComponentChildren;
 }
 
-/** So many parts with nothing in them are passed over before somebody is asked whether to go on. */
+/** How many empty parts are skipped before the reader is asked whether to go on. */
 const empty_max = 25;
 
 /**
- * A part of a list reads a limited number of rows, of which a filter may leave none though older ones fit. Then the part after
- * it is asked for, by itself.
+ * Asks for a part of a list, and skips empty ones: each part reads a limited number of rows, of which a filter may
+ * leave none though older rows match.
  */
 function usePart<Name extends VerbName>(
   verb: Name,
@@ -46,7 +46,7 @@ function usePart<Name extends VerbName>(
   return { ...asked, isPassedOver };
 }
 
-/** Asks again after a change in the list: in that of keys, at `/keys` or below it. */
+/** Loads the list again after a change in it: for the list of keys, a change at `/keys` or below it. */
 function useChanges(verb: VerbName, reload: () => void): void {
   const last = lastChange.value;
   const seen = useRef(last);

@@ -81,7 +81,7 @@ function teamOf({ team }: Membership) {
   return known ? <ThingLink kind="team" id={known.id} name={known.name} /> : "–";
 }
 
-/** Roles of one organization, for who gives them within it. */
+/** Whether a role is of one organization, as an administrator of that organization can give it. */
 const isOfOrganization = (role: string) => role === "member" || role === "organization-admin";
 
 function Give({ person: { id, version, memberships }, changed }: { person: Person; changed: () => void }) {

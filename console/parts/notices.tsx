@@ -1,4 +1,4 @@
-/** Where notices are sent: of one organization, or of all and of the operators, who hear of the fleet. */
+/** The destinations of notices: of one organization, or of all and of the operators, who get those of the fleet. */
 
 import type { ItemOf } from "../core/client.ts";
 import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
@@ -21,7 +21,7 @@ export function OrganizationNotices({ organization }: { organization: string }) 
 }
 
 interface OfOrganization {
-  /** Its slug; null: all are listed, and a new one hears of the fleet. */
+  /** The organization's slug; null: all destinations are listed, and a new one gets the notices of the fleet. */
   organization: string | null;
 }
 
@@ -122,7 +122,7 @@ export function AddDestination({ organization }: OfOrganization) {
   );
 }
 
-/** A destination of signed JSON has a secret, which is read from its answer alone. */
+/** The result of adding a destination. One for signed JSON has a secret, which can be read only now. */
 function Added({ secret, host }: { secret: string | null; host: string }) {
   if (secret !== null) return <Secret of={secret} />;
   return <p class="told">Notices go to {host}. Send a test to see whether they arrive.</p>;
@@ -178,7 +178,7 @@ function Tested({
   return <p class="failed">{test_problem === null ? "It was not sent yet." : `It did not arrive: ${test_problem}.`}</p>;
 }
 
-/** The loss when a destination is removed. */
+/** Says in words what is lost when a destination is removed. */
 function removal(waiting: number): string {
   const dropped =
     waiting === 0

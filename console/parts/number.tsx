@@ -16,13 +16,13 @@ interface Props {
   held?: number;
   limit: number;
   label: string;
-  /** Whether it is a part of a whole, and no share of a limit that somebody should look at. */
+  /** Whether the value is only a part of a whole, not the use of a limit that may need attention. */
   isPart?: boolean;
 }
 
-/** The share of a limit: used, and held by what runs. */
+/** A bar with the used share of a limit, and the share held by running requests. */
 export function Bar({ used, held = 0, limit, label, isPart = false }: Props) {
-  // An adjustment may take more off than was used.
+  // `used` may be negative: an adjustment may subtract more than was used.
   const share = limit === 0 ? 100 : Math.min(100, Math.max(0, (used / limit) * 100));
   const reserved = limit === 0 ? 0 : Math.min(100 - share, (held / limit) * 100);
   const tone = isPart || share < 75 ? "calm" : share < 95 ? "warn" : "bad";

@@ -17,7 +17,7 @@ interface Of {
 
 const givenOf = ({ slug, version }: Organization) => ({ organization: slug, version });
 
-/** Its state. `running`: the requests that run by its keys. */
+/** The acts that suspend, resume or close an organization. `running`: the number of running requests of its keys. */
 export function StateActs({ of: organization, running, changed }: Of & { running: number }) {
   const { slug, status } = organization;
   const given = givenOf(organization);

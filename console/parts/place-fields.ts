@@ -4,16 +4,16 @@ import type { Field } from "../core/form.ts";
 import { may, membership } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 
-/** So many can be chosen of; of more, one is named. */
+/** The most organizations or teams to choose from; if there are more, the reader types a name. */
 const choices_max = 200;
 
-/** A form shows them once somebody opens it. */
+/** The form's choices are loaded with low priority, since they are only seen once somebody opens the form. */
 const ofForm = { priority: "low" } as const;
 
 interface Places {
-  /** Null: there are too many to choose of, or they are on their way. */
+  /** The organizations to choose from. Null: there are too many, or they are on their way. */
   slugs: string[] | null;
-  /** The one in which everything is: that of the membership, or the only one that is seen. */
+  /** The only possible organization: that of the membership, or the only one that the reader sees. */
   only: string | null;
 }
 
@@ -27,7 +27,7 @@ export function useOrganizations(): Places {
   return { slugs, only: slugs.length === 1 ? slugs[0]! : null };
 }
 
-/** `none`: the meaning of choosing none, where that is possible. */
+/** A field to choose an organization. `none`: what an empty choice means, if that is possible. */
 export function organizationField({ slugs, only }: Places, none?: string): Field {
   const field = { name: "organization", label: "Organization", value: only, isSent: true } as const;
   const isRequired = none === undefined;
@@ -35,7 +35,10 @@ export function organizationField({ slugs, only }: Places, none?: string): Field
   return { ...field, kind: "choice", isRequired, choices: isRequired ? slugs : [["", none], ...slugs] };
 }
 
-/** A choice of the organization's teams, where there are not too many; null: the organization is chosen in the same form. */
+/**
+ * A field to choose a team of the organization, or to type its name if there are too many. Null: the organization is
+ * chosen in the same form.
+ */
 export function useTeamField(organization: string | null, value = ""): Field {
   const isAsked = organization !== null && may("pageTeams");
   const asked = useAnswer("pageTeams", isAsked ? { organization, limit: choices_max } : null, ofForm);

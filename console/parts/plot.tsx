@@ -1,12 +1,12 @@
 /**
- * A chart of bars that stand on one another, and of lines over them. What somebody points at, or reaches with the arrow keys,
- * is said above it and in the legend below it, so that nothing is in the picture alone.
+ * A chart of stacked bars, and of lines over them. What somebody points at, or reaches with the arrow keys, is written
+ * above it and in the legend below it, so that no information is in the picture alone.
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 export interface Place {
-  /** Below the axis, where there is room, and in full. */
+  /** The text below the axis, shown if there is room; `title` is the full text. */
   label: string;
   title: string;
 }
@@ -23,14 +23,14 @@ interface Props {
   places: readonly Place[];
   bars?: readonly Drawn[];
   lines?: readonly Drawn[];
-  /** At a mark of the axis. */
+  /** Writes a value at a mark of the axis. */
   written: (value: number) => string;
-  /** Whether there is nothing between two whole numbers. */
+  /** Whether the values are whole numbers, so that the axis has no marks between them. */
   isCount?: boolean;
-  /** The words for a place; without one, for all of them. */
+  /** The text about a place; for null, about all of them. */
   said: (at: number | null) => ComponentChildren;
   legend: (at: number | null) => ComponentChildren;
-  /** Opens what stands at a place. */
+  /** Opens what a place stands for. */
   open?: ((at: number) => void) | undefined;
   height?: number;
 }
@@ -39,7 +39,7 @@ const foot_px = 22;
 const head_px = 8;
 /** The width of a letter beside the axis. */
 const letter_px = 6.7;
-/** Half of a label may stand beside the last bar. */
+/** The room beside the last bar, for half of its label. */
 const end_px = 14;
 /** The least room for a label below the axis. */
 const label_px = 58;
@@ -58,7 +58,7 @@ export function Plot({
 }: Props) {
   const [at, setAt] = useState<number | null>(null);
   const [box, width] = useWidth();
-  // A finger points with its first touch, and opens with the next.
+  // On a touch screen, the first touch selects a place, and the next one opens it.
   const opens = useRef(true);
   const current = at !== null && at < places.length ? at : null;
   const scale = scaleOf(places.length, bars, lines, isCount ? 1 : 0);
@@ -116,7 +116,7 @@ export function Plot({
   );
 }
 
-/** Undefined: this key leads nowhere. */
+/** The place that a key moves to. Undefined: the key does not move. */
 function reached(key: string, at: number | null, count: number): number | null | undefined {
   const last = count - 1;
   if (key === "ArrowRight") return at === null ? 0 : Math.min(last, at + 1);
@@ -218,7 +218,7 @@ function Stack({ bars, place, x, y, width }: Stacked) {
         if (value === 0) return null;
         const [bottom, top] = [y(below), y(below + value)];
         below += value;
-        // A value that is too little to be seen is still there.
+        // A value too small to be seen still gets a thin line.
         return (
           <rect key={`${at} ${name}`} class={tone} x={x} y={top} width={width} height={Math.max(0.75, bottom - top)} />
         );
@@ -227,7 +227,7 @@ function Stack({ bars, place, x, y, width }: Stacked) {
   );
 }
 
-/** A line, with a gap where nothing was measured, and a point where it would be alone. */
+/** A line, with a gap where there is no value, and a dot for a value between two gaps. */
 function Line({ tone, points }: { tone: string; points: readonly (readonly [x: number, y: number] | false)[] }) {
   const parts: (readonly [x: number, y: number])[][] = [[]];
   for (const point of points) {
@@ -253,7 +253,7 @@ function Line({ tone, points }: { tone: string; points: readonly (readonly [x: n
   );
 }
 
-/** Three to five round values, of which the last is above all others. */
+/** The marks of an axis: three to five round values, of which the last is not below the highest value. */
 function marksOf(highest: number, step_min: number): Scale {
   if (!(highest > 0)) return { marks: [0], top: 1 };
   const rough = highest / 4;

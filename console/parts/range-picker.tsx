@@ -1,4 +1,7 @@
-/** The span that a page is of: what people ask for most, any two days, and whose days they are. It stands in the address. */
+/**
+ * The time range of a page: the ranges that people choose most, any two days, and the time zone of the days. The
+ * address keeps it.
+ */
 import { useId } from "preact/hooks";
 import { query, replaceQuery } from "../core/address.ts";
 import { presetsOf, type Range, rangeOf } from "../core/range.ts";
@@ -6,13 +9,15 @@ import { daysAfter, Zone } from "../core/zone.ts";
 
 export interface Spanned {
   range: Range;
-  /** The zone of the reader, where its days cannot be told; else null. */
+  /**
+   * The time zone whose days a report cannot have, because they do not begin at full hours of UTC; null if it has them.
+   */
   withoutDays: string | null;
 }
 
 export const readersZone = () => new Intl.DateTimeFormat().resolvedOptions().timeZone ?? "UTC";
 
-/** The span of the address, in the zone that it names, or else in the reader's. */
+/** The time range in the address, in the zone that it names, or otherwise in the reader's. */
 export function spanOfAddress(now_ms: number): Spanned {
   const [from, to] = [query.value.get("from"), query.value.get("to")];
   const zone = zoneNamed(query.value.get("zone") ?? readersZone());

@@ -16,9 +16,9 @@ interface Props {
   report: Report;
   by: string;
   zone: Zone;
-  /** The rows that are shown; the others are one line below them. */
+  /** The most rows that are shown; the others are one line below them. */
   rows_max: number;
-  /** The same report of the span before, as far as this one has come; null: it is not known. */
+  /** The same report for the period before, up to the same point in time; null: it is not known. */
   before: Report | null;
 }
 
@@ -100,7 +100,7 @@ function Change({ now, before }: { now: Amount; before: Amount | undefined }) {
   return <span title={`${exactly(before)} in the period before`}>{words}</span>;
 }
 
-/** The cost of each line in the span before; of the line of others, that of all rows which are not shown. */
+/** The cost of each line in the period before; for the line of others, the cost of all rows that are not shown. */
 function costsBefore(before: Report | null, by: string, listed: readonly Row[]) {
   const costs = new Map(before?.rows.map((row) => [keyOf(row, by), row.cost.total]));
   const ofListed = listed.flatMap((row) => costs.get(keyOf(row, by)) ?? []);
@@ -109,7 +109,7 @@ function costsBefore(before: Report | null, by: string, listed: readonly Row[]) 
   return (row: Line) => (row.others ? (others ?? undefined) : costs.get(keyOf(row, by)));
 }
 
-/** The rows that are in the report's total alone, and those beyond the first ones. */
+/** How many rows are not shown: those that only the report's total includes, and those beyond the first ones. */
 export const leftOutOf = ({ rows, rows_left_out }: Report, rows_max: number) =>
   rows_left_out + Math.max(0, rows.length - rows_max);
 
@@ -144,7 +144,7 @@ interface Named {
   leftOut: number;
 }
 
-/** The name, as the way down to the requests that the row adds up. */
+/** The name of a row, linked to the requests that the row adds up. */
 function Name({ row, by, zone, report: { from, to }, leftOut }: Named): ComponentChildren {
   if (row.others) return <span class="fine">{grouped(leftOut)} others</span>;
   const isTime = times.includes(by);
@@ -156,7 +156,7 @@ function Name({ row, by, zone, report: { from, to }, leftOut }: Named): Componen
   return href === null ? name : <a href={href}>{name}</a>;
 }
 
-/** The same page, of this row alone. */
+/** A link to the same page, filtered by this row. */
 function Only({ row, by }: { row: Line; by: Subject }) {
   const id = row.others ? null : idOf(row, by);
   if (id === null) return null;
@@ -167,7 +167,7 @@ function Only({ row, by }: { row: Line; by: Subject }) {
   );
 }
 
-/** A model is shown by its people, and anything else by its models. */
+/** The address of the page filtered by one row. For a model, rows are grouped as usual; for anything else, by model. */
 export function onlyAddress(by: Subject, id: string): string {
   return withQuery({ [by]: id, by: by === "model" ? null : "model", sort: null, rows: null });
 }

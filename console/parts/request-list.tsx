@@ -13,11 +13,11 @@ type Listed = ItemOf<"pageRequests">;
 
 interface Props {
   input: Record<string, string>;
-  /** The columns that say the same in every row. */
+  /** The columns to leave out, because they have the same value in every row. */
   without?: readonly ("organization" | "person" | "key")[];
   cursor?: string;
   none?: string;
-  /** Only the first ones. */
+  /** The most rows, if only the first ones are shown. */
   limit?: number;
 }
 
@@ -78,13 +78,13 @@ const personOf = ({ person_id, person }: Listed) =>
 
 const keyOf = ({ key_id, key }: Listed) => (key_id ? <ThingLink kind="key" id={key_id} name={key} /> : "–");
 
-/** It may break after a slash. */
+/** A model's name, with a possible line break after each slash. */
 function ModelName({ of: model }: { of: string | null }) {
   if (model === null) return <>–</>;
   return <span>{model.split("/").flatMap((part, at) => (at === 0 ? [part] : ["/", <wbr key={part} />, part]))}</span>;
 }
 
-/** All that came in, however it was read. */
+/** All input tokens, including those read from or written to caches. */
 function inputTokens({ input_tokens, cached_input_tokens, cache_write_tokens }: Listed): number {
   return input_tokens + cached_input_tokens + cache_write_tokens;
 }

@@ -1,6 +1,6 @@
 /**
- * One search over all that has a name or an ID, and the pages. `/` and Ctrl-K come here from everywhere, and `g` with a letter
- * goes to a page.
+ * A search over everything that has a name or an ID, and the pages. `/` and Ctrl-K move the focus here from everywhere,
+ * and `g` with a letter opens a page.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { go } from "../core/address.ts";
@@ -41,7 +41,7 @@ export function Search({ pages }: { pages: readonly PageEntry[] }) {
           setText(typed);
           setWaiting(false);
         }}
-        // Those of a text that is no longer there would be opened by mistake.
+        // Results of an earlier text are not offered, since they would be opened by mistake.
         options={isCurrent ? places : pagesNamed(pages, text)}
         none={isCurrent && text.trim() !== "" ? `Nothing was found for “${text.trim()}”.` : null}
         choose={open}
@@ -82,7 +82,7 @@ function placeOf(one: Found): Place {
 }
 
 function useShortcuts(pages: readonly PageEntry[], input: { current: HTMLInputElement | null }): void {
-  // Keys count as soon as the page is seen.
+  // A layout effect, so that keys work as soon as the page is visible.
   useLayoutEffect(() => {
     let isGoing = false;
     const pressed = (event: KeyboardEvent) => {

@@ -47,7 +47,7 @@ export function Section({ title, aside, children }: Titled) {
   );
 }
 
-/** A part that a narrow screen has folded until somebody opens it. Until then, it asks for nothing. */
+/** A part that is folded on a narrow screen until somebody opens it. Until then, it loads nothing. */
 export function Folding({ label, children }: { label: string; children: ComponentChildren }) {
   const [isOpen, setOpen] = useState(false);
   if (!isNarrow()) return <>{children}</>;
@@ -59,7 +59,7 @@ export function Folding({ label, children }: { label: string; children: Componen
   );
 }
 
-/** The next step, where there is nothing to show. */
+/** A box for a section with nothing to show, which says what to do next. */
 export function Empty({ children }: { children: ComponentChildren }) {
   return <div class="empty">{children}</div>;
 }
@@ -86,7 +86,7 @@ export function Badge({ tone, children }: { tone: Tone; children: ComponentChild
 
 export type Tone = "calm" | "good" | "warn" | "bad";
 
-/** How the states of all things are coloured: only what wants a look has a colour. */
+/** A state with its colour: only states that may need attention have one. */
 export function State({ of, words }: { of: string; words?: string }) {
   const tone = tones[of] ?? "calm";
   return <Badge tone={tone}>{words ?? of.replaceAll("_", " ")}</Badge>;

@@ -1,4 +1,4 @@
-/** The last minutes of one figure, without axes. */
+/** A line chart of one figure over the last minutes, without axes. */
 export function Spark({ values, label }: { values: readonly (number | null)[]; label: string }) {
   const points = values.map((value, at) => ({ value: value ?? 0, at }));
   const highest = Math.max(1e-9, ...points.map(({ value }) => value));

@@ -1,4 +1,6 @@
-/** Spend over time, stacked by what it was for, beside the period before, and as it would go on to the end of its period. */
+/**
+ * Spend over time, stacked by what it was for, beside the period before, with the forecast to the end of the period.
+ */
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { go } from "../core/address.ts";
@@ -39,13 +41,13 @@ export interface Spent {
   by: Subject;
   range: Range;
   now_ms: number;
-  /** Where a bar leads: to its own span. */
+  /** The address that a bar links to, for its own range. */
   linkTo?: (bucket: Bucket) => string;
-  /** Where a name in the legend leads. */
+  /** The address that a name in the legend links to. */
   linkOf?: (by: Subject, id: string) => string;
 }
 
-/** So many have a color of their own. */
+/** The most series that get a color of their own. */
 const series_max = 7;
 
 export function SpendChart({ of, by, range, now_ms, linkTo, linkOf }: Spent) {

@@ -1,4 +1,4 @@
-/** The spend of one thing over thirty days, for its page, with the way to all of it. */
+/** The spend of the page's subject over thirty days, with a link to all of it. */
 import { useState } from "preact/hooks";
 import { rangeOf } from "../core/range.ts";
 import type { Subject } from "../core/spend.ts";

@@ -7,13 +7,13 @@ export interface Column<Row> {
   head: string;
   cell: (row: Row) => ComponentChildren;
   isNumber?: boolean;
-  /** Buttons, which end on one line however many there are. */
+  /** Whether the column has buttons; these end on one line however many there are. */
   areActs?: boolean;
-  /** Left out on a narrow screen: the page of the thing has it. */
+  /** Whether the column is left out on a narrow screen: the page of the thing has it. */
   isMinor?: boolean;
-  /** Its total stands below the column, and is the sum of it. */
+  /** The total below the column, which is the sum of its values. */
   foot?: ComponentChildren;
-  /** By it, the rows can be sorted. */
+  /** The value by which the rows can be sorted. */
   order?: (row: Row) => number | bigint | string;
 }
 
@@ -74,7 +74,7 @@ export function Table<Row>({ caption, columns, rows, keyOf, isLast = () => false
   );
 }
 
-/** The order stands in the address: the name of a column, after a `-` with the largest first. */
+/** The name in the address whose value is the order: a column's name, after a `-` with the largest first. */
 const sortName = "sort";
 const nameOf = ({ head }: { head: string }) => head.toLowerCase().replaceAll(" ", "-");
 
@@ -116,7 +116,7 @@ function Head<Row>({ of: column }: { of: Column<Row> }) {
   );
 }
 
-/** The heads of columns are not there on a narrow screen. */
+/** A choice of the order for narrow screens, which have no column heads. */
 function SortSelect<Row>({ columns }: { columns: readonly Column<Row>[] }) {
   const id = useId();
   return (

@@ -5,7 +5,7 @@ import { Empty } from "./section.tsx";
 
 export interface Tab {
   name: string;
-  /** The end of its address; empty: it is the first one. */
+  /** The end of the part's address; empty: it is the first part. */
   path: string;
   shows: () => ComponentChildren;
 }
@@ -15,7 +15,7 @@ interface Props {
   base: string;
   /** The part that the address names. */
   tab: string;
-  /** Parts that one may not see are false. */
+  /** The parts of the page. False stands for a part that the reader may not see. */
   of: readonly (Tab | false)[];
 }
 

@@ -57,7 +57,7 @@ export function TeamList({ input, cursor = "cursor", hasOrganizations = false }:
   );
 }
 
-/** Without an organization, the form asks for one where there are several. */
+/** Creates a team. Without an organization, the form asks for one if there are several. */
 export function CreateTeam({ organization }: { organization: string | null }) {
   const places = useOrganizations();
   const known = organization ?? places.only;

@@ -12,7 +12,7 @@ export function Time({ at, none = "–" }: { at: string | Date | null | undefine
   );
 }
 
-/** How far it is from now; the instant is on hover, in both zones. */
+/** An instant's distance from now; hovering shows it in the reader's zone and in UTC. */
 export function Distance({ at, none = "–" }: { at: string | null | undefined; none?: string }) {
   if (!at) return <>{none}</>;
   const instant = new Date(at);

@@ -1,4 +1,7 @@
-/** A message to a model, answered in the page as one's own key, or as a key that one may administer, with its receipt. */
+/**
+ * Sends a message to a model, as the reader's own key or as a key that they may administer, and shows the answer and
+ * its receipt.
+ */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { announce } from "../core/announce.ts";
 import { commandLine } from "../core/command-line.ts";
@@ -12,7 +15,7 @@ import type { Model } from "./model-table.tsx";
 import { Section } from "./section.tsx";
 
 const option = (flag: string) => ({ flag, none: null, words: {} });
-/** `sluice try`, which is no verb. */
+/** The entry of the command `sluice try`, which belongs to no verb. */
 const tryCommand = {
   words: "try",
   flags: { model: option("[model]"), message: option("--message <text>"), key: option("--key <id>") },
@@ -47,7 +50,9 @@ const asks: Record<Kind, { path: string; label: string; body(text: string, docum
   rerank: { path: "/v1/rerank", label: "Query", body: (query, documents) => ({ query, documents }) },
 };
 
-/** A model that is not listed is taken to chat; the refusal says what it is for. */
+/**
+ * The kind of a model. One that is not listed is taken for a chat model; if it is not, the refusal says what it is for.
+ */
 function useKind(model: string): Kind {
   const { answer } = useAnswer("listModels", may("listModels") ? {} : null);
   return answer?.data.find(({ id, aliases }) => id === model || aliases.includes(model))?.kind ?? "chat";
@@ -61,7 +66,7 @@ export function TryModel({ model }: { model: string }) {
   const [said, setSaid] = useState(nothing);
   const abort = useRef<AbortController | null>(null);
   const [id, documentsId] = [useId(), useId()];
-  // Nobody reads the rest of an answer on another page, and it would be charged.
+  // Stops the answer when the page is left: nobody would read the rest, and it would be charged.
   useEffect(() => () => abort.current?.abort(), []);
   if (!may("tryModel")) return null;
   const needsKey = session.value?.kind === "operator";
@@ -129,7 +134,7 @@ export function TryModel({ model }: { model: string }) {
   );
 }
 
-/** Only a key that may be called with can be tried: active, and for inference. */
+/** A choice of the key to try with: only active keys with the right to inference. */
 function KeyChoice({ value, change }: { value: string | null; change: (key: string | null) => void }) {
   const organizations = useAnswer("pageOrganizations", {});
   const [chosen, setChosen] = useState<string | null>(null);
@@ -188,7 +193,7 @@ interface Asked {
   signal: AbortSignal;
 }
 
-/** Answers why it failed; null if the answer came whole. */
+/** Sends the request; returns why it failed, or null if the answer was complete. */
 async function answered(
   { model, kind, message, documents, key, signal }: Asked,
   add: (more: Partial<Said>) => void,
@@ -219,7 +224,7 @@ async function answered(
 
 const numbers_shown = 8;
 
-/** An answer of numbers, in words. */
+/** The text for an answer of numbers: an embedding or a ranking. */
 function wholeText(
   { data, results = [] }: { data?: { embedding: number[] }[]; results?: { index: number; relevance_score: number }[] },
   documents: readonly string[],

@@ -19,7 +19,7 @@ const hours_usual = 24;
 
 interface Props {
   of: { organization?: string | undefined; model?: string | undefined; upstream?: string | undefined };
-  /** The span of the page; if it is longer than such a report may be, it is of the last day. */
+  /** The time range of the page; if it is too long for this report, the last day is shown. */
   range: Range;
   now_ms: number;
 }
@@ -59,7 +59,7 @@ export function UpstreamHours({ of, range, now_ms }: Props) {
   );
 }
 
-/** Whose requests they are, where nothing else on the page says it. */
+/** Whose requests the report covers, if nothing else on the page says it. */
 function whoseWords({ organization, model, upstream }: Props["of"]): string[] {
   const own = organization ?? membership.value?.organization;
   if (own) return [`requests of ${own}`];
@@ -67,13 +67,13 @@ function whoseWords({ organization, model, upstream }: Props["of"]): string[] {
   return model || upstream ? [] : ["of the whole service"];
 }
 
-/** The day until now, in the reader's zone. */
+/** The last 24 hours, in the reader's zone. */
 export function lastDay(now_ms: number): Range {
   const { range } = spanOfAddress(now_ms);
   return { ...range, from_ms: now_ms - hours_usual * hour_ms, to_ms: now_ms };
 }
 
-/** To the full hour, so that the same is asked again for an hour. */
+/** The range, ending at a full hour, so that the same report is asked for during that hour. */
 function hoursOf({ from_ms, to_ms, zone }: Range, now_ms: number): Range {
   const end_ms = Math.min(to_ms, Math.ceil(now_ms / hour_ms) * hour_ms);
   const isShort = end_ms - from_ms <= hours_max * hour_ms && end_ms > from_ms;

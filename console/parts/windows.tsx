@@ -116,7 +116,7 @@ function WindowLine({ name, window, models }: { name: string; window: Window; mo
 export function Share({ of }: { of: Pick<Standing, "usage_percent" | "month"> | null }) {
   const known = of?.usage_percent ?? null;
   if (known === null) return <span class="fine">no limit</span>;
-  // The interface rounds down to a hundredth of a percent; nothing is only what nobody has used.
+  // The interface rounds down to a hundredth of a percent; 0 is shown only if nothing was used at all.
   const share = known === 0 && figureOf(of!.month.used) > 0 ? 0.01 : known;
   return (
     <span class="share">

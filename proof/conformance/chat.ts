@@ -82,7 +82,7 @@ function usageProblem(usage: unknown): string | null {
   return isSum ? null : `\`usage\` is ${excerpt(usage)}`;
 }
 
-/** The values of a stream, without its end. */
+/** The parsed chunks of a stream, without its end. */
 function chunksOf({ messages }: Exchange): unknown[] {
   return messages.map(({ data }) => parsed(data)).filter((value) => value !== undefined);
 }
@@ -146,7 +146,7 @@ const capped = rule(
   },
 );
 
-/** A call by its three parts, wherever they come from. */
+/** Checks a tool call by its three parts, wherever they come from; returns what is wrong, or null. */
 function callProblem(id: unknown, name: unknown, given: unknown): string | null {
   if (!kinds.text(id)) return `the call's id is ${excerpt(id)}`;
   if (name !== weather.name) return `the call's name is ${excerpt(name)}`;

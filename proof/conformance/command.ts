@@ -1,4 +1,7 @@
-/** `npm run conformance`: does a server speak the three protocols? It works with any server, and needs no engine of ours. */
+/**
+ * `npm run conformance`: does a server speak the three protocols? It works with any server, and needs none of this
+ * repository's engines.
+ */
 import { parseArgs } from "node:util";
 import { chatSuite } from "./chat.ts";
 import { examine, type Finding } from "./examine.ts";
@@ -15,17 +18,17 @@ interface Options {
 }
 
 interface Around {
-  /** The key of the server, unless one is typed. */
+  /** The server's key, unless the command line has one. */
   key: string | null;
   out(text: string): void;
   err(text: string): void;
 }
 
-/** Enough for a model on a laptop. */
+/** The most milliseconds for an answer: enough for a model on a laptop. */
 const answer_ms = 120_000;
 const shown_chars_max = 600;
 
-/** The rules that no client can check alone, because it would have to know what the engine did. */
+/** The rules that a client alone cannot check, because it would have to know what the engine did. */
 const beyond = [
   "whether every token of the engine reached the client, in order and once",
   "whether the usage is true",
@@ -43,7 +46,7 @@ Each rule is from the API reference of OpenAI or Anthropic. A report names the r
 exits with 1 if one is broken. A run sends some thirty short requests, which the server may charge.
 `;
 
-/** Answers the exit code. */
+/** Runs the command; returns the exit code. */
 export async function conformance(args: readonly string[], around: Around): Promise<number> {
   const options = optionsOf(args, around);
   if (options === null) {
@@ -81,7 +84,7 @@ function optionsOf(args: readonly string[], around: Around): Options | null {
   }
 }
 
-/** The URL with `/v1`, whether or not it was typed. */
+/** The URL with `/v1`, which is added if it was not typed; null if the text is no URL. */
 function baseOf(text: string): URL | null {
   if (!URL.canParse(text)) return null;
   const url = new URL(text);

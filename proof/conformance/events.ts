@@ -1,18 +1,18 @@
-/** The events of a stream, read by the rules of server-sent events, which its clients go by. */
+/** The events of a stream, read by the rules of server-sent events, as its clients read it. */
 
 export interface SseMessage {
-  /** Absent: the event has no name. */
+  /** The event's name; absent: it has none. */
   event?: string;
   data: string;
 }
 
-/** An event without its blank line at the end has not come. */
+/** The events of a stream's text. An event without its blank line at the end has not arrived. */
 export function messagesOf(text: string): SseMessage[] {
   const blocks = text.replace(/^\uFEFF/, "").split(/(?:\r\n|\r(?!\n)|\n){2}/);
   return blocks.slice(0, -1).flatMap(messageOf);
 }
 
-/** None: an event without data is not dispatched. */
+/** The event of a block, or none: an event without data is not dispatched. */
 function messageOf(block: string): SseMessage[] {
   const fields = block.split(/\r\n|\r|\n/).map(fieldOf);
   const data = fields.filter(([name]) => name === "data").map(([, value]) => value);

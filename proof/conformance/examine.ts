@@ -5,14 +5,14 @@ import type { Case, Suite } from "./rule.ts";
 export interface Finding {
   protocol: Suite["protocol"];
   case: string;
-  /** `status` for the status of the answer. */
+  /** The rule's id; `status` for the status of the answer. */
   rule: string;
   says: string;
   source: string;
   result: "kept" | "broken" | "unchecked";
   /** The mistake, or why the rule could not be checked. Empty for a rule that is kept. */
   found: string;
-  /** Null: nothing was request. */
+  /** The request and its answer. Null: no request was sent. */
   exchange: Exchange | null;
 }
 
@@ -43,7 +43,7 @@ function absenceOf({ status, problem }: Exchange): string | null {
   return null;
 }
 
-/** The rules of one answer. Pure. */
+/** Judges one answer by the rules of its case. Pure. */
 export function judged(suite: Suite, one: Case, exchange: Exchange): Finding[] {
   const { status, problem } = exchange;
   const lacks = one.needs !== undefined && status !== null && status >= 400 && status < 500;

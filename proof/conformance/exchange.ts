@@ -3,12 +3,12 @@ import { messagesOf, type SseMessage } from "./events.ts";
 
 export interface TestRequest {
   method: "GET" | "POST";
-  /** Below the base URL, with its `/v1`. */
+  /** The path below the base URL, which ends with `/v1`. */
   path: string;
   headers?: Record<string, string>;
-  /** A value is sent as JSON, a text as it is. */
+  /** The body: a text is sent as it is, any other value as JSON. */
   body?: unknown;
-  /** Sends no key. */
+  /** Whether the request is sent without a key. */
   anonymous?: boolean;
 }
 
@@ -18,7 +18,7 @@ export interface Exchange {
   status: number | null;
   headers: Record<string, string>;
   text: string;
-  /** Undefined: the answer is no JSON. */
+  /** The answer's parsed JSON. Undefined: the answer is no JSON. */
   json: unknown;
   /** The messages of an event stream. Empty for every other answer. */
   messages: SseMessage[];
@@ -27,7 +27,7 @@ export interface Exchange {
 
 export type Ask = (request: TestRequest) => Promise<Exchange>;
 
-/** A larger answer is cut off: no check needs as much. */
+/** The size at which an answer is cut off: no check needs as much. */
 const answer_bytes_max = 4 * 1024 * 1024;
 
 export function asking(base: URL, key: string | null, deadline_ms: number): Ask {
@@ -88,7 +88,7 @@ async function read(response: Response, exchange: Exchange): Promise<void> {
   exchange.json = parsed(exchange.text);
 }
 
-/** Undefined for a text that is no JSON. */
+/** The parsed JSON of a text; undefined if it is no JSON. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -10,17 +10,17 @@ export interface Rule {
   id: string;
   /** The rule as a sentence. */
   says: string;
-  /** Null: it is kept. Else what is wrong with the answer. */
+  /** The fault of the answer, in words. Null: the rule is kept. */
   broken(exchange: Exchange): string | null;
 }
 
 export interface Case {
   name: string;
   request: TestRequest;
-  /** Each status that is right. */
+  /** The statuses that are right. */
   status: readonly number[];
   rules: readonly Rule[];
-  /** A capability that not every model has: a refusal of the request says that it lacks, and breaks no rule. */
+  /** A capability that not every model has: if the request is refused, the model lacks it, and no rule is broken. */
   needs?: string;
 }
 
@@ -28,7 +28,7 @@ export interface Suite {
   protocol: Protocol;
   /** The source of the rules. */
   source: string;
-  /** The first one shows whether the protocol is served at all. */
+  /** The cases of the suite. The first one shows whether the protocol is served at all. */
   cases: readonly Case[];
 }
 
@@ -50,13 +50,13 @@ export function list(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The value at the path, in a few words. */
+/** A value in a few words. */
 export function excerpt(value: unknown): string {
   const text = value === undefined ? "nothing" : JSON.stringify(value);
   return text.length > 120 ? `${text.slice(0, 117)}...` : text;
 }
 
-/** The value at a path of the answer is one of these. */
+/** A rule: the value at a path of the answer is one of these. */
 export function oneOf(path: string, values: readonly unknown[]): Rule {
   const allowed = values.map((value) => JSON.stringify(value)).join(" or ");
   return rule(path, `\`${path}\` is ${allowed}`, ({ json }) => {
@@ -74,7 +74,7 @@ export const kinds: Record<Kind, (value: unknown) => boolean> = {
   object: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
 };
 
-/** The value at a path of the answer has this kind. */
+/** A rule: the value at a path of the answer has this kind. */
 export function isA(kind: Kind, path: string): Rule {
   const says = kind === "text" ? `\`${path}\` is a text that isn't empty` : `\`${path}\` is a ${kind}`;
   return rule(path, says, ({ json }) => {
@@ -83,7 +83,7 @@ export function isA(kind: Kind, path: string): Rule {
   });
 }
 
-/** The answer is an event stream, and each of its messages is JSON, but for these. */
+/** A rule: the answer is an event stream, and each of its messages is JSON, except these. */
 export function streams(exceptions: readonly string[] = []): Rule {
   return rule("event stream", "the answer is an event stream, each message of which is JSON", (exchange) => {
     const type = exchange.headers["content-type"] ?? "";

@@ -1,11 +1,10 @@
-// Masks what differs between two nodes that answer alike: ids, secrets, times and ports. An id that was seen before has the
-// same number on both nodes, so that an answer with another id than it should have still differs. Messages are masked where
-// they may be in other words.
+// Masks what may differ between two nodes that answer alike: ids, secrets, times and ports. An id that was seen before gets
+// the same number on both nodes, so a wrong id still shows as a difference. Messages are masked if their words may differ.
 
 const kinds: readonly [name: string, pattern: RegExp][] = [
   ["secret", /\b(?:sl[a-z]|whsec)_[A-Za-z0-9_-]{8,}/],
   ["masked secret", /\bsl[a-z]_[A-Za-z0-9]{4}…[A-Za-z0-9]{4}/],
-  // A worker seals the ledger when there is something to seal, and each entry of the audit has the next number.
+  // When a worker seals the ledger depends on timing, and so do the numbers of the audit's entries after that.
   ["seal", /\{[^{}]*"action":"usage\.seal"[^{}]*\{[^{}]*\{.*?\}\}[^{}]*\},?/],
   ["number", /"number":\d+/],
   ["length", /^[Cc]ontent-[Ll]ength: \d+/],
@@ -29,7 +28,7 @@ const kinds: readonly [name: string, pattern: RegExp][] = [
   ["cursor", /"(?:next_cursor|cursor)":"[^"]+"/],
 ];
 const any = new RegExp(kinds.map(([, { source }]) => `(${source})`).join("|"), "gm");
-/** Kinds whose values are worth telling apart. */
+/** The kinds whose values are told apart by numbers. */
 const numbered = new Set(["id", "secret"]);
 
 export class Masks {

@@ -11,7 +11,7 @@ import type { RawRequest } from "./requests.ts";
 const start_ms = 30_000;
 const answer_ms = 20_000;
 
-/** The kind of thing that an answer says was made, and its id. */
+/** The kinds of things that an answer can have created, with the pattern that finds the id. */
 const made: [name: string, id: RegExp][] = [
   ["organization", /^\{"id":"(org_\w+)"/m],
   ["key", /^\{"id":"(key_\w+)"/m],
@@ -23,7 +23,7 @@ const made: [name: string, id: RegExp][] = [
 
 export class ComparedNode {
   readonly #masks: Masks;
-  /** Names that stand in braces in a request → their values at this node. */
+  /** The values at this node for names in braces in a request. */
   readonly #values = new Map<string, string>();
 
   private constructor(
@@ -70,7 +70,7 @@ export class ComparedNode {
     return node;
   }
 
-  /** A key and an operator to ask with, of an organization that no request changes. */
+  /** Creates a key and an operator to send requests with; no request changes their organization. */
   async #furnish(executable: string, env: Record<string, string>): Promise<void> {
     const cli = async (...words: string[]): Promise<Record<string, string>> => {
       const run = Bun.spawn([executable, ...words, "--json"], {
@@ -119,7 +119,7 @@ export class ComparedNode {
   }
 }
 
-/** All bytes that the other side writes until it closes. */
+/** Sends a text, and returns all bytes that the other side writes until it closes. */
 function exchange(port: number, sent: string): Promise<string> {
   return new Promise((resolve) => {
     const pieces: Buffer[] = [];
@@ -136,7 +136,7 @@ function exchange(port: number, sent: string): Promise<string> {
   });
 }
 
-/** Headers have no order, and the pieces of a body no meaning. */
+/** Sorts the headers and joins the chunks of a body, since neither headers' order nor chunks have a meaning. */
 function inOneOrder(answer: string): string {
   const end = answer.indexOf("\r\n\r\n");
   if (end < 0) return answer;

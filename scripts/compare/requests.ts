@@ -1,6 +1,6 @@
-// Requests to compare two nodes with: every operation of the two contracts with its examples, as they stand and with faults
-// that a seed draws. `{organization}`, `{key}`, `{operator}`, `{team}`, `{response}` and `{request}` stand for the ids of the
-// node that is asked; `{credential}` for its key or its operator's token.
+// Requests to compare two nodes with: every operation of the two contracts with its examples, both unchanged and with
+// faults that a seed draws. `{organization}`, `{key}`, `{operator}`, `{team}`, `{response}` and `{request}` stand for the
+// ids of the node that gets the request; `{credential}` for its key or its operator's token.
 
 import management from "../../contract/management.json";
 import openapi from "../../contract/openapi.json";
@@ -246,7 +246,7 @@ function brokenText(body: string, draw: Draw): string {
   ]);
 }
 
-/** Slugs and names are taken once: the next organization, team or plan needs another. */
+/** Gives a new organization, team or plan another name, since slugs and names can be used once. */
 function withNewName(body: string, draw: Draw): string {
   return body.replace(
     /"(slug|name)":"(acme|gold|research)"/,

@@ -1,4 +1,5 @@
-// `bun scripts/compared/conformance.ts GATEWAY`: the rules of `npm run conformance` through a gateway, before the simulator.
+// `bun scripts/compared/conformance.ts GATEWAY`: checks the rules of `npm run conformance` through a gateway whose engine
+// is the simulator.
 
 import { conformance } from "../../proof/conformance/command.ts";
 import { gateways } from "../../test/clients/peers/gateways.ts";

@@ -22,7 +22,7 @@ export interface Entry {
   score: number;
 }
 
-/** By table, and by gateway. */
+/** The entries by table, and then by gateway. */
 export type Results = Record<string, Record<string, Entry>>;
 
 /** The page with its tables anew, each between two comments that name it. */
@@ -37,7 +37,7 @@ function partOf(id: string, all: Results): string {
   if (id === "governed") return governedOf();
   const found = tables.find((one) => one.id === id);
   if (!found) throw new Error(`docs/compared.md has a table "${id}", which is no comparison`);
-  // In the order of the comparison, and then those that it does not run any more.
+  // Sorts gateways in the order of the comparison, and then those that it no longer runs.
   const known = Object.keys(found.gateways);
   const place = (name: string) => (known.includes(name) ? known.indexOf(name) : known.length);
   const entries = Object.entries(all[id] ?? {}).sort(([one], [other]) => place(one) - place(other));
@@ -47,7 +47,7 @@ function partOf(id: string, all: Results): string {
 
 type Named = readonly [gateway: string, entry: Entry];
 
-/** Says first who does best, whoever that is. */
+/** The first sentence names the gateway that does best, whoever that is. */
 function bestOf({ best, unit }: Table, entries: readonly Named[]): string {
   const order = [...entries].sort(([, one], [, other]) =>
     best === "most" ? other.score - one.score : one.score - other.score,
@@ -62,7 +62,7 @@ const titles: Record<string, string> = {
 };
 const titled = (name: string) => titles[name] ?? name;
 
-/** Rows that are the same for all gateways are one. */
+/** A table with a column for each gateway. Rows with the same values for all gateways are merged into one. */
 function wide(entries: readonly Named[]): string {
   const names = [...new Set(entries.flatMap(([, { cells }]) => Object.keys(cells)))];
   const rows = names.map((name) => ({ name, row: entries.map(([, { cells }]) => cells[name] ?? "") }));

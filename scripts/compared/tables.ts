@@ -8,7 +8,7 @@ import { hardcap } from "../../proof/targets/hardcap/target.ts";
 import { npmRun } from "../command.ts";
 
 export interface Found {
-  /** By the name of a row or column of the table. */
+  /** The cells by the name of their row or column in the table. */
   cells: Record<string, string>;
   /** The figure that decides which gateway does best. */
   score: number;
@@ -29,7 +29,7 @@ export interface Table {
   best: "most" | "least";
   /** The words behind a score on the page. */
   unit: string;
-  /** Where the command writes what `found` reads; else it is what it prints. */
+  /** The file to which the command writes what `found` reads; absent: `found` reads its output. */
   file?: string;
   found(output: string): Found;
 }
@@ -142,7 +142,7 @@ interface Crashes {
 
 const verdicts = ["lost", "overspent", "doubled", "leaked", "charged without delivery", "unexplained"];
 
-/** The results of several runs, in one JSON array. */
+/** The crash test. Its file has the results of several runs, in one JSON array. */
 const crash: Table = {
   id: "crash",
   isWide: true,

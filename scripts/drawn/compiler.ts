@@ -1,4 +1,4 @@
-// TypeScript as a service: syntax trees of the product's files, and whether the compiler takes a changed one.
+// TypeScript as a service: syntax trees of the product's files, and whether a changed file compiles.
 
 import { join } from "node:path";
 import type { SourceFile } from "typescript/unstable/ast";
@@ -9,7 +9,7 @@ const lint = new Set([6133, 6192, 6196, 6198, 7027]);
 
 export interface Compiler extends AsyncDisposable {
   tree(file: string): Promise<SourceFile>;
-  /** The files of `texts` that compile with these texts. They are checked together, which is far cheaper. */
+  /** Returns the files of `texts` that compile with these texts. They are checked together, which is far cheaper. */
   takes(texts: ReadonlyMap<string, string>): Promise<Set<string>>;
 }
 

@@ -56,7 +56,7 @@ function conditionOf(node: Node): Node | null {
   return isConditionalExpression(node) ? node.condition : null;
 }
 
-/** The sign between two operands becomes another. */
+/** Replaces the operator between two operands by another. */
 export function signTurned(node: Node, source: Source, others: ReadonlyMap<SyntaxKind, string>): Change[] {
   if (!isBinaryExpression(node)) return [];
   const { operatorToken } = node as BinaryExpression;

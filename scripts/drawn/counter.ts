@@ -1,4 +1,4 @@
-// Part of a tree that notes which parts of its files run (parts.ts): each file there imports this one.
+// The part of an instrumented tree that notes which parts of its files run (parts.ts): each file there imports this one.
 
 import { openSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,10 @@ export function counter(path: string, parts: number): (part: number) => void {
   };
 }
 
-/** In an executable that a test makes of the tree, there is no file beside the source. */
+/**
+ * Appends lines to the file. In an executable that a test makes of the tree, there is no such file beside the source,
+ * and nothing is noted.
+ */
 function noteIn(file: string): (line: string) => void {
   try {
     const channel = openSync(file, "a");

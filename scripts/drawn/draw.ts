@@ -1,8 +1,8 @@
-// Chooses the mutants to try: as many of each module, in an order that the seed decides. Pure.
+// Chooses the mutants to try: equally many of each module, in an order that the seed decides. Pure.
 
 import type { Site } from "./sites.ts";
 
-/** `usage` for `src/core/usage/run.ts`, `node` for files in src itself, `sql` for migrations. */
+/** The module of a file: `usage` for `src/core/usage/run.ts`, `node` for files in src itself, `sql` for migrations. */
 export function moduleOf(file: string): string {
   if (file.endsWith(".sql")) return "sql";
   const [top = "", group = "", module = ""] = file.split("/");
@@ -25,8 +25,8 @@ export function shuffled(sites: readonly Site[], seed: number): Map<string, Site
 }
 
 /**
- * Draws `count` mutants, equally many of each module. The next one of its module replaces a mutant that is not `taken`, or
- * that changes the same text as another. A batch has at most one mutant of each file.
+ * Draws `count` mutants, equally many of each module. A mutant that is not `taken`, or that changes the same text as
+ * another, is replaced by the next one of its module. A batch has at most one mutant of each file.
  */
 export async function drawn(
   byModule: ReadonlyMap<string, readonly Site[]>,
@@ -48,7 +48,7 @@ export async function drawn(
   return found;
 }
 
-/** Removes from `waiting` as many mutants of each module as bring it to its share. */
+/** Removes from `waiting` as many mutants of each module as it lacks of its share, and returns them. */
 function nextBatch(waiting: ReadonlyMap<string, Site[]>, found: readonly Site[], count: number): Site[] {
   const files = new Set<string>();
   const counts = Map.groupBy(found, ({ file }) => moduleOf(file));

@@ -1,4 +1,4 @@
-// What trials found, kept in .cache/drawn, so that a run can go on where another stopped. A finding is of use until the
+// The results of trials, kept in .cache/drawn, so that a run can go on where another stopped. A finding is valid until the
 // mutated file, or a test file on which it rests, has changed.
 
 import type { Finding } from "../laboratory.ts";
@@ -23,7 +23,9 @@ export class Findings {
     for (const kept of linesIn<Kept>(path)) this.#kept.set(kept.id, kept);
   }
 
-  /** What was found with this text of the mutated file, if these test files are still the ones that could notice. */
+  /**
+   * The finding for this text of the mutated file, if the test files that could notice are unchanged; otherwise null.
+   */
   get(id: string, text: string, tests: readonly string[]): Finding | null {
     const kept = this.#kept.get(id);
     if (kept === undefined || kept.text !== hashOf(text)) return null;

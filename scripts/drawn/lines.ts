@@ -10,7 +10,7 @@ export function linesIn<T>(path: string): T[] {
     try {
       return [JSON.parse(line) as T];
     } catch {
-      // Nothing, or half a value of a run that was killed.
+      // The line is empty, or half a value of a run that was killed.
       return [];
     }
   });

@@ -18,7 +18,7 @@ import {
 } from "typescript/unstable/ast/is";
 import type { Change } from "./source.ts";
 
-/** A stretch of a file that begins to run at one place. */
+/** A part of a file whose code begins to run at one place. */
 export interface Part {
   start: number;
   end: number;
@@ -44,12 +44,13 @@ export function partOf(parts: readonly Part[], { start, end }: Pick<Change, "sta
   return parts.findLastIndex((part) => part.start <= start && end <= part.end);
 }
 
-/** The text that calls the counter of `counter.ts` for each part that begins to run. */
+/** The file's text with a call of the counter (`counter.ts`) in each part. */
 export function countedText(path: string, text: string, parts: readonly Part[]): string {
   const up = "../".repeat(path.split("/").length - 1);
   const head = `import { counter as __counter } from "${up}scripts/drawn/counter.ts"; const __ran = __counter("${path}", ${parts.length}); __ran(0);`;
   const insertions = parts.slice(1).flatMap((part, at) => insertionsOf(part, at + 1));
-  // Of those at one place, what closes comes first, the inner before the outer; then what opens, the outer before the inner.
+  // At the same place, closing insertions come first, the inner before the outer; then opening ones, the outer before
+  // the inner.
   insertions.sort((a, b) => a.at - b.at || a.order - b.order);
   let done = 0;
   const pieces = insertions.flatMap(({ at, text: inserted }) => {
@@ -94,7 +95,7 @@ function kindOf(node: Node): Part["kind"] | null {
   return isBranchOfExpression(node, parent) ? "expression" : null;
 }
 
-/** A statement that a condition or a loop has without braces. */
+/** Whether the node is the body of a condition or a loop without braces. */
 function isBranch(node: Node, parent: Node): boolean {
   if (isIfStatement(parent)) return parent.thenStatement === node || parent.elseStatement === node;
   const isLoop =

@@ -20,7 +20,7 @@ export interface Product {
   placeOf(site: Site): Place | null;
 }
 
-/** `folder` remembers the parts of files. */
+/** Reads the product. `folder` caches the parts of files. */
 export async function productOf(
   types: Compiler,
   folder: string,
@@ -79,7 +79,9 @@ function sourcesOf(): Tree {
   );
 }
 
-/** `usage_admit` of `db/migrations/0030_a.sql, usage_admit: boundary shifted 1`. */
+/**
+ * The function that a mutant's id names: `usage_admit` in `db/migrations/0030_a.sql, usage_admit: boundary shifted 1`.
+ */
 function functionOf(id: string): string {
   return id.slice(id.indexOf(", ") + 2, id.indexOf(": "));
 }

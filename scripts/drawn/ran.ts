@@ -1,4 +1,7 @@
-// The name alone: to import counter.ts makes the file.
+// Only the name is here, because importing counter.ts creates the file.
 
-/** Every process of the tree appends a line for each part that it runs: the path and the part's number. */
+/**
+ * The file to which every process of the tree appends a line for each part that it runs: the path and the part's
+ * number.
+ */
 export const ran = "ran.txt";

@@ -8,7 +8,7 @@ import type { Site } from "./sites.ts";
 
 export interface Tried {
   site: Site;
-  /** Null: no time was left to try it. */
+  /** The result. Null: no time was left to try the mutant. */
   finding: Finding | null;
 }
 

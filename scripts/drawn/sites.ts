@@ -19,7 +19,7 @@ import {
 import { operators } from "./operators.ts";
 import { type Change, Source } from "./source.ts";
 
-/** `src/a.ts, Class.method: boundary shifted 2` is the second such change in that function. */
+/** A mutant. The id `src/a.ts, Class.method: boundary shifted 2` is the second change of this kind in that function. */
 export interface Site {
   id: string;
   file: string;
@@ -49,7 +49,7 @@ export function sitesOf(path: string, file: SourceFile, text: string): Site[] {
   return found;
 }
 
-/** Syntax that runs nothing, or that only people read. */
+/** Whether the syntax runs nothing, or has texts that only people read. */
 function isUnread(node: Node, source: Source): boolean {
   if (isTypeNode(node) || isImportDeclaration(node) || isExportDeclaration(node)) return true;
   if (isPropertyAssignment(node)) return /^(description|summary|title|help|message)$/.test(source.of(node.name));
@@ -57,7 +57,7 @@ function isUnread(node: Node, source: Source): boolean {
   return isCallExpression(node) && /(^|\.)(log|console|debug|info|warn|describe)\b/.test(source.of(node.expression));
 }
 
-/** The message of what is thrown is for people. */
+/** Whether the node throws: what is thrown has a message for people, which is not mutated. */
 function isThrown(node: Node): boolean {
   return isThrowStatement(node);
 }

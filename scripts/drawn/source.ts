@@ -1,4 +1,4 @@
-// What an operator works on: a syntax tree with its text, and changes of that text.
+// The input of an operator, a syntax tree with its text, and its output, changes of that text.
 
 import type { Node, SourceFile } from "typescript/unstable/ast";
 
@@ -9,7 +9,7 @@ export interface Change {
   text: string;
 }
 
-/** Every change that it would make at this node; most operators know one, and only at some nodes. */
+/** Returns every change that the operator makes at this node; most make one, and only at some nodes. */
 export type Operator = (node: Node, source: Source) => Change[];
 
 export class Source {

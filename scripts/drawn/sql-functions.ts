@@ -1,4 +1,4 @@
-// The functions of the migrations that databases have in the end, and where the product calls them. Pure.
+// The newest definitions of the SQL functions in the migrations, and where the product calls them. Pure.
 
 import type { Tree } from "../../test/house/source.ts";
 import type { Place } from "./test-runs.ts";
@@ -16,7 +16,7 @@ export class SqlFunctions {
   readonly #newest = new Map<string, Definition>();
   /** The tables whose triggers call a function. */
   readonly #tables = new Map<string, string[]>();
-  /** What stands in migrations beside functions: views, defaults, statements that ran once. */
+  /** The text of the migrations outside of functions: views, defaults, statements that ran once. */
   readonly #rest: string;
 
   constructor(readonly sources: Tree) {
@@ -48,7 +48,10 @@ export class SqlFunctions {
     );
   }
 
-  /** The function, functions that call it, and tables whose triggers do; null if a view or a default does. */
+  /**
+   * The names of the function, of functions that call it, and of tables whose triggers do; null if a view or a default
+   * does.
+   */
   #namesThatCall(name: string): Set<string> | null {
     const found = new Set([name]);
     for (const one of found) {

@@ -14,7 +14,10 @@ interface Token {
 
 type SqlOperator = (tokens: readonly Token[], at: number, text: string) => Change | null;
 
-/** Changes functions between their dollar quotes. The rest makes tables, which the tests of the schema hold. */
+/**
+ * The mutants of an SQL file: changes between the dollar quotes of functions. The rest of the file makes tables, which
+ * the tests of the schema check.
+ */
 export function sqlSitesOf(path: string, text: string): Site[] {
   return [...text.matchAll(/create (?:or replace )?function (\w+)[\s\S]*?\$\$([\s\S]*?)\$\$/gi)].flatMap((match) => {
     const [whole, name = "", body = ""] = match;
@@ -58,7 +61,7 @@ const boundaryShifted = inPlaceOf({ "<": "<=", "<=": "<", ">": ">=", ">=": ">" }
 const leastForGreatest = inPlaceOf({ least: "greatest", greatest: "least" });
 const sumTurned = inPlaceOf({ "+": "-", "-": "+" });
 
-/** Leaves out places where any number means the same: `select 1`, `order by 1`, `offset 0`. */
+/** Adds one to a number. Leaves out places where any number means the same: `select 1`, `order by 1`, `offset 0`. */
 const constantOffByOne: SqlOperator = (tokens, at) => {
   const { word, start, end } = tokens[at]!;
   const isIdle = ["select", "by", "offset"].includes(tokens[at - 1]?.word ?? "");

@@ -1,5 +1,5 @@
-// Which parts of the product each test file runs, and how long it takes. Each is run once without a mutant, on a tree that
-// notes its parts, and remembered in .cache/drawn until the test or a file that it runs has changed.
+// Which parts of the product each test file runs, and how long it takes. Each test file is run once without a mutant, on an
+// instrumented tree; the result is kept in .cache/drawn until the test or a file that it runs has changed.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,9 +11,9 @@ export interface TestRun {
   took_ms: number;
   /** A hash of the test file and of the helpers that it imports. */
   test: string;
-  /** A hash of the product: what was true of it may not be of another. */
+  /** A hash of the product at that time: with another product, the test may run other parts. */
   product: string;
-  /** For each file of which something ran: a hash of its text, and the numbers of its parts (parts.ts). */
+  /** For each file that ran at least in part: a hash of its text, and the numbers of the parts that ran (parts.ts). */
   files: Readonly<Record<string, { text: string; parts: number[] }>>;
 }
 
@@ -27,8 +27,8 @@ export class TestRuns {
   readonly #product: string;
 
   /**
-   * `sources` are the product's files, `tree` has those of the tests, too. `counted` runs a test file on a tree that notes
-   * its parts; null if it fails there.
+   * `sources` are the product's files; `tree` also has those of the tests. `counted` runs a test file on an
+   * instrumented tree; null if it fails there.
    */
   constructor(
     readonly folder: string,
@@ -39,7 +39,10 @@ export class TestRuns {
     this.#product = hashOf([...sources].flat().join("\n"));
   }
 
-  /** How long the test took that runs a part of the place, or any if it is null; false: it runs none; null: not known. */
+  /**
+   * How long the test takes if it runs a part of the place, or any part if the place is null; false: it runs none of
+   * them; null: not known.
+   */
   time_ms(test: string, place: Place | null): number | false | null {
     const run = this.#runOf(test);
     if (run === null || place === null) return run?.took_ms ?? null;
@@ -53,7 +56,7 @@ export class TestRuns {
     return isUnsure ? null : false;
   }
 
-  /** Whether it was this product with which the test passed. */
+  /** Whether the test is known to pass with the current product. */
   passes(test: string): boolean {
     return this.#runOf(test)?.product === this.#product;
   }

@@ -4,16 +4,17 @@ import { importsOf, resolved, type Tree } from "../../test/house/source.ts";
 import { fileOf, type Mutant } from "../../test/mutants/mutant.ts";
 import { moduleOf } from "./draw.ts";
 
-/** A test file that could notice. A long one is worth its time only where no other runs the place. */
+/** A test file that could notice the mutant. A long one is run only if no other test runs the place. */
 export interface Possible {
   test: string;
   isLong: boolean;
 }
 
 /**
- * Test files, the likeliest first: those that declared mutants of the file name, the module's, those that import the file,
- * then the `long` ones among these, unless declared mutants name them, and at last others that come to the file; of
- * each, namesakes first, then by imports, and tests of nodes last.
+ * Returns test files, the likeliest to notice first: those that declared mutants of the file name, the module's, those
+ * that import the file, then the `long` ones among these, unless declared mutants name them, and last others that
+ * import the file indirectly; within each group, tests with the file's name come first, then the fewest imports, and
+ * tests that start nodes last.
  */
 export function testsOf(
   file: string,
@@ -88,13 +89,15 @@ function isNamesake(test: string, file: string): boolean {
   return stem(test) === stem(file);
 }
 
-/** How often a test has the name of the file, which is often that of an operation or a feature. */
+/** How often a test mentions the name of the file, which is often that of an operation or a feature. */
 function mentions(text: string, file: string): number {
   const stem = file.split("/").at(-1)!.split(".")[0]!;
   return text.match(new RegExp(stem.replaceAll(/[-_]/g, "[-_ ]?"), "gi"))?.length ?? 0;
 }
 
-/** How many imports lead to one of these files, from each file from which any do. */
+/**
+ * The number of imports from each file to one of these files, for all files that import them directly or indirectly.
+ */
 function distancesTo(files: readonly string[], tree: Tree): Map<string, number> {
   const importers = graphOf(tree).importers;
   const found = new Map(files.map((file) => [file, 0]));

@@ -36,10 +36,13 @@ type InParallel = <T>(all: readonly T[], work: (one: T, worker: number) => Promi
 
 /** How many test files are tried that run the mutated part: their time is bounded, too, and most take little. */
 const files_max = 60;
-/** How many files are asked whether they run it, of those of which that is not known: more while none does. */
+/**
+ * How many test files are run to find out whether they run the part, if that is not known: more are run while none
+ * does.
+ */
 const asked_max = 14;
 const asked_max_forNone = 60;
-/** How long those that are known to run it may take together without the mutant. */
+/** How long the test files that are known to run the part may take together, by their times without a mutant. */
 const known_ms_max = 60_000;
 
 /** Prints each finding when it is made, and the change of each survivor as a diff. */
@@ -63,7 +66,7 @@ export async function tryDrawn(lab: Laboratory, options: DrawOptions, inParallel
   return results;
 }
 
-/** `isAgain`: what earlier runs found doesn't count. */
+/** Tries mutants. `isAgain`: the findings of earlier runs are not used. */
 class Trials {
   readonly #long = longFiles();
   readonly #declared = named(mutants).map(({ mutant }) => mutant);
@@ -85,7 +88,7 @@ class Trials {
     this.#findings = new Findings(`${remembered_in}/findings.jsonl`, (test) => this.#runs.hashOfTest(test));
   }
 
-  /** What an earlier run found, or what a trial finds; null if none could begin in time. */
+  /** The finding of an earlier run, or of a new trial; null if no trial could begin in time. */
   async findingOf(site: Site, worker: number, until_ms: number): Promise<Finding | null> {
     const text = applied(this.product.sources.get(site.file)!, site.change);
     const possible = testsOf(site.file, this.#tree, this.#declared, this.#long);
@@ -97,7 +100,10 @@ class Trials {
     return finding;
   }
 
-  /** First those test files together that are known to run the place; then the others, once it is known whether they do. */
+  /**
+   * Tries the test files that are known to run the place, all together; then the others one by one, once it is known
+   * whether they run it.
+   */
   async #tried(site: Site, text: string, possible: readonly Possible[], worker: number): Promise<Finding> {
     const place = this.product.placeOf(site);
     const known: (Expected & { order: number })[] = [];
@@ -131,7 +137,7 @@ class Trials {
   }
 }
 
-/** The first of them, as far as their time goes. */
+/** The first test files, as long as the sum of their times stays within the limit. */
 function likeliest<T extends Expected>(tests: readonly T[]): T[] {
   let sum_ms = 0;
   return tests.slice(0, files_max).filter(({ took_ms }, at) => {
@@ -160,7 +166,7 @@ async function chosenSites(types: Compiler, { sources, sites }: Product, options
   return chosen;
 }
 
-/** Which mutants of a product the compiler takes. To ask it takes most of the time of a run that has little left to try. */
+/** Which mutants of a product compile. Checking that takes most of the time of a run that has little left to try. */
 class Compiled {
   readonly #known: Map<string, boolean>;
 
@@ -178,7 +184,7 @@ class Compiled {
   }
 }
 
-/** The word is the name of a module, or the end of the name of a file. */
+/** Whether the word names the file: by its module, or by the end of its name. */
 function isMeant(path: string, word: string, names: ReadonlySet<string>): boolean {
   return names.has(word) ? moduleOf(path) === word : path.includes(`${word}.`);
 }

@@ -1,4 +1,4 @@
-// Operators on values: constants, sums, lists, what stands in for nothing, and the order of arguments.
+// Operators on values: constants, sums, lists, fallbacks for missing values, and the order of arguments.
 
 import { SyntaxKind } from "typescript/unstable/ast";
 import {
@@ -19,7 +19,7 @@ export const fallbackDropped: Operator = (node, source) => {
   return [source.replaced(node, source.of(node.left)), source.replaced(node, source.of(node.right))];
 };
 
-/** Changes counts and bounds only: the last unit of a time or a size, as in `96 * 1024`, is seldom promised. */
+/** Adds one to counts and bounds only: the exact value of a time or a size, as in `96 * 1024`, is seldom promised. */
 export const constantOffByOne: Operator = (node, source) => {
   if (!isNumericLiteral(node)) return [];
   const { parent } = node;

@@ -1,11 +1,11 @@
-// What goes wrong, at which alerts, and what their sections of the runbook tell to look at.
+// What an incident is: what goes wrong, which alerts fire, and what their sections of the runbook say to look at.
 
 import { until } from "../../test/harness/until.ts";
 import type { Node, Site } from "./site.ts";
 
 export interface Incident {
   what: string;
-  /** They fire while it lasts. */
+  /** The alerts that fire while the incident lasts. */
   alerts: string[];
   begin(site: Site): Promise<Underway>;
 }
@@ -13,9 +13,9 @@ export interface Incident {
 export interface Underway {
   /** The titles of the notices that arrive once in each channel while it lasts, and after its end; absent: it has none. */
   notices?: { begun: string[]; over: string[] };
-  /** Asked while the alerts fire: for each, what its section names, and whether it shows. */
+  /** Called while the alerts fire: returns for each the sign that its section names, and whether it shows. */
   signs(): Promise<Record<string, Sign>>;
-  /** Resolves when nothing is broken any more. */
+  /** Ends the incident; resolves when nothing is broken any more. */
   mend(): Promise<void>;
 }
 
@@ -28,7 +28,7 @@ export async function has({ prometheus }: Pick<Site, "prometheus">, query: strin
   return (await prometheus.query(query)).length > 0;
 }
 
-/** Waits until the node has so many requests at engines. */
+/** Waits until the node has this many requests at engines. */
 export function inHand(site: Pick<Site, "prometheus">, { target }: Node, count: number): Promise<void> {
   const query = `sum(upstream_requests_in_flight{instance="${target}"}) >= ${count}`;
   return until(() => has(site, query), 30_000, `${count} requests in hand`);

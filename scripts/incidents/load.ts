@@ -1,13 +1,13 @@
-// Requests at a steady rate, whatever becomes of them.
+// Requests at a steady rate, whose outcome does not matter.
 
 import type { Node } from "./site.ts";
 
 export interface Asking {
   model: string;
-  /** To the simulator: what the answer is like. */
+  /** Directives to the simulator: what the answer is like. */
   directives: string;
   stream?: boolean;
-  /** With an idempotency key of its own. */
+  /** Whether the request has an idempotency key of its own. */
   isKept?: boolean;
 }
 
@@ -23,7 +23,7 @@ export async function asking({ url, key }: Pick<Node, "url" | "key">, what: Aski
   try {
     await (await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body })).text();
   } catch {
-    // The node may be gone: that is what happens here.
+    // The node may be down: that is part of the incident.
   }
 }
 

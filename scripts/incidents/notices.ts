@@ -1,4 +1,4 @@
-// Which notices of an incident arrived in each channel: each once.
+// Checks which notices of an incident arrived in each channel, and that each arrived once.
 
 import { until } from "../../test/harness/until.ts";
 import type { Site } from "./site.ts";
@@ -7,14 +7,16 @@ type Of = Pick<Site, "channels">;
 /** How many messages each channel had. */
 type Counts = Record<string, number>;
 
-/** A notice comes when its state has lasted for 15 s, and is looked for every 10 s. */
+/**
+ * How long a notice may take. It is sent when its condition has lasted for 15 s, and conditions are checked every 10 s.
+ */
 const arrives_ms = 60_000;
 
 export function counted({ channels }: Of): Counts {
   return Object.fromEntries(Object.entries(channels).map(([form, { got }]) => [form, got.length]));
 }
 
-/** Waits for these titles since then, and answers which did not come, and what a channel refused. */
+/** Waits for notices with these titles since the counts; returns which did not arrive, and what a channel refused. */
 export async function arrived(site: Of, since: Counts, titles: readonly string[]): Promise<string[]> {
   const missing = () =>
     Object.entries(site.channels).flatMap(([form]) =>
@@ -27,7 +29,7 @@ export async function arrived(site: Of, since: Counts, titles: readonly string[]
   return [...missing(), ...refused];
 }
 
-/** The titles that came more than once since then. */
+/** The titles of which more than one notice arrived since the counts. */
 export function repeated(site: Of, since: Counts, titles: readonly string[]): string[] {
   return Object.keys(site.channels).flatMap((form) =>
     titles

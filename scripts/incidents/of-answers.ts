@@ -32,7 +32,7 @@ const manyKept: Incident = {
   async begin(site) {
     const node = await site.another({ answers: "{ open_max: 10 }" });
     let isOver = false;
-    // As one ends, another begins.
+    // Each client begins the next request when one ends.
     const clients = Array.from({ length: 10 }, async () => {
       while (!isOver) await asking(node, { model: sound, directives: "tps=10 tokens=50", stream: true, isKept: true });
     });

@@ -18,7 +18,7 @@ const killed: Incident = {
     await inHand(site, second, 5);
     await second.kill();
     return {
-      // Its row is there for five minutes more, and then the notice of its end comes.
+      // The node's row stays for five minutes; the notice of its end comes only after that.
       notices: { begun: [`The node ${second.name} has a problem`], over: [] },
       async signs() {
         const answers = await fetch(`${second.url}/livez`).then(

@@ -9,7 +9,7 @@ const usedUp: Incident = {
     const slug = "used-up";
     await first.command("org", "create", slug, "--plan", "unlimited");
     await first.command("limit", "set", "org", slug, "week=0.01");
-    // The rest of a window may be too little for a request, so a window need not be used to the last.
+    // Shares below 100 % are enough: the rest of a window may be too little for a request, so it may never be used up.
     await heardBy(channels, first, slug, "--shares", "50,80");
     const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
     const words = ["key", "create", "--org", slug, "--name", "evaluation", "--expires", tomorrow, "--json"];

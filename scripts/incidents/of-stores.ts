@@ -12,7 +12,7 @@ const frozen: Incident = {
   async begin(site) {
     const { nodes, postgres } = site;
     const [first] = nodes;
-    // Granted before, and over while nobody can settle.
+    // These requests are granted before Postgres hangs, and end while nobody can settle.
     for (let begun = 0; begun < 5; begun++)
       void asking(first, { model: sound, directives: "tps=20 tokens=200", stream: true });
     await inHand(site, first, 5);
@@ -73,7 +73,8 @@ const redisAway: Incident = {
   async begin(site) {
     const { nodes, redis } = site;
     const [first] = nodes;
-    // A node tries again every two seconds: in a thirtieth of the time it takes more of them to lose twenty.
+    // Starts more nodes: a node tries again every two seconds, so in a thirtieth of the time it takes several to lose
+    // twenty connections.
     const more = await Promise.all([site.another(), site.another()]);
     const load = trickle(first, { model: sound, directives: "tokens=2" }, 5);
     await redis.kill();
@@ -90,7 +91,7 @@ const redisAway: Incident = {
   },
 };
 
-/** A database of its own, whose newest month of records is gone, and nobody can make it. */
+/** An incident on a database of its own: its newest month of records is missing, and nobody can make it. */
 const upkeepHindered: Incident = {
   what: "a transaction keeps the table of records while a month is to be made",
   alerts: ["SluicePartitionsBehind"],
@@ -103,7 +104,7 @@ const upkeepHindered: Incident = {
     const locking = db.transaction(async (tx) => {
       await tx.exec("lock table usage_record in share update exclusive mode");
       held.resolve();
-      // The product's own connections do not stay in a transaction without a word.
+      // Queries now and then, because the product's own connections may not stay idle in a transaction.
       while (!isOver) await Bun.sleep(500).then(() => tx.query("select 1"));
     });
     await held.promise;
@@ -125,7 +126,10 @@ const upkeepHindered: Incident = {
   },
 };
 
-/** A database of its own, in which somebody has written. The first look at the books is a minute after the start. */
+/**
+ * Uses a database of its own, in which somebody changes a total. The first check of the ledger runs a minute after the
+ * node's start.
+ */
 const tampered: Incident = {
   what: "somebody changes a total in the database",
   alerts: ["SluiceLedgerMismatch"],

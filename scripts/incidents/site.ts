@@ -1,5 +1,5 @@
 // Where incidents happen: two nodes on a Postgres and a Redis that can be killed and frozen, two engines that can fail, and
-// a Prometheus that scrapes every node. Further nodes can be started for what would harm these two.
+// a Prometheus that scrapes every node. Further nodes can be started for incidents that would harm these two.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
@@ -18,26 +18,29 @@ const root = join(import.meta.dir, "../..");
 const secretKey = Buffer.from(new Uint8Array(32).fill(5)).toString("base64");
 const program = process.env.TEST_SLUICE ? [process.env.TEST_SLUICE] : [process.execPath, join(root, "src/main.ts")];
 
-/** Longer than a loaded machine keeps a node from saving what its requests have used: nobody settles those of a node that lives. */
+/**
+ * Longer than a loaded machine delays a node in saving what its requests have used, so that no other node settles the
+ * requests of a node that lives.
+ */
 const lease_s = 10;
 const starts_ms = 120_000;
 
-/** Models: the first engine has one of its own, and so has the second. */
+/** One model for each engine: the first engine alone serves `frail`, the second alone serves `sound`. */
 export const [frail, sound] = ["acme/frail", "acme/sound"] as const;
 
 export interface Node {
   url: string;
-  /** The host and port at which Prometheus asks it. */
+  /** The host and port at which Prometheus scrapes this node. */
   target: string;
-  /** The fleet's name of it. */
+  /** The node's name in the fleet. */
   name: string;
   key: string;
-  /** Its own sluice.yaml. */
+  /** The node's own sluice.yaml. */
   configuration: string;
   pid(): number;
   start(): Promise<void>;
   signal(signal: NodeJS.Signals): void;
-  /** By force. */
+  /** Kills the node with SIGKILL. */
   kill(): Promise<void>;
   log(): string;
   verbose(): Promise<string>;
@@ -48,7 +51,7 @@ export interface Node {
 export interface NodeOptions {
   database?: string;
   limits?: string;
-  /** As sluice.yaml writes them. */
+  /** The value of `answers` in sluice.yaml, as YAML. */
   answers?: string;
   descriptors?: number;
   workers?: number;
@@ -58,21 +61,24 @@ export interface NodeOptions {
 
 export interface Site {
   nodes: [Node, Node];
-  /** One more, on a database of its own that is there already or not; its configuration is not compared with the others'. */
+  /**
+   * Starts one more node, on a database of its own, which is created if it does not exist; its configuration is not
+   * compared with the others'.
+   */
   another(options?: NodeOptions): Promise<Node>;
   postgres: Store;
   redis: Store;
-  /** Of `frail`, and of `sound`. */
+  /** The engine of `frail`, and the engine of `sound`. */
   engines: [EngineFront, EngineFront];
   prometheus: Prometheus;
-  /** They get the notices of the fleet. */
+  /** The channels that get the notices of the fleet. */
   channels: Channels;
   stop(): Promise<void>;
 }
 
 export type Channels = Record<"slack" | "teams", Channel> & { mail: Mailbox };
 
-/** Sets each channel as a destination: of the organization, or of the fleet. */
+/** Sets each channel as a destination of notices, for the organization or for the fleet. */
 export async function heardBy(channels: Channels, node: Pick<Node, "command">, ...words: string[]): Promise<void> {
   for (const [form, { url }] of Object.entries(channels)) {
     const where = [form === "mail" ? "--to" : "--url", url];
@@ -130,7 +136,7 @@ export async function startSite(): Promise<Site> {
     `{ job_name: others, file_sd_configs: [{ files: ["${join(folder, "others.json")}"], refresh_interval: 1s }], metric_relabel_configs: [{ source_labels: [__name__], regex: configuration_info, action: drop }] }`,
   ]);
   const areScraped = async () => (await prometheus.query('up{job="sluice"} == 1')).length === 2;
-  // A counter that counted before it was first read has not risen.
+  // Prometheus sees no rise in what a counter counted before its first scrape.
   await until(areScraped, 30_000, "Prometheus to have asked both nodes");
   return {
     nodes: [first, second],

@@ -1,6 +1,6 @@
-// Pictures of every page of the console, for who looks at them: of a company of 30 people with six weeks of requests, as a
-// member, its administrator and an operator see them, on a desk and on a phone, in light and dark. The table has what can be
-// measured: errors in the browser's log, length, width, and texts that do not fit.
+// Pictures of every page of the console, for people to look at: of a company of 30 people with six weeks of requests, as a
+// member, its administrator and an operator see them, on a desk and on a phone, in light and dark. The table has what can
+// be measured: errors in the browser's log, length, width, and texts that do not fit.
 
 import Table from "cli-table3";
 import { type launchBrowser, openTab, type Tab } from "../../test/admin/console/chromium.ts";
@@ -10,7 +10,7 @@ import { type Role, signInAs } from "../../test/admin/console/node.ts";
 
 export interface Chosen {
   folder: string;
-  /** Parts of paths; none: every page. */
+  /** Parts of paths; if none is given, every page is chosen. */
   words: string[];
   roles: readonly Role[];
   widths: readonly number[];
@@ -48,7 +48,7 @@ export async function everyPage(browser: Browser, chosen: Chosen): Promise<void>
   console.log(`${rows.length} pictures in ${chosen.folder}`);
 }
 
-/** The page of signing in, and all that one sees behind it. */
+/** Takes pictures of the sign-in page, and of every page behind it. */
 async function pagesOf(browser: Browser, company: Company, look: Look, { folder, words }: Chosen): Promise<Row[]> {
   const { role, width, theme } = look;
   const tab = await openTab(company.url, { theme, width }, browser);
@@ -89,13 +89,13 @@ async function rowOf(tab: Tab, { path, role, width, theme }: Seen): Promise<Row>
   return [path, role, `${width} ${theme}`, `${height_px}`, errors.join("\n"), `${overflow_px}`, cut.join("\n")];
 }
 
-/** IDs of things differ from run to run, and are no part of a name. */
+/** IDs in paths differ from run to run, so the names of pictures leave them out. */
 const nameOf = (role: Role, path: string) =>
   `${role}${path.replaceAll(/[a-z]{2,4}_[0-9a-f]{32}/g, "one").replaceAll(/[^a-z0-9]+/g, "-")}`.replace(/-$/, "");
 
 const between_ms = 700;
 
-/** So that there is something to see of what runs now. */
+/** Sends requests all the time, so that the pages about running requests have something to show. */
 async function traffic({ sluice, employees }: Company, signal: AbortSignal): Promise<void> {
   const running: Promise<unknown>[] = [];
   for (let count = 0; !signal.aborted; count += 1) {

@@ -1,4 +1,4 @@
-// Debian's Prometheus and promtool, and what is asked of them.
+// Debian's Prometheus and promtool, and the calls to them.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ export const rulesFolder = join(root, "deploy/prometheus");
 export interface Prometheus {
   url: string;
   query(expression: string): Promise<Series[]>;
-  /** Of the time since then, by Prometheus' clock, at so many moments. */
+  /** The results of an expression at so many moments since `since_ms`, by Prometheus' clock. */
   history(expression: string, since_ms: number, moments: number): Promise<History[]>;
   stop(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export interface History {
 
 const program = (name: string) => debianProgram(name, { package: "prometheus", folder: "usr/bin" });
 
-/** In the folder of the rules. Throws where it finds something. */
+/** Runs promtool in the folder of the rules. Throws if it finds something wrong. */
 export async function promtool(words: string[], input?: string): Promise<void> {
   const { path, env } = await program("promtool");
   const child = Bun.spawn([path, ...words], {

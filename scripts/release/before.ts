@@ -1,4 +1,5 @@
-// The packed release before: the newest one that this tree has behind it, built from the commit that released it.
+// The packed release before this one: the newest release that this tree has behind it, built from the commit that released
+// it.
 
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
@@ -8,7 +9,7 @@ import { command } from "../command.ts";
 
 const root = join(import.meta.dir, "../..");
 const limit_ms = 5 * 60_000;
-/** A release writes a line of its own there (`npm run release:freeze`). */
+/** The file to which each release adds a line of its own (`npm run release:freeze`). */
 const released = "db/migrations/released";
 
 export interface Release {
@@ -16,10 +17,10 @@ export interface Release {
   commit: string;
 }
 
-/** It cannot be had here, which says nothing of either version. */
+/** The release before cannot be built here, which says nothing of either version. */
 export class NoReleaseBefore extends Error {}
 
-/** Throws NoReleaseBefore where the history is not here, or where nothing was released before. */
+/** Throws NoReleaseBefore if this checkout has no history, or if nothing was released before. */
 export function releaseBefore(): Release {
   const head = git("rev-parse", "HEAD");
   for (const line of readFileSync(join(root, released), "utf8").split("\n").reverse()) {
@@ -32,7 +33,7 @@ export function releaseBefore(): Release {
   throw new NoReleaseBefore("Nothing was released before this.");
 }
 
-/** Its executable, which is built once and kept. */
+/** The release's executable, which is built once and kept. */
 export async function executableOf({ version, commit }: Release): Promise<string> {
   const kept = join(root, ".cache", `sluice-${version}-${commit.slice(0, 12)}`);
   if (existsSync(kept)) return kept;
@@ -52,7 +53,7 @@ export async function executableOf({ version, commit }: Release): Promise<string
   return kept;
 }
 
-/** If it has the same packages, they need not be installed once more. */
+/** If the release has the same packages as this tree, links this tree's, which saves an installation. */
 function takeOver(folder: string): void {
   const isSame = readFileSync(join(folder, "bun.lock"), "utf8") === readFileSync(join(root, "bun.lock"), "utf8");
   if (isSame && existsSync(join(root, "node_modules/.installed")))

@@ -12,7 +12,7 @@ export function isForDebian({ name }: Target): boolean {
   return name in architectures;
 }
 
-/** Answers with the path of the package. `files`: the executable, and the papers that go with it. */
+/** Returns the path of the package. `files`: the executable, and the papers that go with it. */
 export async function debianPackage(
   folder: string,
   version: string,
@@ -46,7 +46,8 @@ export async function debianPackage(
   return file;
 }
 
-// A version with a hyphen would have a revision of the package after it; before a tilde comes whatever is older.
+// Debian takes what follows a hyphen in a version for the package's revision. It sorts a version with a tilde before the
+// version without it.
 function control(version: string, architecture: string, bytes: number): string {
   return [
     "Package: sluice",

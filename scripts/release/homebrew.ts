@@ -1,4 +1,4 @@
-// The formula for Homebrew. Where the archives are is for whoever publishes them to say.
+// The formula for Homebrew. Whoever publishes the archives supplies their address.
 
 import type { Target } from "./targets.ts";
 

@@ -1,5 +1,5 @@
-// A folder to chroot into that has musl and what Alpine's packages libstdc++ and libgcc have, out of registries: the loader is
-// Debian's package, and the libraries are those that a wheel for Alpine brings with it.
+// A folder to chroot into, with musl and the libraries of Alpine's packages libstdc++ and libgcc, all from package
+// registries: the loader is Debian's package, and the libraries are those that a wheel for Alpine brings with it.
 
 import { copyFileSync, existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -8,12 +8,12 @@ import { command } from "../command.ts";
 const limit_ms = 5 * 60_000;
 /** The first suite whose musl knows the short form of relocations that the libraries have. */
 const suite = "trixie";
-/** It is small, and is linked with both libraries. */
+/** A small wheel that is linked with both libraries. */
 const wheel = "pyzmq==27.3.0";
 const platform = ["--platform", "musllinux_1_2_x86_64", "--python-version", "3.12", "--implementation", "cp"];
 const libraries = ["libstdc++", "libgcc_s"];
 
-/** Fills an empty folder. Throws where this cannot be. */
+/** Fills an empty folder. Throws if that is not possible here. */
 export async function fillWithMusl(root: string): Promise<void> {
   await done(["mmdebstrap", "--mode=root", "--variant=extract", "--include=musl", suite, root]);
   // Debian's packages have no folder /lib any more, and executables for musl name their loader there.
@@ -24,7 +24,7 @@ export async function fillWithMusl(root: string): Promise<void> {
   const [file = ""] = readdirSync(place);
   await done(["python3", "-m", "zipfile", "-e", join(place, file), place]);
   const from = join(place, "pyzmq.libs");
-  // Debian's loader looks there.
+  // The folder in which Debian's loader looks for libraries.
   const into = join(root, "usr/lib/x86_64-linux-musl");
   mkdirSync(into, { recursive: true });
   for (const name of readdirSync(from)) {

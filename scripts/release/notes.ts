@@ -1,4 +1,4 @@
-/** What a changelog of the form of Keep a Changelog says of a version. Throws if it says nothing. */
+/** The section of a version in a changelog of the form of Keep a Changelog. Throws if there is none or it is empty. */
 export function notesOf(changelog: string, version: string): string {
   const sections = changelog.split(/^## /m).slice(1);
   const section = sections.find((text) => text.startsWith(`[${version}]`));

@@ -14,7 +14,7 @@ export function packageName({ name }: Pick<Target, "name">): string {
   return `sluice-${name}`;
 }
 
-/** Answers with the path of the package. */
+/** Returns the path of the package. */
 export async function packLauncher(folder: string, version: string, targets: readonly Target[]): Promise<string> {
   const place = join(folder, "npm", "sluice");
   mkdirSync(place, { recursive: true });

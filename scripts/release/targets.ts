@@ -1,11 +1,11 @@
 // The machines that a release is for, and what an executable for each must look like.
 
 export interface Target {
-  /** The end of its files' and packages' names. */
+  /** The end of the names of this machine's files and packages. */
   name: string;
-  /** Of `bun build --target`. */
+  /** The value for `bun build --target`. */
   bun: string;
-  /** As npm calls them: a package for another machine is not installed. */
+  /** The machine in npm's terms: npm does not install a package for another machine. */
   os: "linux" | "darwin" | "win32";
   cpu: "x64" | "arm64";
   libc?: "glibc" | "musl";
@@ -27,7 +27,7 @@ export function programName({ os }: Pick<Target, "os">): string {
   return os === "win32" ? "sluice.exe" : "sluice";
 }
 
-/** The format that a file's first bytes tell. Null: none of those that a release has. */
+/** The format of an executable, by its first bytes. Null: none of the formats that a release has. */
 export function formatOf(head: Uint8Array): ExecutableFormat | null {
   const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
   if (head.byteLength < 64) return null;

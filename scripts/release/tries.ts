@@ -1,4 +1,4 @@
-// Where each package is tried: how it is got from its file, and the words that then start the program.
+// How each package is tried: the steps that install it from its file, and the command that then starts the program.
 
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { fillWithMusl } from "./musl.ts";
 export interface Try {
   about: string;
   words: string[];
-  /** Of `npm run smoke`. */
+  /** The options of `npm run smoke`. */
   options: string[];
   environment: Record<string, string>;
   end(): void;
@@ -26,7 +26,7 @@ const file = (name: string) => {
   return path;
 };
 
-/** npx from the two files alone. */
+/** Runs the program by npx, from the files of the two packages alone. */
 async function npx(version: string): Promise<Try> {
   const { folder, environment } = onlyNode();
   return {
@@ -38,7 +38,7 @@ async function npx(version: string): Promise<Try> {
   };
 }
 
-/** npm install of the two files alone. */
+/** Installs the files of the two packages alone by npm install. */
 async function npm(version: string): Promise<Try> {
   const { folder, environment } = onlyNode();
   const words = ["npm", "install", "--offline", "--no-audit", "--no-fund", "--prefix", folder, ...packages(version)];
@@ -56,7 +56,7 @@ function packages(version: string): string[] {
   return [file(`sluice-${version}.tgz`), file(`sluice-linux-${process.arch}-${version}.tgz`)];
 }
 
-/** A machine with only Node, and a registry that doesn't answer. */
+/** The environment of a machine that has only Node, and a registry that doesn't answer. */
 function onlyNode() {
   const folder = mkdtempSync(join(tmpdir(), "sluice-npm-"));
   const programs = join(folder, "programs");
@@ -70,7 +70,7 @@ function onlyNode() {
   return { folder, environment };
 }
 
-/** apt, in a new system that mmdebstrap makes. */
+/** Installs the package by apt, in a new system that mmdebstrap makes. */
 async function debian(version: string): Promise<Try> {
   mustBeRoot();
   const name = `sluice_${version}_${process.arch === "x64" ? "amd64" : process.arch}.deb`;
@@ -123,10 +123,10 @@ function cannotEmulate(failure: Error): never {
 
 export const tries: Record<string, (version: string) => Promise<Try>> = { npx, npm, debian, musl, arm64 };
 
-/** With what every system has mounted, and nothing of it left afterwards. */
+/** Enters the chroot with the mounts that every system has. The mounts end with the command. */
 const entered = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"';
 
-/** The files of the try are below /tmp there, by the same path as here. */
+/** Runs the program in a chroot. Temporary files are in its /tmp, and have the same path inside as outside. */
 function inChroot(root: string, program: string, about: string): Try {
   for (const folder of ["dev", "proc", dirname(root)]) mkdirSync(join(root, folder), { recursive: true });
   symlinkSync("/", join(root, root));

@@ -1,6 +1,6 @@
 /**
- * Counts the awaits that are pending in the modules of `src`: a plugin of the loader puts a counter around each `await`, each
- * `for await` and each `yield*`. Load it before any of them.
+ * Counts the awaits that are pending in the modules of `src`: a plugin of the loader puts a counter around each
+ * `await`, each `for await` and each `yield*`. Load this module before any module of `src`.
  */
 import { parse } from "acorn";
 import { full } from "acorn-walk";
@@ -23,7 +23,9 @@ function awaited(value: unknown): unknown {
   return isPromise ? counted(value as PromiseLike<unknown>) : value;
 }
 
-/** An iterable whose `next` counts while it is awaited. One that is not asynchronous stays what it is. */
+/**
+ * An iterable whose `next` is counted while it is awaited. An iterable that is not asynchronous is returned as it is.
+ */
 function each(iterable: AsyncIterable<unknown> | Iterable<unknown>): unknown {
   if (!(Symbol.asyncIterator in iterable)) return iterable;
   const inner = iterable[Symbol.asyncIterator]();
@@ -52,7 +54,7 @@ function withCounters(source: string): string {
     if (one.type === "ForOfStatement" && one.await) around(one.right!, "countedEach");
     if (one.type === "YieldExpression" && one.delegate) around(one.argument!, "countedEach");
   });
-  // From the end, so that places before stay where they are; of nested ones at a place, the outer opens first.
+  // Inserts from the end, so that the offsets before stay right; of nested awaits at one offset, the outer opens first.
   let result = code;
   for (const { at, text } of inserts.sort((a, b) => b.at - a.at || (a.text === ")" ? 1 : -1)))
     result = result.slice(0, at) + text + result.slice(at);

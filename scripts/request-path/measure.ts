@@ -1,8 +1,8 @@
 /**
  * Serves streamed chat requests by the core alone, with a key, on the embedded database, and measures the last of them.
- * `files`: prints the files of `src` of which a function ran before the client had its first byte. `awaits`: prints how many
- * awaits were pending at the engine's first byte, without those of an idle node. What counts is there before the modules of
- * `src` are loaded.
+ * `files`: prints the files of `src` of which a function ran before the client had its first byte. `awaits`: prints how
+ * many awaits were pending at the engine's first byte, without those of an idle node. The counters are installed before
+ * the modules of `src` are loaded.
  */
 import { Session } from "node:inspector";
 import { resolve } from "node:path";
@@ -14,12 +14,12 @@ const root = resolve(import.meta.dir, "../..");
 interface Measure<Result> {
   /** Called before a measured request. */
   begin(): Promise<void>;
-  /** Called once for each request, at its moment. */
+  /** Called once for each request, at its `moment`. */
   end(): Promise<Result>;
   moment: "engineFirst" | "clientFirst";
 }
 
-/** The files of `src` of which a function ran between the two calls. */
+/** The files of `src` of which a function ran between `begin` and `end`. */
 async function coverage(): Promise<Measure<string[]>> {
   const session = new Session();
   session.connect();
@@ -48,7 +48,7 @@ interface Script {
   functions: { functionName: string; ranges: { count: number; startOffset: number }[] }[];
 }
 
-/** The first function of a script is its body, which ran when it was loaded. */
+/** The first function of a script is the module itself, which ran when the script was loaded. */
 const hasRun = ({ ranges }: Script["functions"][number], at: number) => at > 0 && ranges[0]!.count > 0;
 
 async function awaits(): Promise<Measure<number>> {

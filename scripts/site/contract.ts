@@ -1,7 +1,7 @@
 // Pages of a contract: one for each tag of its operations, and one with its schemas.
 
 export interface Page {
-  /** Below the pages of the site. */
+  /** The path below the pages of the site. */
   path: string;
   title: string;
   text: string;
@@ -33,7 +33,7 @@ export interface Contract {
 }
 
 const methods = ["get", "post", "put", "patch", "delete"];
-/** How deep the fields of fields are listed; what lies deeper has its type alone. */
+/** How many levels of nested fields are listed; a field on the last level has its type alone. */
 const depth_max = 4;
 
 export function pagesOf(contract: Contract, folder: string): Page[] {
@@ -113,7 +113,7 @@ function fieldTable(rows: readonly string[]): string {
   return ["| field | type | required | |", "|---|---|---|---|", ...rows].join("\n");
 }
 
-/** One row for each field, and for the fields of what it holds. */
+/** One row for each field, and for the fields that it contains. */
 function fieldRows(schema: Schema, before: string, depth: number): string[] {
   const properties = (schema.properties ?? {}) as Record<string, Schema>;
   const required = (schema.required ?? []) as string[];
@@ -129,7 +129,7 @@ function fieldRows(schema: Schema, before: string, depth: number): string[] {
   });
 }
 
-/** A type in words, with links to named ones. */
+/** A type in words, with links to named types. */
 export function typeOf(schema: Schema): string {
   if (typeof schema.$ref === "string") {
     const name = schema.$ref.split("/").at(-1)!;

@@ -8,7 +8,9 @@ const texts = "scripts/licences";
 const apache = "node_modules/@electric-sql/pglite/LICENSE";
 const rule = "-".repeat(100);
 
-/** Throws where the licence of a package is not known: then it must not be shipped before somebody has looked. */
+/**
+ * Throws if the licence of a package is not known: such a package must not be shipped before somebody has looked at it.
+ */
 export function noticesOf(packages: readonly Package[], versions: { bun: string; postgres: string }): string {
   const sections = [
     ...packages.map((one) => section(`${one.name} ${one.version}`, one.license, licenceOf(one))),
@@ -29,7 +31,7 @@ function licenceOf(one: Package): string {
     .filter((file) => /^(licen[cs]e|copying|copyright|notice)/i.test(file))
     .sort();
   const own = files.map((file) => readFileSync(join(folder!, file), "utf8").trim());
-  // What its manifest says, where the package brings no text.
+  // If the package brings no text of its licence, the licence that its manifest names.
   const text = own.length > 0 ? own.join("\n\n") : `By ${author}.\n\n${textOf(name, license)}`;
   if (inside.length === 0) return text;
   const names = inside.map((it) => (it.version ? `${it.name} ${it.version}` : it.name));

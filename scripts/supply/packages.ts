@@ -5,16 +5,16 @@ import { join } from "node:path";
 
 export interface Package {
   name: string;
-  /** None where its makers say only a range. */
+  /** Null for a bundled package of which the bundle's makers name only a range. */
   version: string | null;
-  /** As its makers name it, mostly an SPDX id; none where they say nothing. */
+  /** The licence as the package's makers name it, mostly an SPDX id; null if they name none. */
   license: string | null;
   author: string;
-  /** Where it is unpacked; none for what is inside another. */
+  /** The folder in which the package is unpacked; null for a package inside another. */
   folder: string | null;
-  /** Of the archive that the lock file has, such as `sha512-…`. */
+  /** The hash of the package's archive from the lock file, such as `sha512-…`. */
   integrity: string | null;
-  /** What its makers bundled into it. */
+  /** The packages that the makers bundled into this one. */
   inside: Package[];
 }
 
@@ -26,7 +26,7 @@ interface Manifest {
   dependencies?: Record<string, string>;
 }
 
-/** From the bundler's metafile, by name. */
+/** The packages of a bundle, from the bundler's metafile, sorted by name. */
 export function bundledPackages(metafile: string): Package[] {
   const { inputs } = JSON.parse(metafile) as { inputs: Record<string, unknown> };
   const folders = new Set(Object.keys(inputs).flatMap((path) => folderOf(path) ?? []));
@@ -36,7 +36,7 @@ export function bundledPackages(metafile: string): Package[] {
     .sort((one, other) => order(`${one.name}@${one.version}`, `${other.name}@${other.version}`));
 }
 
-/** The version of Postgres in PGlite's program; it says so itself. */
+/** The version of Postgres in PGlite's program, as the program itself reports it. */
 export function postgresVersion(): string {
   const program = readFileSync("node_modules/@electric-sql/pglite/dist/pglite.wasm", "latin1");
   const version = /PostgreSQL (\d+\.\d+)/.exec(program)?.[1];
@@ -44,7 +44,10 @@ export function postgresVersion(): string {
   return version;
 }
 
-/** node_modules/a/node_modules/@b/c/x.js → node_modules/a/node_modules/@b/c */
+/**
+ * The folder of the package to which a file belongs: node_modules/a/node_modules/@b/c/x.js →
+ * node_modules/a/node_modules/@b/c
+ */
 function folderOf(path: string): string | null {
   return /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? null;
 }
@@ -57,7 +60,7 @@ function packageIn(folder: string, sums: Map<string, string>): Package {
   return { name, version, license, author: maker, folder, integrity, inside: insideOf(manifest) };
 }
 
-/** Packages that a bundle holds already: package.json overrides them with nothing. */
+/** The packages that a bundle contains already: package.json overrides them with an empty package. */
 function insideOf({ dependencies = {} }: Manifest): Package[] {
   const { overrides = {} } = JSON.parse(readFileSync("package.json", "utf8")) as { overrides?: Record<string, string> };
   return Object.entries(dependencies)
@@ -68,7 +71,7 @@ function insideOf({ dependencies = {} }: Manifest): Package[] {
     });
 }
 
-/** Of each `name@version` in the lock file. */
+/** The integrity of each `name@version` in the lock file. */
 function integrities(): Map<string, string> {
   const entries = readFileSync("bun.lock", "utf8").matchAll(/^ {4}".+": \["([^"]+@[^"@]+)", .*"(sha512-[^"]+)"\],?$/gm);
   return new Map([...entries].map(([, key, sum]) => [key!, sum!]));

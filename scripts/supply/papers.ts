@@ -10,7 +10,9 @@ const notices = "THIRD_PARTY_NOTICES";
 const sbom = "sluice.cdx.json";
 const sums = "SHA256SUMS";
 
-/** Of all executables in the folder, which are called sluice and something. Equal inputs give equal papers. */
+/**
+ * Writes the papers for all executables in the folder, whose names begin with `sluice`. Equal inputs give equal papers.
+ */
 export function writePapers({
   folder,
   version,

@@ -3,7 +3,7 @@
 import type { Package } from "./packages.ts";
 
 interface Contents {
-  /** Of Sluice. */
+  /** The version of Sluice. */
   version: string;
   packages: readonly Package[];
   bun: string;

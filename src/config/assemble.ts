@@ -89,8 +89,8 @@ interface Served {
 }
 
 /**
- * The catalog of one engine that serves every model: under the same name if one is given, else under the name in the
- * model's best route.
+ * The catalog if one engine serves every model. It is asked for each model under the name that the environment gives,
+ * else under the name in the model's best route.
  */
 function servedByEnvironment(
   { url, apiKey, model: name }: NonNullable<EnvironmentSettings["upstream"]>,

@@ -29,7 +29,7 @@ export interface Configuration extends Omit<Sections, "server" | "identity" | "s
   notices: string[];
 }
 
-/** The server of mail, with the authorities in PEM that it must have; null: the system's. */
+/** The server of mail, with the authorities in PEM that are trusted for it; null: the system's. */
 export type SmtpSettings = Omit<NonNullable<Sections["smtp"]>, "ca_file"> & { ca: string | null };
 
 /** The currency of every amount, and the name of the biller. */
@@ -40,8 +40,8 @@ export function billingOf({ metering, reports }: Pick<Configuration, "metering" 
 export type ServiceLimits = Sections["limits"];
 
 /**
- * TLS of the operator's port. `on`: with the certificate of the main port. `proxy`: a proxy in front has it. `off`:
- * none, so management is allowed from the node alone.
+ * TLS of the operator's port. `on`: with the certificate of the main port. `proxy`: a proxy in front has the
+ * certificate. `off`: no TLS, so management is allowed from the node alone.
  */
 export type OperatorTls = "off" | "on" | "proxy";
 
@@ -49,8 +49,8 @@ interface OperatorSettings {
   host: string;
   port: number;
   /**
-   * The host names, in lower case, by which the port may be asked, in addition to addresses, `localhost` and `host`.
-   * Absent: none.
+   * The host names, in lower case, under which the port may be called, in addition to addresses, `localhost` and
+   * `host`. Absent: none.
    */
   names?: string[];
   /** Absent: off. */

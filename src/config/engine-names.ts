@@ -4,7 +4,7 @@ import type { Configuration } from "./configuration.ts";
 /** Shorter names are not hidden, because they occur inside ordinary words. */
 const name_chars_min = 4;
 
-/** The words. Longer ones come first, so that none is cut by a shorter one inside it. */
+/** The words that would identify an engine. Longer words come first, so that none is cut by a shorter one inside it. */
 export function engineNames({ upstreams, catalog }: Configuration): string[] {
   const addresses = upstreams.flatMap(({ url }) => {
     const { host, hostname } = new URL(url);

@@ -236,7 +236,7 @@ function reads(served: Served, field: (typeof samplingFields)[number]): boolean 
 /** The price of a million tokens, from that of one. */
 const written = (picos: number) => shortest(decimalOf(picos, price_decimals));
 
-/** Whether a model's kind is still open after it was asked for each. */
+/** Whether a model's kind is still open after the questions about each kind. */
 function isOpen({ kind }: EngineModel, findings: readonly Finding[]): boolean {
   return kind === null && isKindAsked(findings) && kindIn(findings) === null;
 }

@@ -76,7 +76,10 @@ function readSource(env: Environment, readFile: ReadFile): Source {
   return "problems" in read ? read : { file: read.file, notices: [] };
 }
 
-/** The reason why a limit cannot be shared by a fleet: a process with the embedded database is the whole fleet. */
+/**
+ * The reason why an engine's limit cannot be shared by the nodes of a fleet: Redis is missing. A process with the
+ * embedded database needs none, because it is the whole fleet.
+ */
 function whyNoFleet({ upstreams, storage: { databaseUrl, redisUrl } }: Configuration): string | null {
   const shared = upstreams.find(({ capacity }) => capacity?.isShared);
   if (!shared || redisUrl !== null || databaseUrl === null) return null;
@@ -89,8 +92,8 @@ const needsSecretKey =
 const loopbackHosts = ["127.0.0.1", "localhost", "::1"];
 
 /**
- * The reason why there can be no console. Its sessions are bound to the console's address, which must be configured or,
- * on this machine, known.
+ * The reason why there can be no console; null: there can. The console's sessions are bound to its address, which must
+ * be configured unless the console listens only on this machine.
  */
 function whyNoConsole({ identity, server: { console, workers } }: Configuration): string | null {
   if (!console) return null;

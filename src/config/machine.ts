@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 
-/** The text of a file; null where there is none. */
+/** Reads a file and returns its text; null if it cannot be read. */
 type ReadText = (path: string) => string | null;
 
 export function readText(path: string): string | null {
@@ -23,8 +23,8 @@ export function memoryLimitBytes(read: ReadText): number | null {
 }
 
 /**
- * The files of the limits. In a container, the process's own group is often at the root, whatever its path is, so both
- * places are read.
+ * The files that may hold the memory limits of these groups. In a container, the process's own group is often at the
+ * root, whatever its path is, so the files at the root and at the path are both read.
  */
 function memoryFiles(groups: string): string[] {
   const unified = (path: string) => join("/sys/fs/cgroup", path, "memory.max");
@@ -68,7 +68,7 @@ export function descriptorLimit(read: ReadText = readText): number | null {
   return soft === undefined ? null : Number(soft);
 }
 
-/** The lowest free descriptor. The system hands that out first, so all below it are open. */
+/** The lowest free descriptor. The system hands out the lowest one first, so all below it are open. */
 export function lowestFreeDescriptor(): number {
   try {
     const descriptor = openSync("/dev/null", "r");

@@ -81,7 +81,10 @@ const tokenizers: Record<string, TokenizerName> = {
   "meta-llama/llama-3.3-70b-instruct": "llama3",
 };
 
-/** Input from a cache costs a tenth, and writing it to one a quarter more. */
+/**
+ * Input that is read from a cache costs a tenth of the input price, and input that is written to a cache a quarter more
+ * than it.
+ */
 function pricesOf(input: number, output: number): Prices {
   const picos = (dollars: number) => Math.round(dollars * 1_000_000);
   return {

@@ -16,11 +16,11 @@ import { reportOffences } from "./diagnose.ts";
 import { ConfigurationError, type FilePosition, Problems } from "./problem.ts";
 import { readYaml } from "./yaml.ts";
 
-/** Large enough for ten thousand keys with all their fields. */
+/** The largest size of the file: enough for ten thousand keys with all their fields. */
 export const organizationsFile_bytes_max = 16 * 1024 * 1024;
 const things_max = 10_000;
 
-/** A mapping from names to things of one kind. `names`: what a name must be. */
+/** The schema of a mapping from names to entries of one kind. `names`: what a name must be. */
 function section<Now>({ fields }: Kind<Now>, names: { pattern: string; "x-must-be": string }, more: TProperties = {}) {
   const schemas = Object.entries(fields).map(([name, { schema }]) => [name, Type.Optional(schema)]);
   const entry = Type.Object({ ...Object.fromEntries(schemas), ...more }, { additionalProperties: false });

@@ -3,7 +3,10 @@ import type { Plan, PlanUse } from "../core/store/plan.ts";
 
 type Plans = ReadonlyMap<string, Plan>;
 
-/** The missing plans. With `before`, the plans that were in force: only those that this change removes. */
+/**
+ * The plans that are used but missing. If `before`, the plans that were in force, is given: only those that this change
+ * removes.
+ */
 export function lostPlans(uses: readonly PlanUse[], plans: Plans, before: Plans | null = null): PlanUse[] {
   return uses.filter(({ plan }) => !plans.has(plan) && (before?.has(plan) ?? true));
 }

@@ -1,6 +1,6 @@
 /** Makes public ids, vendor/model_name, from engines' names of models, such as `qwen3:8b` or `/models/phi-4.gguf`. */
 
-/** The ids in the order of the names, all different. */
+/** The public ids of the models, in the order of their names, all different. */
 export function publicIds(names: readonly string[]): string[] {
   const taken = new Set<string>();
   return names.map((name) => {

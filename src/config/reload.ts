@@ -16,8 +16,8 @@ export interface Reloadable {
   /** The hash of the configuration in force. */
   hash(): string;
   /**
-   * Reads everything again. Never throws; overlapping reloads run one after the other. If `refuse` returns problems,
-   * the new configuration does not come into force.
+   * Reads the configuration again. Never throws; overlapping reloads run one after the other. If `refuse` returns
+   * problems, the new configuration does not come into force.
    */
   reload(refuse?: Refuse, agree?: Agree): Promise<Reloaded>;
 }
@@ -26,7 +26,7 @@ type Refuse = (next: Configuration) => Promise<string[]>;
 
 /**
  * Exchanges problems with the other processes of the node, so that either all of them apply a configuration or none
- * does.
+ * does. Returns the problems of all processes.
  */
 export type Agree = (problems: readonly string[]) => Promise<readonly string[]>;
 
@@ -41,7 +41,8 @@ const atStart = (Object.keys(sections) as (keyof typeof sections)[]).filter(
 );
 
 /**
- * The next configuration, with those sections of the first that only a start applies, and notices about their changes.
+ * The next configuration, but with the first configuration's values in those sections that take effect only at a start,
+ * and with notices about changes in those sections.
  */
 function startingFrom(first: Configuration, next: Configuration): Configuration {
   const kept = Object.fromEntries([...atStart, "storage" as const].map((name) => [name, first[name]]));

@@ -27,7 +27,10 @@ import { checkedUrl } from "./upstream-url.ts";
 type Problem = [path: Path, message: string];
 type FoundProblems = Iterable<Problem>;
 
-/** Yields the problems. `value` may have holes where something else was wrong; entries with holes are skipped. */
+/**
+ * Yields a problem for each broken rule. `value` may have holes where something else was wrong; entries with holes are
+ * skipped.
+ */
 export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): FoundProblems {
   const { upstreams, models, metering, identity, server, smtp } = record(value);
   const entries = Object.entries(record(upstreams));

@@ -2,7 +2,7 @@
 import { secretVariables } from "./settings/variables.ts";
 import { type ReadFile, reasonOf, utf8Text } from "./source.ts";
 
-/** Secrets are far shorter: a longer file is the wrong one. */
+/** The largest size of a secret's file. Secrets are far shorter, so a longer file is the wrong one. */
 const secret_bytes_max = 64 * 1024;
 
 type FileText = { text: string } | { problem: string };
@@ -30,7 +30,10 @@ export function secretText(path: string, readFile: ReadFile): FileText {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The environment with the secret in each file that `NAME_FILE` names as `NAME`, and the problems of these files. */
+/**
+ * The environment, completed with secrets from files: if `NAME_FILE` names a file, its secret becomes the value of
+ * `NAME`. And the problems of these files.
+ */
 export function withSecrets(
   environment: Environment,
   readFile: ReadFile,

@@ -1,4 +1,4 @@
-/** Reads files from disk, for all of this module. */
+/** Reads files from disk, for all files of src/config. */
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 
 /** The largest size of sluice.yaml, and of every other file that is read here. */
@@ -32,7 +32,7 @@ export function readFileBounded(path: string, bytes_max = file_bytes_max): Uint8
   }
 }
 
-/** The text of a file, or null if it is not UTF-8 without NUL. */
+/** The bytes of a file as text; null if they are not UTF-8 or contain NUL. */
 export function utf8Text(bytes: Uint8Array): string | null {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);

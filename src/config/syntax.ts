@@ -1,7 +1,7 @@
 /** Explains the errors of the YAML parser: what is wrong, and what to do. */
 import type { ErrorCode, YAMLError } from "yaml";
 
-/** The message for an error. The parser's own is never used: it may quote the file, and with it a key. */
+/** The message for an error. The parser's own message is never used: it may quote the file, and with it a key. */
 export function syntaxMessage(error: YAMLError, text: string): string {
   const offset = error.pos[0];
   if (text[offset] === "{" && text[offset - 1] === "$") return `a value with \${…} needs quotes here: "\${NAME}"`;

@@ -1,6 +1,6 @@
 /**
- * Reads the PEM files that upstreams and the server of mail name, with trusted authorities and own certificates; or collects the
- * problems of these files.
+ * Reads the PEM files of trusted authorities and own certificates that the settings of upstreams and of the mail server
+ * name, or collects the problems of these files.
  */
 import type { TlsSettings } from "../core/upstream/http1/dial.ts";
 import { readCertificates, readIdentity } from "./certificate.ts";
@@ -10,7 +10,7 @@ import type { ReadFile } from "./source.ts";
 export interface TlsRead {
   /** The TLS settings of upstreams, by the names of the upstreams. */
   settings: ReadonlyMap<string, TlsSettings>;
-  /** The authorities of the server of mail; null: the system's. */
+  /** The certificate authorities trusted for the mail server; null: those of the system. */
   smtpCa: string | null;
 }
 /** The parts of sluice.yaml that name files. */

@@ -1,8 +1,9 @@
 /**
  * WORKERS: how many processes serve on one port, and which part of a node's limits each gets. Pure.
  *
- * A limit on something that the processes share (memory, connections to Postgres, attempts of an address) is divided. A
- * limit on a process's own work or on its view of engines (`concurrent_max`, queues, breakers) applies to each process.
+ * A limit on something that the processes share (memory, connections to Postgres, attempts from an address) is divided.
+ * A limit on a process's own work or on its view of engines (`concurrent_max`, queues, breakers) applies to each
+ * process.
  */
 import type { ServiceLimits, StorageSettings } from "./configuration.ts";
 import { type WorkersWanted, workers_max } from "./settings/sections.ts";
@@ -11,8 +12,8 @@ import { type WorkersWanted, workers_max } from "./settings/sections.ts";
 const worker_bytes_min = 256 * 1024 * 1024;
 
 /**
- * The reason why a node cannot have so many workers, which completes a sentence that begins with the setting; null: it
- * can.
+ * The reason why a node cannot have this many workers, which completes a sentence that begins with the setting; null:
+ * it can.
  */
 export function whyNoWorkers(wanted: WorkersWanted, { databaseUrl, redisUrl }: StorageSettings): string | null {
   if (wanted === 1) return null;

@@ -30,7 +30,10 @@ interface Location {
 export interface YamlFile {
   /** Whether the file has no value: nothing at all, or only comments. */
   empty: boolean;
-  /** The value with `${NAME}` and `${file:…}` replaced. Undefined is a hole, whose problem is already reported. */
+  /**
+   * The value with `${NAME}` and `${file:…}` replaced. Undefined marks a hole: a value whose problem is already
+   * reported.
+   */
   value: unknown;
   /** The node at a path, or the nearest one around it. */
   locate(path: Path): Location;
@@ -80,8 +83,8 @@ function decoded(bytes: Uint8Array, bytes_max: number): string | { problem: stri
 }
 
 /**
- * Makes the value, and reads each node once. An alias gets its anchor's own value, so aliases of aliases cost no more
- * than their text.
+ * Builds the value of a document, and reads each node once. An alias gets its anchor's own value, so aliases of aliases
+ * cost no more than their text.
  */
 class Reader {
   readonly #sources: SubstituteSources;

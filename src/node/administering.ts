@@ -29,7 +29,7 @@ interface AdministrationDependencies extends Pick<ManagementOptions, "ledger" | 
   limits: ServiceLimits;
   /** Informs this node that a key or an organization has changed. */
   changed(keyOrOrganizationId: string): void;
-  /** Authenticates the key with which a model is tried. Absent: nobody can try a model. */
+  /** Authenticates the key with which an administrator tries a model. Absent: nobody can try a model. */
   authenticateSecret?: Authenticator["authenticateSecret"];
 }
 
@@ -48,13 +48,13 @@ export interface Administering {
   typedToken(token: string, address: string): Promise<Operator>;
 }
 
-/** `version`: that of the contract. */
+/** `version`: the version of the contract. */
 export function administering(parts: AdministrationDependencies, version: string): Administering {
   const { database, ledger, refused, catalog, server, limits, changed } = parts;
   const reading = administration(database);
   const now_ms = () => performance.now();
   const sealing = sealingOf(server);
-  // All who follow the fleet share one reading.
+  // All clients that follow the fleet share one reading of its reports.
   const fleet = { listProcesses: shared(reading.listProcesses, reports_ms, now_ms) };
   const nearest = latest(
     () => nearestOrganizations({ administration: reading, standings: reading }),

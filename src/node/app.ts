@@ -39,9 +39,9 @@ export type NodeDependencies = ResponsesDependencies;
 interface AppOptions {
   /** Whether /metrics is served on this port. */
   metrics: boolean;
-  /** Null or absent if nobody can sign in. `contextFor` is for the verb by which people ask for more. */
+  /** Null or absent if nobody can sign in. `contextFor` is for the verb by which people request higher limits. */
   people?: (IdentityParts & Pick<ManagementEntrance, "contextFor">) | null;
-  /** The origins of the console, the one for links first. Absent: there is no console. */
+  /** The origins of the console; links use the first one. Absent: there is no console. */
   consoleOrigins?: () => readonly string[];
 }
 
@@ -70,7 +70,7 @@ export function operatorApp(dependencies: NodeDependencies, management: Manageme
 }
 
 interface Mounting {
-  /** Whether a `Host` is one of the port's. Absent: all are. */
+  /** Whether a `Host` header names this port. Absent: every host is accepted. */
   answersTo?: (host: string | null) => boolean;
   /** The answer to browsers that request a page at any other path. */
   page?: Framed;
@@ -78,7 +78,7 @@ interface Mounting {
 
 interface Routing extends Mounting {
   serve(operation: Operation): Serve;
-  /** The answer to paths of no operation. */
+  /** The answer to requests whose path belongs to no operation. */
   nowhere: Framed;
 }
 
@@ -97,7 +97,7 @@ export function routed(
   { serve: serveOf, nowhere: notThere, answersTo = () => true, page }: Routing,
 ) {
   const elysia = new Elysia({ strictPath: true, handler: { standardHostname: false } });
-  // The frame answers all faults, so an error here is a defect of the frame itself.
+  // The frame (core/http/frame.ts) answers all faults, so an error here is a defect of the frame itself.
   elysia.onError(({ error }) => {
     const requestId = `req_${dependencies.newId()}`;
     dependencies.log.event("error", "unhandled", { request_id: requestId, cause: String(error) });

@@ -1,6 +1,5 @@
 /**
- * Wires the authentication of callers, and the check whether running requests may go on. Both are told of changes at
- * once.
+ * Wires the authentication of callers, and the check whether running requests may go on. Both learn of changes at once.
  */
 import { authenticator, authenticatorLimits } from "../core/auth/authenticate.ts";
 import { existingSecrets } from "../core/auth/existing-secrets.ts";
@@ -58,7 +57,8 @@ export async function startAuthentication(
   };
   const announced = { changed, missed: existing.reload, took: metrics.revocationPropagation };
   ending.defer(await revocations(database, announced));
-  // Read once announcements are being received, so that none is missed in between.
+  // The existing keys are read once announcements of changes are being received, so that no change is missed in
+  // between.
   existing.reload();
   return disposable({ existing, authentication, standings: standing, changed }, ending);
 }

@@ -1,4 +1,4 @@
-/** Collects all certificates that a node shows or is shown, for `sluice doctor`. */
+/** Collects all certificates that a node presents, or that its peers present to it, for `sluice doctor`. */
 import { isIP } from "node:net";
 import { connect } from "node:tls";
 import type { SeenCertificate } from "../admin/cli/certificates.ts";
@@ -9,8 +9,8 @@ import { readFileBounded } from "../config/source.ts";
 const connect_ms = 5000;
 
 /**
- * The certificates of a configuration. One that cannot be read or reached is left out: other checks of the doctor
- * report that.
+ * The certificates of a configuration. A certificate that cannot be read or reached is left out: other checks of the
+ * doctor report that.
  */
 export async function certificatesOf({ server, storage, upstreams }: Configuration): Promise<SeenCertificate[]> {
   const { databaseUrl, redisUrl, redisTls } = storage;

@@ -63,7 +63,7 @@ export function startConsole(
       return url === null ? loopbackOrigins(listening.console) : [url];
     },
     serviceUrl: () => configuration.current().identity?.serviceUrl ?? listening.service ?? "",
-    // Failures of an address are counted together, for sign-ins of people and of operators.
+    // Failed attempts from one address are counted together, for sign-ins of people and of operators.
     unknown: people?.unknown ?? unknownCredentials(unknownLimitsOf(limits), () => performance.now()),
     random,
   };
@@ -86,7 +86,7 @@ export function startConsole(
       listensAt: (urls: Partial<Listening>) => void Object.assign(listening, urls),
       /** Makes a link for this user of the operating system, once the console listens. */
       link,
-      /** The maker of links for the verb. `open` makes the console listen. */
+      /** The maker of links, for the administration's verb that returns one. `open` makes the console listen. */
       linking: (open: () => void): ConsoleLinking | null =>
         links && {
           async link(actor) {

@@ -31,7 +31,7 @@ export interface Engines extends AsyncDisposable {
   queues: Queues;
   tallies: Tallies;
   names: Names;
-  /** How late this process has been in all, in milliseconds. */
+  /** The sum of all delays of this process's timers since its start, in milliseconds. */
   late_ms(): number;
   /** How long the sockets of engines are currently paused after a read. */
   readPause_ms(): number;
@@ -40,7 +40,7 @@ export interface Engines extends AsyncDisposable {
   drain(all: readonly DrainSeen[]): void;
   /** The current state of the routes. */
   routes(): RouteView[];
-  /** The current state of the engines, each over its routes. */
+  /** The current state of the engines, each derived from the state of its routes. */
   seen(): EngineSeen[];
   /** This process's share of each limit that the fleet shares. */
   shares(): SharedLimit[];

@@ -110,7 +110,7 @@ function tokenizingPassed({ model, request, inputBytes }: RunRequest, count: Cou
   return { hasPrompt: exactTokens === undefined, prompt, answer: counted };
 }
 
-/** A field's name for the log. An engine may make names up, so only what looks like one is shown. */
+/** A field's name for the log. An engine may make names up, so only a text that looks like a name is shown. */
 function nameShown(field: string): string {
   return /^[\w.-]{1,64}$/.test(field) ? field : "a field with another name";
 }

@@ -1,4 +1,7 @@
-/** Measures how late this process runs: a duration that was measured while it stood still says nothing about others. */
+/**
+ * Measures how late this process's timers are: a duration that was measured while the process itself stood still says
+ * nothing about others.
+ */
 import { type Clock, idleClock } from "../core/time/clock.ts";
 
 const beat_ms = 100;

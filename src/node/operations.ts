@@ -36,10 +36,10 @@ export const upgrades: readonly Operation[] = [connectResponses];
 /** All operations on which clients may rely. */
 export const contract: readonly Operation[] = [...operations, ...upgrades];
 
-/** Served on the operator's own port if there is one, else on the clients'. */
+/** The operations that are served on the operator's own port if there is one, else on the clients'. */
 export const metricsOperations: readonly Operation[] = [getMetrics];
 
-/** Served on the operator's own port, where /readyz may name engines. */
+/** The probes on the operator's own port, where /readyz may name engines. */
 export const operatorProbes: readonly Operation[] = [liveness, operatorReadiness, rootProbe, helloProbe];
 
 export const probes: readonly Operation[] = [liveness, readiness, rootProbe, helloProbe];

@@ -67,7 +67,7 @@ function schemaCheck(database: Database): ReadinessCheck {
       try {
         last = unfitting(await answeredWithin(schemaOf(database), answer_ms, "the database"));
       } catch {
-        // Whether the database accepts admissions is another check.
+        // Another check reports whether the database accepts admissions.
       }
       return last;
     },
@@ -97,8 +97,8 @@ function redisCheck(redis: Pick<RedisConnection, "ping"> | null, processes: () =
 }
 
 /**
- * Checks for administrators. Only a warning, which is also logged, first at once and then daily, since few people read
- * a probe. `now_ms`: a monotonic clock.
+ * Checks for administrators. A failure is only a warning, which is also logged, first at once and then daily, since few
+ * people read a probe. `now_ms`: a monotonic clock.
  */
 export function administratorsCheck(database: Database, log: Pick<Log, "event">, now_ms: () => number): ReadinessCheck {
   let logged = { problem: null as string | null, at_ms: 0 };

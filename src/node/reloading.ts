@@ -10,7 +10,10 @@ import { problemOfCurrencies } from "../stores/postgres/currency.ts";
 /** Reads which plans organizations have. */
 type ReadUse = () => Promise<PlanUse[]>;
 
-/** Logs at a start the notices, and as a warning the organizations whose plans do not exist. */
+/**
+ * At a start, logs the configuration's notices, and an error for each plan that organizations have but that does not
+ * exist.
+ */
 export async function reportAtStart(
   configuration: Reloadable,
   use: ReadUse,
@@ -26,14 +29,14 @@ export async function reportAtStart(
 
 interface Publishing {
   store: Pick<PlanStore, "publish" | "taken">;
-  /** The milliseconds since the file was changed; null: there is none. */
+  /** The milliseconds since the file was last changed. Null if there is no file. */
   fileAge_ms(): number | null;
   log: Log;
 }
 
 /**
- * Puts the file's plans into force, unless a file that was changed later has set its own. Rejects if the store is away,
- * or if the file names plans that were created at run time.
+ * Puts the file's plans into force, unless the plans in force are from a file that was changed later. Rejects if the
+ * store is away, or if the file names plans that were created at run time.
  */
 export async function publishPlans(
   { catalog: { plans } }: Configuration,
@@ -86,7 +89,7 @@ export async function reload(
   log.event("info", "configuration_reloaded", { models: after.catalog.models.size, hash: configuration.hash() });
 }
 
-/** The problem of a changed currency: a running node keeps the one of its database. */
+/** The problem to report if the file has another currency: a running node keeps its database's currency. */
 function currencyChanged({ metering: before }: Configuration, { metering: next }: Configuration): string[] {
   const problem = problemOfCurrencies(before.currency, next.currency);
   return problem === null ? [] : [problem];
@@ -100,8 +103,8 @@ async function refusals(before: Configuration, next: Configuration, use: ReadUse
 }
 
 /**
- * The problem of a file that names plans which were created at run time; null: it names none. If the store is away, the
- * publication checks this instead.
+ * The problem to report if the file names plans that were created at run time. Empty if it names none, or if the store
+ * is away: the publication then checks this instead.
  */
 async function madeAtRunTime({ catalog }: Configuration, store: Pick<PlanStore, "taken">): Promise<string[]> {
   const taken = await store.taken([...catalog.plans.keys()]).catch((): string[] => []);

@@ -6,9 +6,9 @@ import type { Log } from "../core/http/log.ts";
 import { repeating } from "../core/time/clock.ts";
 
 interface Renewal {
-  /** Reads the files at once. */
+  /** Reads the files now, without waiting for the next interval. */
   look(): void;
-  /** When the certificate that is served expires. */
+  /** When the served certificate expires. */
   expiresAt(): Date;
 }
 

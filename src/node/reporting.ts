@@ -19,7 +19,7 @@ import { disposable } from "./foundation.ts";
 
 const look_ms = 200;
 const report_ms = 2_000;
-/** An older report belongs to a process that is gone, and is deleted. */
+/** A report older than this belongs to a process that has ended, and is deleted. */
 const forgotten_ms = 5 * 60_000;
 const forget_ms = 60_000;
 const leave_ms = 1_000;
@@ -82,7 +82,7 @@ export function startReporting(parts: ReportingDependencies): AsyncDisposable {
   return disposable({}, ending);
 }
 
-/** A text that changes with everything that operators want to see at once. */
+/** A text that changes whenever something changes that operators want to see without delay. */
 function stateOf({ configuration, readiness, engines: { drained } }: Reported): string {
   const failing = readiness.results().filter(isFailing);
   return [configuration.hash(), drained.identity, ...failing.map(({ name }) => name)].join("\n\n");

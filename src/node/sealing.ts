@@ -1,4 +1,4 @@
-/** Makes the encryption of small secrets with the keys of SLUICE_SECRET_KEY; null: it is not set. */
+/** Makes the encryption of small secrets, with the keys of SLUICE_SECRET_KEY. Null if that variable is not set. */
 
 import type { ServerSettings } from "../config/configuration.ts";
 import { sealing } from "../core/auth/sealed.ts";

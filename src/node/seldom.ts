@@ -1,10 +1,10 @@
-/** Decides whether something that may recur with every request should be said again. */
+/** Limits how often something that may recur with every request is repeated, such as a line in the log. */
 import type { Clock } from "../core/time/clock.ts";
 
-/** The most things that are remembered. Further ones are never said. */
+/** The most things that are remembered. The returned function is false for any further thing. */
 const things_max = 1000;
 
-/** Returns a function that is true for each thing at most once in this time. */
+/** Returns a function that is true for each thing at most once in `interval_ms`. */
 export function seldom(interval_ms: number, clock: Pick<Clock, "now_ms">): (thing: string) => boolean {
   const said_ms = new Map<string, number>();
   return (thing) => {

@@ -36,7 +36,7 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
   const { serving, settings, log, outage } = foundation;
   const { configuration, database, member, waiting } = serving;
   const isEmbedded = database.kind === "pglite";
-  /** The listeners; null until the ports listen. The administration's socket listens before. */
+  /** The listeners; null until the ports listen. The administration's socket listens earlier. */
   const started: { listeners: Listeners | null } = { listeners: null };
   if (isEmbedded) {
     const { dataDir } = settings.storage;
@@ -103,8 +103,8 @@ function warmingOf({ serving, settings, log }: Foundation, node: Node): WarmUpPa
 }
 
 /**
- * The demo organization, which only a demonstration has; `none`: the service was configured, and has no organization
- * yet.
+ * The demo organization. It is created only if there are no organizations and no sluice.yaml; null if there are
+ * organizations. `none`: the service was configured, and has no organization yet.
  */
 async function demoOf({ configuration, database, isTerminal }: Serving, node: Node): Promise<Demo | "none" | null> {
   if (await hasOrganizations(database)) return null;
@@ -122,7 +122,7 @@ interface Draining extends Pick<Node, "lifecycle" | "sockets"> {
   listening: Listeners;
 }
 
-/** Drains. Resolves when the open requests have their answers, or their time is over. */
+/** Waits for the signal to stop, and drains. Resolves when the open requests were answered, or their time is over. */
 async function untilStopped(
   { serving: { stopping, stopAsked, member }, settings: { limits }, log }: Foundation,
   { listening, lifecycle, sockets }: Draining,

@@ -261,8 +261,8 @@ async function supervised(parts: Supervised): Promise<number> {
 }
 
 /**
- * How long a start waits for its database. Not for the embedded one, which only this process can start; and not in a
- * worker beside serving ones, which ends and is started again, so that clients reach the others.
+ * How long a start waits for its database. The embedded database is not waited for, because only this process can start
+ * it. Nor does a worker beside serving workers wait: it ends and is started again, so that clients reach the others.
  */
 function waitOf({ storage, server }: Configuration, member: Member | null, asked_ms: number | undefined): number {
   if (!storage.databaseUrl || member?.isReplaced) return 0;
@@ -284,7 +284,8 @@ async function configurationInForce(environment: NodeJS.ProcessEnv, read: Config
 }
 
 /**
- * Opens the database for a command. A command creates the schema of a new database, and refuses any other than its own.
+ * Opens the database for a command. A command creates the schema of a new database, and refuses any schema but its own
+ * build's.
  */
 async function openForCommand(storage: StorageSettings): Promise<Database> {
   const isNew = creates(storage);

@@ -1,4 +1,4 @@
-/** Wires the sign-ins of people: their issuers, stores and secrets. Without a secret key there are none. */
+/** Wires the sign-ins of people: their issuers, stores and secrets. Without a secret key, there are no sign-ins. */
 
 import type { ServiceLimits } from "../config/configuration.ts";
 import {
@@ -20,9 +20,9 @@ import { disposable, type Foundation } from "./foundation.ts";
 import { randomBytes, sealingOf } from "./sealing.ts";
 
 /**
- * Bounds for unknown codes and tokens. A place is taken while an issuer answers, so there are many. The owner of a
- * refresh token is only known after its look-up, so the limit of look-ups that find nothing is so high that only many
- * addresses together can reach it.
+ * Bounds for unknown codes and tokens. A code or token takes one of the places for look-ups until the issuer has
+ * answered, so there are many places. The owner of a refresh token is only known after its look-up, so the limit of
+ * look-ups that find nothing is so high that only many addresses together can reach it.
  */
 const unknownLimits: UnknownCredentialLimits = {
   ...unknownCredentialLimits,

@@ -9,10 +9,13 @@ import type { Database } from "../stores/postgres/database.ts";
 
 /** How long after its start the embedded database counts as cold. */
 const cold_ms = 15_000;
-/** The least time that a request waits for it during that time. */
+/** The least time that a request waits for the embedded database while it is cold. */
 const wait_cold_ms = 15_000;
 
-/** Call it when the store starts. Returns a function that maps the usual wait to the current one, in milliseconds. */
+/**
+ * Call it when the store starts. Returns a function that takes the usual wait and returns the current one, in
+ * milliseconds.
+ */
 export function storePatience(kind: Database["kind"], clock: Pick<Clock, "now_ms">): (usual_ms: number) => number {
   const cold_until_ms = kind === "pglite" ? clock.now_ms() + cold_ms : Number.NEGATIVE_INFINITY;
   return (usual_ms) => (clock.now_ms() < cold_until_ms ? Math.max(usual_ms, wait_cold_ms) : usual_ms);

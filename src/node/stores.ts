@@ -203,7 +203,8 @@ interface WatchParts extends Pick<Foundation, "log" | "outage"> {
 }
 
 /**
- * The watch for a store that was set back; null for the embedded database, which has no replicas that could take over.
+ * Watches for a store that has lost confirmed records, for example after a failover. Null for the embedded database,
+ * which has no replicas that could take over.
  */
 function watchOf({ database, book, redis, log, outage, currency, receiptsLost }: WatchParts): ReceiptWatch | null {
   if (database.kind === "pglite") return null;

@@ -14,7 +14,10 @@ import { operations, probes } from "./operations.ts";
 
 type WaitingDependencies = RoutingDependencies & Pick<Dependencies, "readiness" | "configurationHash">;
 
-/** All paths are unavailable, not only those of clients' operations: sign-in, management and metrics are at others. */
+/**
+ * All paths are unavailable, not only those of clients' operations, because sign-in, management and metrics have other
+ * paths.
+ */
 export function waitingApp(dependencies: WaitingDependencies) {
   return routed(dependencies, operations, {
     serve: (operation) =>

@@ -23,7 +23,9 @@ import { waitingApp } from "./waiting-app.ts";
 const logged_every_ms = 30_000;
 
 export interface Waiting extends WaitingPorts {
-  /** Records a failed attempt. `why`: a predicate of "the database", which may be shown to anybody. */
+  /**
+   * Records a failed attempt. `why` completes a sentence that begins with "the database", and may be shown to anybody.
+   */
   failed(why: string, error: Error): void;
   ended(isOpen: boolean): void;
 }

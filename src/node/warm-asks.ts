@@ -34,7 +34,7 @@ export function asksOf({ models }: Pick<Catalog, "models">): Ask[] {
   );
 }
 
-/** Whether the example is for a model of chat. Operations for other models have much less to warm up. */
+/** Whether the example is for a chat model. Operations for other models have much less to warm up. */
 function isOfChat({ kind = "chat" }: Example): boolean {
   return kind === "chat";
 }

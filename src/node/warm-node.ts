@@ -1,8 +1,8 @@
 /**
  * A node for warming up (docs/design/runtime.md, Warming up): the same code as the serving node's, from HTTP to
  * admission, codecs and the client of engines, with an engine and a client within this process. It uses no database and
- * no Redis. Everything that remembers, counts or reports is its own, without effect outside. All else is like the
- * serving node's, down to the shapes of objects, for which the compiler optimizes.
+ * no Redis. It has its own instances of everything that remembers, counts or reports, so that nothing outside is
+ * affected. All else is like the serving node's, down to the shapes of objects, for which the compiler optimizes.
  */
 
 import type { Configuration } from "../config/configuration.ts";
@@ -87,7 +87,7 @@ export function startWarmNode({ configuration, like, bounds, counter }: WarmPart
   const metrics = prometheusMetrics({ version: "", isPrivate: true, organizations_max: () => 0 });
   const log = logTo({ write() {}, clock: systemClock(), settings: () => configuration.log });
   ending.defer(() => log.flush());
-  // Without upstreams, so that no engine is checked at intervals: this one exists only in the catalog.
+  // There are no upstreams, so that no engine is checked at intervals: the warm-up's engine exists only in the catalog.
   const atWarmEngine = { ...configuration, catalog, upstreams: [] };
   const warmEngines = ending.use(engines({ configuration: () => atWarmEngine, log }));
   const learned = { inputEstimate: inputEstimate(), outputCalibration: outputCalibration() };
@@ -180,7 +180,8 @@ export function startWarmNode({ configuration, like, bounds, counter }: WarmPart
 const settle_ms = 1_000;
 
 /**
- * The same models, served by that engine; and the plan with the most limits, all so high that they are never reached.
+ * A catalog with the same models, all served by the engine at `url`, and with the plan that has the most limits, all so
+ * high that they are never reached.
  */
 function catalogAt(url: string, { models, plans }: Catalog): Catalog {
   const moved = ({ resolve: _, ...upstream }: Upstream): Upstream => ({

@@ -11,15 +11,15 @@ import type { Admit, AdmitAnswer, Command, Ledger, LedgerAnswer, WindowKind } fr
 import { yieldToEventLoop } from "../core/time/turns.ts";
 import type { TokenCounter } from "../core/tokens/counter.ts";
 
-/** Grants a batch in a turn of the event loop, so that commands gather in the next batch. */
+/** Grants a batch after a turn of the event loop, so that further commands gather in the next batch. */
 export const grantAll: Ledger["run"] = async (commands) => {
   await yieldToEventLoop();
   return commands.map(answerTo);
 };
 
 /**
- * Counts no tokens. The embedded database's node serves while it warms up: the threads that count would load their
- * vocabularies, 0.7 seconds of CPU, for nobody.
+ * Counts no tokens. A node with the embedded database serves while it warms up: the threads that count would load their
+ * vocabularies, which costs 0.7 seconds of CPU, for no use.
  */
 export const countsNothing: TokenCounter = {
   examine: async () => {

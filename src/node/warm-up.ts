@@ -13,7 +13,7 @@ export interface WarmUpParts {
   stopped: AbortSignal;
 }
 
-/** The most requests: by then, code is compiled, and another second would gain little. */
+/** The most requests of a warm-up: by then, code is compiled, and another second would gain little. */
 const requests_max = 1000;
 const concurrent = 16;
 
@@ -49,7 +49,7 @@ export async function warmUp({ warm_up_ms, start, log, stopped }: WarmUpParts): 
 const aborted = (signal: AbortSignal) =>
   new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 
-/** The most requests with the embedded database, which takes longer for each, and serves few clients. */
+/** The most requests of a warm-up with the embedded database, where each takes longer, and which serves few clients. */
 const idle_requests_max = 100;
 /** The number of requests in one slice. A client's request waits for the end of the slice. */
 const slice_requests = 8;
@@ -90,7 +90,7 @@ export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => bool
   }
 }
 
-/** Waits until the node has been idle for so long. `pause`: waits for a time, or until the node stops. */
+/** Waits until the node has been idle for `ms`. `pause` waits for a time, or until the node stops. */
 async function idleFor(ms: number, isIdle: () => boolean, pause: (ms: number) => Promise<unknown>): Promise<boolean> {
   if (!isIdle()) await pause(busy_ms);
   const began_ms = performance.now();

@@ -1,4 +1,4 @@
-// Bodies just within the limits, at three sizes: as dense, as deep and as odd as may be.
+// Bodies just within the limits, at three sizes: as dense, as deep and as odd as the limits allow.
 
 import { filled as withDefaults } from "../../src/config/settings/row.ts";
 import { sections } from "../../src/config/settings/sections.ts";
@@ -11,7 +11,7 @@ const limits = withDefaults(sections.limits.properties);
 
 export const allowedBodies: readonly Attack[] = [0.25, 4, 30].flatMap(ofSize);
 
-/** What the body may hold beside the few that a request takes. */
+/** How many members, names and values the body may have beside the few of the request itself. */
 function allowance(bytes: number) {
   const few = 100;
   return {
@@ -25,7 +25,7 @@ function ofSize(size_mib: number): Attack[] {
   const bytes = size_mib * mib;
   const room = bytes - 1000;
   const allowed = allowance(bytes);
-  // Of the densest forms fewer fit into a small body than may be in it.
+  // A small body has no room for as many values or members of the densest forms as are allowed.
   const members = Math.min(allowed.members, Math.floor(bytes / 20));
   const values = Math.min(allowed.values, Math.floor(bytes / 12));
   const one = (name: string, options: BodyOptions, text: (model: string) => string) =>
@@ -78,7 +78,7 @@ function ofSize(size_mib: number): Attack[] {
   ];
 }
 
-/** Objects in objects, each with a name of its own as long as there are names: what a parser pays most for. */
+/** Objects in objects, each with a name of its own until `names` are used up: the costliest input for a parser. */
 function chains(members: number, names: number): string {
   const depth = 80;
   const chain = (at: number) => {
@@ -88,7 +88,7 @@ function chains(members: number, names: number): string {
   return listed(members / depth, chain);
 }
 
-/** An odd number: the user has the last word. */
+/** An odd number of turns, so that the last one is the user's. */
 function shortTurns(turns: number): string {
   return listed(
     turns - 1 + (Math.floor(turns) % 2),

@@ -1,4 +1,7 @@
-/** A key made a moment ago works at once on every node, also on one whose places for unknown keys a flood has taken. */
+/**
+ * A newly created key works at once on every node, also on a node on which a flood has taken all places for unknown
+ * keys.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Rig, startRig } from "../faults/rig.ts";
 import { until } from "../harness/until.ts";
@@ -30,7 +33,7 @@ test("two nodes of one Postgres, a flood on each", async () => {
     const { key } = await rig.command<{ key: string }>("key", "create", "--org", "faults-0", "--name", "fresh");
     for (const [index, url] of urls.entries()) {
       await until(async () => (await heard(url)) > before[index]!, 10_000, "the node to have heard of the key");
-      // Now and then a place is free, and a made-up key is a 401.
+      // Now and then a place is free, and then a made-up key gets a 401.
       await until(
         async () => (await statusOf(url, forgedKey())) === 429,
         20_000,

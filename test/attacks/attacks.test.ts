@@ -1,4 +1,4 @@
-// The quick attacks, one after the other on one node: what each may do at most. `npm run attacks` runs all.
+// The quick attacks, one after the other on one node: none may exceed its bounds. `npm run attacks` runs all.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { some } from "../harness/depth.ts";
@@ -16,13 +16,13 @@ afterAll(async () => {
 });
 
 /**
- * A machine that does other things too takes longer for a step, in time of its own as well: its caches are shared. And the
- * collector's threads come later, so a process grows more.
+ * On a machine that does other work, a step takes longer, also in CPU time, since caches are shared. And the
+ * collector's threads run later, so a process grows more.
  */
 const slack = 2;
 
 const quick = attacks.filter(({ isQuick }) => isQuick);
-/** The shapes that an engine's words can have, each in two ways. */
+/** Whether the attack is one of the many shapes of an engine's answer, of which only some are tried here. */
 const isShape = ({ name }: { name: string }) => name.startsWith("an engine's ");
 const tried = [...quick.filter((attack) => !isShape(attack)), ...some(20, quick.filter(isShape))];
 

@@ -1,4 +1,4 @@
-// An attack that is one body, sent once or a few times at once; and the words that such bodies are written in.
+// An attack that is one body, sent once or a few times at once; and functions that write such bodies.
 
 import { gzipSync } from "node:zlib";
 import { type Attack, bodyBounds, type Target } from "./attack.ts";
@@ -16,16 +16,16 @@ export const paths = {
 export interface BodyOptions {
   path?: (typeof paths)[keyof typeof paths];
   gzip?: boolean;
-  /** So many at once. */
+  /** How many are sent at once. */
   parallel?: number;
   isQuick?: boolean;
-  /** The factor by which the conversation grows when it is decoded. */
+  /** The factor by which the conversation grows when the service decodes it. */
   grows?: number;
   /** What every answer must begin with: `413`, `400 invalid_json`. */
   wanted?: string;
 }
 
-/** `text` makes the whole body; `model` is one that there is. */
+/** An attack with one body. `text` returns the whole body; `model` is the id of an existing model. */
 export function body(name: string, options: BodyOptions, text: (model: string) => string): Attack {
   const { path = paths.chat, gzip = false, parallel = 1, isQuick = false, grows = 1, wanted } = options;
   return {
@@ -57,7 +57,7 @@ async function post({ url, key }: Target, path: string, bytes: Uint8Array, gzip:
   return `${answer.status} ${error.code ?? error.details?.error_code}`;
 }
 
-/** `0,1,2` */
+/** The items with commas between them: `0,1,2`. */
 export function listed(count: number, item: (at: number) => string): string {
   return Array.from({ length: Math.floor(count) }, (_, at) => item(at)).join(",");
 }
@@ -66,7 +66,9 @@ export function filled(word: string, bytes: number): string {
   return word.repeat(Math.max(0, Math.floor(bytes / word.length)));
 }
 
-/** A request that says hello, with further fields. Responses takes the fields and refuses the rest. */
+/**
+ * A chat or Messages request with a short text and further fields. Responses parses the fields and refuses the rest.
+ */
 export function asking(model: string, fields: string): string {
   return `{"model":"${model}","max_tokens":10,"messages":[{"role":"user","content":"hi"}],${fields}}`;
 }
@@ -75,13 +77,13 @@ export function saying(model: string, content: string): string {
   return `{"model":"${model}","max_tokens":10,"messages":[{"role":"user","content":${content}}]}`;
 }
 
-/** A tool of chat whose parameters have these fields. */
+/** A request with a tool of chat whose parameters have these fields. */
 export function schema(model: string, fields: string): string {
   const parameters = `"parameters":{"type":"object",${fields}}`;
   return asking(model, `"tools":[{"type":"function","function":{"name":"f",${parameters}}}]`);
 }
 
-/** A body with blanks up to its size. */
+/** The body with blanks added up to its size. */
 export function padded(text: string, bytes: number): string {
   return text + filled(" ", bytes - text.length);
 }

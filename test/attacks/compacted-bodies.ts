@@ -1,4 +1,4 @@
-// Conversations to compact and to count, as large and as odd as may be: what is left out of them must cost little.
+// Conversations to compact and to count, as large and as odd as allowed: the parts that are left out must cost little.
 
 import type { Attack } from "./attack.ts";
 import { type BodyOptions, body, filled, listed, mib, padded, paths } from "./body.ts";
@@ -40,7 +40,7 @@ function ofSize(size_mib: number): Attack[] {
     one("a summary to compact", { path: compact }, summary),
     one(
       "many summaries to compact",
-      // The engine is told of each that it is a summary, in twice as many letters.
+      // The text for the engine says of each item that it is a summary, which takes twice as many characters.
       { path: compact, isQuick: false, grows: 2 },
       listed(turns_max, (at) => sealed(`${at}`)),
     ),

@@ -1,4 +1,7 @@
-/** Connections come back: whoever asks nothing more loses its connection, and what is left of descriptors is for probes. */
+/**
+ * Connections are released: a connection that sends no further request is closed, and the remaining descriptors serve
+ * probes.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, says, startService } from "../harness/engine.ts";
 import { type RawClient, rawClient } from "../harness/raw-client.ts";
@@ -19,7 +22,7 @@ describe("a connection that asks nothing more is closed", () => {
   const connections = 100;
   const wanting = () => ({ url: service.url, connections, patience_ms: 40_000 });
 
-  // Both wait for the time after which a connection is closed.
+  // Both tests wait for the time after which an idle connection is closed, so they run at the same time.
   test.concurrent("after a refusal, an answer or a stream, with a head that never ends, or with none", async () => {
     const body = JSON.stringify({ model, stream: true, messages: says("") });
     const attacks = [
@@ -38,7 +41,7 @@ describe("a connection that asks nothing more is closed", () => {
     const body = JSON.stringify({ model, messages: says("ttft=9000") });
     const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${service.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
     await client.write(head + body.slice(0, 10));
-    // Long enough for a connection that nobody keeps open to be closed.
+    // Waits for as long as it takes until an idle connection is closed.
     await idleConnections({ ...wanting(), connections: 1 });
     await client.write(body.slice(10));
     expect(await client.read(undefined, 60_000)).toStartWith("HTTP/1.1 200");

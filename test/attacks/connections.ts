@@ -1,17 +1,17 @@
-// Connections that want nothing: idle ones after a refusal or an answer, and heads that never end. Each attack is a function
-// that answers what it measured.
+// Connections that want nothing: idle ones after a refusal or an answer, and heads that never end. Each attack is a
+// function that returns its measurements.
 
 import { connect, type Socket } from "node:net";
 
 export interface Connections {
   opened: number;
-  /** What the attacker wrote on all of them. */
+  /** The bytes that the attacker wrote on all connections. */
   bytes: number;
-  /** Those that the service had closed by the end. */
+  /** The number of connections that the service had closed by the end. */
   closed: number;
-  /** The slowest sign of life while they were open. */
+  /** The slowest answer of GET /livez while the connections were open. */
   livez_ms_max: number;
-  /** Signs of life that were no 200. */
+  /** The number of answers of GET /livez that were not a 200. */
   livez_failed: number;
   seconds: number;
 }
@@ -19,21 +19,21 @@ export interface Connections {
 export interface Wanting {
   url: string;
   connections: number;
-  /** How long the service may take to close them all. */
+  /** How long the service may take to close all connections. */
   patience_ms: number;
 }
 
-/** Each asks once, without a key unless one is given, and never says anything again. */
+/** Opens connections that each send one request, without a key unless one is given, and then nothing more. */
 export function idleConnections(wanting: Wanting, key: string | null = null): Promise<Connections> {
   return opened(wanting, (socket) => socket.write(asking(key, "{}")));
 }
 
-/** Each streams one answer to its end, and then says nothing. */
+/** Opens connections that each read one stream to its end, and then send nothing more. */
 export function idleAfterStreams(wanting: Wanting, key: string, body: string): Promise<Connections> {
   return opened(wanting, (socket) => socket.write(asking(key, body)));
 }
 
-/** Each writes a head, one header a second, and never ends it. */
+/** Opens connections that each write a head, one header a second, and never end it. */
 export function slowloris(wanting: Wanting): Promise<Connections> {
   return opened(wanting, (socket) => {
     socket.write("GET /v1/models HTTP/1.1\r\nhost: localhost\r\n");
@@ -42,7 +42,7 @@ export function slowloris(wanting: Wanting): Promise<Connections> {
   });
 }
 
-/** Each opens, and says nothing at all. */
+/** Opens connections that send nothing at all. */
 export function silentConnections(wanting: Wanting): Promise<Connections> {
   return opened(wanting, () => {});
 }
@@ -75,8 +75,8 @@ async function opened({ url, connections, patience_ms }: Wanting, begin: Begin):
         resolve();
       });
     });
-  // A hundred at a time: a backlog that overflows would be the kernel's doing. Nobody waits for answers: the refusals of
-  // one address are slow, and ten thousand of them would take minutes.
+  // Opens a hundred at a time: if more were opened, the kernel's backlog would overflow. Answers are not awaited: the
+  // refusals of one address are slow, and ten thousand of them would take minutes.
   for (let count = 0; count < connections; count += 100)
     await Promise.all(Array.from({ length: Math.min(100, connections - count) }, dial));
   const deadline = performance.now() + patience_ms;

@@ -1,5 +1,5 @@
-// Answers of an engine, as dense, as deep and as odd as may be: whole, as an event of a stream, as the arguments of a call.
-// Whatever an engine says, only the request that asked it may end.
+// Answers of an engine, as dense, as deep and as odd as allowed: whole, as an event of a stream, as the arguments of a
+// call. Whatever an engine answers, only the request that it answers may fail.
 
 import { bytesPerMember, bytesPerName, bytesPerValue } from "../../src/core/body/scan.ts";
 import { upstreamProtocols } from "../../src/core/upstream/codecs.ts";
@@ -10,11 +10,14 @@ import { answerOf, type Content } from "./engine-words.ts";
 
 interface Shape {
   name: string;
-  /** Just below what is read of one answer, or of one event, where it says nothing. */
+  /** The size of the answer or the event. The default is just below the most that is read of one. */
   size_mib?: number;
-  /** Those that no client may get: its request fails. Else either may be, but for another's. */
+  /**
+   * Whether no client may get the answer: its request must fail. If neither this nor `isPassed` is set, either is
+   * allowed.
+   */
   isRefused?: boolean;
-  /** Those that every client must get. */
+  /** Whether every client must get the answer. */
   isPassed?: boolean;
   caller?: (typeof paths)[keyof typeof paths];
   content(bytes: number): Content;
@@ -42,7 +45,7 @@ const fields: readonly Shape[] = [
   { name: "not closed", isRefused: true, content: (bytes) => inside(`[${filled("1,", bytes)}`) },
 ];
 
-/** Just within the limits of values, members and names, with blanks up to its size. */
+/** A document of this size, padded with blanks, just within the limits of values, members and names. */
 const within = (bytes: number, value: string) => inside(`${value}${filled(" ", bytes - value.length)}`);
 const { body_values_max, body_members_max, body_names_max } = answerLimits;
 const few = 100;
@@ -74,7 +77,7 @@ const texts: readonly Shape[] = [
   { name: "beyond Latin", content: (bytes) => ({ text: `"${filled("é€😀", bytes * 0.4)}"` }) },
 ];
 
-/** A Messages client reads them as an object. */
+/** Arguments of a call. The client uses Messages, for which the arguments are read as an object. */
 const argued = (name: string, written: (bytes: number) => string): Shape => ({
   name: `arguments: ${name}`,
   caller: paths.messages,
@@ -147,7 +150,10 @@ function quick(shape: Shape, isStream: boolean): Attack {
   return { ...attackOf({ ...shape, name, size_mib: small_mib }, isStream), isQuick: true };
 }
 
-/** From an engine of each protocol, one after the other; beside it a small request, which must be served. */
+/**
+ * An attack with this answer from an engine of each protocol, one after the other. At the same time a small request
+ * must be served.
+ */
 function attackOf(
   { name, size_mib = largest_mib, isRefused, isPassed, caller = paths.chat, content }: Shape,
   isStream: boolean,
@@ -178,7 +184,7 @@ function attackOf(
   };
 }
 
-/** 200, or the code of what came in place of an answer; in a stream it may stand at the end. */
+/** Sends a request. Returns 200, or the code of the fault instead of an answer; in a stream, it may be at the end. */
 async function asked({ url, key }: Target, path: string, model: string, stream: boolean): Promise<string> {
   const tools =
     path === paths.messages

@@ -1,27 +1,27 @@
-// One answer of an engine, in the words of each protocol, whole or streamed: what it holds is given as JSON.
+// One answer of an engine in the form of each protocol, whole or streamed; its content is given as JSON.
 
 import type { UpstreamProtocol } from "../../src/core/upstream/codecs.ts";
 import type { EngineAnswer } from "./engine.ts";
 
-/** Texts of JSON. */
+/** The content of an answer. All strings are JSON texts. */
 export interface Content {
-  /** Takes the place of the whole answer, or of one event of it. */
+  /** Replaces the whole answer, or one event of it. */
   document?: string;
   /** Further fields, with names that no protocol has: `"x":1`. */
   fields?: string;
-  /** A string. */
+  /** The text of the answer: a JSON string. */
   text?: string;
-  /** The arguments of one call: an object. */
+  /** The arguments of one call: a JSON object. */
   arguments?: string;
-  /** Whole lists, of as many as there are. */
+  /** All calls of the answer. */
   calls?: readonly Call[];
-  /** Log probabilities of the text, of the form that chat has: a list. */
+  /** The log probabilities of the text, in the form of chat: a JSON list. */
   logprobs?: string;
-  /** So many parts that are text and reasoning in turns. */
+  /** The number of parts, which are text and reasoning in turns. */
   turns?: number;
 }
 
-/** Without an id, or a name, it has none in the answer either. */
+/** A call. If its id or name is absent, it is absent from the answer, too. */
 export interface Call {
   id?: string;
   name?: string;
@@ -40,7 +40,7 @@ interface Words {
   events(): string[];
 }
 
-/** Blanks may hold line breaks, which an event may not. */
+/** The frame of an event, which must contain no line breaks. */
 function framed(event: string): string {
   return event === "[DONE]" ? "data: [DONE]\n\n" : `data: ${event}\n\n`;
 }

@@ -1,16 +1,17 @@
-// The engine behind a node that is attacked: takes any body and says a few words, as a stream where one is asked for.
+// The engine behind a node that is attacked: accepts any body and answers with a few words, as a stream if the request asks
+// for one.
 
 import type { UpstreamProtocol } from "../../src/core/upstream/codecs.ts";
 
 export const honestEngineModel = "writer";
-/** Reports a billion tokens of whatever it said, in one read with its end. */
+/** The engine's model that reports a billion tokens whatever it answered, in the same write as the end. */
 export const lyingEngineModel = "liar";
-/** Writes for as long as it is read, as fast as it can. */
+/** The engine's model that writes as fast as its answer is read, without an end. */
 export const endlessEngineModel = "endless";
-/** Says what an attack wants it to, in whatever protocol it is asked. */
+/** The engine's model that answers with what an attack has set, in the protocol of the request. */
 export const hostileEngineModel = "hostile";
 
-/** What the hostile engine answers. */
+/** An answer of the hostile model. */
 export interface EngineAnswer {
   isStream: boolean;
   bytes: Uint8Array;
@@ -27,7 +28,7 @@ const protocolAt: Record<string, UpstreamProtocol> = {
 const words = 20;
 const lie = { prompt_tokens: 12, completion_tokens: 1e9, total_tokens: 1e9 + 12 };
 const truth = { prompt_tokens: 12, completion_tokens: words, total_tokens: 12 + words };
-/** Between two parts of an honest stream. */
+/** The pause between two parts of an honest stream. */
 const pause_ms = 20;
 
 export function startEngine() {
@@ -38,7 +39,7 @@ export function startEngine() {
     maxRequestBodySize: 256 * 1024 * 1024,
     idleTimeout: 120,
     async fetch(request) {
-      // Bodies may be as large as the service takes: what matters stands in their first and last letters.
+      // Bodies may be as large as the service accepts. So only their first and last characters are searched.
       const text = await request.text();
       const isAsked = (name: string) => text.slice(0, 200).includes(`"model":"${name}"`);
       if (isAsked(endlessEngineModel)) return endless();
@@ -52,7 +53,7 @@ export function startEngine() {
   });
   return {
     port: Number(server.url.port),
-    /** From here on the hostile model says that. */
+    /** Sets the answer that the hostile model gives from now on. */
     says(what: Says | null) {
       says = what;
     },
@@ -85,7 +86,7 @@ function endless(): Response {
   const piece = new TextEncoder().encode(event({ choices: [{ index: 0, delta: { content: said(1) } }] }).repeat(300));
   const body = new ReadableStream({
     async pull(controller) {
-      // Others have their turn.
+      // Lets other work of the event loop run.
       await Bun.sleep(0);
       controller.enqueue(piece);
     },

@@ -1,16 +1,21 @@
-// Attacks from behind: an engine that lies, and a database that is gone. What clients send is honest.
+// Attacks from behind the service: an engine that lies, and a database that is away. What clients send is honest.
 
 import { until } from "../harness/until.ts";
 import type { Attack, Target } from "./attack.ts";
 import { mib } from "./body.ts";
 import { chatWith, metricIn, metricsOf } from "./talk.ts";
 
-/** A heap grows lazily: so much do a thousand honest requests, too, before the first large collection. */
+/** A heap grows slowly: a thousand honest requests make it grow this much, too, before the first large collection. */
 const bounds = () => ({ step_ms: 50, growth_bytes: 128 * mib });
-/** Of one event in ten seconds; then a line that counts the others (src/core/http/flood.ts). */
+/**
+ * The most lines for one event in ten seconds; further events are only counted, in one line (src/core/http/flood.ts).
+ */
 const lines_max = 20;
 
-/** In one read with the end, at a dear price, of a plan without limits: a sum past 2^53 is near. */
+/**
+ * The engine reports its tokens in one read with the end, at a high price, and the plan has no limits: the sum comes
+ * near 2^53.
+ */
 const lies: Attack = {
   name: "an engine that reports a billion tokens, 1,000 times",
   async run(target) {
@@ -44,12 +49,15 @@ const outage: Attack = {
   bounds,
 };
 
-/** Requests of the log have a line each, as they should; what else there is must not grow with them. */
+/**
+ * The problem if the log is flooded. Each request has a line in the log, as it should; the lines for other events must
+ * not grow with the number of requests.
+ */
 function floods({ log }: Target): string[] {
   const events = log().matchAll(/^\{"time":"(.{18}).*?"event":"((?!request")\w+)"/gm);
   const perTenSeconds = Map.groupBy(events, ([, time, event]) => `${event} at ${time}`);
   const most = Math.max(0, ...[...perTenSeconds.values()].map((lines) => lines.length));
-  // Ten seconds by the clock may hold parts of two windows, and the lines that count.
+  // Ten seconds by the clock may contain parts of two windows, and the lines that count the others.
   return most > 2 * lines_max + 2 ? [`${most} lines of one event were logged in ten seconds`] : [];
 }
 
@@ -70,7 +78,7 @@ async function many(
   return answers;
 }
 
-/** Asks again and again, until `end`, which answers how long the slowest answer took. */
+/** Sends requests again and again, until `end` is called, which returns how long the slowest answer took. */
 function probing(url: string) {
   let slowest_ms = 0;
   let isOver = false;

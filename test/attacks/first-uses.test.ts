@@ -9,7 +9,7 @@ test("on a node that starts while forty addresses send made-up keys, each below 
   const attackers = { addresses: 40, per_second: 4, honestAddress: "127.0.0.1" };
   const { alone, attacked, answered } = await firstUses(attackers, keys);
   expect(served(alone)).toBe(keys);
-  // All the while, the bounds of unknown keys are full.
+  // The 503s show that the bounds of unknown keys were full all the while.
   expect(answered["503"]).toBeGreaterThan(0);
   expect(served(attacked)).toBe(keys);
 });

@@ -1,5 +1,5 @@
-// A node that starts while many addresses send made-up keys, and valid keys that it sees for the first time: what each of
-// these is answered, and how long it waits beside one on a node that nobody attacks.
+// A node that starts while many addresses send made-up keys, and valid keys that it sees for the first time: how each of
+// the valid keys is answered, and how long it waits in comparison with a node that nobody attacks.
 
 import { connect } from "node:net";
 import { key_random_bytes, newKey, secretOf } from "../../src/core/auth/credential.ts";
@@ -13,30 +13,33 @@ import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { startForgers } from "./forging-addresses.ts";
 
 export interface FirstUses {
-  /** Of each key, the status of its first request and how long it took. */
+  /** For each key, the status of its first request and how long it took. */
   uses: { status: string; ms: number }[];
-  /** From the moment when the node was ready to the end of the last one. */
+  /** The time from when the node was ready until the last key was answered. */
   took_ms: number;
 }
 
 export interface Rounds {
   alone: FirstUses;
   attacked: FirstUses;
-  /** Answers to the forgers, by status. */
+  /** The numbers of answers to the forgers, by status. */
   answered: Record<string, number>;
 }
 
 export interface Attackers {
   addresses: number;
-  /** Requests of each. */
+  /** The requests per second of each address. */
   per_second: number;
-  /** From where the valid keys are sent. */
+  /** The address from which the valid keys are sent. */
   honestAddress: string;
-  /** Of one address, a minute; else as by default. */
+  /** The failed authentications that one address may have in a minute; the default if absent. */
   failures_max?: number;
 }
 
-/** Two starts on one database with keys of their own: one alone, one under attack. Each key is used once. */
+/**
+ * Starts a node twice on one database, each time with keys of its own: once without and once with an attack. Each key
+ * is used once.
+ */
 export async function firstUses(attackers: Attackers, keys = 20): Promise<Rounds> {
   const { addresses, per_second, honestAddress, failures_max = 300 } = attackers;
   const database = await migratedDatabase();
@@ -61,7 +64,7 @@ export async function firstUses(attackers: Attackers, keys = 20): Promise<Rounds
   }
 }
 
-/** Of one organization. */
+/** Creates keys of one organization. */
 async function madeKeys(url: string, count: number): Promise<string[]> {
   const db = await serverDatabase(url);
   try {
@@ -84,8 +87,8 @@ async function madeKeys(url: string, count: number): Promise<string[]> {
 }
 
 /**
- * A tenth of a second apart, from the moment when the node is ready, on one connection, as clients keep theirs: how soon new
- * ones are accepted while thousands come is the system's doing, and not of keys.
+ * Uses the keys one by one, a tenth of a second apart, from the moment when the node is ready. They use one connection,
+ * as clients do: how soon new connections are accepted while thousands arrive depends on the system, and not on keys.
  */
 async function used(node: Sluice, keys: readonly string[], localAddress: string): Promise<FirstUses> {
   const began_ms = performance.now();
@@ -105,7 +108,7 @@ async function used(node: Sluice, keys: readonly string[], localAddress: string)
   }
 }
 
-/** `ask` answers the status, or `none` where the connection was closed. */
+/** A connection that stays open. `ask` returns the status, or `none` if the connection was closed. */
 async function keptConnection(port: number, localAddress: string) {
   const socket = connect({ port, host: "127.0.0.1", localAddress });
   let text = "";

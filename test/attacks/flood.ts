@@ -1,11 +1,14 @@
-// Many connections, each of which sends a request with a made-up key, reads the answer and sends the next one with another:
-// `bun test/attacks/flood.ts URL CONNECTIONS`, until it is killed. A process of its own, so that what it costs is not
-// counted to whoever measures. It prints what it was answered, by status, once a second.
+// Many connections, each of which sends a request with a made-up key, reads the answer and sends the next one with another
+// key: `bun test/attacks/flood.ts URL CONNECTIONS`, until it is killed. It is a process of its own, so that its cost is not
+// counted in the measured process. It prints the number of answers it got, by status, once a second.
 
 import { connect, type Socket } from "node:net";
 import { key_random_bytes, newKey } from "../../src/core/auth/credential.ts";
 
-/** So many connections are opened a turn: a backlog that overflows would be the kernel's doing, not the service's. */
+/**
+ * The connections that are opened in one turn: with more, the kernel's backlog would overflow, which is not the
+ * service's doing.
+ */
 const dialed_at_once = 50;
 
 export function forgedKey(): string {
@@ -13,9 +16,9 @@ export function forgedKey(): string {
 }
 
 export interface Flood {
-  /** What was counted so far, by status. */
+  /** The number of answers so far, by status. */
   answered: ReadonlyMap<string, number>;
-  /** What was written so far. */
+  /** The number of bytes written so far. */
   bytes(): number;
   end(): void;
 }

@@ -1,4 +1,7 @@
-/** Unknown keys cost nothing to others (docs/design/keys.md, Unknown keys). How long others wait, bench/forged-keys.ts measures. */
+/**
+ * Unknown keys cost others nothing (docs/design/keys.md, Unknown keys). bench/forged-keys.ts measures how long others
+ * wait.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { type Service, startService } from "../harness/engine.ts";
 import { rawClient } from "../harness/raw-client.ts";
@@ -29,10 +32,10 @@ test("of a flood few keys reach the directory, its answers are slow, and a real 
   const { answered, looked_up, seconds, honest } = await forgedKeys(attack);
   expect(honest.failed).toBe(0);
   expect(honest.requests).toBeGreaterThan(10);
-  // The burst of the address, what fills up meanwhile, and those that were asked for at the same moment.
+  // The burst that an address has, the look-ups that it regains meanwhile, and those that began at the same moment.
   expect(looked_up).toBeLessThanOrEqual(60 + Math.ceil(seconds + 5) + connections);
   expect(answered["429"]).toBeGreaterThan(0);
-  // One answer in a second at most, on each connection.
+  // Each connection gets at most one answer in a second.
   expect(answered["429"]!).toBeLessThanOrEqual(connections * (seconds + 5));
 });
 
@@ -65,6 +68,6 @@ test("clients behind a trusted proxy count one by one, and nobody else can prete
   };
   expect(await until429("127.0.0.2", () => "203.0.113.5")).not.toBeNull();
   expect(await statusOf("127.0.0.2", "203.0.113.6")).toBe("401");
-  // From elsewhere the header is a claim: every one of them counts to the peer.
+  // From an untrusted peer the header is only a claim: all its requests count for the peer's address.
   expect(await until429("127.0.0.3", (at) => `203.0.113.${at}`)).not.toBeNull();
 });

@@ -1,15 +1,15 @@
-// A flood of made-up keys, each with a valid checksum, while somebody with a real key goes on: what it measures is what the
-// flood got, what the directory was asked, and whether anybody honest noticed.
+// A flood of made-up keys, each with a valid checksum, while somebody uses a real key: measures what the flood was
+// answered, how many look-ups the directory got, and whether the honest caller noticed anything.
 
 import { flood } from "./flood.ts";
 
 export interface ForgedKeys {
   connections: number;
-  /** What the attacker wrote. */
+  /** The bytes that the attacker wrote. */
   bytes: number;
-  /** Answers to the flood, by status. */
+  /** The numbers of answers to the flood, by status. */
   answered: Record<string, number>;
-  /** Made-up keys that reached the directory. */
+  /** The number of made-up keys that reached the directory. */
   looked_up: number;
   seconds: number;
   honest: { requests: number; failed: number; p50_ms: number };
@@ -19,9 +19,9 @@ export async function forgedKeys(attack: {
   url: string;
   connections: number;
   seconds: number;
-  /** One request with a real key. */
+  /** Sends one request with a real key. */
   honest(): Promise<Response>;
-  /** What the service counted, as Prometheus reads it. */
+  /** Reads the service's metrics, in the format of Prometheus. */
   metrics(): Promise<string>;
 }): Promise<ForgedKeys> {
   const { connections } = attack;

@@ -1,14 +1,14 @@
-// Many addresses, each of which sends a few requests a second with made-up keys, below every limit of one address:
-// `bun test/attacks/forging-addresses.ts PORT ADDRESSES PER_SECOND`, until it is killed. A process of its own, so that it
-// takes no time from whoever measures. Loopback has sixteen million addresses: each forger sends from one of its own.
-// It begins as soon as somebody listens, and prints what it was answered, by status.
+// Many addresses, each of which sends a few requests a second with made-up keys, below every limit of one address: `bun
+// test/attacks/forging-addresses.ts PORT ADDRESSES PER_SECOND`, until it is killed. It is a process of its own, so that it
+// takes no time from the measuring process. Loopback has sixteen million addresses: each forger sends from one of its own.
+// It begins as soon as the port is open, and prints the number of its answers, by status.
 
 import { connect, type Socket } from "node:net";
 import { until } from "../harness/until.ts";
 import { forgedKey } from "./flood.ts";
 
 export interface Forgers {
-  /** What was answered so far, by status. */
+  /** The number of answers so far, by status. */
   answered(): Record<string, number>;
   end(): Promise<void>;
 }
@@ -16,11 +16,11 @@ export interface Forgers {
 export interface ForgersOptions {
   port: number;
   addresses: number;
-  /** Requests of each address. */
+  /** The requests per second of each address. */
   per_second: number;
 }
 
-/** Nobody needs to listen yet. */
+/** Starts the forgers. The node need not listen on the port yet. */
 export async function startForgers({ port, addresses, per_second }: ForgersOptions): Promise<Forgers> {
   const child = Bun.spawn([process.execPath, import.meta.path, String(port), String(addresses), String(per_second)], {
     stdout: "pipe",
@@ -40,7 +40,9 @@ export async function startForgers({ port, addresses, per_second }: ForgersOptio
   };
 }
 
-/** Sends from one address; a connection is taken again when its answer has come. */
+/**
+ * Returns a function that sends a request from one address. A connection is used again after its request was answered.
+ */
 function forger(port: number, localAddress: string, told: (status: string) => void) {
   const idle: Socket[] = [];
   const dial = () => {
@@ -66,7 +68,10 @@ function request(): string {
 }
 
 const tick_ms = 10;
-/** A machine that cannot send as many as it is told sends fewer, and goes on hearing answers. */
+/**
+ * The most requests that are sent late in one tick. A machine that cannot send as many as it should drops the rest, so
+ * that it still reads answers.
+ */
 const sent_at_once = 100;
 
 async function main(port: number, addresses: number, per_second: number): Promise<void> {

@@ -1,15 +1,15 @@
-// One key sends the beginning of many large bodies, and waits: what it makes the service hold is what it measures.
+// One key sends the beginnings of many large bodies, and waits: measures how much memory the service then holds.
 
 import { readFileSync } from "node:fs";
 import { type RawClient, rawClient } from "../harness/raw-client.ts";
 
 export interface HeldBodies {
   connections: number;
-  /** Refused before their bodies were read, by the code of the refusal. */
+  /** The requests that were refused before their bodies were read, by the code of the refusal. */
   refused: Record<string, number>;
-  /** Of all refusals. */
+  /** Whether all refusals have a `retry-after`. */
   haveRetryAfter: boolean;
-  /** How much more the process had resident at its most than before, in bytes. */
+  /** The most by which the process's resident memory grew, in bytes. */
   resident_bytes_more: number;
 }
 
@@ -18,16 +18,16 @@ export interface Held {
   pid: number;
   key: string;
   connections: number;
-  /** What each announces, and what it sends of that. */
+  /** The length that each request announces, of which it sends only `sent_bytes`. */
   announced_bytes: number;
   sent_bytes: number;
-  /** In chunks, so that nothing is announced. */
+  /** Whether the bodies are sent in chunks, so that no length is announced. */
   chunked?: boolean;
 }
 
 const piece = Buffer.alloc(256 * 1024, " ");
 const chunk = Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from("\r\n")]);
-/** How long it looks at what it has done: a refused body is read away for five seconds. */
+/** How long memory is watched after the bodies were sent: the service reads from a refused client for five seconds. */
 const watched_ms = 8_000;
 
 export async function heldBodies(held: Held): Promise<HeldBodies> {
@@ -60,7 +60,7 @@ async function begin(client: RawClient, { key, announced_bytes, sent_bytes, chun
   await client.write(
     `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\n${size}\r\n\r\n`,
   );
-  // Whoever was refused is read away, or closed: what it still writes is its own affair.
+  // The service reads the rest from a refused client, or closes its connection, so a write may fail.
   for (let sent = 0; sent < sent_bytes; sent += piece.length)
     await client.write(chunked ? chunk : piece).catch(() => {});
 }

@@ -1,10 +1,10 @@
-// What honest clients ask, one kind after the other: each answer is read to its end and looked at.
+// The requests of honest clients, one kind after the other: each answer is read to its end and checked.
 
 import type { Target } from "./attack.ts";
 
 export interface Honest {
   name: string;
-  /** Null, or what is wrong with the answer. */
+  /** Sends a request. Returns null, or what is wrong with the answer. */
   ask(): Promise<string | null>;
 }
 

@@ -1,4 +1,4 @@
-// Attacks that are many connections: idle ones, made-up keys, and bodies that never end.
+// Attacks that consist of many connections: idle ones, made-up keys, and bodies that never end.
 
 import type { Attack, Bounds, Sent, Target } from "./attack.ts";
 import { mib, saying } from "./body.ts";
@@ -16,7 +16,7 @@ import { heldBodies } from "./held-bodies.ts";
 import { slowReaders } from "./slow-readers.ts";
 import { chatWith, metricsOf } from "./talk.ts";
 
-/** A connection may cost so much while it is open. */
+/** The memory that an open connection may cost. */
 const connection_bytes = 32 * 1024;
 const free_bytes = 64 * mib;
 const boundsOf = (connections: number): Bounds => ({
@@ -25,8 +25,8 @@ const boundsOf = (connections: number): Bounds => ({
 });
 
 /**
- * What arrives at one moment is served in one turn of the event loop, since the runtime takes up to 1,024 events at a time:
- * a turn is that many small requests. Measured: 0.1 to 0.2 ms each.
+ * Requests that arrive at one moment are served in one turn of the event loop, since the runtime takes up to 1,024
+ * events at a time: a turn lasts as long as that many small requests. Measured: 0.1 to 0.2 ms each.
  */
 const at_once_ms = 250;
 const idle = { limits: "{ idle_ms: 5000 }" };
@@ -64,7 +64,7 @@ function forging(connections: number): Attack {
       const measured = await forgedKeys({ url: target.url, connections, seconds, honest, metrics });
       const { failed, requests } = measured.honest;
       const problems = failed > 0 ? [`${failed} of ${requests} honest requests failed`] : [];
-      // The burst of the address, what fills up meanwhile, and those that were asked for at the same moment.
+      // The burst that an address has, the look-ups that it regains meanwhile, and those that began at the same moment.
       if (measured.looked_up > 300 + 5 * (measured.seconds + 5) + connections)
         problems.push(`${measured.looked_up} made-up keys were looked up`);
       const answers = Object.entries(measured.answered).flatMap(([status, count]) => Array<string>(count).fill(status));
@@ -74,7 +74,7 @@ function forging(connections: number): Attack {
   };
 }
 
-/** A start under attack, and first uses of valid keys then; on a node and a database of its own. */
+/** A node that starts under attack, and then first uses of valid keys; with a node and a database of its own. */
 function starting(name: string, attackers: Attackers): Attack {
   const keys = 20;
   return {
@@ -93,7 +93,7 @@ function starting(name: string, attackers: Attackers): Attack {
   };
 }
 
-/** Each of which announces the largest body, or sends it in chunks, and never ends it. */
+/** Many bodies of one key. Each connection announces the largest body, or sends it in chunks, and never ends it. */
 function holding(name: string, isChunked: boolean): Attack {
   const [connections, share_bytes] = [40, 64 * mib];
   return {
@@ -113,8 +113,8 @@ function holding(name: string, isChunked: boolean): Attack {
 }
 
 /**
- * Several MiB come through for each until the systems on both sides are full: not all of that has been collected yet. One
- * turn of the event loop serves all of them, a few KiB each.
+ * For each reader, several MiB pass through until the system's buffers on both sides are full, and not all of that has
+ * been collected yet. One turn of the event loop serves all readers, a few KiB each.
  */
 const readers = 60;
 const reader_bytes = 1.5 * mib;

@@ -1,4 +1,4 @@
-/** Images that an engine would fetch from inside: refused on every protocol, before anything is asked of it. */
+/** Images that an engine would fetch from inside the network: refused on every protocol, before the engine is asked. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { errorOf, model, type Service, startService } from "../harness/engine.ts";
 

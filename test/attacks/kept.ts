@@ -1,24 +1,25 @@
-// Requests with idempotency keys, whose answers go on without their clients: endless ones that nobody reads, and many keys.
+// Requests with idempotency keys, whose answers continue without their clients: endless answers that nobody reads, and many
+// keys.
 
 import type { Attack, Sent, Target } from "./attack.ts";
 import { mib } from "./body.ts";
 import { type Asking, slowReaders } from "./slow-readers.ts";
 
 const readers = 20;
-/** An answer may be kept so far, and what its client has not read waits in the memory of its key until then. */
+/** The most that is kept of an answer. Until then, what the client has not read waits in memory. */
 const answer_bytes = 4 * mib;
 const reader_bytes = 2 * answer_bytes;
-/** The garbage that the embedded database leaves of 16 MiB of text, after which it is collected. */
+/** The garbage of the embedded database after 16 MiB of text. It is collected then. */
 const embedded_bytes = 128 * mib;
 const keys = 10_000;
-/** The rows of an answer that is kept, in the memory of the embedded database, with the garbage of writing them. */
+/** The memory of the embedded database for the rows of one kept answer, with the garbage of writing them. */
 const embeddedKey_bytes = 32 * 1024;
 const at_once = 32;
 
 const bodyOf = (model: string, stream: boolean) =>
   JSON.stringify({ model, stream, max_tokens: 5, messages: [{ role: "user", content: "Hello" }] });
 
-/** Each with a key of its own, so that none joins another. */
+/** A request with an idempotency key of its own, so that it does not join another request. */
 function unread({ url, key, endlessModel }: Target): Asking {
   const body = JSON.stringify({
     ...{ model: endlessModel, stream: true },
@@ -77,7 +78,7 @@ export const keptAnswers: readonly Attack[] = [
     name: `${keys.toLocaleString("en")} idempotency keys`,
     node: { hasDatabase: true },
     run: manyKeys,
-    // Garbage for the most part: three times as many keys grow by an eighth more.
+    // Most of this growth is garbage: with three times as many keys, it is only an eighth more.
     bounds: () => ({ step_ms: 100, growth_bytes: 224 * mib }),
   },
   {

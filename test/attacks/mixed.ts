@@ -1,7 +1,8 @@
 // All attacks at once, again and again, until it is killed: `bun test/attacks/mixed.ts` with an ATTACK_TARGET in JSON, and
 // ATTACK_ROUND_MS. In each round every body is sent once, in the same order, so that rounds can be compared; its last part
-// is a rest, in which all other attacks go on, but no large body is under way. A process of its own, so that honest clients
-// in another one don't wait for it. Prints what it was answered, every two seconds, and when a rest begins or ends.
+// is a rest, in which all other attacks go on, but no large body is under way. It is a process of its own, so that honest
+// clients in another process don't wait for it. Every two seconds, and when a rest begins or ends, it prints the number of
+// its answers.
 
 import { allowedBodies } from "./allowed-bodies.ts";
 import type { Attack, Target } from "./attack.ts";
@@ -12,7 +13,7 @@ import { honestBodies } from "./honest-bodies.ts";
 import { refusedBodies } from "./refused-bodies.ts";
 import { chatWith } from "./talk.ts";
 
-/** The largest bodies take the attacker longer to write than the node to answer. */
+/** All large bodies. The attacker takes longer to write the largest of them than the node to answer. */
 const bodies: readonly Attack[] = [...refusedBodies, ...allowedBodies, ...honestBodies];
 const round_ms = Number(process.env.ATTACK_ROUND_MS);
 const rest_ms = 45_000;
@@ -20,7 +21,7 @@ const mib = 1024 * 1024;
 
 export interface AttackersSay {
   isResting: boolean;
-  /** How often each thing was answered, or happened. */
+  /** How often each answer came, or each other thing happened. */
   counts: Record<string, number>;
 }
 

@@ -1,6 +1,6 @@
-// A process beside the attack: somebody with a key of their own who asks a small question again and again, as a person's
-// agent does. `bun test/attacks/neighbour.ts URL KEY MODEL`; for each line that comes in it prints, as JSON, how the answers
-// since the last line were.
+// A process beside the attack: somebody with another key who asks a small question again and again, as a person's agent
+// does. `bun test/attacks/neighbour.ts URL KEY MODEL`; for each line of input it prints, as JSON, how the answers since the
+// last line were.
 
 const [url = "", key = "", model = ""] = process.argv.slice(2);
 const pause_ms = 10;

@@ -1,4 +1,5 @@
-// A node to attack: a process of its own, watched from inside and from outside, before an engine that takes everything.
+// A node to attack: a process of its own, watched from inside and from outside, in front of an engine that accepts
+// everything.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +21,7 @@ import type { Stop } from "./watch.ts";
 export interface AttackedNode {
   target: Target;
   measure(attack: Attack): Promise<Measured>;
-  /** Of a further organization without limits. */
+  /** Creates a further organization without limits. Returns a key of it. */
   newKey(organization: string): Promise<string>;
   stop(): Promise<void>;
 }
@@ -71,7 +72,7 @@ export async function startAttackedNode({
       const before = { rss: resident_bytes(pid), cpu: cpu_ms(pid), at_ms: Date.now(), stops: stops().length };
       forgetPeak(pid);
       const sent = await attack.run(target);
-      // What stands still just now is told when it goes on.
+      // A stop of the event loop is recorded only when the loop runs again, so this waits for it.
       await (await fetch(`${target.url}/livez`)).text();
       await Bun.sleep(50);
       const bounds = attack.bounds?.(sent) ?? bodyBounds(sent);
@@ -135,7 +136,7 @@ limits: ${limits}
 `;
 }
 
-/** With a key, and warm. */
+/** The target, with its keys, after a warm-up. */
 async function readyTarget(
   sluice: Sluice,
   database: Store | null,
@@ -169,7 +170,10 @@ async function unlimitedKey(sluice: Sluice, slug: string): Promise<string> {
   return (await sluice.json<{ key: string }>("key", "create", "--org", slug, "--name", slug)).key;
 }
 
-/** A cold node compiles while it works, and its heap is small: agents' bodies of every protocol come first. */
+/**
+ * A cold node compiles while it works, and its heap is small. So it first gets bodies as agents send them, in every
+ * protocol.
+ */
 async function warmUp({ url, key }: Target): Promise<void> {
   const messages = Array.from({ length: 301 }, (_, at) => ({
     role: at % 2 === 0 ? "user" : "assistant",

@@ -1,5 +1,5 @@
-// Many large bodies of one key at once, beside a neighbour who asks small questions with another key. Attacker and neighbour
-// are processes of their own, so that neither waits for the other.
+// Many large bodies of one key at once, beside a neighbour who asks small questions with another key. The attacker and the
+// neighbour are processes of their own, so that neither waits for the other.
 
 import { join } from "node:path";
 import type { Attack, Target } from "./attack.ts";
@@ -8,7 +8,7 @@ import type { NeighbourSays } from "./neighbour.ts";
 const bodies = 40;
 const body_bytes = 30 * 1024 * 1024;
 const alone_ms = 4_000;
-/** How many times longer the neighbour may wait: docs/attacks.md, Large bodies in parallel. */
+/** The most times longer that the neighbour may wait: docs/attacks.md, Large bodies in parallel. */
 const slower_max = 3;
 
 export const parallelBodies: Attack = {

@@ -1,4 +1,5 @@
-// A process beside the attack: asks GET /livez all the time. Prints the slowest answer of each stretch when a line comes in.
+// A process beside the attack: sends GET /livez all the time. For each line of input, prints the slowest answer since the
+// last line.
 
 const [url] = process.argv.slice(2);
 const pause_ms = 5;
@@ -9,7 +10,7 @@ async function ask(): Promise<void> {
   try {
     await (await fetch(`${url}/livez`, { signal: AbortSignal.timeout(60_000) })).text();
   } catch {
-    // No answer is as slow as it took to get none.
+    // A failed request counts as an answer that took this long.
   }
   slowest_ms = Math.max(slowest_ms, performance.now() - began);
   setTimeout(ask, pause_ms);

@@ -1,6 +1,6 @@
 /**
- * Probes tell the truth, at once: a prober with a timeout of a second ejects no node for a dependency that hangs, and a
- * node that can admit nothing says so.
+ * Probes are answered at once and truthfully: a prober with a timeout of a second ejects no node because a dependency
+ * hangs, and a node that can admit nothing says so.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { execFileSync } from "node:child_process";
@@ -33,7 +33,7 @@ afterAll(async () => {
   await Promise.all([database.stop(), redis.stop()]);
 });
 
-/** What many probers wait for an answer. */
+/** How long many probers wait for an answer. */
 const prober_ms = 1000;
 
 interface Readyz {
@@ -49,7 +49,7 @@ async function readyz(query = "?verbose"): Promise<Readyz> {
   return { status: response.status, ms: performance.now() - started, checks };
 }
 
-/** The slowest of the answers while `what` is so, which must have been seen. */
+/** Waits until the check's words match `says`, and expects them to stay so. Returns the time of the slowest answer. */
 async function whileSaying(check: string, says: RegExp): Promise<number> {
   let slowest_ms = 0;
   let last: Readyz | undefined;
@@ -64,7 +64,7 @@ async function whileSaying(check: string, says: RegExp): Promise<number> {
 }
 
 const ready = () => until(async () => (await readyz()).status === 200, 60_000, "the node to be ready");
-/** Answers the first row of the last statement. */
+/** Runs the statements. Returns the first row of the last one. */
 const sql = async (...statements: string[]) => {
   const client = postgres(url, { max: 1, onnotice: () => {} });
   try {
@@ -112,14 +112,14 @@ test("what a check writes is taken back: nothing stays held, and no table grows"
   const checked = async () =>
     Number((await sql("select n_tup_ins as n from pg_stat_user_tables where relname = 'usage_hold'"))?.n);
   const before = await checked();
-  // Postgres counts what was inserted, also where it was taken back.
+  // Postgres also counts insertions that were rolled back.
   await until(async () => (await readyz()).status === 200 && (await checked()) > before, 30_000, "the node to check");
   expect(await sql("select count(*)::int as n from usage_hold")).toEqual({ n: 0 });
 });
 
 test("a database without room for a row can admit nothing", async () => {
   await ready();
-  // As Postgres reports it, wherever the room is missing.
+  // A trigger raises the error that Postgres reports when the disk is full.
   await sql(`
     create function no_room() returns trigger language plpgsql as
       $$ begin raise exception 'could not extend file: No space left on device' using errcode = 'disk_full'; end $$;
@@ -129,7 +129,7 @@ test("a database without room for a row can admit nothing", async () => {
   await ready();
 });
 
-// A disk of its own that is really full: where this user may mount one.
+// The folder for a disk of its own that can really be full, if this user may mount one.
 const disk = mkdtempSync("/tmp/sluice-disk-");
 const hasDisk = mounted();
 test.skipIf(!hasDisk)("a disk that is full, where one can be made", async () => {
@@ -137,7 +137,7 @@ test.skipIf(!hasDisk)("a disk that is full, where one can be made", async () => 
   if (account.uid !== undefined) chownSync(disk, account.uid, account.gid!);
   await sql(`create tablespace small location '${disk}'`);
   await sql("alter table usage_hold set tablespace small; create table filler (text text) tablespace small");
-  // Until nothing more fits, so that the table of holds cannot grow either.
+  // Fills the disk until nothing more fits, so that the table of holds cannot grow either.
   const fill = "insert into filler select repeat('x', 1000) from generate_series(1, 100)";
   await expect(
     (async () => {
@@ -168,7 +168,8 @@ function mounted(): boolean {
 test("a schema of a newer build, unless that build left it usable; and one that was taken away", async () => {
   await ready();
   await sql("insert into schema_migration (name, checksum, additive) values ('9999_later', 'x', true)");
-  // Long enough for the check to have seen it: it says nothing, so another change is waited for.
+  // A usable newer schema causes no report to wait for. So the test waits for the report of the next change, which the
+  // check sees later.
   await sql("update schema_migration set additive = false where name = '9999_later'");
   await whileSaying("schema", /newer than this build.*9999_later/);
   await sql("update schema_migration set additive = true where name = '9999_later'");

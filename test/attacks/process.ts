@@ -1,4 +1,4 @@
-// What the system tells of a process: its memory now and at its highest, and its time at work.
+// What the system reports about a process: its current memory and the highest, and its CPU time.
 
 import { readFileSync, writeFileSync } from "node:fs";
 
@@ -6,12 +6,12 @@ export function resident_bytes(pid: number): number {
   return statusOf(pid, "VmRSS");
 }
 
-/** Since the last `forgetPeak`. */
+/** The highest memory since the last `forgetPeak`. */
 export function peak_bytes(pid: number): number {
   return Math.max(statusOf(pid, "VmHWM"), statusOf(pid, "VmRSS"));
 }
 
-/** Linux remembers the highest; 5 makes it forget (proc(5), clear_refs). */
+/** Resets the highest memory that Linux remembers: the value 5 does that (proc(5), clear_refs). */
 export function forgetPeak(pid: number): void {
   writeFileSync(`/proc/${pid}/clear_refs`, "5");
 }

@@ -1,4 +1,4 @@
-// Clients that ask for a stream and read nothing of it, while the engine writes as fast as it is read.
+// Clients that ask for a stream and read nothing of it, while the engine writes as fast as the service reads.
 
 import type { Socket } from "bun";
 import { until } from "../harness/until.ts";
@@ -6,18 +6,21 @@ import type { Sent, Target } from "./attack.ts";
 import { resident_bytes } from "./process.ts";
 import { metricIn, metricsOf } from "./talk.ts";
 
-/** Whoever waits so long for a node whose memory does not move has waited for the engine to be held back. */
+/** How long the memory of the node must be constant before the engine counts as held back. */
 const quiet_ms = 1000;
 const patience_ms = 60_000;
 
-/** What a client writes. */
+/** The bytes that a client writes. */
 export interface Asking {
   request: Uint8Array;
-  /** After the 101 that answers it: a client that writes on before has no WebSocket yet. */
+  /** Frames that are sent after the 101: a client that sends them earlier has no WebSocket yet. */
   frames?: Uint8Array;
 }
 
-/** They leave when the engine is held back, and nothing may be held for them then. Each asks for itself. */
+/**
+ * Opens clients that read nothing. They leave when the engine is held back, and nothing may be held for them then.
+ * `askingOf` is called for each client.
+ */
 export async function slowReaders(
   target: Target,
   count: number,
@@ -75,7 +78,7 @@ function plainAsking({ url, key, endlessModel }: Target): Asking {
   return { request };
 }
 
-/** Whether the process has used hardly any memory more, or less, for a while. */
+/** Returns a function that tells whether the memory of the process has hardly changed for a while. */
 function isStill(pid: number): () => boolean {
   const seen: { at_ms: number; bytes: number }[] = [];
   return () => {

@@ -1,4 +1,4 @@
-// WebSockets: a million small messages, and clients that read nothing of answers that do not end.
+// WebSockets: a million small messages, and clients that read nothing of endless answers.
 
 import type { Attack, Sent, Target } from "./attack.ts";
 import { mib } from "./body.ts";
@@ -24,7 +24,7 @@ function frameOf(text: string): Uint8Array {
 const connections = 16;
 const messages = 1_000_000;
 
-/** Each connection writes its messages without a pause, and waits until the node has closed it. */
+/** Each connection writes its messages without a pause, and waits until the node closes it. */
 async function flood(target: Target): Promise<Sent> {
   const { hostname, port } = new URL(target.url);
   const some = Buffer.concat(Array<Uint8Array>(1000).fill(frameOf("{}")));
@@ -60,10 +60,10 @@ async function flood(target: Target): Promise<Sent> {
 }
 
 const readers = 60;
-/** Twice as much as an SSE stream: each event on its way was a text of its own, which the collector has not found yet. */
+/** Twice as much as for an SSE stream: each event on its way was a text of its own, which was not collected yet. */
 const reader_bytes = 3 * mib;
 
-/** The body of a request for an answer that does not end. */
+/** The request for an answer that does not end. */
 const endless = ({ endlessModel }: Target) =>
   JSON.stringify({ type: "response.create", model: endlessModel, input: "Hello" });
 

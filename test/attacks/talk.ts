@@ -1,4 +1,4 @@
-// What attackers and honest clients alike ask of a node.
+// Requests that attackers and honest clients alike send to a node.
 
 import type { Target } from "./attack.ts";
 
@@ -17,12 +17,12 @@ export function chatWith(
   });
 }
 
-/** As Prometheus reads them. */
+/** The node's metrics, in the format of Prometheus. */
 export async function metricsOf({ url }: Whom): Promise<string> {
   return (await fetch(`${url}/metrics`)).text();
 }
 
-/** The sum over all labels; 0 where there is none. */
+/** The sum of a metric over all labels; 0 if the metric is missing. */
 export function metricIn(text: string, name: string): number {
   const lines = text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, "gm"));
   return [...lines].reduce((sum, [, value]) => sum + Number(value), 0);

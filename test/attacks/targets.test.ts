@@ -17,7 +17,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** All that came back until the connection closed, or `done` was seen. */
+/** Sends the text. Returns all bytes that came back until the connection was closed, or until they match `done`. */
 function raw(
   text: string,
   done = /\r\n\r\n[\s\S]*\}\n?$/,
@@ -174,7 +174,8 @@ describe("a head that two parsers may read differently", () => {
   });
 });
 
-// docs/design/runtime.md, Bun as a server: what the runtime's parser decides. Wherever it ends badly, nothing stays held.
+// docs/design/runtime.md, Bun as a server: what the runtime's parser decides. In every case that ends badly, nothing stays
+// held.
 describe("where Bun's parser decides", () => {
   const head = (fields: string) =>
     `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${service.key}\r\ncontent-type: application/json\r\n${fields}\r\n\r\n`;

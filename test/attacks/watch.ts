@@ -1,10 +1,11 @@
-// Preloaded into the service under attack: watches its event loop from inside. Each time that the loop stood still for a
-// while is a line in the file that ATTACK_WATCH names: how long, and how much of it the thread itself was at work.
+// Preloaded into the service under attack: watches its event loop from inside. Whenever the loop has stopped for a while,
+// writes a line into the file that ATTACK_WATCH names: how long it stopped, and how much of that the thread itself was at
+// work.
 
 import { appendFileSync } from "node:fs";
 
 const beat_ms = 2;
-/** Shorter stops are not told. */
+/** Shorter stops are not recorded. */
 const told_ms = 4;
 
 const file = process.env.ATTACK_WATCH;
@@ -29,7 +30,7 @@ function watch(path: string): void {
 }
 
 export interface Stop {
-  /** When it ended. */
+  /** When the stop ended. */
   at_ms: number;
   wall_ms: number;
   cpu_ms: number;

@@ -1,4 +1,4 @@
-/** The bench believes no answer: one that is not what was asked for ends the run, in every protocol. */
+/** The bench trusts no answer: in every protocol, an answer that is not what was asked for ends the run. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { smallBody } from "../../bench/agent-body.ts";
 import { type Expected, modelOf, type Protocol, pathOf, protocols, tagOf, wrong } from "../../bench/speed/asks.ts";
@@ -24,7 +24,7 @@ async function answered(protocol: Protocol, isStreamed: boolean): Promise<string
   return reply.body;
 }
 
-/** What an answer may never be. Of a stream, `end` is its last frames. */
+/** Answers that the bench must refuse, by what is wrong with them. `end` marks the last frames of a stream. */
 function broken(body: string, protocol: Protocol, isStreamed: boolean): Record<string, string> {
   const frames = body.split(/(?<=\n\n)/);
   const tokenAt = frames.findIndex((frame) => frame.includes('" word"'));

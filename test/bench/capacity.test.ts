@@ -1,4 +1,7 @@
-/** The search for the most streams that a core bears: it ends within a step of the truth, whatever that is, and asks few times. */
+/**
+ * The search for the most streams that a core can serve: it ends within a step of the true number, whatever that is,
+ * and measures few times.
+ */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { behaviourAt, type Flow, isBorne, mostBorne } from "../../bench/speed/capacity.ts";
@@ -26,7 +29,7 @@ test("the most that is borne is found to an eighth, from wherever it lies, in th
       expect(seen.length).toBeLessThanOrEqual(30);
       if (most === null) return expect(bears).toBeLessThan(16);
       expect(most.streams).toBeLessThanOrEqual(bears);
-      // Between small counts there is nothing.
+      // The 1 is for small counts, between which there are no further ones to try.
       expect(most.streams * 1.13 + 1).toBeGreaterThanOrEqual(bears);
     }),
   );

@@ -1,4 +1,4 @@
-/** The driver's client gives the same answer however its bytes are cut, and fails where an answer is not whole. */
+/** The driver's client gives the same answer however its bytes are cut, and fails if an answer is not whole. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { type Pool, pool, unchunked } from "../../bench/speed/client.ts";
 
@@ -12,7 +12,10 @@ afterEach(() => {
   ending = [];
 });
 
-/** Answers each request with these pieces, one write after the other has left. */
+/**
+ * Starts a server that answers each request with these pieces, each written after the one before was sent. Returns a
+ * pool of connections to it.
+ */
 function serving(pieces: string[], closes = false): Pool {
   const server = Bun.listen({
     ...{ hostname: "127.0.0.1", port: 0 },

@@ -1,4 +1,4 @@
-/** bench/governed measures any gateway, and asks it first whether it governs at all. */
+/** bench/governed measures any gateway, and first checks whether it enforces limits at all. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -26,7 +26,7 @@ test("needs nothing from outside its folder", () => {
   }
 });
 
-/** Answers by what it decides about a key, and how often that key was answered. */
+/** Runs the checks on a gateway whose statuses `decide` chooses, by the key and by how often that key got a 200. */
 async function checkedOf(decide: (key: string | null, answered: number) => number): Promise<Checked> {
   const answered = new Map<string | null, number>();
   const server = Bun.serve({

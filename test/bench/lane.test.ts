@@ -1,4 +1,4 @@
-/** Whoever runs others' benchmark can run this service in it: bench/lanes/getbusbar, with a stand-in for Docker. */
+/** The service can be run in a benchmark that others have made: bench/lanes/getbusbar, with a stand-in for Docker. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,10 @@ import { program } from "../harness/sluice.ts";
 const manifest = join(import.meta.dir, "../../bench/lanes/getbusbar/gateway.sh");
 const folder = mkdtempSync(join(tmpdir(), "sluice-lane-"));
 
-/** What the manifest asks of Docker, done by the program itself; "docker-pid" tells what runs. */
+/**
+ * The stand-in for Docker: does what the manifest asks of Docker, with the program itself instead of a container;
+ * "docker-pid" has the process id of the server.
+ */
 const docker = `#!/bin/bash
 set -e
 place=${folder}
@@ -41,7 +44,7 @@ esac
 
 const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 };
 const part = { type: "output_text", text: "hello", annotations: [] };
-/** As the runner's engine: each dialect by its path. */
+/** Answers of the benchmark's engine, by path: one for each dialect. */
 const replies: Record<string, object> = {
   "/v1/chat/completions": {
     ...{ id: "c", object: "chat.completion", created: 1, model: "gpt-4o-mini" },
@@ -81,7 +84,7 @@ afterAll(async () => {
 
 const port = await freePort();
 
-/** The manifest sourced as the runner does, and then these words. */
+/** Runs these commands in a shell that has sourced the manifest, as the benchmark's runner does. Returns the output. */
 async function bash(words: string): Promise<string> {
   const child = Bun.spawn(["bash", "-c", `. ${manifest}; ${words}`], {
     env: {
@@ -109,7 +112,7 @@ test("it builds its configuration, starts, makes a key, and is asked in each dia
     expect(answer.status).toBe(200);
     expect(await answer.text()).toContain("hello");
     expect(asked.at(-1)).toBe(path);
-    // Governed: the key's organization has a plan, and the answer says what is left of it.
+    // The request is governed: the key's organization has a plan, and the answer says what is left of it.
     expect(answer.headers.get("x-service-usage-source")).toBe("plan");
     expect(answer.headers.get("x-ratelimit-limit-requests")).toBe("1000000000");
   }

@@ -1,4 +1,4 @@
-/** A profile is summed by the part of the program that its samples fell into; time that was idle is nobody's. */
+/** A profile is summed by the part of the program in which its samples are; idle time belongs to no part. */
 import { expect, test } from "bun:test";
 import { timeByPart } from "../../bench/speed/profile.ts";
 

@@ -1,4 +1,7 @@
-/** The table of the bench: the best round counts, ratios are of one run, budgets and the guard say by how much. */
+/**
+ * The table of the bench: the best round counts, ratios are of one run, and for budgets and the guard the table says by
+ * how much they are met or exceeded.
+ */
 import { expect, test } from "bun:test";
 import { grown, type Line, linesOf, markdown, overBudget } from "../../bench/speed/report.ts";
 import type { Slice } from "../../bench/speed/scenarios.ts";

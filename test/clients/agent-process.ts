@@ -1,4 +1,4 @@
-// One run of an agent as a process, and the files that it leaves.
+// One run of an agent as a process, and the files that it leaves behind.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ export interface Ended {
   err: string;
 }
 
-/** Runs it to its end, or throws at the deadline. */
+/** Runs the agent to its end. Throws at the deadline. */
 export async function runToEnd(
   command: string[],
   { cwd, env, limit_ms }: { cwd: string; env: Record<string, string>; limit_ms: number },
@@ -30,7 +30,7 @@ export async function runToEnd(
   }
 }
 
-/** The files of a folder, by name. */
+/** The contents of the files of a folder, by name. */
 export function filesOf(folder: string): Record<string, string> {
   const entries = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
   return Object.fromEntries(entries.map(({ name }) => [name, readFileSync(join(folder, name), "utf8")]));

@@ -1,6 +1,6 @@
 /**
- * The official Anthropic SDK for TypeScript, unchanged but for base URL, key and model id, against the service in front of
- * an engine over HTTP: what its users do works, and each refusal is an error of the class that they expect.
+ * The official Anthropic SDK for TypeScript, unchanged except for base URL, key and model id, against the service in
+ * front of an engine over HTTP: what its users do works, and each refusal is an error of the class that they expect.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import Anthropic, {
@@ -24,7 +24,7 @@ import { until } from "../harness/until.ts";
 setDefaultTimeout(60_000);
 
 let service: Service;
-/** Its every answer is held against the contract. */
+/** A client whose answers are all checked against the contract. */
 let client: Anthropic;
 beforeAll(async () => {
   service = await startService({ engine: { directives: "", namesModel: false } });
@@ -48,7 +48,7 @@ const asks = (directives: string, text = "hello there"): MessageCreateParamsNonS
   max_tokens: 1024,
   messages: says(directives, text),
 });
-/** What a promise is rejected with; undefined where it is not. */
+/** The reason with which a promise is rejected; undefined if it is not rejected. */
 const thrown = (promise: PromiseLike<unknown>): Promise<unknown> =>
   new Promise((resolve) => promise.then(() => resolve(undefined), resolve));
 const requests = () => service.engine.counts.requests;
@@ -221,7 +221,7 @@ describe("tools", () => {
     expect(asked).toEqual(["first string", "second string"]);
     const [block] = done.content;
     expect(block?.type === "text" && block.text).toContain("first has run");
-    // What was refused for its thread reached no engine: one request a turn.
+    // The requests that were refused because of their thread reached no engine, so the engine got one request a turn.
     expect(requests() - before).toBe(2);
   });
 });

@@ -1,20 +1,23 @@
-// Packages of npm in a folder of their own, at the versions that are pinned or at the newest.
+// Installs npm packages in a folder of their own, at their pinned versions or at the newest ones.
 
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CannotRun, type Edition, listed } from "./edition.ts";
 import { succeed } from "./virtual-environment.ts";
 
-/** By name the pinned version, and the range of which the newest is wanted where it is not the latest of all. */
+/**
+ * The pinned version of each package by name. `newest` is the range to take the newest from, for packages whose latest
+ * version of all is not wanted.
+ */
 export type Wanted = Record<string, string | { pinned: string; newest: string }>;
 
 export interface Installed {
-  /** Its `node_modules` has them. */
+  /** The folder whose `node_modules` contains the packages. */
   folder: string;
   versions: string;
 }
 
-/** `name` is its folder below .cache/clients. The newest are fetched each time. */
+/** `name` is the folder below .cache/clients. The newest versions are fetched each time. */
 export async function npmPackages(name: string, wanted: Wanted, edition: Edition): Promise<Installed> {
   const folder = join(process.cwd(), ".cache/clients", name, edition);
   const dependencies = Object.fromEntries(
@@ -34,7 +37,7 @@ export async function npmPackages(name: string, wanted: Wanted, edition: Edition
   return { folder, versions: listed(Object.fromEntries(versions)) };
 }
 
-/** The one of a package's files that is there; `what` is what it is. */
+/** The first of these paths that exists among a package's files; `what` names it in the error. */
 export function fileIn({ folder, versions }: Installed, paths: string[], what: string): string {
   const found = paths.map((path) => join(folder, "node_modules", path)).find((path) => existsSync(path));
   if (!found) throw new CannotRun(`There is no ${what} for this machine in ${versions}.`);

@@ -29,7 +29,7 @@ import { endedReceipt } from "../harness/receipts.ts";
 import { until } from "../harness/until.ts";
 
 let service: Service;
-/** Its every answer is held against the contract. */
+/** The SDK's client, with every answer checked against the contract. */
 let client: OpenAI;
 beforeAll(async () => {
   const plans = { weekly: "{ week: 9000000 }" };
@@ -58,7 +58,9 @@ const thrown = (promise: PromiseLike<unknown>): Promise<unknown> =>
   new Promise((resolve) => promise.then(() => resolve(undefined), resolve));
 const engineMessages = () =>
   (service.engine.requests.at(-1)!.body as { messages: { role: string; content: unknown }[] }).messages;
-/** `output_text` is there where the SDK has made it, which it does not for a stream's events. */
+/**
+ * The text of a response. The SDK's `output_text` is not used, because the SDK does not set it on a stream's events.
+ */
 const textOf = ({ output }: Pick<ModelResponse, "output">) =>
   output
     .flatMap((item) => (item.type === "message" ? item.content : []))
@@ -66,7 +68,7 @@ const textOf = ({ output }: Pick<ModelResponse, "output">) =>
     .join("");
 const ask = (body: Partial<ResponseCreateParamsNonStreaming>) => client.responses.create({ model, ...body });
 
-/** The same request, whole and by both ways of streaming. */
+/** The ways to send one request: for a whole answer, and with both ways of streaming. */
 const ways: [string, (body: ResponseCreateParamsNonStreaming) => Promise<ModelResponse>][] = [
   ["create", (body) => client.responses.create(body)],
   ["stream()", ({ stream: _, ...body }) => client.responses.stream(body).finalResponse()],
@@ -252,7 +254,7 @@ describe("tools", () => {
   const results = (output: ResponseOutputItem[]): ResponseInputItem[] =>
     callsIn(output).map(({ call_id, name }) => ({ type: "function_call_output", call_id, output: `${name} is fine` }));
 
-  /** How a turn goes on from those before it. */
+  /** Makes the request of the next turn from the turns before it. */
   type Next = (before: ModelResponse[], inputs: ResponseInputItem[][]) => Partial<ResponseCreateParamsNonStreaming>;
   const replays: Record<string, Next> = {
     "all items sent again": (before, inputs) => ({
@@ -432,10 +434,10 @@ describe("what is kept", () => {
 
 describe("leaving in the middle stops the engine within a second, and is charged what was produced", () => {
   const long = { model, input: cue("echo tps=50", words(10_000)) };
-  /** `leave` answers the id of the request that it left, where it knows it. */
+  /** `leave` returns the id of the request that it left, if it knows the id. */
   const left = async (leave: (client: OpenAI) => Promise<string | null | undefined>) => {
     const before = service.engine.counts.clients_left;
-    // The SDK's own fetch: nothing of the harness stands between it and the socket.
+    // Uses the SDK's own fetch, so that nothing of the harness is between the SDK and the socket.
     const id = await leave(new OpenAI({ baseURL: `${service.url}/v1`, apiKey: service.key, maxRetries: 0 }));
     const stopped = () => service.engine.counts.clients_left > before && service.engine.counts.active === 0;
     await until(stopped, 1000, "the engine to be let go");
@@ -475,7 +477,7 @@ describe("leaving in the middle stops the engine within a second, and is charged
 });
 
 describe("errors", () => {
-  /** The error, whose id, code and message are those of the body. */
+  /** The error that a promise is rejected with, checked to have the id, code and message of the body. */
   async function errorOf(promise: Promise<unknown>): Promise<APIError> {
     const error = await thrown(promise);
     if (!(error instanceof APIError)) throw error;

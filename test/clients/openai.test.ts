@@ -21,7 +21,7 @@ import { model, plainModel, type Service, says, smallModel, startService, words 
 import { until } from "../harness/until.ts";
 
 let service: Service;
-/** Its every answer is held against the contract. */
+/** The SDK's client, with every answer checked against the contract. */
 let client: OpenAI;
 beforeAll(async () => {
   service = await startService({ engine: { directives: "", namesModel: false } });
@@ -285,7 +285,7 @@ describe("leaving in the middle stops the engine within a second", () => {
   const long = { model, messages: says("echo tps=50", words(10_000)) };
   const left = async (leave: (client: OpenAI) => Promise<void>) => {
     const before = service.engine.counts.clients_left;
-    // The SDK's own fetch: nothing of the harness stands between it and the socket.
+    // Uses the SDK's own fetch, so that nothing of the harness is between the SDK and the socket.
     await leave(new OpenAI({ baseURL: `${service.url}/v1`, apiKey: service.key, maxRetries: 0 }));
     const stopped = () => service.engine.counts.clients_left > before && service.engine.counts.active === 0;
     await until(stopped, 1000, "the engine to be let go");
@@ -321,7 +321,7 @@ describe("leaving in the middle stops the engine within a second", () => {
 });
 
 describe("errors", () => {
-  /** The error, whose id, code and message are those of the body. */
+  /** The error that a promise is rejected with, checked to have the id, code and message of the body. */
   async function errorOf(promise: Promise<unknown>): Promise<APIError> {
     const error = await thrown(promise);
     if (!(error instanceof APIError)) throw error;
@@ -419,7 +419,7 @@ describe("errors", () => {
     const started = performance.now();
     const error = await errorOf(chat({ messages: says("status=503 retry-after=1") }, clientWith(service.key, 1)));
     expect(error.status).toBe(503);
-    // The service itself asks the only engine of a model once more, each time.
+    // For each of the SDK's tries, the service itself asks the model's only engine twice.
     expect(requests() - before).toBe(4);
     expect(performance.now() - started).toBeGreaterThan(900);
   });

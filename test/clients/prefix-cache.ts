@@ -1,4 +1,5 @@
-// What an engine says of its prompts: how many tokens they come to, and how many of these it has from the request before.
+// The usage that an engine reports for its prompts: how many tokens they have, and how many of these are cached from the
+// request before.
 
 import { vocabularies } from "../../src/core/tokens/vocabularies.ts";
 import type { ChatAsked, EngineUsage, Turn } from "./scripted-engine.ts";
@@ -6,7 +7,9 @@ import type { ChatAsked, EngineUsage, Turn } from "./scripted-engine.ts";
 /** vLLM keeps what it has computed in blocks of this many tokens. */
 const block_tokens = 16;
 
-/** Usage as an engine reports it that caches prefixes (`cached`), or one that says nothing of its cache. */
+/**
+ * The usage that an engine reports: of one that caches prefixes (`cached`), or of one that says nothing of its cache.
+ */
 export async function usageReport(cached: boolean): Promise<(asked: ChatAsked, turn: Turn) => EngineUsage> {
   const countTokens = await vocabularies().o200k_harmony();
   let before = "";
@@ -24,7 +27,7 @@ export async function usageReport(cached: boolean): Promise<(asked: ChatAsked, t
   };
 }
 
-/** As a chat template writes it: the tools, and then one message after the other. */
+/** The prompt as a chat template writes it: the tools, and then the messages in order. */
 function promptOf({ tools = [], messages }: ChatAsked): string {
   const said = messages.map(({ role, content, tool_calls = [] }) => {
     const text = typeof content === "string" ? content : JSON.stringify(content ?? "");

@@ -76,7 +76,7 @@ const suites: Record<string, Suite> = {
   operations: operationSuite,
   leavers: leaversSuite,
 };
-/** Half an hour, or gigabytes, each: `all` leaves them to those who name them. */
+/** Suites that take half an hour or gigabytes each: `all` skips them; they run only when they are named. */
 const named = ["engine", "engines", ...Object.keys(realEngineSuites), "operations", "leavers"];
 
 interface Row {
@@ -106,7 +106,7 @@ async function main(): Promise<void> {
   await close(rows.map(({ counts }) => counts).reduce(sum, nothing));
 }
 
-/** One run. What cannot run is a failure where it was asked for by name, and skipped where all were. */
+/** One run of a suite. A suite that cannot run has failed if it was asked for by name, and is skipped if `all` was. */
 async function rowOf(suite: string, edition: Edition, how: { isAsked: boolean }): Promise<Row> {
   const skipped = (reason: string) => ({ suite, edition, versions: "", counts: { ...nothing, skipped: 1 }, reason });
   if (!how.isAsked && named.includes(suite)) return skipped("It takes long: name it to run it.");

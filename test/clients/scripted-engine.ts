@@ -4,21 +4,21 @@
 export interface Turn {
   reasoning?: string;
   text?: string;
-  /** All in one answer. `arguments` as JSON text, or what to make it of. */
+  /** The tool calls of this turn, all in one answer. `arguments` is JSON text, or an object to be written as JSON. */
   calls?: { name: string; arguments: string | object }[];
-  /** The fragments of its calls come in turn, one of each. */
+  /** The fragments of the calls alternate, one fragment of each call at a time. */
   interleaved?: true;
-  /** Why it ends, where not for its calls or its end. */
+  /** The finish reason, unless it follows from the calls or the end of the text. */
   finish?: "length" | "content_filter";
-  /** Refuses instead of all this, with status 400. */
+  /** Refuses the request with status 400 and this error; the rest of the turn is ignored. */
   refuses?: { code: string; message: string };
-  /** Breaks the connection before it says why it ended. */
+  /** Breaks the connection before the finish reason is sent. */
   cut?: true;
   /** Milliseconds between the head of the answer and its first piece. */
   silent_ms?: number;
 }
 
-/** A Chat Completions request, as far as tests look at it. */
+/** The members of a Chat Completions request that tests look at. */
 export interface ChatAsked {
   messages: {
     role: string;
@@ -36,27 +36,33 @@ export interface EngineUsage {
 }
 
 export interface ScriptedEngine {
-  /** With `/v1`. */
+  /** The base URL, with `/v1`. */
   url: string;
-  /** From now on these turns, in order, or what is said to each request; what was asked before is forgotten. */
+  /**
+   * From now on plays these turns in order, or the turn that the function returns for each request. Forgets earlier
+   * requests.
+   */
   play(turns: Turn[] | ((asked: ChatAsked) => Turn)): void;
-  /** Since the last `play`. */
+  /** The requests since the last `play`. */
   asked: ChatAsked[];
   stop(): void;
 }
 
 const piece_chars = 16;
 const cut_pause_ms = 20;
-/** The finish, and the usage after it. */
+/** The last two chunks of an answer: the finish reason, and then the usage. */
 const ending_chunks = 2;
 
-/** `report` is what it says of the usage of a turn; without it a round number. */
+/**
+ * `report` returns the usage that the engine reports for a turn; without it the engine reports 100 prompt tokens and a
+ * token per delta.
+ */
 export function startScriptedEngine(report?: (asked: ChatAsked, turn: Turn) => EngineUsage): ScriptedEngine {
   const script: { next(asked: ChatAsked): Turn | undefined; asked: ChatAsked[] } = { next: () => undefined, asked: [] };
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
-    // Without it Bun would write of every cut that it was not handled.
+    // In development mode Bun would print an unhandled error for every cut.
     development: false,
     idleTimeout: 0,
     error: () => new Response(null, { status: 500 }),
@@ -96,7 +102,7 @@ function bodyOf(turn: Turn, usage?: EngineUsage): ReadableStream<string> {
       const next = frames.shift();
       if (next !== undefined) controller.enqueue(next);
       else if (cut) {
-        // What was written gets this long to leave: a reset takes with it what is still on its way.
+        // Waits until the bytes that were written have left: a reset would discard those that are still on their way.
         await Bun.sleep(cut_pause_ms);
         controller.error(new Error("cut, as the script has it"));
       } else controller.close();

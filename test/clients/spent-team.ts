@@ -3,7 +3,7 @@
 import { engineModel, type Service, startService, upstreamName } from "../harness/engine.ts";
 
 const dear = "acme/dear";
-/** A cent a token of output, and nothing for input: so $50 can be used whole. */
+/** An output token costs one cent and an input token nothing, so exactly $50 can be used. */
 const prices = "{ input: 0, output: 10000 }";
 const budgetTokens = 5_000;
 

@@ -1,4 +1,4 @@
-// What an agent asks of the service, remembered on the way; and a trap for whatever it would ask of others.
+// Records what an agent asks of the service; and a trap for whatever it would ask of other machines.
 
 export interface Asked {
   /** `WS`: a message on a WebSocket, which stands for a request. */
@@ -7,16 +7,22 @@ export interface Asked {
   headers: Headers;
   /** The parsed body; null where it is not JSON. */
   body: Record<string, unknown> | null;
-  /** Of its body. */
+  /** The length of the body. */
   bytes: number;
-  /** That of the answer; on a WebSocket 200, or that of the error. 101: a WebSocket. */
+  /**
+   * The status of the answer. For a message on a WebSocket 200, or the status of the error; 101 for the WebSocket
+   * itself.
+   */
   status: number;
 }
 
 /** Answers in the service's place; undefined lets the request through. */
 export type Instead = (asked: Omit<Asked, "status">, before: readonly Asked[]) => Response | undefined;
 
-/** Stands between an agent and the service at `url`, or at that of a node that a function names for each connection. Its requests come in the order in which they were answered. */
+/**
+ * A proxy between an agent and the service at `url`, or at the URL that a function returns for each request. It lists
+ * requests in the order in which they were answered.
+ */
 export function watched({ url: to, instead }: { url: string | (() => string); instead?: Instead }) {
   const asked: Asked[] = [];
   const server = Bun.serve<Passing>({
@@ -63,7 +69,7 @@ interface Passing {
   asks(text: string, agent: Bun.ServerWebSocket<Passing>): void;
 }
 
-/** Null where the service refuses it. */
+/** The WebSocket to the service; null if the service refuses it. */
 async function openedAt(url: string, from: Headers): Promise<WebSocket | null> {
   const headers = Object.fromEntries([...from].filter(([name]) => !/^(host|connection|upgrade|sec-.*)$/.test(name)));
   const socket = new WebSocket(url.replace("http", "ws"), { headers });
@@ -73,7 +79,7 @@ async function openedAt(url: string, from: Headers): Promise<WebSocket | null> {
   return promise;
 }
 
-/** An answer that ends says of which status its request was. */
+/** Forwards messages, and records each request with its status when the last event of its answer comes. */
 function passing(service: WebSocket, head: Omit<Asked, "status">, asked: Asked[]): Passing {
   const open: Omit<Asked, "status">[] = [];
   return {
@@ -95,7 +101,7 @@ function passing(service: WebSocket, head: Omit<Asked, "status">, asked: Asked[]
   };
 }
 
-/** A proxy that lets nothing through: whatever wants to leave this machine has to ask it, and is remembered. */
+/** A proxy that lets nothing through: it records every attempt to reach another machine. */
 export function outsideTrap() {
   const caught: string[] = [];
   const listener = Bun.listen({

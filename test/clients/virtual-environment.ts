@@ -1,5 +1,5 @@
-// A Python of our own, with exactly the packages that a requirements.txt names, or with the newest of those that are asked
-// for.
+// A Python environment of our own, with exactly the packages that a requirements.txt names, or with the newest versions of
+// the requested ones.
 
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,16 +9,18 @@ import { CannotRun, type Edition, listed } from "./edition.ts";
 const install_ms = 10 * 60_000;
 
 export interface PythonPackages {
-  /** Path of a file that pins all of them. */
+  /** The path of a file that pins all packages. */
   requirements: string;
-  /** Those that are meant, with their extras: their newest versions bring what they need. */
+  /**
+   * The packages under test, with their extras. At the newest versions, pip chooses the packages that they depend on.
+   */
   meant: readonly string[];
-  /** Its folder below .cache/clients. */
+  /** The environment's folder below .cache/clients. */
   folder: string;
 }
 
 export interface Python {
-  /** Path of its `python`. */
+  /** The path of the environment's `python`. */
   python: string;
   versions: string;
 }
@@ -39,7 +41,10 @@ export interface InstallOptions {
   overrides?: string;
 }
 
-/** Path of its `python`, made once for each such file. `name` is its folder below .cache/clients. */
+/**
+ * Returns the path of the environment's `python`. It is made once for each content of the file. `name` is its folder
+ * below .cache/clients.
+ */
 export async function pythonWith(requirements: string, name: string, options: InstallOptions = {}): Promise<string> {
   const { limit_ms = install_ms, overrides } = options;
   const folder = join(".cache/clients", name);
@@ -61,7 +66,7 @@ export async function pythonWith(requirements: string, name: string, options: In
 }
 const uv = "uv==0.13.9";
 
-/** Fetched anew each time. */
+/** The `python` of an environment with the newest versions, fetched anew each time. */
 async function newestPython(name: string, packages: readonly string[]): Promise<string> {
   const folder = join(".cache/clients", name);
   const python = join(folder, "bin/python");

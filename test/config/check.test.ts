@@ -1,4 +1,7 @@
-/** What an engine is found to do, the rows that follow, and a sluice.yaml in which nothing else changes. */
+/**
+ * What `sluice upstream check` finds an engine to do, the dialect rows that follow from it, and a sluice.yaml in which
+ * nothing else changes.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { amended, difference } from "../../src/config/check/amend.ts";
 import { type CheckSettings, checkEngine, questions, verdictsOf } from "../../src/config/check/check.ts";
@@ -21,7 +24,7 @@ async function simulator(directives: string): Promise<string> {
   return started.url;
 }
 
-/** The simulator behind a hand that may answer in its place, and change what it is asked. */
+/** The simulator behind a proxy. `instead` may answer in the simulator's place, and may change the request's body. */
 function behind(url: string, instead: (path: string, body: Record<string, unknown>) => Response | null): string {
   const server = Bun.serve({
     port: 0,

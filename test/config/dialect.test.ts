@@ -1,4 +1,7 @@
-/** `dialect` and `dialect_rows` of an upstream: the engine is spoken to by the rows of its dialect, and the file's over them. */
+/**
+ * `dialect` and `dialect_rows` of an upstream: requests to the engine follow the rows of its dialect, and the file's
+ * own rows override them.
+ */
 import { describe, expect, test } from "bun:test";
 import { type DialectName, dialectNames, dialects } from "../../src/core/protocol/dialects.ts";
 import { configured, problemsOf } from "./reading.ts";

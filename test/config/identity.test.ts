@@ -8,7 +8,7 @@ const env = { SLUICE_SECRET_KEY: Buffer.alloc(32, 7).toString("base64") };
 const issuer = { issuer: "https://login.example", audiences: ["sluice-api"] };
 const member = { claim: "groups", has: "research", organization: "acme", role: "member" };
 
-/** JSON is YAML. */
+/** JSON is valid YAML, so the file can be written as JSON. */
 const written = (identity: object) => JSON.stringify({ identity });
 const problems = (identity: object) => problemsOf(written(identity), env).map((one) => one.replace(/^:?\d+:\d+: /, ""));
 const withIssuer = (fields: object) => problems({ issuers: [{ ...issuer, ...fields }] });

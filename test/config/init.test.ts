@@ -15,7 +15,7 @@ afterAll(() => {
 
 type Answer = unknown | ((request: Request) => Response | Promise<Response>);
 
-/** An engine that answers these paths, and 404 elsewhere; answers its origin. */
+/** An engine that answers these paths, and 404 elsewhere. Returns its origin. */
 function engine(answers: Record<string, Answer>): string {
   const server = Bun.serve({
     port: 0,
@@ -66,7 +66,8 @@ describe("sluice init", () => {
     ]);
     expect(models[0]?.capabilities).toEqual(new Set(["tools", "parallel_tools", "reasoning", "structured_output"]));
     expect(routesOf(configuration)).toEqual([[`${origin}/v1`, "Qwen/Qwen3-32B"]]);
-    // What each client library of vLLM sends, and nothing by which a client would decide what the service decides.
+    // The parameters that each client library of vLLM sends, and none that would let a client decide what the service
+    // decides.
     expect(models[0]?.extraParams).toEqual(["top_k", "min_p", "repetition_penalty", "chat_template_kwargs"]);
     expect(yaml.split("\n")[0]).toBe("# yaml-language-server: $schema=./sluice.schema.json");
     expect(schema).toBe(schemaText());

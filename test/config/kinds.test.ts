@@ -1,4 +1,7 @@
-/** What a model of an engine is for is found by its answers, and written; where they leave it open, the file says so. */
+/**
+ * `sluice init` finds from an engine's answers what each model is for, and writes it. If the answers leave it open, the
+ * file says so.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { parse } from "yaml";
 import { kindFindings, kindIn } from "../../src/config/check/kinds.ts";
@@ -16,7 +19,9 @@ afterAll(async () => {
 
 type Answers = Record<string, object | number>;
 
-/** An engine of one model: an object is its answer at a path, a number its status; all else is 404. */
+/**
+ * An engine with one model. For each path, an object is the answer and a number its status; all other paths return 404.
+ */
 function engine(answers: Answers): string {
   const server = Bun.serve({
     port: 0,
@@ -37,9 +42,9 @@ function engine(answers: Answers): string {
 const message = { choices: [{ message: { role: "assistant", content: "a" } }] };
 const text = { choices: [{ text: "a" }] };
 const vector = { data: [{ embedding: [0.6, 0.8] }, { embedding: [0.8, 0.6] }] };
-/** By which nothing ranks. */
+/** Vectors by which nothing can be ranked. */
 const score = { data: [{ embedding: [0.2, 0, 1e-9] }, { embedding: [0.2, 0, 1e-9] }] };
-/** The cosine of those two vectors. */
+/** A ranking whose score is the cosine of the two vectors of `vector`. */
 const ranks = { results: [{ index: 0, relevance_score: 0.96 }] };
 
 const engines: [what: string, answers: Answers, kind: ModelKind | null][] = [

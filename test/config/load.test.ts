@@ -332,7 +332,8 @@ describe("a reload", () => {
       null,
     ])
       expect(hashOf(other)).not.toBe(base);
-    // Where the simulator listens is a node's own affair; what a key is, nobody's.
+    // The simulator's address is a node's own matter and is not hashed. Of an engine's key, only whether it is set is
+    // hashed, not its value.
     const first = configured(null);
     expect(configurationHash(withSimulatorAt(first, "http://127.0.0.1:1/v1"))).toBe(configurationHash(first));
     const engine = { SLUICE_UPSTREAM_URL: "http://engine" };

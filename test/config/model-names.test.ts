@@ -45,7 +45,7 @@ describe("aliases and retirements", () => {
     const by = (replaced_by: string) => ({ ...retiring, replaced_by });
     expect(said({ "a/b": by("a/b") })).toEqual([expect.stringContaining("[0].replaced_by: leads back to this model")]);
     expect(said({ "a/b": by("a/c"), "a/c": by("a/d"), "a/d": by("a/b") })).toHaveLength(3);
-    // One that leads into a circle of others is told there.
+    // A model whose replacement leads into a circle of other models is not reported itself; the circle's models are.
     expect(said({ "a/a": by("a/b"), "a/b": by("a/c"), "a/c": by("a/b") })).toHaveLength(2);
     expect(said({ "a/b": by("a/none") })).toEqual([expect.stringContaining("[0].replaced_by: names no model")]);
     expect(said({ "a/b": by("a/x"), "a/c": { aliases: ["a/x"] } })).toEqual([

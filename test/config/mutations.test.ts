@@ -7,10 +7,13 @@ import { ConfigurationError } from "../../src/config/problem.ts";
 import { example } from "./reading.ts";
 
 const secret = "hunter2-hunter2";
-/** For a machine that does much else. */
+/** Long enough for a machine that is busy with other work. */
 const patience_ms = 30_000;
 
-/** Whatever the bytes, there is a configuration, or problems of one line that name the file and, but for the file as a whole, the place. */
+/**
+ * Whatever the bytes are, the result is a configuration, or problems of one line each that name the file and, unless
+ * they concern the whole file, the place.
+ */
 function sound(bytes: Uint8Array): void {
   const result = loadConfiguration({
     env: { MAIN_KEY: secret },
@@ -144,7 +147,9 @@ function* places(value: unknown, path: Path = []): Generator<Path> {
   }
 }
 
-/** Puts the value there, under another name where one is given; where an earlier change took the place away, nothing. */
+/**
+ * Sets the value at the path, under another name if one is given. Does nothing if an earlier change removed the place.
+ */
 function replace(file: Record<string | number, unknown>, path: Path, value: unknown, name: string | null): void {
   let at: unknown = file;
   for (const step of path.slice(0, -1)) at = (at as Record<string | number, unknown> | null)?.[step];

@@ -1,4 +1,4 @@
-/** How the tests of this room read a configuration: from text, without a disk. */
+/** How the tests of this folder read a configuration: from text, without a disk. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Configuration } from "../../src/config/configuration.ts";
@@ -19,7 +19,7 @@ export function configured(text: string | null, env: Variables = {}): Configurat
   return result;
 }
 
-/** What is said against a file, without its name. */
+/** The problems of a file, without the file's name. */
 export function problemsOf(text: string | null, env: Variables = {}): string[] {
   const result = load(text, env);
   if (!(result instanceof ConfigurationError)) return [];

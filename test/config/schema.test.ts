@@ -7,7 +7,7 @@ import { sections } from "../../src/config/settings/sections.ts";
 import { variables } from "../../src/config/settings/variables.ts";
 import { configured, root } from "./reading.ts";
 
-/** As a reader of the published file sees it. */
+/** The schema as a reader of the published file sees it. */
 const schema: Shape = JSON.parse(schemaText());
 const documentation = readFileSync(join(root, "docs", "configuration.md"), "utf8");
 
@@ -51,7 +51,7 @@ describe("docs/configuration.md", () => {
         .map((cell) => cell.trim().replaceAll(",", "")),
     );
     const plans = [...configured(null).catalog.plans.values()];
-    // Money as people write it, where the plan has billionths.
+    // Money as people write it; the plan has it in billionths.
     const shown = (name: string, limit: unknown) =>
       limit === null ? "" : String(["session", "week", "month"].includes(name) ? Number(limit) / 1e9 : limit);
     const limits = plans.map(({ name: _, ...plan }) => Object.entries(plan).map(([name, limit]) => shown(name, limit)));

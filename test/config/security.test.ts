@@ -1,4 +1,4 @@
-/** docs/security.md names every limit, and tests that are there. */
+/** docs/security.md names every limit, and names only tests that exist. */
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// The configuration as it is shown: what is in force, and no secret wherever one can stand.
+// The configuration as it is shown: what is in force, and no secret in any place that can have one.
 import { expect, test } from "bun:test";
 import { loadConfiguration } from "../../src/config/load.ts";
 import { shownConfiguration } from "../../src/config/without-secrets.ts";

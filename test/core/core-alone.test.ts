@@ -1,6 +1,6 @@
 /**
- * The core serves its operations without any feature: nothing kept, no telemetry, no identity, no contract page. What a
- * feature would add is refused in words, and never ignored.
+ * The core serves its operations without any feature: nothing kept, no telemetry, no identity, no contract page. A
+ * request that needs a feature is refused with a message, and never ignored.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { listen } from "../../src/core/http/listen.ts";
@@ -17,7 +17,7 @@ const store = await stores.postgres();
 const organizationId = await store.newOrganization();
 const engine = await startSimulator({ models: ["writer"] });
 const node = coreNode({ store, organizationId, engineUrl: engine.url });
-// No operation of a feature is mounted, so none of their dependencies is there.
+// Only the core's operations are mounted, so the dependencies of features can be absent.
 const served = mount(node.dependencies as NodeDependencies, coreOperations);
 const listening = listen(served as never, { host: "127.0.0.1", port: 0, idle_ms: 60_000 });
 

@@ -29,7 +29,7 @@ interface CoreParts {
   organizationId: string;
   /** The URL of an engine of chat completions, which has the model `writer`. */
   engineUrl: string;
-  /** Wraps what a run consists of. */
+  /** Wraps each of the parts that a run is made of. */
   wrap?<Value extends object>(value: Value): Value;
 }
 

@@ -35,7 +35,7 @@ const environmentOf = (of: Resource): Record<string, string> =>
 const environment = environmentOf(container);
 const settings = parse(textOf("helm/values.yaml"));
 
-/** As Sluice reads it in such a pod. */
+/** The configuration as Sluice reads it in a pod with these variables. */
 function configurationOf(env: Record<string, string>): Configuration {
   const files: Record<string, string> = {
     "/etc/sluice/sluice.yaml": one("ConfigMap").data["sluice.yaml"],
@@ -56,7 +56,7 @@ describe("the chart", () => {
   test("is of this version", () => {
     const { version, appVersion } = parse(textOf("helm/Chart.yaml"));
     expect({ version, appVersion }).toEqual({ version: packageJson.version, appVersion: packageJson.version });
-    // The image too, by its label.
+    // The image has this version too, in its label.
     const dockerfile = readFileSync(join(folder, "../Dockerfile"), "utf8");
     expect(dockerfile).toContain(`org.opencontainers.image.version="${packageJson.version}"`);
   });

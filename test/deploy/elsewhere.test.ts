@@ -1,5 +1,5 @@
-// The unit of systemd, compose.yaml and the balancers' files: what they say of Sluice is true of this Sluice. haproxy's and
-// nginx's are run by `npm run rolling`, and compose's first way by deploy/replay.ts.
+// The unit of systemd, compose.yaml and the balancers' files: what they say about Sluice is true of this version. `npm run
+// rolling` runs haproxy's and nginx's files, and deploy/replay.ts compose's first way.
 
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -66,7 +66,7 @@ describe("compose.yaml", () => {
     for (const name of nodes) expect(unknown(Object.keys(compose.services[name].environment))).toEqual([]);
   });
 
-  /** Other variables have values of `.env`. */
+  /** The console's variables; the others take their values from `.env`. */
   const ofConsole = ({ SLUICE_CONSOLE_HOST, SLUICE_CONSOLE_PORT }: Record<string, string>) => ({
     SLUICE_CONSOLE_HOST,
     SLUICE_CONSOLE_PORT,
@@ -135,7 +135,7 @@ describe("the balancers", () => {
       ...seconds(envoy, / idle_timeout: (\d+)s/g),
     ];
     for (const idle_s of idle) expect(idle_s * 1000).toBeLessThan(limits.idle_ms);
-    // nginx keeps none but WebSockets.
+    // nginx keeps no connections to nodes except WebSockets.
     expect(nginx).toMatch(/map \$http_upgrade \$connection_to_node \{\s+default upgrade;\s+"" close;/);
     expect(nginx).toContain("proxy_set_header Connection $connection_to_node;");
     expect(nginx).not.toMatch(/^\s*keepalive \d/m);
@@ -191,7 +191,7 @@ describe("the balancers", () => {
     const paths = [/httpchk GET (\S+)/.exec(haproxy)?.[1], /http_health_check: \{ path: (\S+) \}/.exec(envoy)?.[1]];
     expect(paths).toEqual(["/readyz", "/readyz"]);
     expect(probes.map(({ path }) => path)).toContain("/readyz");
-    // On a busy machine all are late: to leave out those that are helps nobody.
+    // On a busy machine all nodes are late: it would help nobody to leave those out.
     expect([...seconds(haproxy, /timeout check (\d+)s/g), ...seconds(envoy, /- timeout: (\d+)s/g)]).toEqual([3, 3]);
   });
 });

@@ -1,5 +1,6 @@
-// The packed release before is upgraded to what this tree is, and taken back, behind a balancer and under load: no stream is
-// cut, and the books are right. It is built from its commit, so this runs only in `npm run test:deep`, and where that commit is.
+// The packed release before this one is upgraded to the current tree, and back, behind a balancer and under load: no stream
+// is cut, and the books are right. The old release is built from its commit, so this runs only in `npm run test:deep`, and
+// only if that commit exists.
 
 import { expect, test } from "bun:test";
 import { executableOf, NoReleaseBefore, type Release, releaseBefore } from "../../scripts/release/before.ts";
@@ -11,7 +12,7 @@ import { program } from "../harness/sluice.ts";
 
 const minutes_max = 8;
 const load = { streams: 100, requests_per_second: 20, stream_s: 8, settle_ms: 5000 };
-/** A busy machine may be late for a request; a stream that began is never cut. */
+/** The share of requests that may fail, since a busy machine may be late for them; a stream that began is never cut. */
 const failed_share_max = 0.02;
 
 function before(): Release | null {

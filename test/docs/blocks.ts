@@ -25,7 +25,7 @@ export function blocksOf(page: string): Block[] {
   }));
 }
 
-/** Commands that are typed one after the other: lines, without those that only say something. */
+/** The commands of a block, which are typed one after the other: its lines, without comments. */
 export function commandsOf(text: string): string[] {
   return text
     .replaceAll(/\\\n\s*/g, "")

@@ -8,7 +8,7 @@ import { parse as parseYaml } from "yaml";
 
 interface Section {
   client: string;
-  /** By language, in order. */
+  /** The blocks by language, in order. */
   blocks: Map<string, string[]>;
 }
 
@@ -30,7 +30,7 @@ function syntaxIn(words: string[], text: string): void {
 }
 
 const python = Bun.which("python3");
-/** Throws where the text is wrong in its language. */
+/** Checks a text in each language: throws if the text is not valid. */
 const languages: Record<string, (text: string) => unknown> = {
   toml: (text) => Bun.TOML.parse(text),
   json: (text) => JSON.parse(text),
@@ -39,7 +39,7 @@ const languages: Record<string, (text: string) => unknown> = {
   ts: (text) => new Bun.Transpiler({ loader: "ts" }).transformSync(text),
   python: (text) => python && syntaxIn([python, "-c", "import ast, sys; ast.parse(sys.stdin.read())"], text),
 };
-/** Of these a client reads one text, so that a second block stands for another file. */
+/** A client reads only one text in these languages, so a second block is for another file. */
 const oneText = ["json", "yaml"];
 
 test("every block of the page names a language that is tried here", () => {

@@ -18,7 +18,7 @@ const started: Preparation = async (reader) => {
   reader.values.push(["slk_…", key]);
 };
 
-/** Only the demonstration, which has no sluice.yaml, begins with a key. */
+/** A key for the reader. Only the demonstration, which has no sluice.yaml, starts with one. */
 async function firstKey(reader: Reader): Promise<string> {
   if (!existsSync(join(reader.folder, "sluice.yaml"))) return demoKey(reader);
   await reader.types("sluice org create first --plan unlimited");
@@ -47,7 +47,7 @@ async function withRole(reader: Reader): Promise<string> {
   return role;
 }
 
-/** Ann is in the issuer's group `research`. Answers with a token of hers. */
+/** Starts an issuer with Ann in its group `research`. Returns a token for her. */
 async function withIssuer(reader: Reader): Promise<string> {
   const issuer = await startIssuer();
   reader.ends.push(() => issuer[Symbol.asyncDispose]());
@@ -71,14 +71,14 @@ export const preparations: Record<string, Preparation> = {
     reader.values.push(
       ["key_…", id],
       ["postgres://…", (await databaseOf(reader)).href],
-      // Without a Redis, a node on Postgres has its rates to itself.
+      // Without Redis, a node on Postgres counts its rates by itself.
       ["REDIS_URL=redis://…", "REDIS_URL="],
     );
   },
   "docs/afternoon.md": async (reader) => {
     const token = await withIssuer(reader);
     await started(reader);
-    // By then, Ann has come.
+    // Ann exists only after her first request, so it is sent before the raise.
     const comes = `curl -s ${reader.url}/v1/models -H 'authorization: Bearer ${token}'`;
     reader.values.push(["sluice limit raise", `${comes} && sluice limit raise`]);
   },
@@ -96,7 +96,7 @@ export const preparations: Record<string, Preparation> = {
     await reader.types("sluice org create acme --plan unlimited");
     await reader.stops();
     mkdirSync(join(reader.folder, "data"), { recursive: true });
-    // The restore begins with what a disaster left.
+    // The page's restore begins after a disaster, so the database is dropped first.
     reader.values.push(["createdb sluice", `dropdb ${name} && createdb ${name}`]);
   },
   "docs/identity.md": async (reader) => {

@@ -14,11 +14,11 @@ export interface Reader extends AsyncDisposable {
   url: string;
   /** Variables of the terminal. */
   env: Record<string, string>;
-  /** Puts the reader's own values in the place of those of the page. */
+  /** Replacements of the page's values by the reader's own. */
   values: [from: string | RegExp, to: string][];
   /** Done at the end, when nothing runs any more. */
   ends: (() => unknown)[];
-  /** Types it, and answers with what it printed. A service stays and takes the place of the one before. */
+  /** Runs the command, and returns what it printed. A service keeps running and replaces the one before. */
   types(command: string): Promise<string>;
   json<T>(words: string): Promise<T>;
   stops(): Promise<void>;

@@ -7,7 +7,7 @@ const page = await Bun.file(join(import.meta.dir, "../../docs/protocols.md")).te
 const section = page.split("\n## Paths that are served\n")[1]?.split("\n## ")[0] ?? "";
 const rows = section.split("\n").filter((line) => line.startsWith("| `"));
 
-/** The scope in the row that names the path; null where there is none. */
+/** The scope in the page's row for this path; null if there is no row. */
 function scopeWritten(method: string, path: string): string | null {
   const row = rows.find((line) => {
     const routes = line.split("|")[1] ?? "";

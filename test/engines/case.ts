@@ -7,7 +7,10 @@ import { join } from "node:path";
 export const clients = ["chat", "messages", "responses"] as const;
 export type Client = (typeof clients)[number];
 
-/** `s`: streamed. `n`: whole, the engine streams. `w`: whole, the engine is asked so too. `p`: `n` with a healthy spare. */
+/**
+ * `s`: streamed. `n`: not streamed to the client, but by the engine. `w`: streamed by neither. `p`: `n` with a healthy
+ * spare.
+ */
 export const modes = ["s", "n", "w", "p"] as const;
 export type Mode = (typeof modes)[number];
 
@@ -23,7 +26,7 @@ export interface EngineCase {
   id: string;
   kind: string;
   title?: string;
-  /** What the commit before the dialects did. */
+  /** How the commit before the dialects treated the case. */
   seen: string;
   /** The engine's protocol; chat completions if absent. */
   engine?: Client;
@@ -51,7 +54,7 @@ export const cases: EngineCase[] = readFileSync(join(import.meta.dir, "cases.jso
   .split("\n")
   .map((line) => JSON.parse(line) as EngineCase);
 
-/** The modes in which a case makes sense: those that it names, or else those that its bytes allow. */
+/** The modes in which a case is run: those that it names, or else those for which it has bytes. */
 export function modesOf(one: EngineCase): Mode[] {
   return modes.filter((mode) => {
     if (one.modes) return one.modes.includes(mode);

@@ -10,7 +10,7 @@ import { goodText } from "./good.ts";
 import { type CaseService, type Outcome, startCaseService } from "./service.ts";
 import { furtherWants } from "./wants.ts";
 
-/** A setting of sluice.yaml that a case needs. */
+/** Whether sluice.yaml knows the settings that some cases need. */
 const has = { dialect: "dialect" in Upstream.properties, bounds: "bounds" in Model.properties };
 const runnable = cases.filter(
   (one) =>

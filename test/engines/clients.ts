@@ -14,7 +14,7 @@ export interface Seen {
   usage: { input?: number; cached?: number; output?: number };
   /** The error that it got, as JSON, or "". */
   error: string;
-  /** Whether some text of it is no whole characters. */
+  /** Whether a text contains half a character. */
   hasHalves: boolean;
 }
 
@@ -47,7 +47,7 @@ export function requestOf(one: EngineCase, client: Client, cap: number): object 
   const { body, tool } = asking[client];
   const tools = ask.tools ? { tools: ask.tools.map(tool) } : {};
   const more = { ...ask[client], ...ask.extra?.[client] };
-  // It is the newer name of the same cap.
+  // `max_completion_tokens` is the newer name of the same cap.
   const { max_tokens, ...uncapped } = body(cap);
   const own = "max_completion_tokens" in more ? uncapped : { ...uncapped, ...compact({ max_tokens }) };
   return { ...own, ...tools, ...more };
@@ -61,7 +61,7 @@ export function seenBy(client: Client, status: number, text: string, isStreamed:
   if (status !== 200 || failure) {
     return { status, end: "fail", text: "", calls: [], usage: {}, error: JSON.stringify(failure ?? text), hasHalves };
   }
-  // A client takes empty arguments for none.
+  // A client reads empty arguments as `{}`.
   const whole = () => JSON.parse(text.replaceAll('"arguments":""', '"arguments":"{}"')) as Json;
   const answer = frames.length > 0 ? wires[client].readFrames(frames) : wires[client].readReply(whole());
   return {

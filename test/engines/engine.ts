@@ -1,12 +1,12 @@
-// An engine that answers with exactly the bytes of a case, whose id is the model that it is asked for.
+// An engine that answers with exactly the bytes of a case; the requested model is the case's id.
 
 import type { Client, EngineCase } from "./case.ts";
 import { good } from "./good.ts";
 
 export interface ScriptedEngine {
-  /** Without `/v1`. */
+  /** The engine's URL, without `/v1`. */
   url: string;
-  /** The bodies that it was asked with, by the model's name. */
+  /** The bodies of the engine's requests, by the model's name. */
   asked: Map<string, Record<string, unknown>[]>;
   stop(): void;
 }

@@ -1,4 +1,4 @@
-// The answer of an engine of each protocol that makes no mistake.
+// The answers of a correct engine of each protocol.
 
 import type { Client } from "./case.ts";
 

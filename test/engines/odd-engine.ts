@@ -1,5 +1,5 @@
-// Engines that answer oddly, at random: the words of their ends, ids, indexes, splits of characters and of lines, and missing
-// ends. What they mean is known, so that it can be compared with what a client gets.
+// Engines that answer oddly, at random: their finish reasons, ids, indexes, splits of characters and of lines, and missing
+// ends. The meaning of each answer is known, so it can be compared with what a client gets.
 
 import type { Answer, EngineName } from "../core/protocol/pairs/wires.ts";
 
@@ -8,7 +8,7 @@ export type Draw = (below: number) => number;
 
 export interface Odd {
   bytes: Uint8Array[];
-  /** `failed`: no success may come of it. */
+  /** `failed`: the answer must not count as a success. */
   end: "stop" | "length" | "content_filter" | "failed";
 }
 
@@ -147,7 +147,7 @@ const writers: Record<
   },
 };
 
-/** The fragments of calls: those of one call come together, with ids and indexes as engines give them. */
+/** The fragments of calls: those of one call come in a row, with ids and indexes in one of the ways of engines. */
 function fragments(calls: Answer["calls"], draw: Draw): object[] {
   const way = draw(5);
   return calls.flatMap(({ id, name, input }, at) => {
@@ -183,7 +183,7 @@ function some(written: Written, draw: Draw): Written[] {
   return draw(2) === 0 ? [] : [written];
 }
 
-/** Cut anywhere, also in the middle of a character, which JSON writes as the escape of a half. */
+/** The text cut anywhere, even within a character, of which JSON then has each half as an escape. */
 function pieces(text: string, draw: Draw): string[] {
   const found: string[] = [];
   for (let at = 0; at < text.length; ) {
@@ -209,7 +209,7 @@ function lines(events: readonly Written[], draw: Draw): string {
     .join("");
 }
 
-/** As reads bring them: by frames, or anywhere. */
+/** The bytes as a client's reads may bring them: by frames, or cut anywhere. */
 function cut(text: string, draw: Draw): Uint8Array[] {
   if (draw(2) === 0) return text.split(/(?<=\n\n)/).map((frame) => new TextEncoder().encode(frame));
   const bytes = new TextEncoder().encode(text);

@@ -1,5 +1,5 @@
-// Whatever an engine does of what engines do, a client's stream is grammatical, no character is lost or doubled, and nothing is
-// a success that did not end.
+// For every random deviation that engines are known for, a client's stream is grammatical, no character is lost or doubled,
+// and an answer that did not end is never a success.
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

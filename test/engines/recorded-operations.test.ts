@@ -18,7 +18,7 @@ const recordings = readdirSync(operationRecordings)
   .filter((name) => name.endsWith(".json"))
   .map((name) => JSON.parse(readFileSync(join(operationRecordings, name), "utf8")) as OperationRecording);
 
-/** What the engine says to the next request; null once it was asked. */
+/** The engine's answer to the next request; null once that request has come. */
 let saying: RecordedOperation | null = null;
 const engine = Bun.serve({
   port: 0,
@@ -67,7 +67,7 @@ afterAll(async () => {
   await engine.stop(true);
 }, 60_000);
 
-/** Questions that the service asks no engine in that form, by why. */
+/** Questions that the service never passes to an engine in this form, with the reason. */
 const otherwise: Record<string, string> = {
   "objects with texts": "they are sent as texts",
   suffix: "it is sent to /infill, or refused",
@@ -75,7 +75,7 @@ const otherwise: Record<string, string> = {
   "nothing after": "it is a completion",
 };
 
-/** The request of a client by which an engine is asked the question. */
+/** The client's request that makes the service ask the engine this question. */
 function requestOf(operation: string, { body }: OperationQuestion): Record<string, unknown> {
   if (operation !== "infill") return body;
   const { input_prefix: prompt, input_suffix, stream = false } = body;
@@ -103,7 +103,7 @@ describe.each(recordings.map((one) => [one.engine, one] as const))("%s", (name, 
       const body = requestOf(operation, found);
       saying = answer;
       const response = await service.post(pathOf[operation], { ...body, model: modelOf(name, operation) });
-      // The service refuses what no engine has to be asked for.
+      // The request never reached the engine, so the refusal is the service's own.
       if (saying !== null) return expectOwnRefusal(response);
       if (answer.status !== 200) return expectRefusal(response, answer);
       if (question === "dimensions" && !answer.body.includes(shortened)) return expectUnshortened(response);

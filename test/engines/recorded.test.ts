@@ -17,13 +17,14 @@ import { type RecordedAnswer, type Recording, recordings } from "../clients/engi
 
 const identity = { responseId: "resp_recorded", createdAtSeconds: 1_790_000_000, model: "acme/tiny" };
 
-/** What an engine itself does otherwise than it was asked: docs/engines.md, Real engines. */
+/** Where an engine itself does something other than it was asked: docs/engines.md, Real engines. */
 const otherwise: Record<string, Want> = {
-  // It names the sequence that ended an answer, but gives the reason of an ordinary end.
+  // llama.cpp names the sequence that ended an answer, but gives the reason of an ordinary end.
   "llama.cpp anthropic-messages stop sequence": { end: "stop", text: "one two" },
-  // It leaves the sequence in the text.
+  // transformers leaves the stop sequence in the text.
   "transformers openai-chat stop sequence": { end: "stop", text: "one two three" },
-  // Its Messages go through its own Responses adapter, which loses thoughts and stop sequences, and refuses results.
+  // The proxy serves Messages through its own Responses adapter, which loses thoughts and stop sequences, and refuses
+  // results.
   "litellm-proxy anthropic-messages hello": { thought: "" },
   "litellm-proxy anthropic-messages calls": { thought: "" },
   "litellm-proxy anthropic-messages cap": { end: "stop", thought: "" },
@@ -58,7 +59,7 @@ function keyOf({ engine }: Recording, { protocol, question }: RecordedAnswer): s
   return `${engine} ${protocol} ${question.replace(", streamed", "")}`;
 }
 
-/** What the codecs are told of the engine and of the cap that the question had. */
+/** What the codecs know besides the answer: the engine's dialect and the question's cap. */
 function contextOf({ dialect }: Recording, { body }: Question) {
   return {
     dialect: dialects[dialect as DialectName],
@@ -107,7 +108,7 @@ function expectAnswer(result: Result, want: Want): void {
   if (want.text !== undefined) expect(textOf("text")).toBe(want.text);
   if (want.thought !== undefined) expect(textOf("reasoning")).toBe(want.thought);
   expect(result.usage.outputTokens).toBeGreaterThan(0);
-  // Engines send those of thoughts and of markers, too.
+  // Engines also send log probabilities of thoughts and markers, which must not appear here.
   const { logprobs } = result.parts.find(({ head }) => head.kind === "text") ?? {};
   if (logprobs)
     expect(

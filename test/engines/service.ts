@@ -24,7 +24,7 @@ export interface CaseService {
 }
 
 const engineProtocols = { chat: "openai-chat", messages: "anthropic-messages", responses: "openai-responses" };
-/** Output caps above and below `metering.unstreamed_tokens_max`: by them, an engine is asked to stream, or not. */
+/** Output caps above and below `metering.unstreamed_tokens_max`, which decide whether the engine is asked to stream. */
 const streamed_cap = 4096;
 const whole_cap = 256;
 

@@ -23,7 +23,7 @@ const caps = { chat: "max_completion_tokens", messages: "max_tokens", responses:
 
 export function bodyOf(caller: Caller, model: string, stream: boolean, more: object = {}): object {
   const messages = [{ role: "user", content: "hello" }];
-  // So short an answer is asked of the engine whole, where nobody streams it.
+  // The answer is short enough to be requested from the engine unstreamed, unless the client streams it.
   if (caller === "chat") {
     const options = stream ? { stream, stream_options: { include_usage: true } } : {};
     return { model, messages, max_completion_tokens: 200, ...options, ...more };

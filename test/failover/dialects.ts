@@ -1,11 +1,11 @@
 // What an engine of each protocol writes: an answer of so many words, in events or whole.
 
 export interface Dialect {
-  /** Before the first word, with it, and after the last. */
+  /** The events before the first word, with each word, and after the last one. */
   opening: object[];
   word(text: string): object;
   closing: object[];
-  /** After all of that. */
+  /** The mark that ends the stream, after all events. */
   mark: string | null;
   whole(content: string | null): object;
 }
@@ -77,7 +77,7 @@ const responses = (all: string): Dialect => ({
   whole: ended,
 });
 
-/** By the path that is asked. */
+/** The dialect of the requested path. */
 export function dialectOf(path: string, all: string): Dialect {
   if (path.endsWith("/messages")) return messages;
   return path.endsWith("/responses") ? responses(all) : chat;

@@ -1,4 +1,6 @@
-/** Engines that an operator drains: no new request within a second, what runs is finished, and it lasts. */
+/**
+ * Engines that an operator drains: they get no new request within a second, running ones finish, and the drain lasts.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -26,7 +28,7 @@ const ask = (model: string) =>
   });
 const askedOf = (wall: number, model: string) => rig.walls[wall]!.asked.filter((one) => one === model).length;
 const drained = () => rig.sluice.json<Drain[]>("upstream", "drained");
-/** How many routes of the model `ok-spread` are drained. The names of engines are not shown to everybody. */
+/** How many routes of the model `ok-spread` are drained. Not every port shows the names of engines. */
 const drainedRoutes = async () => {
   const metrics = await (await rig.sluice.fetch("/metrics")).text();
   const line = /^upstream_routes\{model="acme\/ok-spread",.*state="drained"\} (\d)/m;

@@ -1,9 +1,10 @@
-// An engine that can be stopped and started at its port while requests run, and that writes down who was there at once.
+// An engine that can be stopped and started at its port while requests run, and that records its requests and how many it
+// had at once.
 
 import type { Server } from "bun";
 
 export interface Asked {
-  /** The body's. */
+  /** The model that the body names. */
   model: string;
   user: string;
   cacheSalt: string | undefined;
@@ -14,18 +15,18 @@ export interface Engine {
   /** Base URL, up to and with /v1; the same after each start. */
   url: string;
   asked: Asked[];
-  /** How long it thinks. */
+  /** How long the engine thinks before its answer. */
   delay_ms: number;
-  /** Answers 503 to all, its check included. */
+  /** Whether the engine answers 503 to everything, even to checks. */
   isSick: boolean;
-  /** What its metrics say of requests that wait. */
+  /** The number of waiting requests that its metrics report. */
   waiting: number;
   inFlight: number;
-  /** The most that were in flight at once; may be set back. */
+  /** The most requests that were in flight at once; tests may reset it. */
   most: number;
   checks: number;
   start(): void;
-  /** With all its connections. */
+  /** Stops the engine and closes all its connections. */
   stop(): Promise<void>;
 }
 
@@ -37,13 +38,13 @@ const answer =
   frame({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 } }) +
   "data: [DONE]\n\n";
 
-/** Whoever has asked may leave before. */
+/** Waits while the engine thinks, or until the caller leaves. */
 async function thought(delay_ms: number, signal: AbortSignal): Promise<void> {
   const left = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
   await Promise.race([Bun.sleep(delay_ms), left]);
 }
 
-/** `port` 0: any. */
+/** `port` 0 means any free port. */
 export function startEngine({ hostname = "127.0.0.1", port: wanted = 0 } = {}): Engine {
   let server: Server<undefined> | null = null;
   let port = wanted;

@@ -14,14 +14,14 @@ import { canonical } from "./wall.ts";
 interface Fault {
   name: string;
   title: string;
-  /** `pass`: the whole answer. `error`: a clean error, with its code. */
+  /** The verdict for a stream. `pass`: the whole answer. Otherwise the code of a clean error. */
   streamed: "pass" | string;
-  /** Where nobody streams, nothing has been shown until all of it has come. */
+  /** The verdict without a stream, for which nothing is shown until all of the answer has come. */
   whole: "pass" | string;
   /** Requests that the spare gets where the answer is streamed. */
   spares: number;
   timeouts?: string;
-  /** Of the first engine, where it is smaller than the model's. */
+  /** The context of the first engine, if it is smaller than the model's. */
   contextWindow?: number;
 }
 
@@ -60,7 +60,7 @@ const faults: Fault[] = [
   { name: "empty", title: "an empty answer", streamed: pass, whole: pass, spares: 1 },
 ];
 
-/** Above `unstreamed_tokens_max`: the engine is asked for a stream. */
+/** A cap above `unstreamed_tokens_max`, so the engine is asked for a stream. */
 const beyond = { cap: 1_000 };
 const modes = ["streamed", "whole", "collected"] as const;
 const all = faults.flatMap((fault) =>
@@ -96,7 +96,8 @@ beforeAll(async () => {
     const seen = await asks(rig.sluice, caller, `acme/${key}`, mode === "streamed", mode === "collected" ? beyond : {});
     outcomes.set(key, { seen, receipt: await endedReceipt(rig.sluice, seen.requestId, { deadline_ms: 60_000 }) });
   };
-  // What breaks in the middle is asked by itself: a busy service would read the break with the first words, and be rescued.
+  // Streams that break in the middle are requested one at a time: a busy service would read the break together with the
+  // first words, and could still use the spare.
   const inTheMiddle = (one: (typeof all)[number]) => one.mode !== "whole" && one.streamed !== pass;
   for (const one of all.filter(inTheMiddle)) await asked(one);
   await Promise.all(all.filter((one) => !inTheMiddle(one)).map(asked));
@@ -120,7 +121,7 @@ for (const one of all) {
       // What the first engine said and nobody saw is not charged.
       expect([receipt.outcome, receipt.usage.input_tokens]).toEqual(["completed", 9]);
     } else {
-      // A stream of Responses has one code for all that is not the caller's.
+      // A stream of Responses has one code for all errors that are not the caller's.
       const isStream = one.caller === "responses" && one.mode === "streamed" && seen.status === 200;
       expect(seen.code).toBe(isStream ? "server_error" : verdict);
       expect([seen.isComplete, receipt.outcome]).toEqual([false, "failed"]);
@@ -135,7 +136,7 @@ test("the record names the route that answered, and the attempts; metrics and th
   const metrics = await (await rig.sluice.fetch("/metrics")).text();
   const count = (outcome: string) =>
     Number(new RegExp(`upstream_attempts_total{upstream="",outcome="${outcome}"} (\\d+)`).exec(metrics)?.[1]);
-  // Three protocols, streamed, whole and collected.
+  // Each fault was run in three protocols, each streamed, whole and collected.
   expect([count("refused"), count("busy"), count("rejected"), count("too_long")]).toEqual([18, 18, 9, 9]);
   const refused = await linesThen(rig.sluice, "upstream_refused", 18);
   expect(refused).toHaveLength(18);

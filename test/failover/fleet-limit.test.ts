@@ -1,6 +1,6 @@
 /**
- * One limit of an engine for three nodes on one Postgres and one Redis: the engine counts who is there. A node is
- * killed, another is frozen, Redis falls silent, and the limit changes under load.
+ * One limit of an engine for three nodes on one Postgres and one Redis: the engine counts its concurrent requests. A
+ * node is killed, another is frozen, Redis falls silent, and the limit changes under load.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -75,7 +75,10 @@ beforeEach(() => {
   engine.most = 0;
 });
 
-/** Callers of each node who ask again and again, until it is called. Failed requests of a killed node don't count. */
+/**
+ * Clients of each node that send one request after the other until `over` is called. Failed requests of a killed node
+ * don't count.
+ */
 function load(callers = 24) {
   let isOver = false;
   const failed: string[] = [];
@@ -115,7 +118,7 @@ async function metric(node: Sluice, name: string): Promise<number> {
   const text = await (await node.fetch("/metrics")).text();
   return Number(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)`, "m").exec(text)?.[1] ?? Number.NaN);
 }
-/** The most that are at the engine at once while it is asked so often. */
+/** The most requests that are at the engine at once, while it gets as many requests as given. */
 async function mostOf(requests: number): Promise<number> {
   const before = engine.asked.length;
   engine.most = engine.inFlight;
@@ -124,7 +127,7 @@ async function mostOf(requests: number): Promise<number> {
 }
 const isFull = () => engine.inFlight === slots;
 
-/** Without Redis a node never has more than it had. */
+/** Whether each node has its even share. Without Redis, a node never holds more slots than it had. */
 const areEven = async () =>
   (await Promise.all(nodes.map((node) => metric(node, "upstream_slots")))).every((held) => held >= 10);
 
@@ -153,7 +156,7 @@ test("a node that was frozen past its lease begins nothing on its return before 
   await until(() => engine.inFlight <= slots - 8, 5_000, "its requests to end");
   await until(isFull, 15_000, "the others to have all");
   frozen.signal("SIGCONT");
-  // It had some ten, and may have been about to send one or two of them.
+  // The node had some ten slots, and may have been about to send one or two requests.
   expect(await mostOf(slots)).toBeLessThanOrEqual(slots + 2);
   await until(() => engine.inFlight <= slots, 5_000, "what it was about to send to end");
   expect(await mostOf(3 * slots)).toBeLessThanOrEqual(slots);
@@ -164,7 +167,10 @@ test("a node that was frozen past its lease begins nothing on its return before 
 const areApart = async (wanted: number) =>
   (await Promise.all(nodes.map((node) => metric(node, "upstream_slots_apart")))).every((apart) => apart === wanted);
 
-/** Stops Redis while the shares are even: one may shift just then, and a node keeps no more than it had. */
+/**
+ * Stops Redis while the shares are even. If a share shifts just then, it tries again, since a node without Redis keeps
+ * no more than it had.
+ */
 async function silenceRedis(): Promise<void> {
   for (let tries = 1; tries <= 5; tries++) {
     await until(areEven, 15_000, "each to have its share");

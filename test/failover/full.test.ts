@@ -62,7 +62,7 @@ test("an engine is never asked for more than its limit at once, and all are answ
   expect(await metric(/^upstream_queue_wait_seconds_count\{model="acme\/one",outcome="served"\} (\d+)/m)).toBe(11);
 });
 
-// The others each have engines of their own, and wait for them.
+// The other tests run concurrently: each has engines of its own, and mostly waits for them.
 test.concurrent("who leaves while waiting gives the place up at once, is charged nothing, and no engine hears of it", async () => {
   one.delay_ms = 1_500;
   const before = one.asked.length;
@@ -88,7 +88,7 @@ test.concurrent("a request waits for all of its engines, and goes to the one tha
   await until(() => pair.inFlight === 1 && other.inFlight === 1, 10_000, "both to be full");
   const waiting = asks("pair");
   await until(async () => (await waitingFor("pair")) >= 1, 10_000, "the third to wait");
-  // One dies with what it has: whoever waited for both goes where there is room.
+  // Whichever engine ends first, the request that waits for both goes to the one with room.
   await Promise.all(first.map(async (one) => seen(await one)));
   expect((await seen(await waiting)).text).toBe(words);
   expect(pair.asked.length + other.asked.length).toBe(3);
@@ -99,7 +99,7 @@ test.concurrent("too many that wait, and too long a wait, are 429 capacity_excee
   short.delay_ms = 4_000;
   const running = asks("short");
   await until(() => short.inFlight === 1, 10_000, "it to be full");
-  // Whole answers, whose status is not told before.
+  // Answers that are not streamed, so that the status is not sent before the wait ends.
   const waiting = Array.from({ length: 2 }, async () => seen(await asks("short", {}, false)));
   await until(async () => (await waitingFor("short")) === 2, 10_000, "two to wait");
   const refused = await seen(await asks("short", {}, false));

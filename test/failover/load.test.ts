@@ -46,7 +46,7 @@ async function asks(model: string, user: string, headers: Record<string, string>
   return seen(await sluice.post("/v1/chat/completions", bodyOf("chat", `acme/${model}`, true, more), { headers }));
 }
 
-/** So many clients at once, each with one question after the other, until told to stop. */
+/** The given number of clients, each of which sends one request after the other until told to stop. */
 function load(model: string, clients: number) {
   const answers: Seen[] = [];
   let isOver = false;
@@ -130,7 +130,7 @@ test("sessions stay with their replica; one is lost, and only its sessions move"
   expect([...homes.values()].every((urls) => urls.length === 1)).toBe(true);
   const perReplica = replicas.map(({ url }) => [...homes.values()].filter(([one]) => one === url).length);
   expect(Math.max(...perReplica)).toBeLessThanOrEqual(5);
-  // One organization, one salt.
+  // All requests are one organization's, so they have one salt.
   const salts = new Set(replicas.flatMap(({ asked }) => asked.map(({ cacheSalt }) => cacheSalt)));
   expect([...salts]).toEqual([expect.stringMatching(/^[\w-]{43}$/)]);
   const lost = replicas.find(({ url }) => url === homes.get("session-0")![0])!;
@@ -143,7 +143,7 @@ test("sessions stay with their replica; one is lost, and only its sessions move"
   }
 }, 60_000);
 
-/** Whether all of its routes are asked. */
+/** Whether all of the model's routes are in use. */
 async function isWell(model: string): Promise<boolean> {
   const metrics = await (await sluice.fetch("/metrics")).text();
   return metrics.includes(`upstream_routes{model="acme/${model}",upstream="",state="closed"} 2`);

@@ -26,9 +26,9 @@ afterAll(async () => {
 
 test("no other attempt is made", async () => {
   const asking = asks(rig.sluice, "chat", "acme/lost", true);
-  // Asked once, it waits two seconds for the engine to have room.
+  // After its first attempt, the request waits two seconds for the engine to have room.
   await until(() => rig.asked("s01-lost") === 1, 20_000, "the first attempt");
-  // A checkpoint may come between, and extend it again.
+  // A checkpoint may come in between and extend the lease again.
   const isRecovered = async () => {
     await sql`update usage_hold set lease_until = now() - interval '1 second'`;
     return (await sql`select 1 from usage_hold`).length === 0;

@@ -8,7 +8,7 @@ import { until } from "../harness/until.ts";
 import { bodyOf, type Seen, seen } from "./callers.ts";
 import { type Engine, startEngine, words } from "./engine.ts";
 
-/** What the URLs say, so that they may lead to this machine. */
+/** The name in the URLs. Names below `localhost` may lead to this machine. */
 const name = "engines.localhost";
 const addresses = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"];
 let server: NameServer;
@@ -68,7 +68,7 @@ async function routes(upstream: string): Promise<View[]> {
   return body.routes.filter((route) => route.upstream === upstream);
 }
 
-/** The name leads there, and Sluice knows. */
+/** Sets the addresses of a name, and waits until Sluice knows them. */
 async function leadsTo(upstream: string, host: string, to: string[]): Promise<void> {
   server.names.set(host, { ipv4: to });
   const know = async () => (await routes(upstream)).map(({ replica }) => replica).join() === to.toSorted().join();

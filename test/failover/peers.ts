@@ -1,7 +1,7 @@
-// `npm run failover -- GATEWAY`, or `sluice --continue` for spares that go on in mid-answer where FailoverBench has one that
-// can: the faults of FailoverBench in chat completions, asked of a gateway with its own settings for a spare: the first
-// engine fails and the second one is well. It prints what a client sees of each, and what FailoverBench's rules say of the
-// stream. docs/compared.md has what it found.
+// `npm run failover -- GATEWAY`, or `sluice --continue` for spares that continue an answer wherever FailoverBench has a
+// spare that can: the faults of FailoverBench in chat completions, sent through a gateway with its own settings for a
+// spare. The first engine fails and the second one is healthy. It prints what a client sees of each, and what
+// FailoverBench's rules say of the stream. docs/compared.md has the findings.
 
 import { ended, litellm, portkey, versions } from "../../bench/speed/others.ts";
 import { bodyOf, type Seen, seen } from "./callers.ts";
@@ -58,7 +58,7 @@ async function startPortkey(first: Wall, spare: Wall): Promise<Gateway> {
   return { url, headers, model: (name) => name, stop: () => ended(child) };
 }
 
-/** What a client can make of it: the whole answer, an error that it is told, or something that looks whole and is not. */
+/** What a client can see: the whole answer, an error, or an answer that seems whole and is not. */
 interface Verdict {
   words: string;
   kind: "whole" | "error" | "untrue" | "nothing";
@@ -105,8 +105,8 @@ function worded({ status, text, isComplete, code }: Seen): string {
 type Score = "pass" | "partial" | "safe" | "fail";
 
 /**
- * What the checks of FailoverBench (scenarios/catalogue.yaml, methodology 0.1) say of a stream: `partial` is whole but for
- * advice, `safe` a clean error. `first`: how often the first engine was asked.
+ * The result of the checks of FailoverBench (scenarios/catalogue.yaml, methodology 0.1) for a stream: `partial` is
+ * whole but ignores advice, `safe` a clean error. `first`: how often the first engine was asked.
  */
 function scoreOf(fault: string, { kind, model, took_ms }: Verdict, first: number): Score {
   if (kind === "untrue" || kind === "nothing") return "fail";
@@ -121,7 +121,10 @@ function scoreOf(fault: string, { kind, model, took_ms }: Verdict, first: number
   return isAdvised ? "pass" : "partial";
 }
 
-/** Each is answered while the first engine is down, and it is asked again soon after it is back. */
+/**
+ * Passes if every request is answered while the first engine is down, and that engine is used again soon after it is
+ * back.
+ */
 async function flap(gateway: Gateway, first: Wall): Promise<{ words: string; score: Score }> {
   const { requests, interval_ms, down_ms, back_ms } = flaps;
   const asked = () => first.asked.filter((model) => model === flapping).length;
@@ -160,7 +163,7 @@ async function main([name, option]: readonly (string | undefined)[]): Promise<nu
   return 0;
 }
 
-/** The spare of S14 is one that cannot go on. */
+/** The spare of S14 cannot continue an answer. */
 const cannotContinue = "s14";
 
 async function ours(isContinued: boolean): Promise<number> {

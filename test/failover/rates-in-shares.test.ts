@@ -27,7 +27,7 @@ async function startNode(): Promise<Sluice> {
   const at = started++;
   return startSluice({
     store: "pglite",
-    // The first one makes the organization and its key.
+    // The first node makes the organization and its key, in the default folder.
     ...(at > 0 ? { dataDir: join(folder, `${at}`) } : {}),
     config: `
 upstreams: { engine: { url: "${engine.url}" } }
@@ -75,7 +75,10 @@ const said = (words: string) =>
     `every node to say: ${words}`,
   );
 
-/** How many requests of one new organization each node lets through, and what is left by the headers of the first. */
+/**
+ * How many requests of one new organization each node lets through, and what the headers of each node's first answer
+ * say is left.
+ */
 async function letThrough() {
   const { key } = await newMember(nodes[0]!, "nine");
   const admitted: number[] = [];
@@ -125,7 +128,7 @@ test("when it is back, they let a limit through once again", async () => {
   redis = await startRedis(Number(new URL(redis.url).port));
   await said("ok");
   const { key } = await newMember(nodes[0]!, "nine");
-  // A node learns it by its next request.
+  // A node finds out with its next request.
   for (const node of nodes)
     await until(
       async () => {

@@ -1,5 +1,5 @@
-// A Sluice in front of two or three walls, with a model of its own for each case: what is known of a route's health is
-// known by its name, and no case may tell another something.
+// A Sluice in front of two or three walls, with a model of its own for each case: a route's health is known by its name, so
+// no case affects another.
 
 import { type Sluice, type SluiceOptions, startSluice } from "../harness/sluice.ts";
 import { startWall, type Wall } from "./wall.ts";
@@ -12,7 +12,7 @@ export interface Route {
   priority?: number;
   weight?: number;
   contextWindow?: number;
-  /** Whether its engine goes on with an answer in whose middle another one has failed. */
+  /** Whether the route's engine can continue an answer of an engine that failed in the middle. */
   continues?: boolean;
 }
 

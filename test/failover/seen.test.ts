@@ -103,7 +103,7 @@ test("clients read no upstream's name; the operator's port has the time to the f
   const metrics = await (await fetch(`${operator}/metrics`)).text();
   expect(metrics).toMatch(/^upstream_time_to_first_part_seconds_count\{upstream="canary-well"\} [1-9]/m);
   const written = /^upstream_tokens_total\{model="acme\/seen",upstream="canary-well",class="output"\} (\d+)$/m;
-  // Each answer has three.
+  // Each answer has three output tokens.
   expect(Number(written.exec(metrics)?.[1])).toBe(3 * well.asked.length);
   expect(metrics).toMatch(/^upstream_uncharged_tokens_total\{upstream="canary-sick",outcome="failed"\} [1-9]/m);
   expect(metrics).not.toMatch(/^upstream_uncharged_tokens_total\{upstream="canary-well"/m);

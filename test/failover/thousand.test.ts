@@ -11,7 +11,10 @@ import { canonical } from "./wall.ts";
 const faults_min = times(100, 1_000);
 const clients = 64;
 const length_ms_max = 120_000;
-/** Engines that refuse, cut, stall, lie, are empty, answer late, or answer well. */
+/**
+ * The faults that an engine may have at a moment: it refuses, cuts, stalls, sends nonsense, is empty or late, or
+ * answers well.
+ */
 const moods = [
   ...["ok", "ok", "ok", "s02", "s04", "s05", "s08", "s09", "s10", "s11", "s12", "s13"],
   ...["s06", "s07", "unknown", "html", "garbage", "empty"],
@@ -48,7 +51,7 @@ test("whatever engines do, each request has one answer and one record, and nothi
   clearInterval(moody);
   expect(faults).toBeGreaterThanOrEqual(faults_min);
   for (const one of told) {
-    // A clear end: an answer that is whole, an end that is told, or an error.
+    // Each answer has a clear end: it is complete, or it has an error with a code.
     if (one.isComplete) expect(["", canonical]).toContain(one.text);
     else expect(one.code).toBeString();
   }

@@ -49,7 +49,7 @@ beforeAll(async () => {
     const node = await startSluice({
       store: "pglite",
       config: configOf(more),
-      // The first one makes the organization and its key.
+      // The first node makes the organization and its key, in the default folder.
       ...(at > 0 ? { dataDir: join(folder, `${at}`) } : {}),
       env: { DATABASE_URL: database.url, REDIS_URL: await redisUrl(), SLUICE_OPERATOR_PORT: String(port) },
     });
@@ -70,7 +70,7 @@ const manage = (node: (typeof nodes)[number], path: string, init: RequestInit = 
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
   });
 
-/** The newest sum that this node has sent, and what somebody waits for in it. */
+/** Reads a node's events of the fleet: the sums that it has sent so far, with their times, until `leave` is called. */
 async function followed(node: (typeof nodes)[number]) {
   const reader = (await manage(node, "/fleet?format=events")).body!.getReader();
   const decoder = new SseDecoder();

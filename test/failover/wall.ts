@@ -9,9 +9,9 @@ export interface Wall {
   url: string;
   /** Models in the order in which requests arrived. */
   asked: string[];
-  /** From now on this model has the fault of another name. */
+  /** From now on, requests for this model get the fault of this name. */
   set(model: string, fault: string): void;
-  /** Requests for this model that were left waiting have the fault of another name now. */
+  /** Requests for this model that were left waiting now get the fault of this name. */
   resume(model: string, fault: string): void;
   stop(): Promise<void>;
 }
@@ -20,10 +20,10 @@ export interface Wall {
 export const canonical = Array.from({ length: 60 }, (_, index) => `word${index}`).join(" ");
 
 interface Asked {
-  /** How many times this model was asked before. */
+  /** How many earlier requests for this model there were. */
   before: number;
   isStreamed: boolean;
-  /** The words of an answer that it is to go on with. */
+  /** The number of words in the answer that the engine has to continue. */
   saidWords: number;
   socket: Socket;
   dialect: Dialect;
@@ -36,7 +36,7 @@ interface Body {
   messages?: { content: string }[];
 }
 
-/** As vLLM and SGLang are asked to go on with the last message. */
+/** The number of words in the last message, if the request asks to continue it as vLLM and SGLang are asked. */
 function saidWordsOf({ continue_final_message, messages }: Body): number {
   return continue_final_message ? messages!.at(-1)!.content.trim().split(" ").length : 0;
 }
@@ -62,7 +62,7 @@ const endOf = ({ closing, mark }: Dialect, isMarked = true) =>
   `${closing.map(event).join("")}${isMarked && mark ? frame(mark) : ""}0\r\n\r\n`;
 const whole = ({ whole }: Dialect, content: string | null = canonical) => JSON.stringify(whole(content));
 
-/** The end of an answer in which nothing was. */
+/** The events of an answer without any content. */
 function emptied({ closing, opening }: Dialect): object[] {
   const isOfPart = (one: object) => /content_block|output_|content_part/.test((one as { type?: string }).type ?? "");
   const ends = closing.filter((one) => !isOfPart(one));
@@ -83,7 +83,7 @@ function answer({ socket, isStreamed, dialect, saidWords }: Asked, isMarked = tr
   socket.write(sse + wordsOf(dialect, saidWords, 60) + endOf(dialect, isMarked));
 }
 
-/** The first words of an answer, read before what follows them. */
+/** Sends the first words of an answer, with a pause so that they are read before what follows. */
 function begin({ socket, dialect }: Asked, count: number, then: () => void): void {
   socket.write(sse + wordsOf(dialect, 0, count));
   setTimeout(then, 400);
@@ -95,7 +95,7 @@ const cut = (asked: Asked) => {
   asked.socket.end();
 };
 
-/** By the beginning of the model's name. */
+/** The faults, by the beginning of the model's name. */
 const faults: Record<string, (asked: Asked) => void> = {
   ok: answer,
   s01: (asked) =>

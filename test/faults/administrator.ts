@@ -22,7 +22,7 @@ import type { Chance } from "./chance.ts";
 import type { LimitChange, RaiseSet } from "./limits.ts";
 import { ask } from "./stores.ts";
 
-/** Since when a plan counts, by this process's clock: its five-hour limit. */
+/** A plan's five-hour limit, and the time from which it applies, by this process's clock. */
 export interface PlanChange {
   at_ms: number;
   session: number | null;
@@ -32,7 +32,9 @@ export interface Administrator {
   readonly planChanges: readonly PlanChange[];
   readonly limitChanges: readonly LimitChange[];
   readonly raises: readonly RaiseSet[];
-  /** What the store refused for no injury's sake: then the administrator did nothing, and the run shows nothing of it. */
+  /**
+   * What the store refused without being injured: the administrator then had no effect, and the run would not show it.
+   */
   readonly mistakes: readonly string[];
   /** How far the store's clock was set at most. */
   readonly furthest_ms: number;
@@ -41,7 +43,7 @@ export interface Administrator {
   changeLimit(chance: Chance): Promise<void>;
   /** Sets a raise of some key, person, team or organization that ends within seconds, or ends the one that there is. */
   raise(chance: Chance): Promise<void>;
-  /** A person moves to another team, or leaves the organization and comes back after so long. */
+  /** Moves a person to another team, or removes them from the organization and brings them back after `away_ms`. */
   movePerson(chance: Chance, away_ms: number): Promise<void>;
   setAnchor(chance: Chance): Promise<void>;
   adjust(chance: Chance): Promise<void>;
@@ -63,7 +65,7 @@ const longAgo = "019400d0-0000-7000-8000-000000000000";
 const injured = ["08", "25", "40", "53", "55P03", "57", "58", "unavailable", "silent"];
 const isInjury = (cause: unknown) =>
   cause instanceof DatabaseError && injured.some((code) => cause.code.startsWith(code));
-/** The table is there: the month is about to be dropped. */
+/** The error that the month's table exists already: it is only about to be dropped. */
 const duplicateTable = "42P07";
 
 export function administrator(port: number, firstPlan: Plan): Administrator {
@@ -74,7 +76,7 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
   const limitChanges: LimitChange[] = [];
   const raisesSet: RaiseSet[] = [];
   const mistakes: string[] = [];
-  /** The store may be away, or be killed under it. */
+  /** Ignores errors of a store that is away or killed meanwhile, and records all others. */
   const forgiven = (cause: unknown) => {
     if (!isInjury(cause)) mistakes.push(String(cause));
   };
@@ -114,7 +116,7 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
       withLedger(async ({ db }) => {
         const session = chance.next() < 0.3 ? firstPlan.session : 200_000 + chance.below(3_000_000);
         const plan: Plan = { ...firstPlan, session };
-        // Whether or not the answer comes: it may count from here on.
+        // Recorded before the answer: the plan may apply from here on, whether or not the answer comes.
         planChanges.push({ at_ms: Date.now(), session });
         await plans(db).publish([plan, keptPlan], 0);
       }),
@@ -143,7 +145,7 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
         const subject = { id: named, organizationId: idOf(organization, "org_") };
         const isEnd = chance.next() < 0.2;
         const [session, until_ms] = [200_000 + chance.below(4_000_000), now_ms + 300 + chance.below(6_000)];
-        // Whether or not the answer comes: it may count from here on.
+        // Recorded before the answer: the raise may apply from here on, whether or not the answer comes.
         if (!isEnd) raisesSet.push({ subject: id, from_ms: Date.now(), until_ms, session });
         const set = isEnd ? null : { limits: { ...noBudget, session }, until: new Date(until_ms) };
         await setRaise(db, subject, set);
@@ -208,7 +210,7 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
         const crowd = Array.from({ length: 110 }, () => crowdMember(port));
         try {
           await Bun.sleep(300);
-          // What the nodes had is gone: they have to come back through the crowd.
+          // Ends the nodes' connections, so that they have to reconnect through the crowd.
           await db.query(
             "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice' and pid <> pg_backend_pid()",
           );
@@ -242,12 +244,12 @@ const limitable = `
   union all select distinct usage_member(organization_id, person_id), 'person', organization_id, person_id
     from api_key where person_id is not null`;
 
-/** One of three kinds, and then one of that kind. */
+/** A random kind of three, and a random subject of that kind. */
 const someSubject = `
   select id, kind, organization, person from (${limitable}) s
   order by random() * case kind when 'key' then 3 else 1 end limit 1`;
 
-/** One of four kinds, and what the store's clock says. */
+/** A random kind of four, a random subject of that kind, and the time of the store's clock. */
 const someRaisable = `
   select id, kind, organization, (extract(epoch from store_now()) * 1000)::float8 as now_ms
   from (${limitable} union all select id, 'organization', id, null from organization) s
@@ -260,7 +262,7 @@ interface Person {
   organization: string;
 }
 
-/** One who has keys, and the organization that they are of. */
+/** A random person who has keys, with the organization of one of the keys. */
 const somePerson = `
   select p.id, p.issuer, p.subject, o.slug as organization
   from api_key k join person p on p.id = k.person_id join organization o on o.id = k.organization_id
@@ -268,7 +270,7 @@ const somePerson = `
 
 const actor = "cli:faults";
 
-/** Answers whether it was done. */
+/** Returns whether the limit was set. */
 async function limitKey(store: Administration, uuid: string, session: number | null): Promise<boolean> {
   const id = idOf(uuid, "key_");
   const found = await store.findKey(id);
@@ -316,7 +318,7 @@ interface Book {
 /** Never reached: so that Redis is asked for each request. */
 export const requests_per_minute = 1_000_000;
 
-/** Of those whose answers are kept: without limits. */
+/** The plan of organizations whose answers are kept: without limits. */
 const keptPlan: Plan = { ...noLimits, name: "kept" };
 
 export const faultsPlan = (session: number | null, concurrentRequests: number | null): Plan => ({

@@ -1,5 +1,6 @@
-// A client of background responses: it begins one, with an idempotency key or without, asks for it at any node until it
-// has an end, and may cancel it. With a key it may be cut off before it has its id, and then it asks with the key again.
+// A client of background responses: it begins one, with or without an idempotency key, asks any node for it until it has an
+// end, and may cancel it. With a key, the client may be cut off before it has the response's id; then it asks with the key
+// again.
 
 import { tokens } from "../../src/features/simulator/text.ts";
 import { until } from "../harness/until.ts";
@@ -22,9 +23,9 @@ export interface BackgroundClient {
   stream: boolean;
   hasKey: boolean;
   wanted: number;
-  /** Of its responses, in their order: a key begins another one after one that has failed. */
+  /** The ids of its responses, in order: with a key, another response begins after one that has failed. */
   ids: string[];
-  /** Of the last one. */
+  /** What nodes returned for the last response. */
   told: Told[];
   isCancelled: boolean;
   /** It was refused, or its request was cut off and had no key. */
@@ -37,7 +38,7 @@ export const tokensPerSecond = 100;
 const patience_ms = 90_000;
 const retry_ms = 100;
 const begin_ms_max = 10_000;
-/** Asked after its end, too: an end does not change. */
+/** How often the client asks again after the end, since an end must not change. */
 const looks_after_end = 3;
 
 interface Round {
@@ -109,7 +110,7 @@ async function begin(
     if (response.status === 200 && id) client.ids.push(id);
     else if (response.status !== 503) client.hasGivenUp = true;
   } catch {
-    // It was cut off, or its node is gone: without a key it has nothing to ask with.
+    // The request was cut off, or its node is gone: without a key the client cannot ask again.
     client.hasGivenUp ||= !hasKey;
   } finally {
     clearTimeout(timer);

@@ -1,4 +1,4 @@
-// Judges background responses: each has one end, which no node tells otherwise later; what is charged is what it says it
+// Judges background responses: each has one end, which no node contradicts later; the charge is what the response says it
 // used; and a key is charged once.
 
 import { type BackgroundClient, isOver, tokensPerSecond } from "./background-client.ts";
@@ -41,7 +41,10 @@ function ofTold({ told, hasGivenUp, wanted }: BackgroundClient): string[] {
 /** What a lease and a checkpoint can have delivered beyond the last count, and some for a machine that is late. */
 const beyond_max = tokensPerSecond * (lease_s + checkpoint_s) + 50;
 
-/** What a run may still deliver after it was cancelled at another node, whose own node was frozen or slow to hear of it. */
+/**
+ * What a run may still deliver after it was cancelled at another node, if its own node was frozen or slow to learn of
+ * that.
+ */
 const afterCancel_max = tokensPerSecond;
 
 /**

@@ -1,6 +1,7 @@
 /**
- * Many background responses at once over three nodes, one of which is killed: each ends in one of the statuses, as any node
- * tells it; the books agree; and one that is cancelled at another node than its own is let go there.
+ * Many background responses at once over three nodes, one of which is killed: each ends in one of the statuses, which
+ * all nodes report alike; the books agree; and a response that is cancelled at another node than its own is stopped
+ * there.
  */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { uuidOf } from "../../src/core/store/ids.ts";
@@ -20,10 +21,10 @@ const chance = chanceOf(seed);
 /** A response says that its node is gone a lease and some sweeps after its death. */
 const ended_ms = 1000 * (lease_s * 3 + 30);
 
-/** What a checkpoint does not know of, at 100 tokens a second, on a machine that is late. */
+/** The tokens that a checkpoint may miss, at 100 tokens a second, on a slow machine. */
 const unpaid_max = 100 * (checkpoint_s + 1);
 
-/** A busy machine loses leases as short as these. */
+/** The message of a failure that excuses a response: a busy machine loses leases as short as these. */
 const lostLease = /lost its connection to the usage store/;
 
 interface Begun {
@@ -72,7 +73,7 @@ async function begin(
   const post = () =>
     fetch(`${node.url}/v1/responses`, { method: "POST", headers: headers(key), body: body(wanted, stream) });
   let response = await post();
-  // A machine that is busy has its stores late.
+  // The stores of a busy machine may answer late, so a 503 is tried again.
   for (let time = 0; response.status === 503 && time < 5; time++) response = await post();
   expect(response.status).toBe(200);
   let text = "";
@@ -82,7 +83,7 @@ async function begin(
     if (done) throw new Error(`no response began: ${text}`);
     text += new TextDecoder().decode(value);
   }
-  // A stream's client leaves at once.
+  // The client of a stream disconnects at once.
   await reader.cancel();
   return {
     ...{ key: key ?? "", node, wanted, stream },
@@ -97,7 +98,7 @@ async function now(node: Node, id: string): Promise<Now> {
 
 const isOver = ({ status }: Now) => status !== "in_progress" && status !== "queued";
 
-/** As a node that runs tells it. */
+/** The state of a response once it has ended, as any running node reports it. */
 async function ended({ id }: Begun): Promise<Now> {
   const node = () => chance.pick(rig.nodes.filter(({ running }) => running));
   let last = await now(node(), id);
@@ -129,7 +130,7 @@ test(`of ${count} at once, with one of three nodes killed, each has an end, and 
   const cancelled = begun.filter((_, index) => index % 10 === 5);
   const elsewhere = ({ node }: Begun) => rig.nodes.find((other) => other !== node && other.running)!;
   const dying = rig.nodes[0]!;
-  // Each has a text by then.
+  // Each response has some text by then.
   const before = made();
   await until(() => made() > before + 40 * count, 30_000, "some tokens of each");
   await dying.kill();
@@ -175,12 +176,12 @@ test("of a node that is gone, the response of a key has failed, and the key begi
   const [dying, other] = rig.nodes as [Node, Node, Node];
   const before = made();
   const firsts = await Promise.all([false, true].map((stream) => begin(dying, 1_000, `gone ${stream}`, stream)));
-  // Their logs have the first of them.
+  // By then, the logs of both responses have the first tokens.
   await until(() => made() > before + 200, 10_000, "some tokens");
   await dying.kill();
   const follow = async (first: Begun) => {
     const { stream, key } = first;
-    // Streamed, the failure is read once.
+    // For a stream, the failure is repeated once.
     if (stream) {
       const again = await fetch(`${other.url}/v1/responses`, {
         method: "POST",

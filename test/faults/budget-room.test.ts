@@ -14,9 +14,12 @@ import { model, type Rig, startRig } from "./rig.ts";
 
 const requests = times(100, 1_000);
 const tokens = 10;
-/** Slow enough that all five still run when the last is asked. */
+/** Slow enough that all five still run when the last request is sent. */
 const pace = `tps=${times(4, 2)}`;
-/** Ten tokens of 100 nanos, and an input of up to 150: so many holds fit, and one more never. */
+/**
+ * A limit in nanos that fits so many holds and never one more: each holds ten tokens of 100 nanos and an input of up to
+ * 150.
+ */
 const roomFor = (holds: number) => holds * (tokens * 100 + 150);
 
 let rig: Rig;
@@ -49,8 +52,8 @@ interface Count {
 let overloaded = 0;
 
 /**
- * A node that is too busy to ask its stores in time says so, and is asked again. What such a request took is free again,
- * but what Redis counts a moment later: with the node's next question.
+ * Asks again while a node answers 503 because it is too busy to query its stores in time. What such a request had
+ * reserved is free again, except what Redis counts: that is free a moment later, with the node's next query.
  */
 async function ask(key: string, index: number): Promise<Count> {
   for (;;) {
@@ -84,7 +87,9 @@ const counted = (answers: readonly Count[]) => {
   return counts;
 };
 
-/** Requests of keys that are limited, and twenty of one that is not, among them. */
+/**
+ * Sends requests with limited keys and, among them, twenty with a key that is not limited; counts the answers of each.
+ */
 async function asked(
   limited: readonly string[],
   free: string,
@@ -152,12 +157,15 @@ test.each(whose)(
   120_000,
 );
 
-/** What the thousand did not get, the others still have: of the fifty, twenty-five are left. */
+/**
+ * Asks 30 times for the rest of the organization's room: the refused requests used nothing of it, so twenty-five of the
+ * fifty are left.
+ */
 async function rest(key: string): Promise<Record<string, number>> {
   return counted(await Promise.all(Array.from({ length: 30 }, (_, index) => ask(key, index))));
 }
 
-/** Five requests a minute of a key, and of a team whose keys have four each, in an organization that has fifty. */
+/** Tries five requests a minute of a key, and of a team whose keys have four each, in organizations that have fifty. */
 async function minutes(): Promise<
   Record<"key" | "team", Record<"own" | "neighbours" | "rest", Record<string, number>>>
 > {
@@ -176,7 +184,7 @@ async function minutes(): Promise<
     keys.map(({ key }) => key),
     outside,
   );
-  // A key that had its four is refused by its own limit, until the team's is full.
+  // A key that has used its own four is refused by its own limit until the team's limit is reached.
   const { "429 key": byKeys = 0, "429 team": byTeam = 0, ...others_ofAll } = ofAll;
   return {
     key: ofKey,

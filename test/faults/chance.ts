@@ -1,7 +1,7 @@
 // Chance that a seed replays.
 
 export interface Chance {
-  /** From 0 to 1. */
+  /** A number from 0 to 1. */
   next(): number;
   below(limit: number): number;
   pick<Item>(items: readonly Item[]): Item;

@@ -1,6 +1,6 @@
 /**
- * A node that dies between the claim of an idempotency key and its grant has begun nothing: whoever asks with that key again
- * waits some seconds for it, and then gets an answer of its own.
+ * A node that dies between the claim of an idempotency key and the grant of a hold has begun nothing: the next client
+ * with that key waits some seconds, and then gets an answer of its own.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { until } from "../harness/until.ts";
@@ -9,7 +9,7 @@ import { ask } from "./stores.ts";
 
 setDefaultTimeout(120_000);
 
-/** Of which a busy machine takes some. */
+/** The longest that the next client may wait, with some seconds for a busy machine. */
 const waits_ms_max = 14_000;
 
 let rig: Rig;
@@ -25,7 +25,7 @@ const post = (node: Node, key: string, background: boolean) =>
     body: JSON.stringify({ model, background, input: "[simulator: tps=500 tokens=5] hello" }),
   });
 
-/** Nothing is granted meanwhile. What waits for a grant when it is over waits in vain. */
+/** Does the work while no hold can be granted. A statement that still waits for a grant at the end is terminated. */
 async function withoutGrants(work: () => Promise<void>): Promise<void> {
   await ask(rig.postgres.port, (db) =>
     db.transaction(

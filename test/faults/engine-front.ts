@@ -1,23 +1,26 @@
-// What stands before an engine and lets it fail: it dies, falls silent, answers late, breaks answers off, says that it
-// generated another number of tokens than it did, or more than the answer.
+// A proxy before an engine that lets it fail: it dies, falls silent, answers late, breaks answers off, reports another
+// number of tokens than it generated, or sends more than the answer.
 
 import { connect, createServer, type Socket } from "node:net";
 
-/** `dead`: refuses and breaks; `silent`: takes requests and says nothing; `late`: says everything a while later; `straying`: more than the answer. */
+/**
+ * `dead`: refuses and breaks connections; `silent`: takes requests and sends nothing; `late`: sends everything a while
+ * later; `straying`: sends more than the answer.
+ */
 export type Mood = "well" | "dead" | "silent" | "late" | "lying" | "straying";
 
 export interface EngineFront {
   port: number;
   set(mood: Mood): void;
-  /** Breaks all that runs; who asks again is answered. */
+  /** Breaks all connections; the next request is answered. */
   cut(): void;
   close(): void;
 }
 
 const late_ms = 1_200;
-/** By then the answer is over, and the connection waits for the next request. */
+/** When the stray bytes are sent: by then the answer is over, and the connection waits for the next request. */
 const stray_ms = 300;
-/** As many digits: the length of what is said stays what it was. */
+/** Reports a wrong number of tokens with as many digits, so that the message keeps its length. */
 const lie = (text: string) =>
   text.replace(/("(?:completion|output)_tokens":)(\d{2,})/g, (_, name: string, digits: string) => {
     return `${name}-${"1".repeat(digits.length - 1)}`;
@@ -61,7 +64,7 @@ export async function engineFront(target: number): Promise<EngineFront> {
     set(next) {
       const was = mood;
       mood = next;
-      // Of an answer in which bytes are missing, or stand in another order, nothing is left.
+      // Breaks the answers that would otherwise lack bytes, or have them in another order.
       if (next === "dead" || was === "silent" || was === "late") breakAll();
     },
     cut: breakAll,

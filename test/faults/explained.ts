@@ -1,4 +1,4 @@
-// Says with an objection what is needed to find its cause.
+// Adds to an objection what is needed to find its cause.
 
 import type { Spell } from "./injector.ts";
 import type { Client } from "./repeat-client.ts";
@@ -6,12 +6,12 @@ import type { Charge } from "./repeat-judge.ts";
 import type { Rig } from "./rig.ts";
 
 export interface Explanation {
-  /** Of the requests and responses of a client. */
+  /** The IDs of the client's requests and responses. */
   ids: readonly string[];
   charged: readonly Charge[];
   client: Pick<Client, "began_ms">;
   spells: readonly Spell[];
-  /** When a background response was read, in ms since its client began, and the tokens of its text. */
+  /** Each reading of a background response: when, in ms since its client began, and the tokens of its text. */
   texts?: readonly (readonly [number, number])[];
 }
 

@@ -5,7 +5,7 @@ import type { Chance } from "./chance.ts";
 import { type Injury, type InjuryName, injuries, type Scene } from "./injuries.ts";
 import { lease_s, type Rig } from "./rig.ts";
 
-/** From when to when something was broken. */
+/** The time during which something was broken. */
 export interface Spell {
   breaks: readonly string[];
   from_ms: number;
@@ -20,7 +20,7 @@ export interface Injector {
   run(count: number, gap_ms: number): Promise<void>;
 }
 
-/** `only`: those whose name contains one of these words, which commas separate. */
+/** `only`: draws only the injuries whose name contains one of these words, separated by commas. */
 export function injector(rig: Rig, administrator: Administrator, chance: Chance, only = ""): Injector {
   const counts = new Map<InjuryName, number>();
   const forgotten: Scene["forgotten"] = [];
@@ -29,7 +29,7 @@ export function injector(rig: Rig, administrator: Administrator, chance: Chance,
     .filter((name) => only.split(",").some((word) => name.includes(word)))
     .flatMap((name) => Array.from({ length: injuries[name].weight }, () => name));
   if (drawn.length === 0) throw new Error(`no injury is called "${only}"`);
-  /** What is broken now: nothing is broken twice. */
+  /** What is broken now, so that nothing is broken twice at a time. */
   const broken = new Set<string>();
 
   async function injure(name: InjuryName): Promise<void> {
@@ -65,7 +65,7 @@ export function injector(rig: Rig, administrator: Administrator, chance: Chance,
         await Bun.sleep(gap_ms / 2 + chance.below(gap_ms));
       }
       await Promise.all(underway);
-      // What was leased by a clock that was set back since lasts until it has caught up.
+      // A lease that was taken before the clock was set back lasts until the clock has caught up.
       await administrator.setClock(administrator.furthest_ms);
       // A node that could not start while Postgres was away starts now.
       for (const node of rig.nodes) if (!node.running) await node.start();

@@ -12,19 +12,19 @@ export interface Scene {
   administrator: Administrator;
   chance: Chance;
   node: Node;
-  /** Some hundred milliseconds; longer than a lease. */
+  /** `short_ms` is some hundred milliseconds; `long_ms` is longer than a lease. */
   short_ms: number;
   long_ms: number;
-  /** From when to when what was confirmed is forgotten. */
+  /** The times for which a failover has forgotten what was confirmed. */
   forgotten: { from_ms: number; to_ms: number }[];
 }
 
 export interface Injury {
-  /** How often, among the others. */
+  /** How often this injury is drawn, compared with the others. */
   weight: number;
-  /** Nothing is broken twice at a time: what it breaks. */
+  /** The names of what it breaks: nothing is broken twice at a time. */
   breaks(scene: Scene): string[];
-  /** Breaks it and mends it. */
+  /** Breaks these things, and mends them. */
   work(scene: Scene): Promise<unknown>;
 }
 
@@ -40,7 +40,7 @@ async function freeze({ node }: Scene, for_ms: number): Promise<void> {
   node.thaw();
 }
 
-/** One of the engines, so that another stands ready. */
+/** Breaks one of the engines, so that another one is still available. */
 function engine(mood: Mood, least_ms: number): Injury {
   const index = (scene: Scene) => scene.rig.nodes.indexOf(scene.node) % scene.rig.engines.length;
   return {

@@ -1,4 +1,4 @@
-/** The judge of the faults would notice: a book that is wrong in one place is objected to, and one that is right is not. */
+/** Tests of the judge of faults: it objects to a book that is wrong in one place, and not to one that is right. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { stepTokens } from "../../src/core/admission/allowance.ts";
 import { until } from "../harness/until.ts";
@@ -27,7 +27,7 @@ afterAll(async () => {
   await rig.stop();
 }, 60_000);
 
-/** Of a record whose answer was complete. */
+/** The table and condition that select one record of a complete answer. */
 const record = `usage_record where request_id = (
   select request_id from usage_record where outcome = 'completed' and output_tokens > 1 order by request_id limit 1)`;
 

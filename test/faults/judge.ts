@@ -1,7 +1,7 @@
 // Compares three books: what the engines produced, what clients received, what the ledger says.
 
 import { stepTokens } from "../../src/core/admission/allowance.ts";
-import { uuidOf } from "../../src/core/store/ids.ts";
+import { idOf, uuidOf } from "../../src/core/store/ids.ts";
 import { until } from "../harness/until.ts";
 import type { PlanChange } from "./administrator.ts";
 import type { Scene } from "./injuries.ts";
@@ -17,35 +17,35 @@ export interface Verdict {
   refused: number;
   records: number;
   recovered: number;
-  /** Of these, settled late by their own node as well. */
+  /** Recovered records that their own node has settled late as well. */
   late: number;
-  /** That nobody streamed and that were not delivered: their engine or their node failed. */
+  /** Records of answers that nobody streamed and that were not delivered, as their engine or their node failed. */
   undelivered: number;
-  /** That nobody streamed, and whose client left. */
+  /** Records of answers that nobody streamed, and whose client left. */
   left: number;
-  /** Longer than what is held at first. */
+  /** Records with more output tokens than are held at first. */
   grown: number;
-  /** Ended where a window did. */
+  /** Records of answers that a full usage window ended. */
   stopped: number;
-  /** Answered by another engine than the first that was asked. */
+  /** Records of answers by another engine than the first that was asked. */
   rerouted: number;
   /** Reports of engines that were not believed. */
   rejected: number;
-  /** Delivered whole. */
+  /** Embeddings, rankings and completions that were delivered whole. */
   embeddings: number;
   rankings: number;
   completions: number;
-  /** That count in a person who is limited. */
+  /** Records that count in the windows of a person who is limited. */
   ofPeople: number;
   /** Answers that a failover has forgotten, as the store had not written them anywhere else. */
   forgotten: number;
   tokens: number;
   charged: number;
-  /** Sentences; empty when every promise was kept. */
+  /** One sentence for each broken promise; empty when every promise was kept. */
   broken: string[];
 }
 
-/** What happened besides, which a judge has to know. */
+/** What happened during the run besides the requests, which the judge has to know. */
 export interface Circumstances {
   planChanges: readonly PlanChange[];
   limitChanges?: readonly LimitChange[];
@@ -70,7 +70,7 @@ export async function judge(rig: Rig, received: readonly Received[], happened: C
   return compared(rig, received, happened);
 }
 
-/** As the books stand now. */
+/** Compares the books as they are now. */
 export async function compared(rig: Rig, received: readonly Received[], happened: Circumstances): Promise<Verdict> {
   const { rows, windows } = await readBook(rig.postgres.port);
   const broken = (happened.mistakes ?? []).map((mistake) => `an administrator was refused: ${mistake}`);
@@ -83,21 +83,23 @@ export async function compared(rig: Rig, received: readonly Received[], happened
   }
   const people = new Set(windows.filter((one) => one.of_her_keys !== null).map((one) => one.subject_id));
   const hasForgotten = happened.forgotten.length > 0;
-  broken.push(...rows.filter(isUndelivered).flatMap((row) => chargedForNothing(row, hasForgotten)));
+  const { forgotten: spans } = happened;
+  for (const row of rows.filter(isUndelivered))
+    broken.push(...withBooks(chargedForNothing(row, hasForgotten), { row, forgotten: spans }, rig));
   const byId = new Map(rows.map((row) => [row.request_id, row]));
-  const produced = producedBy(rig);
+  const attemptsOf = attemptsIn(rig);
   const charges: Charge[] = [];
   let forgotten = 0;
   for (const entry of received) {
     if (entry.status !== 200) continue;
     const row = byId.get(uuidOf(entry.requestId ?? "", "req_") ?? "");
-    const attempts = produced.get(entry.marker) ?? [];
+    const attempts = attemptsOf.get(entry.marker) ?? [];
     if (row) charges.push({ entry, row });
     const mayLack = isForgotten(entry, happened.forgotten);
     if (!row && mayLack) forgotten += 1;
     else {
       const objected = [...objections(entry, row, attempts, mayLack), ...pastLimit(entry, row, happened)];
-      broken.push(...withBooks(objected, entry, row, rig));
+      broken.push(...withBooks(objected, { entry, row, forgotten: spans }, rig));
     }
   }
   const { limitChanges = [], raises = [] } = happened;
@@ -135,8 +137,8 @@ function isUndelivered({ stream, is_background, outcome, recovered }: Row): bool
 }
 
 /**
- * An answer that nobody streams costs nothing before it is whole. A failover may have forgotten that a response ran in the
- * background, and what was held for it: its text is in the record then, and costs nothing either.
+ * An answer that nobody streams costs nothing before it is whole. A failover may have forgotten that the response ran
+ * in the background, and what was held for it: then the tokens of its text are in the record, and cost nothing either.
  */
 function chargedForNothing(
   { request_id, charged, uncharged, input_tokens, output_tokens }: Row,
@@ -150,47 +152,55 @@ function chargedForNothing(
 /** The objections to a request, with what every book and every log says of the request, so that the cause can be found. */
 function withBooks(
   objected: readonly string[],
-  entry: Received,
-  row: Row | undefined,
+  { entry, row, forgotten }: { entry?: Received; row: Row | undefined; forgotten: Circumstances["forgotten"] },
   { nodes, engines }: Rig,
 ): string[] {
   if (objected.length === 0) return [];
-  const warned = nodes.flatMap((node) => node.warnedOf(entry.requestId ?? "").map((line) => `${node.name}: ${line}`));
-  const asked = engines.flatMap(({ engine }) => engine.requests.filter(({ body }) => markerOf(body) === entry.marker));
-  const all = { received: entry, record: row, asked };
-  const books = [...Object.entries(all).map(([name, book]) => `${name}: ${JSON.stringify(book)}`), ...warned].join(
-    "\n    ",
-  );
-  return objected.map((objection) => `${objection}\n    ${books}`);
+  const requestId = entry?.requestId ?? (row ? idOf(row.request_id, "req_") : "");
+  const warned = nodes.flatMap((node) => node.warnedOf(requestId).map((line) => `${node.name}: ${line}`));
+  const asked = engines.flatMap(({ engine }) => engine.requests.filter(({ body }) => markerOf(body) === entry?.marker));
+  const all = { received: entry ?? null, record: row ?? null, asked: entry ? asked : null, forgotten };
+  const books = Object.entries(all).map(([name, book]) => `${name}: ${JSON.stringify(book)}`);
+  return objected.map((objection) => [objection, ...books, ...warned].join("\n    "));
 }
 
-/** By the marker of a request: what each attempt has produced. */
-function producedBy(rig: Rig): Map<string, number[]> {
-  const produced = new Map<string, number[]>();
+/** What an engine was asked for a request. */
+interface Attempt {
+  /** The output tokens that the engine generated. */
+  tokens: number;
+  /** Whether the engine was asked for the answer in one piece. */
+  isWhole: boolean;
+}
+
+/** The attempts of each request, by the request's marker. */
+function attemptsIn(rig: Rig): Map<string, Attempt[]> {
+  const found = new Map<string, Attempt[]>();
   for (const { engine } of rig.engines)
     for (const { body, tokens } of engine.requests) {
       const marker = markerOf(body);
-      if (marker) produced.set(marker, [...(produced.get(marker) ?? []), tokens]);
+      const isWhole = (body as { stream?: boolean } | undefined)?.stream !== true;
+      if (marker) found.set(marker, [...(found.get(marker) ?? []), { tokens, isWhole }]);
     }
-  return produced;
+  return found;
 }
 
 function markerOf(body: unknown): string | undefined {
   return /\bm\w{6}\b/.exec(JSON.stringify(body) ?? "")?.[0];
 }
 
-/** `mayLack`: a failover has forgotten something of it. */
-function objections(entry: Received, row: Row | undefined, attempts: number[], mayLack: boolean): string[] {
+/** `mayLack`: a failover has forgotten something of the request. */
+function objections(entry: Received, row: Row | undefined, attempts: readonly Attempt[], mayLack: boolean): string[] {
   const name = `${entry.marker} (${entry.requestId})`;
   if (!row) return [`${name} was answered and has no record`];
   const broken: string[] = [];
-  const most = Math.max(0, ...attempts);
+  const produced = attempts.map(({ tokens }) => tokens);
+  const most = Math.max(0, ...produced);
   const searches = row.input_tokens > 0 ? entry.searches * price.search : 0;
   if (row.charged + row.uncharged !== row.input_tokens * price.input + row.output_tokens * price.output + searches)
     broken.push(`${name}: ${row.charged} and ${row.uncharged} nanos are not what its tokens and searches cost`);
-  if (isByLetters(entry, row)) return broken;
+  if (isByLetters(attempts, row)) return broken;
   if (row.output_tokens > most && !isSingleDelta(row, most))
-    broken.push(`${name} is charged ${row.output_tokens} tokens, and its engines made ${attempts}`);
+    broken.push(`${name} is charged ${row.output_tokens} tokens, and its engines made ${produced}`);
   if (row.attempts !== null && attempts.length > row.attempts)
     broken.push(`${name} was asked of engines ${attempts.length} times, and its record says ${row.attempts}`);
   if (mayLack) return broken;
@@ -198,41 +208,44 @@ function objections(entry: Received, row: Row | undefined, attempts: number[], m
   if ((!row.recovered || row.is_late) && unpaid > 0)
     broken.push(`${name} received ${entry.tokens} tokens and is charged ${row.output_tokens}`);
   const checkpointTokens = Math.ceil(entry.tokensPerSecond * (checkpoint_s * 2 + 1)) + 2;
-  // Of what came whole, the node died between the answer and its settlement.
+  // Only for a stream: if a whole answer was recovered, its node died between the answer and the settlement.
   if (row.recovered && row.stream && unpaid > checkpointTokens)
     broken.push(`${name} was recovered ${unpaid} tokens short of what was delivered: more than a checkpoint`);
   if (entry.complete && !row.recovered && entry.inputTokens !== null && entry.inputTokens !== row.input_tokens)
     broken.push(`${name} was told of ${entry.inputTokens} input tokens, and is charged for ${row.input_tokens}`);
   const isWhole = entry.complete && !row.recovered && row.outcome === "completed" && row.stopped_by === null;
-  const made = `its engines made ${attempts} of ${entry.wanted} tokens`;
-  if (isWhole && !(attempts.includes(entry.wanted) && row.output_tokens === entry.wanted))
+  const made = `its engines made ${produced} of ${entry.wanted} tokens`;
+  if (isWhole && !(produced.includes(entry.wanted) && row.output_tokens === entry.wanted))
     broken.push(`${name} was complete, ${made}, and its record says ${row.output_tokens}`);
   if (isWhole && entry.tokens !== entry.wanted)
     broken.push(`${name} was complete, ${made}, and it received ${entry.tokens}`);
   return broken;
 }
 
-/** What came whole, and whose report is not believed, is counted by its letters, which is no exact count. */
-function isByLetters({ isWhole }: Received, { is_rejected, usage_source }: Row): boolean {
-  return isWhole && is_rejected && usage_source === "estimated";
+/**
+ * Whether the output was counted by its letters, which is no exact count: an engine sent the answer in one piece, with a
+ * report that was not believed. Engines are asked whole where the cap is small, be it the caller's or what a window leaves.
+ */
+function isByLetters(attempts: readonly Attempt[], { is_rejected, usage_source }: Row): boolean {
+  return attempts.some(({ isWhole }) => isWhole) && is_rejected && usage_source === "estimated";
 }
 
 /**
- * An answer that broke off after one delta may have come whole: it is counted by its letters, and a long token is two
- * (docs/design/usage.md, Counting tokens).
+ * An answer that broke off after one delta may have come whole: it is counted by its letters, and a long token counts
+ * as two (docs/design/usage.md, Counting tokens).
  */
 function isSingleDelta({ outcome, output_tokens, usage_source }: Row, made: number): boolean {
   return made === 1 && outcome !== "completed" && usage_source === "estimated" && output_tokens === 2;
 }
 
-/** Nodes hear of a plan within so long, and a batch may wait for an outage. */
+/** How long nodes may take to learn of a plan's change, and a batch to wait for the end of an outage. */
 const heard_ms = 20_000;
 
-/** Nothing is charged past the limit that counted while it ran. */
+/** An objection if a request was charged past the limit that was in force while it ran. */
 function pastLimit(entry: Received, row: Row | undefined, happened: Circumstances): string[] {
   const { planChanges, forgotten, raises = [] } = happened;
   if (!row || row.charged === 0 || row.session_used_after === null) return [];
-  // The plan of the file may come back with a clock that was set, any with a failover.
+  // When a clock is set, the plan of the file may come back; after a failover, any plan may.
   const inForce = planChanges.filter(({ at_ms }, index) => {
     const until_ms = planChanges[index + 1]?.at_ms ?? Number.POSITIVE_INFINITY;
     return (

@@ -1,4 +1,4 @@
-/** The judges of kept answers would notice: each broken promise is objected to, and what outages excuse is not. */
+/** Tests of the judges of kept answers: they object to each broken promise, and not to what outages excuse. */
 import { expect, test } from "bun:test";
 import { bare, idOf } from "../../src/core/store/ids.ts";
 import type { BackgroundClient, Told } from "./background-client.ts";

@@ -13,7 +13,7 @@ import type { Rig } from "./rig.ts";
 import { type RoundKey, roundKeys } from "./round-keys.ts";
 
 export interface KeptLoad {
-  /** Begins no more rounds, and resolves when every client has what it came for. */
+  /** Begins no more rounds, and resolves when every client has finished its round. */
   stop(): Promise<void>;
   judged(happened: { spells: readonly Spell[]; forgotten: readonly Span[] }): Promise<KeptVerdict>;
 }
@@ -24,12 +24,15 @@ interface Span {
 }
 
 export interface KeptVerdict {
-  /** Of clients that ask again until they have the answer; of those that never do; of background responses. */
+  /**
+   * The numbers of clients that ask again until they have the answer, of those that never do, and of background
+   * responses.
+   */
   repeated: number;
   left: number;
   background: number;
   replays: number;
-  /** Answers that ended with their node. */
+  /** Answers that ended because their node was gone. */
   failures: number;
   /** Answers that were gone for good when they were asked for. */
   lost: number;
@@ -102,9 +105,9 @@ export async function startKeptLoad(options: KeptLoadOptions): Promise<KeptLoad>
   };
 }
 
-/** The settlement of a run that was left, which waits for outages. */
+/** How long the settlement of a run that its client has left may wait for outages. */
 const settled_ms = 8_000;
-/** Of a node that was cut off for long, or of a store. */
+/** What the injuries break that cut off a node for long, or a store. */
 const harmful = ["postgres", "redis", "node", "connections", "table", "clock"];
 
 function befallenTo(

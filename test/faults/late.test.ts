@@ -1,6 +1,6 @@
 /**
- * A node that alone is cut off from Postgres forwards until its lease is over, and longer than another node knows of. When it
- * is back, all that was delivered is in the book.
+ * A node that alone is cut off from Postgres forwards until its lease is over, so it delivers more than another node
+ * knows of. When it is back, all that it delivered is in the book.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuidOf } from "../../src/core/store/ids.ts";
@@ -23,7 +23,7 @@ interface Stream {
   isOver: boolean;
 }
 
-/** A stream of a protocol, and what its client has received of it until now. */
+/** Begins a stream of a protocol, and counts the tokens that its client has received until now. */
 async function streamed(node: Node, { path, body, token }: (typeof protocols)[number]): Promise<Stream> {
   const response = await fetch(node.url + path, {
     method: "POST",
@@ -65,7 +65,7 @@ test("what a node that was cut off for longer than its lease had delivered is ch
   };
   await until(areRecovered, wait_ms, "the other node to settle them");
   const recovered = await rowsOf(streams);
-  // Longer than two checkpoints.
+  // More tokens than those of two checkpoints.
   for (const [at, { tokens }] of streams.entries()) expect(tokens - recovered[at]!.output_tokens).toBeGreaterThan(20);
   node.database.mend();
   await until(

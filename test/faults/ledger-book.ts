@@ -1,4 +1,4 @@
-// What the ledger says when all is over.
+// Reads the ledger when a run is over.
 
 import type { Transaction } from "../../src/stores/postgres/database.ts";
 import type { Received } from "./load.ts";
@@ -14,7 +14,7 @@ export interface Row {
   outcome: string;
   stopped_by: string | null;
   recovered: boolean;
-  /** Its own node has settled what the recovery had not known; the sums have it. */
+  /** Its own node has later settled what the recovery had not known of; the sums include that. */
   is_late: boolean;
   output_tokens: number;
   charged: number;
@@ -25,7 +25,7 @@ export interface Row {
   usage_source: string;
   is_rejected: boolean;
   session_starts_at: string | null;
-  /** UUIDs of the limited keys, people and teams in whose windows it counts. */
+  /** UUIDs of the limited keys, people and teams in whose windows the record counts. */
   subjects: string[] | null;
 }
 
@@ -36,9 +36,12 @@ interface Total {
   kind: string;
   used: number;
   held: number;
-  /** The sum of its records, and of what a key, a person or a team had used before it was first counted. */
+  /** The sum of the window's records, and of what a key, a person or a team had used before it was first counted. */
   charged: number;
-  /** Of a person who is counted: the sum of all records of her keys, whatever they name. */
+  /**
+   * For a person who is counted: the sum of all records of her keys, whatever subjects the records name. Null for
+   * others.
+   */
   of_her_keys: number | null;
 }
 
@@ -85,7 +88,7 @@ async function readIn(tx: Pick<Transaction, "query">): Promise<{ rows: Row[]; wi
   };
 }
 
-/** Its settlement waits for outages. */
+/** How long the settlement of a request may wait for outages. */
 const settled_ms = 8_000;
 
 export function isForgotten(

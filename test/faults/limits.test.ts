@@ -1,4 +1,4 @@
-/** The judge of the faults would notice a charge beyond the limit of a key or a team, and accuses no charge that fits. */
+/** The judge of the faults notices a charge beyond the limit of a key or a team, and objects to no charge that fits. */
 import { expect, test } from "bun:test";
 import type { Row } from "./ledger-book.ts";
 import { type Charge, type LimitChange, pastSubjectLimits, type RaiseSet } from "./limits.ts";

@@ -8,24 +8,27 @@ import type { Received } from "./load.ts";
 export interface LimitChange {
   /** UUID of the key, the person's subject or the team. */
   subject: string;
-  /** The time before the store was asked. */
+  /** By this process's clock: the time before the change was sent to the store. */
   at_ms: number;
   session: number | null;
-  /** The store confirmed it; otherwise it may count or not. */
+  /** Whether the store confirmed the change; otherwise it may be in force or not. */
   isConfirmed: boolean;
 }
 
 /** A raise of the five-hour limit of a key, a person, a team or an organization. */
 export interface RaiseSet {
   subject: string;
-  /** By this process's clock: the time before the store was asked. */
+  /** By this process's clock: the time before the raise was sent to the store. */
   from_ms: number;
-  /** By the store's clock, which is only ever ahead of this one; so it has ended by then. */
+  /**
+   * By the store's clock, which is only ever ahead of this process's; so by this clock, too, the raise has ended by
+   * then.
+   */
   until_ms: number;
   session: number;
 }
 
-/** A request that was settled with its record: what the client saw, and what the book says. */
+/** A request that was settled, with its record: what the client saw, and what the book has. */
 export interface Charge {
   entry: Received;
   row: Row;
@@ -33,12 +36,12 @@ export interface Charge {
 
 /** A running request is reviewed within a second of a change; a stopped node or store may take as long as its outage. */
 const review_ms = 8_000;
-/** Settlements wait for outages. */
+/** How long a settlement may wait for outages. */
 const settled_ms = 8_000;
 
 /**
- * Sentences on each charge that passed a limit of a key or team. Only what was certainly settled before a request began
- * counts as used before it, so a true book is never objected to.
+ * One sentence for each charge that passed a limit of a key, a person or a team. Only what was certainly settled before
+ * a request began counts as used before it, so a true book is never objected to.
  */
 export function pastSubjectLimits(
   charges: readonly Charge[],

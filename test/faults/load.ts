@@ -1,30 +1,29 @@
-// Clients of several organizations that go on asking whatever happens, in all three protocols: streams, answers that are
-// collected from one, and answers that engines are asked for whole; short and long, some of thousands of tokens, whose holds
-// grow; and some leave. Some ask for embeddings, ranks and completions. Each keeps a book of what it received.
+// Clients of several organizations that go on asking whatever happens, in all three protocols: streams, answers that the
+// node collects from an engine's stream, and answers that the engine sends in one piece; short ones and long ones, some of
+// thousands of tokens, whose holds grow; and some clients leave. Some ask for embeddings, ranks and completions. Each keeps
+// a book of what it received.
 
 import type { Chance } from "./chance.ts";
 import type { Node } from "./rig.ts";
 import { type Answer, type Wish, wishOf } from "./wishes.ts";
 
 export interface Received {
-  /** Stands in the request, so that the engine's book can be held against ours. */
+  /** A word in the request, by which the engine's book is compared with ours. */
   marker: string;
-  /** Of the answer's header; null where no answer came. */
+  /** From the answer's header; null if no answer came. */
   requestId: string | null;
   status: number | null;
-  /** What its engine was asked for, and what came of it. */
+  /** The output tokens that the engine was asked for, and those that were received. */
   wanted: number;
   tokens: number;
-  /** Its input, as the answer said it; null where it said nothing, or was not passed on. */
+  /** The input tokens that the answer reported; null if it reported none, or was not passed on. */
   inputTokens: number | null;
-  /** That are charged by their price. */
+  /** The number of searches, which have a price of their own. */
   searches: number;
   /** The answer came whole, with its end. */
   complete: boolean;
   stream: boolean;
-  /** Its engine was asked for it whole. */
-  isWhole: boolean;
-  /** How fast its engine was asked to be. */
+  /** How fast the engine was asked to generate. */
   tokensPerSecond: number;
   began_ms: number;
   ended_ms: number;
@@ -32,11 +31,11 @@ export interface Received {
 
 export interface Load {
   readonly received: readonly Received[];
-  /** Asks no more, and resolves when every client has its answer, or has lost hope. */
+  /** Sends no more requests, and resolves when every client has its answer, or has given up. */
   stop(): Promise<void>;
 }
 
-/** No answer of the run takes longer, unless its node is gone or frozen. */
+/** No answer of the run takes longer than this, unless its node is gone or frozen. */
 const patience_ms = 15_000;
 
 export function startLoad(options: {
@@ -65,7 +64,7 @@ export function startLoad(options: {
   async function ask(node: Node): Promise<void> {
     const marker = `m${(count++).toString(36).padStart(6, "0")}`;
     const wish = wishOf(chance, marker, options.tokensPerSecond);
-    const { spoken, body, stream, isWhole, wanted, tokensPerSecond, passed } = wish;
+    const { spoken, body, stream, wanted, tokensPerSecond, passed } = wish;
     const leaves = chance.next() < 0.2;
     const leavesAfter = leaves ? 1 + chance.below(wanted + 1) : Number.POSITIVE_INFINITY;
     const leavesAfter_ms = leaves && !stream ? chance.below(600) : patience_ms;
@@ -79,7 +78,6 @@ export function startLoad(options: {
       searches: passed?.searches ?? 0,
       complete: false,
       stream,
-      isWhole,
       tokensPerSecond,
       began_ms: Date.now(),
       ended_ms: Number.POSITIVE_INFINITY,
@@ -108,7 +106,7 @@ export function startLoad(options: {
       if (stream) await readStream(response, wish, entry, () => entry.tokens >= leavesAfter && abort.abort());
       else readWhole((await response.json()) as Answer, wish, entry);
     } catch {
-      // Its node is gone, or it left.
+      // The client's node is gone, or the client left.
       await Bun.sleep(10);
     } finally {
       clearTimeout(timer);
@@ -132,7 +130,7 @@ function readWhole(answer: Answer, { spoken, passed }: Wish, entry: Received): v
   entry.complete = passed?.isWhole(answer) ?? true;
 }
 
-/** `counted`: it has counted some, and the answer is not whole yet. */
+/** `counted`: called after tokens were counted, as long as the answer is not whole. */
 async function readStream(response: Response, { spoken }: Wish, entry: Received, counted: () => void): Promise<void> {
   let text = "";
   const decoder = new TextDecoder();

@@ -1,4 +1,7 @@
-/** Postgres away: what runs goes on within its lease and settles later, what is new is told to wait, and no restart is needed. */
+/**
+ * While Postgres is away, what runs goes on within its lease and settles later, new requests are told to wait, and no
+ * restart is needed.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuidOf } from "../../src/core/store/ids.ts";
 import { until } from "../harness/until.ts";

@@ -2,12 +2,12 @@
 
 export interface Spoken {
   path: string;
-  /** `cap`: on the output, where there is one. */
+  /** `cap`: the limit on the output, if there is one. */
   body(prompt: string, cap?: number): object;
-  /** Of a stream's frames: one that brings a token, and one that says that the answer is whole. */
+  /** What matches a stream's frame that brings a token, and one that says that the answer is whole. */
   token: RegExp;
   end: RegExp;
-  /** Output tokens that an answer in one piece says. */
+  /** The output tokens that an answer in one piece reports. */
   tokensOf(usage: Record<string, number>): number;
 }
 

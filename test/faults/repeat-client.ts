@@ -6,34 +6,37 @@ import type { Chance } from "./chance.ts";
 import { protocols, type Spoken } from "./protocols.ts";
 import { lease_s, model, type Node } from "./rig.ts";
 
-/** The words of the failure with which an answer ends whose node is gone. */
+/** The words of the failure that ends an answer whose node is gone. */
 export const goneWords = "node that wrote it is gone";
-/** The words of the failure with which a repeat ends that cannot read on: the answer itself may be whole. */
+/** The words of the failure that ends a repeat that could not be read on; the answer itself may be whole. */
 export const unreadWords = "cannot keep an answer now";
 /** The words of the failure of a node that was away for longer than its lease. */
 export const lostLeaseWords = "lost its connection to the usage store";
-/** The words of the failure that a reader writes at the end of a stream which its node had charged before it was gone. */
+/**
+ * The words of the failure that a reader writes at the end of a stream that its node had charged before the node was
+ * gone.
+ */
 export const cutWords = "was gone before it wrote why";
-/** The words of the failure of one whose log is gone. */
+/** The words of the failure of an answer whose log is gone. */
 export const lostWords = "is no longer there";
 
 export interface Answer {
   node: string;
-  /** Null: there was none. */
+  /** Null if there was no answer. */
   status: number | null;
   requestId: string;
-  /** The request whose answer it repeats. */
+  /** The ID of the request whose answer this one repeats. */
   replayOf: string | null;
-  /** The bytes of its body that came, each as a character. */
+  /** The bytes of the body that came, each as a character. */
   body: string;
   /**
-   * `failed`: without an answer, by the end of its node, or because a repeat could not read on. `broken`: by a node that
-   * lost its lease: a failure that is part of the answer. `silent`: its body was whole and has no end. `cut`: its connection broke, or the client broke it. `lost`:
-   * refused for good, as its log is gone.
+   * `failed`: without an answer, as its node was gone, or a repeat could not read on. `broken`: by a node that lost its
+   * lease; the failure is part of the answer. `silent`: the body was complete, but lacks the protocol's end. `cut`: its
+   * connection broke, or the client broke it. `lost`: refused for good, as its log is gone.
    */
   end: "whole" | "failed" | "broken" | "silent" | "cut" | "lost";
   took_ms: number;
-  /** When it was asked for. */
+  /** When the client asked for it. */
   at_ms: number;
 }
 
@@ -46,11 +49,11 @@ export interface Client {
   answers: Answer[];
   began_ms: number;
   ended_ms: number;
-  /** What happened to its node when it had been cut off. */
+  /** What happened to the client's node after the client had been cut off. */
   harm: Harm | null;
-  /** Whether it had a whole answer in the end, or one whose failure is part of it; or was refused for good. */
+  /** Whether the client got a whole answer in the end, or one whose failure is part of it; or was refused for good. */
   isServed: boolean;
-  /** It left for good, or its limits refused it for so long that it gave up. */
+  /** The client left for good, or its limits refused it for so long that it gave up. */
   hasGivenUp: boolean;
 }
 
@@ -64,16 +67,16 @@ interface Asking {
 }
 
 const tokensPerSecond = 100;
-/** Roughly; a random byte is one of an answer of this size. */
+/** The rough size of a token in a stream, from which the size of an answer is estimated to draw a random byte of it. */
 const token_bytes = 220;
-/** Longer than a claim whose node died before its grant can last. */
+/** Longer than a claim can last whose node died before the grant. */
 const patience_ms = 90_000;
 const retry_ms = 100;
-/** Longer than another node takes to settle a run whose node is frozen, and than a node takes that was thawed. */
+/** Longer than another node takes to settle the run of a frozen node, and than a thawed node takes to settle it. */
 const settled_ms = 1000 * (3 * lease_s + 4);
-/** More than any client needs, whatever is away meanwhile. */
+/** More answers than any client needs, whatever is away meanwhile. */
 const answers_max = 300;
-/** How long a client believes that its limits may have room again. */
+/** How long a client goes on asking while its limits refuse it. */
 const refused_ms_max = 3_000;
 
 export interface RepeatOptions {
@@ -81,13 +84,16 @@ export interface RepeatOptions {
   key: string;
   marker: string;
   chance: Chance;
-  /** Kills or freezes the node, if others are left, and brings it back later. Absent: no round harms one. */
+  /** Kills or freezes the node, if others are left, and brings it back later. Absent: no round harms a node. */
   harm?(node: Node, how: Harm): Promise<void>;
-  /** It is cut off, and never asks again. */
+  /** The client is cut off, and never asks again. */
   leavesForGood?: boolean;
 }
 
-/** One round. Its node is killed one time in four and frozen one time in eight, when its client has been cut off. */
+/**
+ * Does one round. In one of four, the node is killed when its client has been cut off, and in one of eight it is
+ * frozen.
+ */
 export async function repeatRound(options: RepeatOptions): Promise<Client> {
   const { nodes, key, marker, chance, leavesForGood = false } = options;
   const protocol = chance.pick(protocols);
@@ -107,12 +113,12 @@ export async function repeatRound(options: RepeatOptions): Promise<Client> {
     return serving.length > 0;
   };
   await until(isServed, patience_ms, "a node that runs");
-  // One of those that were seen: by now the last of them may have been killed.
+  // Picks one of the nodes that were seen running: by now even the last of them may have been killed.
   let node = chance.pick(serving);
   await ask(node, asking, cutAt());
   if (harm) await options.harm?.(node, harm);
   const until_ms = performance.now() + patience_ms;
-  // It may be cut off a second time.
+  // The client may be cut off a second time.
   let cut = chance.next() < 0.25 ? cutAt() : uncut;
   while (isWaiting(client) && client.answers.length < answers_max && performance.now() < until_ms) {
     const others = running().filter((other) => other !== node);
@@ -135,7 +141,7 @@ function harmOf(number: number): Harm | null {
 
 const isWaiting = ({ isServed, hasGivenUp }: Client) => !isServed && !hasGivenUp;
 
-/** Its limits have refused it for so long, and there is no answer to come back to. */
+/** Whether the client's limits have refused it for that long, and there is no answer to come back to. */
 function isRefused({ answers }: Client): boolean {
   const refused = answers.slice(answers.findLastIndex(({ status }) => status !== 429) + 1);
   return refused.length * retry_ms >= refused_ms_max;
@@ -148,7 +154,7 @@ interface Cut {
 
 const uncut: Cut = { after_bytes: Number.POSITIVE_INFINITY, after_ms: patience_ms };
 
-/** A random byte of a stream, before the first one too; a random moment of an answer that comes whole. */
+/** Cuts a stream at a random byte, or before its first one, and an answer in one piece at a random moment. */
 function cutOf(chance: Chance, isStream: boolean, wanted: number): Cut {
   const duration_ms = (wanted * 1000) / tokensPerSecond;
   if (isStream && chance.next() < 0.9) return { ...uncut, after_bytes: 1 + chance.below(wanted * token_bytes) };
@@ -197,7 +203,10 @@ async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut
   }
 }
 
-/** Its failure is still repeated when its run has surely been settled, so it was charged, or its key would be free. */
+/**
+ * Whether a failure is still repeated after its run has surely been settled: then the run was charged, or its key would
+ * be free.
+ */
 function isBrokenForGood(answers: readonly Answer[]): boolean {
   const last = answers.at(-1)!;
   if (last.end !== "broken") return false;
@@ -206,7 +215,7 @@ function isBrokenForGood(answers: readonly Answer[]): boolean {
   return last.at_ms - first.at_ms > settled_ms;
 }
 
-/** The request whose answer it is. */
+/** The ID of the request that the answer belongs to. */
 export function runOf({ replayOf, requestId }: Answer): string {
   return replayOf ?? requestId;
 }

@@ -1,5 +1,5 @@
 // Judges what clients with idempotency keys got: one run has one answer, byte for byte; a failure is read once, and then
-// the key is free; one run is charged at most; and each has one record.
+// the key is free; at most one run is charged; and each run has one record.
 
 import { uuidOf } from "../../src/core/store/ids.ts";
 import {
@@ -24,7 +24,7 @@ export interface Charge {
   uncharged: number;
   input_tokens: number;
   outcome: string;
-  /** A window ended it. */
+  /** The usage window that ended the answer; null if none did. */
   stopped_by: string | null;
 }
 
@@ -34,7 +34,7 @@ export interface Befallen {
   mayLose: boolean;
   /** The store of the logs was away or was emptied. */
   mayLoseLogs: boolean;
-  /** A failover has forgotten something, claims too. */
+  /** A failover has forgotten something; claims of keys may be among it. */
   isForgotten: boolean;
 }
 
@@ -42,7 +42,7 @@ const nothing: Befallen = { mayLose: false, mayLoseLogs: false, isForgotten: fal
 
 export interface Round {
   client: Client;
-  /** UUID of its API key. */
+  /** UUID of the client's API key. */
   keyId: string;
 }
 
@@ -56,7 +56,7 @@ export async function chargesOf(rig: Rig): Promise<Map<string, Charge[]>> {
   return Map.groupBy(rows, ({ key_id }) => key_id);
 }
 
-/** Sentences, each of which says what was broken. */
+/** One sentence for each broken promise. */
 export function objectionsTo(client: Client, charges: readonly Charge[], befallen = nothing): string[] {
   const name = `${client.marker} (${client.path}${client.stream ? ", streamed" : ""})`;
   const said = client.answers
@@ -130,20 +130,20 @@ function isOver({ end }: Answer): boolean {
   return end === "whole" || end === "broken";
 }
 
-/** Both texts where they part. */
+/** The two texts around the place where they begin to differ. */
 function differenceOf(one: string, other: string): string {
   const at = [...other].findIndex((character, place) => character !== one[place]);
   const around = (text: string) => JSON.stringify(text.slice(Math.max(0, at - 60), at + 60));
   return `at byte ${at} ${around(one)} became ${around(other)}`;
 }
 
-/** Frames that say why an answer failed begin so, and are cut anywhere. */
+/** The beginnings of frames that say why an answer failed; such a frame may be cut anywhere. */
 const failureHeads = ["event: error", "event: response.failed", 'data: {"error"'];
 const isFailureBegun = (cut: string) => failureHeads.some((head) => head.startsWith(cut) || cut.startsWith(head));
 
 /**
- * The part that the first client can have got too: without a repeat's comments, and without a failure at its end that
- * has one of these words or was cut before them.
+ * The part of an answer that the first client can have received too: without a repeat's comments, and without a failure
+ * at its end that has one of these words or was cut before them.
  */
 function textOf({ body }: Answer, failures: readonly string[]): string {
   const said = body.replaceAll(": waiting\n\n", "");

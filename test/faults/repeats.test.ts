@@ -14,7 +14,7 @@ test.each(["Redis", "the database"] as const)(
     const run = await repeatRun({ seed, rounds, clients: 8, place });
     expect({ seed, broken: run.broken.slice(0, 20) }).toEqual({ seed, broken: [] });
     expect(run.rounds).toBe(rounds);
-    // About half of the rounds have one.
+    // About half of the rounds have a repeated answer.
     expect(run.replays).toBeGreaterThan(rounds / 20);
   },
   400_000,

@@ -1,5 +1,5 @@
-// Many clients with idempotency keys on three nodes, which are killed or frozen, some of them past their lease; and then the
-// judge.
+// Many clients with idempotency keys on three nodes, which are killed or frozen, sometimes for longer than their lease; and
+// then the judge's verdict.
 
 import { type Chance, chanceOf } from "./chance.ts";
 import { explained } from "./explained.ts";
@@ -20,20 +20,20 @@ export interface RepeatRun {
   killed: number;
   /** Rounds whose node was frozen. */
   frozen: number;
-  /** One kill may be that of several rounds. */
+  /** One kill may harm several rounds. */
   kills: number;
-  /** One freeze may be that of several rounds. */
+  /** One freeze may harm several rounds. */
   freezes: number;
   answers: number;
   /** Answers that repeated an earlier one. */
   replays: number;
-  /** Those that ended in the failure of a node that is gone. */
+  /** Answers that ended in the failure of a node that is gone. */
   failures: number;
-  /** Those that ended in the failure of a node that lost its lease. */
+  /** Answers that ended in the failure of a node that lost its lease. */
   brokenOff: number;
   records: number;
   recovered: number;
-  /** Sentences; empty when every promise was kept. */
+  /** One sentence for each broken promise; empty when every promise was kept. */
   broken: string[];
   took_ms: number;
 }
@@ -102,7 +102,7 @@ export async function repeatRun(options: {
 /** The longest freeze; a third of them are shorter than a lease. */
 const freeze_ms_max = 3 * 1000 * lease_s;
 
-/** Kills and freezes nodes while one is left, and brings each back. */
+/** Kills and freezes nodes as long as another one is up, and brings each back. */
 function harmerOf({ nodes }: Rig, chance: Chance) {
   const counts = { kills: 0, freezes: 0 };
   const returning = new Set<Promise<void>>();

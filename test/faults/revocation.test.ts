@@ -17,14 +17,17 @@ const accepts = async (node: Node, key: string) => {
   return response.ok;
 };
 
-/** When the last request that the node accepted was sent. Asks until it refuses, so that its cache is always warm. */
+/**
+ * Asks until the node refuses the key, so that the node's cache is always warm. Returns when the last request that the
+ * node accepted was sent.
+ */
 async function lastAccepted(node: Node, key: string): Promise<number> {
   let last = 0;
   for (let now = Date.now(); await accepts(node, key); now = Date.now()) last = now;
   return last;
 }
 
-/** Messages of a revocation that reached the node. */
+/** How many messages of a revocation have reached the node. */
 async function messagesHeard(node: Node): Promise<number> {
   const text = await (await fetch(`${node.url}/metrics`)).text();
   return Number(/^key_revocation_propagation_seconds_count (\d+)/m.exec(text)?.[1] ?? 0);

@@ -15,12 +15,12 @@ import { faultyPostgres, faultyRedis, faultyRedisCluster, type Store } from "./s
 import { type Wire, wireTo } from "./wire.ts";
 
 export const model = "acme/writer-1";
-/** Models of the other kinds. */
+/** Models whose answers are passed on, one for each other kind. */
 export const passedModels = { embedding: "acme/embed-1", rerank: "acme/rank-1", completion: "acme/complete-1" };
 export const price = { input: 1, output: 100, search: 1_000 };
 export const lease_s = 2;
 export const checkpoint_s = 0.2;
-/** Few: most of what nobody streams is collected from a stream. */
+/** Few, so that most of what nobody streams is collected from a stream. */
 export const unstreamed_tokens_max = 16;
 
 export interface Node {
@@ -34,11 +34,11 @@ export interface Node {
   kill(): Promise<void>;
   freeze(): void;
   thaw(): void;
-  /** How far its wall clock is off, from now on. */
+  /** Sets how far the node's wall clock is off from now on. */
   setClock(off_ms: number): void;
-  /** The end of what it logged. */
+  /** The end of the node's log. */
   lastWords(): string;
-  /** The lines of its log above `info` that name this request, each with its event and time. */
+  /** The lines of the node's log above `info` that name this request, each with its event and time. */
   warnedOf(requestId: string): string[];
 }
 
@@ -51,7 +51,7 @@ export interface Rig {
   /** One more organization on the same plan, with windows of its own. */
   organization(): Promise<{ key: string }>;
   databaseUrl: string;
-  /** What a command of `sluice` answers with --json; throws when it fails. */
+  /** The JSON that a command of `sluice` prints with --json; throws when the command fails. */
   command<T>(...words: string[]): Promise<T>;
   stop(): Promise<void>;
 }
@@ -61,13 +61,13 @@ interface RigOptions {
   /** The limits of the organization, as sluice.yaml writes them. */
   plan: string;
   requests_max: number;
-  /** 1 unless said. */
+  /** 1 by default. */
   engines?: number;
-  /** Three Redis with a third of the slots each. */
+  /** Three Redis nodes with a third of the slots each. */
   redisIsCluster?: boolean;
-  /** The nodes are told of no Redis, so the database keeps everything. */
+  /** The nodes get no address of a Redis, so the database keeps everything. */
   isWithoutRedis?: boolean;
-  /** Of the model, as sluice.yaml writes them; else short ones. */
+  /** The timeouts of the model, as sluice.yaml writes them; short ones by default. */
   timeouts?: string;
 }
 
@@ -88,7 +88,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   const nodes: Node[] = [];
   for (let index = 0; index < options.nodes; index++)
     nodes.push(await nodeOf(`node ${index}`, folder, { postgres, redis }, options.isWithoutRedis));
-  // One after the other: the first migrates.
+  // One after the other, as the first node migrates the database.
   for (const node of nodes) {
     await node.start();
     if (!node.running) throw new Error(`${node.name} did not start: ${node.lastWords()}`);
@@ -124,7 +124,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   };
 }
 
-/** An engine that stalls is given up while its round lasts. */
+/** Timeouts so short that an engine that stalls is given up while its round lasts. */
 const impatient = "{ connect_ms: 1000, first_part_ms: 4000, first_part_spare_ms: 1500, idle_ms: 2500 }";
 
 function configTo(urls: string[], { plan, timeouts = impatient }: Pick<RigOptions, "plan" | "timeouts">): string {
@@ -183,11 +183,11 @@ async function nodeOf(
     SLUICE_DATA_DIR: join(folder, name.replace(" ", "-")),
     DATABASE_URL: `postgres://postgres@127.0.0.1:${database.port}/postgres`,
     ...(isWithoutRedis ? {} : { REDIS_URL: `redis://127.0.0.1:${redis.port}` }),
-    // What is tried begins when a node serves; it starts hundreds of times.
+    // No warm-up: a test begins when a node serves, and nodes start hundreds of times.
     SLUICE_WARM_UP_MS: "0",
     ...shortLived,
     FAULTS_CLOCK: join(folder, `${name}.clock`),
-    // An executable reads this as well, and takes no such option of its own.
+    // A compiled executable reads this variable as well, but takes no such option on its command line.
     BUN_OPTIONS: `--preload=${join(import.meta.dir, "stepped-clock.ts")}`,
   };
   let child: ReturnType<typeof spawned> | null = null;

@@ -10,9 +10,9 @@ import { redisSays } from "./stores.ts";
 const runs = times(1, 5);
 const requests = times(100, 1_000);
 const tokens = 10;
-/** Slow enough that all five still run when the last is asked. */
+/** Slow enough that all five still run when the last request is sent. */
 const pace = `tps=${times(4, 2)}`;
-/** Ten tokens of 100 nanos, and an input of up to 150: five holds fit, six never. */
+/** Each hold is ten tokens of 100 nanos and an input of up to 150: five holds fit, six never. */
 const session = 5 * (tokens * 100 + 150);
 
 let rig: Rig;

@@ -1,4 +1,4 @@
-// API keys of which each round has its own, so that its records are known.
+// An API key for each round, so that the round's records are known.
 
 import { key_random_bytes, newKey, secretOf } from "../../src/core/auth/credential.ts";
 import { scopes } from "../../src/core/store/directory.ts";

@@ -16,7 +16,7 @@ export interface Run {
   seed: number;
   injuries: ReadonlyMap<InjuryName, number>;
   verdict: Verdict;
-  /** Of the clients whose answers are kept. What they object to is in the verdict. */
+  /** The verdict on the clients whose answers are kept. Their objections are also in `verdict`. */
   kept: KeptVerdict;
   took_ms: number;
 }
@@ -33,7 +33,7 @@ export async function faultRun(options: {
   /** What each organization's plan limits, as sluice.yaml has it. */
   plan: { session?: number; concurrent_requests?: number };
   redisIsCluster?: boolean;
-  /** Injuries whose name contains it; all unless said. */
+  /** Only the injuries whose name contains one of these words; all by default. */
   only?: string;
 }): Promise<Run> {
   const started = performance.now();
@@ -93,12 +93,12 @@ async function teamOfTwo(rig: Rig): Promise<string[]> {
   return made.map(({ key }) => key);
 }
 
-/** Two keys of a person in the team, beside those of nobody. */
+/** Makes two keys of a person in the team, beside those that belong to nobody. */
 async function keysOfAPerson(rig: Rig): Promise<string[]> {
   const { id: organization } = await rig.command<{ id: string }>("org", "show", "team-of-two");
   const id = await ask(rig.postgres.port, async (db) => {
     const made = await newMember(db, "ann", { organization, team: "two" });
-    // So that she is counted from the beginning.
+    // A limit of her own, so that her usage is counted from the beginning.
     await setLimits(db, { subject: "person", id: made, organizationId: organization }, { own: { session: 2_000_000 } });
     return made;
   });

@@ -1,4 +1,4 @@
-// Loaded before a node: its wall clock goes wrong by as many milliseconds as a file says, while it runs.
+// Loaded into a node before its program: sets its wall clock wrong, while it runs, by as many milliseconds as a file says.
 
 import { readFileSync } from "node:fs";
 

@@ -1,5 +1,5 @@
-// A Postgres and a Redis that are killed, frozen and started again on what they left. Postgres keeps its real guarantees
-// against a kill (what it has confirmed is in the kernel's hands); only the disk is not waited for.
+// A Postgres and a Redis that are killed, frozen and started again on the data that they left. Postgres keeps its real
+// guarantees against a kill (what it has confirmed is in the kernel's hands); only the disk is not waited for.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, chownSync, mkdtempSync, renameSync, rmSync } from "node:fs";
@@ -14,13 +14,13 @@ import { until } from "../harness/until.ts";
 export interface Store {
   port: number;
   kill(): Promise<void>;
-  /** Starts it again; resolves when it answers. */
+  /** Starts the store again; resolves when it answers. */
   start(): Promise<void>;
   freeze(): void;
   thaw(): void;
   /**
-   * What a replica does that had not heard of everything: all that happens from now until `until` has resolved is forgotten,
-   * confirmed or not. Resolves when it answers again.
+   * Acts as a failover to a replica that lagged behind: all that happens from now until `until` has resolved is
+   * forgotten, confirmed or not. Resolves when the store answers again.
    */
   wakeInThePast(until: () => Promise<void>): Promise<void>;
   stop(): Promise<void>;
@@ -36,14 +36,14 @@ interface StoreProcess {
 
 async function storeOf(process_: StoreProcess): Promise<Store> {
   let child: ChildProcess | null = null;
-  /** Postgres puts each of its processes into a group of its own: its children are told one by one. */
+  /** Postgres puts each of its processes into a group of its own, so each child gets the signal by itself. */
   const signalGroup = (signal: NodeJS.Signals) => {
     if (!child?.pid || child.exitCode !== null || child.signalCode !== null) return;
     for (const pid of [child.pid, ...childrenOf(child.pid)]) {
       try {
         process.kill(pid, signal);
       } catch {
-        // Gone already.
+        // The process has already ended.
       }
     }
   };
@@ -78,7 +78,7 @@ async function storeOf(process_: StoreProcess): Promise<Store> {
       const [now, past] = ["data", "past"].map((name) => join(process_.folder, name)) as [string, string];
       signalGroup("SIGSTOP");
       rmSync(past, { recursive: true, force: true });
-      // Of a store that stands still a copy is what a crash leaves; owner and rights stay.
+      // A copy of a stopped store's files is what a crash leaves; owner and permissions are kept.
       await Bun.spawn(["cp", "-a", now, past]).exited;
       signalGroup("SIGCONT");
       await until();
@@ -172,9 +172,9 @@ async function redisWith(settings: readonly string[]): Promise<Store> {
 const slots = ["0 5460", "5461 10922", "10923 16383"];
 
 /**
- * Three Redis with a third of the slots each, behind the port of the first. One of them is killed, each in its turn; every
- * other time one is frozen alone, and else all are. Nodes of Sluice find them by the addresses that they tell of each
- * other, so a wire to the first cuts no node off from all.
+ * Three Redis nodes with a third of the slots each, behind the port of the first. `kill` kills one, each in its turn;
+ * every other `freeze` freezes one alone, and the others freeze all three. Nodes of Sluice find them by the addresses
+ * that they announce, so a wire to the first cuts no node off from all.
  */
 export async function faultyRedisCluster(): Promise<Store> {
   const clustered = async () =>
@@ -223,7 +223,8 @@ export async function faultyRedisCluster(): Promise<Store> {
 
 /** One question to this Postgres, on a connection of its own. */
 export async function ask<Answer>(port: number, question: (db: Database) => Promise<Answer>): Promise<Answer> {
-  // The product's own: the bare driver throws where nobody can catch it when a server dies in the middle of a statement.
+  // The product's own client: the bare driver throws where nobody can catch it when a server dies in the middle of a
+  // statement.
   const db = await serverDatabase(`postgres://postgres@127.0.0.1:${port}/postgres`, { connect_ms: 2_000 });
   try {
     return await question(db);

@@ -1,6 +1,6 @@
 /**
- * What nobody streams was not delivered before it is whole: where its node dies, or the database stays away past the lease,
- * it is charged nothing, on each protocol. What was streamed is charged as it was delivered.
+ * An answer that nobody streams is not delivered before it is whole: if its node dies, or the database stays away past
+ * the lease, it is charged nothing, on each protocol. A stream is charged as far as it was delivered.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { until } from "../harness/until.ts";
@@ -27,7 +27,7 @@ const ask = (node: Node, stream: boolean) =>
     }).then(async (response) => ({ status: response.status, text: await response.text() })),
   );
 
-/** Of the requests that ended since, when there are so many. */
+/** The records of the requests that ended since `before`, once there are `count` of them. */
 async function recordsThen(before: readonly Row[], count: number): Promise<Row[]> {
   const known = new Set(before.map(({ request_id }) => request_id));
   let rows: Row[] = [];

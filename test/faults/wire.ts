@@ -1,5 +1,5 @@
-// A wire between a node and one of its stores, that can be cut: what is on it is lost without a word, and what tries to
-// connect hears nothing, as across a network that has parted.
+// A wire between a node and one of its stores that can be cut: the bytes on it are lost without an error, and new
+// connections get no answer, as across a network that is partitioned.
 
 import { connect, createServer, type Server, type Socket } from "node:net";
 
@@ -43,7 +43,7 @@ export async function wireTo(target: number): Promise<Wire> {
     },
     mend() {
       parted = false;
-      // Connections that were there when it parted would never notice that bytes are missing: they end.
+      // Connections that were open during the cut would never notice that bytes are missing, so they are ended.
       for (const socket of open) socket.destroy();
     },
     close() {

@@ -8,8 +8,6 @@ export interface Wish {
   spoken: Pick<Spoken, "path" | "token" | "end" | "tokensOf">;
   body: object;
   stream: boolean;
-  /** Its engine is asked for it whole. */
-  isWhole: boolean;
   /** The output tokens that its engine is asked for. */
   wanted: number;
   tokensPerSecond: number;
@@ -17,14 +15,14 @@ export interface Wish {
   passed: { searches: number; isWhole(answer: Answer): boolean } | null;
 }
 
-/** An answer without output that came in one piece. */
+/** An answer in one piece, without its output. */
 export interface Answer {
   usage: Record<string, number>;
   data?: unknown[];
   results?: unknown[];
 }
 
-/** `marker`: stands in the request, so that the engine's book can be held against the client's. */
+/** `marker`: a word in the request, by which the engine's book is compared with the client's. */
 export function wishOf(chance: Chance, marker: string, tokensPerSecond: number): Wish {
   if (chance.next() < 0.7) return chatOf(chance, marker, tokensPerSecond);
   return chance.pick([embeddingsOf, rerankOf, completionOf, completionOf])(chance, marker, tokensPerSecond);
@@ -40,10 +38,10 @@ function chatOf(chance: Chance, marker: string, tps: number): Wish {
   const spoken = chance.pick(protocols);
   const prompt = promptOf(tokensPerSecond, wanted, marker);
   const body = { model, stream, ...spoken.body(prompt, isWhole ? unstreamed_tokens_max : undefined) };
-  return { spoken, body, stream, isWhole, wanted, tokensPerSecond, passed: null };
+  return { spoken, body, stream, wanted, tokensPerSecond, passed: null };
 }
 
-/** Longer ones come whole, too: their hold is as large as their cap. */
+/** A long completion may come in one piece, too: its hold is as large as its cap. */
 function completionOf(chance: Chance, marker: string, tps: number): Wish {
   const stream = chance.next() < 0.5;
   const isLong = chance.next() < 0.04;
@@ -61,17 +59,16 @@ function completionOf(chance: Chance, marker: string, tps: number): Wish {
     spoken,
     body,
     stream,
-    isWhole: !stream,
     wanted,
     tokensPerSecond,
     passed: { searches: 0, isWhole: () => true },
   };
 }
 
-const numbers = { stream: false, isWhole: true, wanted: 0, tokensPerSecond: 0 };
+const numbers = { stream: false, wanted: 0, tokensPerSecond: 0 };
 const spokenAt = (path: string) => ({ path, token: /$^/, end: /$^/, tokensOf: () => 0 });
 
-/** One in six is so large that it begins to leave before it is complete. */
+/** One answer in six is so large that the node begins to send it before it is complete. */
 function embeddingsOf(chance: Chance, marker: string): Wish {
   const count = chance.next() < 1 / 6 ? 200 + chance.below(300) : 1 + chance.below(20);
   const input = Array.from({ length: count }, (_, index) => `${slowly(chance)}${marker} ${index}`);

@@ -1,4 +1,4 @@
-// Every fuzzer; `npm run fuzz` and fuzz.test.ts run this list.
+// The list of all fuzzers, which `npm run fuzz` and fuzz.test.ts run.
 
 import { bodyScanFuzzer } from "./body-scan.ts";
 import { catalogFuzzer } from "./catalog.ts";

@@ -1,4 +1,4 @@
-// The scan of a body and the parser in steps, against slow references.
+// Fuzzes the scan of a body, and the parser that works in steps, against slow references.
 
 import fc from "fast-check";
 import { parseInSteps } from "../../src/core/body/json-steps.ts";
@@ -12,7 +12,7 @@ const anyBytes = fc.oneof(
   fc.array(fc.constantFrom(...bytesOf('"\\[]{},:ax ')), { maxLength: 400 }).map((bytes) => Uint8Array.from(bytes)),
   fc.uint8Array({ maxLength: 200 }),
 );
-/** How much is done at once, and from where on a string is long. */
+/** How long a step of the parser may last, and from which length a string counts as long. */
 const pace = fc.record({ step_ns: fc.integer({ min: 1, max: 5_000 }), long_bytes: fc.nat(20) });
 const cuts = fc.array(fc.nat(), { maxLength: 8 });
 
@@ -112,7 +112,7 @@ function inSteps(bytes: Uint8Array, step_ns: number, long_bytes: number): unknow
     const step = steps.next();
     if (!step.done) continue;
     const { value, isIntact } = step.value;
-    // They may go to an engine.
+    // Intact bytes may go to an engine.
     if (isIntact && !sent.equals(bytes)) throw new Error("the bytes are not what they were");
     return value;
   }
@@ -122,7 +122,7 @@ function parsed(bytes: Uint8Array): unknown {
   return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
 }
 
-/** As text, in the order of its members; `refused` where there is none. */
+/** The result as text, in the order of its members; `refused` if the work throws. */
 function outcome(work: () => unknown): string {
   try {
     return JSON.stringify(work());

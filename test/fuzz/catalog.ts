@@ -1,4 +1,4 @@
-// sluice.yaml: any bytes are a configuration, or lines that say what is wrong, without a secret.
+// Fuzzes sluice.yaml: any bytes are a configuration, or give lines that say what is wrong, without a secret.
 
 import fc from "fast-check";
 import { loadConfiguration } from "../../src/config/load.ts";

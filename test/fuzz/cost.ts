@@ -1,10 +1,13 @@
-// What an input may cost: processor time of this process by its size. A machine that is busy doesn't count.
+// What an input may cost: processor time of this process by the input's size. How busy the machine is makes no difference.
 
-/** Of the process, so what the collector and the compiler did meanwhile is in it; an input of a few bytes may cost this. */
+/**
+ * The processor time of the whole process, so it includes what the collector and the compiler did meanwhile; an input
+ * of a few bytes may cost this.
+ */
 const always_ms = 250;
 
 /**
- * Runs it and answers its result. Throws if it took more than so many ms for each KB. A first run that is too slow is
+ * Does the work and returns its result. Throws if it took more than this many ms for each KB. Work that is too slow is
  * repeated: only what is slow three times is slow by itself.
  */
 export function affordable<T>(bytes: number, ms_per_kb: number, work: () => T): T {

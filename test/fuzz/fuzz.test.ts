@@ -1,4 +1,4 @@
-// A moment of every fuzzer, from a seed of its own each time; a failure names it. For more: `npm run fuzz`.
+// Runs every fuzzer for a moment, from a new seed each time; a failure names the seed. For more: `npm run fuzz`.
 
 import { describe, expect, test } from "bun:test";
 import { fuzzers } from "./all.ts";

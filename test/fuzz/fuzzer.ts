@@ -3,9 +3,9 @@
 import fc from "fast-check";
 
 export interface Fuzzer {
-  /** As it is asked for: `npm run fuzz -- body-scan`. */
+  /** The name by which it is asked for: `npm run fuzz -- body-scan`. */
   name: string;
-  /** Each says in its key what must hold. */
+  /** The properties, each by the sentence that says what must hold. */
   properties: Record<string, fc.IProperty<never>>;
 }
 
@@ -15,7 +15,7 @@ export interface Found {
   report: string;
 }
 
-/** Asks each property for so many inputs of a seed. */
+/** Tries each property with this many inputs, drawn from a seed. */
 export function fuzzOnce({ properties }: Fuzzer, seed: number, inputs: number): Found[] {
   return Object.entries(properties).flatMap(([property, law]) => {
     const details = fc.check(law as fc.IProperty<unknown>, { seed, numRuns: inputs });
@@ -23,7 +23,7 @@ export function fuzzOnce({ properties }: Fuzzer, seed: number, inputs: number): 
   });
 }
 
-/** So that properties of different inputs stand in one list. */
+/** A property whose type hides its inputs, so that properties of different inputs fit into one list. */
 export function law<Input extends [unknown, ...unknown[]]>(
   ...words: [...inputs: { [Index in keyof Input]: fc.Arbitrary<Input[Index]> }, holds: (...input: Input) => void]
 ): fc.IProperty<never> {

@@ -1,4 +1,4 @@
-// What stands in the head of a request: its target, and its key.
+// The parts of a request's head: its target, and its key.
 
 import { credentialOf, isKey, keyPattern } from "../../src/core/auth/credential.ts";
 import { Fault } from "../../src/core/inference/fault.ts";

@@ -1,4 +1,5 @@
-// JSON texts to fuzz with: written by hand, with blanks anywhere and names that repeat; sound, or broken in a few places.
+// JSON texts to fuzz with: put together by code of our own, with blanks anywhere and names that repeat; valid, or broken in
+// a few places.
 
 import fc from "fast-check";
 
@@ -34,7 +35,7 @@ export const written: fc.Arbitrary<Written> = fc.letrec<{ value: Written }>((tie
 
 const blanks = fc.constantFrom("", " ", "\n", "\t \r\n");
 
-/** The value as text, with the given blanks between its marks. */
+/** The value as text, with the given blanks between its tokens. */
 export function textOf(value: Written, blank: string): string {
   if (Array.isArray(value)) return `[${blank}${value.map((item) => textOf(item, blank)).join(`${blank},`)}]${blank}`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
@@ -59,7 +60,7 @@ const escapes = [
 ];
 const marks = [...signs, ...escapes];
 
-/** A sound text with up to three places overwritten. */
+/** A valid text with up to three places overwritten. */
 export const brokenText: fc.Arbitrary<string> = fc
   .tuple(soundText, fc.array(fc.tuple(fc.nat(), fc.nat(2), fc.constantFrom(...marks)), { minLength: 1, maxLength: 3 }))
   .map(([text, edits]) =>

@@ -1,5 +1,5 @@
-// Inputs that are nearly right: the seeds, kept as files, with pieces cut out, put in and repeated. One per line or one per
-// file, as the fuzzer likes.
+// Inputs that are nearly right: the seeds, kept as files, with pieces cut out, put in and repeated. A file has one seed on
+// each line or is a seed itself, as the fuzzer prefers.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ export function linesOf(name: string): string[] {
   return lines.filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-/** A seed with up to six edits; `pieces` are what is dangerous to the reader in question. */
+/** A seed with up to six edits; `pieces` are texts that are dangerous to the reader under test. */
 export function mutated(seeds: readonly string[], pieces: readonly string[]): fc.Arbitrary<string> {
   const edit = fc.record({
     at: fc.nat(),

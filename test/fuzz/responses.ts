@@ -1,4 +1,4 @@
-// The reader of engines' HTTP/1.1 responses: however the bytes are cut, and against Node's own parser.
+// Fuzzes the reader of engines' HTTP/1.1 responses: however the bytes are cut, and against Node's own parser.
 
 import fc from "fast-check";
 import { nodeReads } from "../core/upstream/http1/node-parser.ts";

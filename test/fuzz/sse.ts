@@ -1,4 +1,4 @@
-// The decoder of event streams: against a slow reader of whole lines, however the bytes are cut.
+// Fuzzes the decoder of event streams: against a slow reader of whole lines, however the bytes are cut.
 
 import fc from "fast-check";
 import { SseDecoder, type SseMessage, SseOverflow } from "../../src/core/sse/decode.ts";
@@ -32,7 +32,7 @@ export const sseFuzzer: Fuzzer = {
   },
 };
 
-/** SseOverflow is the one error that there is. */
+/** Decodes the chunks; SseOverflow is the one error that may be thrown. */
 function decoded(chunks: Uint8Array[]): { messages: SseMessage[]; overflows: boolean } {
   const decoder = new SseDecoder({ frame_bytes_max });
   const messages: SseMessage[] = [];

@@ -1,4 +1,4 @@
-// What engines answer, in each protocol: whatever it is, what leaves is grammatical, and nothing is thrown.
+// Engines' answers, in each protocol: whatever they are, what the client gets is grammatical, and nothing is thrown.
 
 import fc from "fast-check";
 import { Fault } from "../../src/core/inference/fault.ts";
@@ -118,7 +118,7 @@ function asJson(data: string): string {
   return data === "[DONE]" ? "{}" : data;
 }
 
-/** The value with some of those in it, counted in order, replaced. */
+/** The value with some of its inner values replaced, each named by its place in a walk through all of them. */
 function changed(value: unknown, edits: readonly [number, unknown][]): unknown {
   return edits.reduce((before, [at, put]) => {
     let left = at % (count(before) + 1);

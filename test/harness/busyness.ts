@@ -10,7 +10,7 @@ export function busyness(): number {
   return Math.max(1, Math.max(loadavg()[0]!, running()) / availableParallelism());
 }
 
-/** The processes and threads that run or wait for a core now; 0 where the system does not say. */
+/** The number of processes and threads that run or wait for a core now; 0 where the system does not say. */
 function running(): number {
   const file = "/proc/loadavg";
   return existsSync(file) ? Number(/(\d+)\/\d+/.exec(readFileSync(file, "utf8"))?.[1] ?? 0) : 0;

@@ -1,9 +1,9 @@
-// Stand-ins for a channel of Slack and one of Teams: they take what incoming webhooks and Workflows publish that they take, hold
-// it to the bounds of both, and answer as they do.
+// Stand-ins for a channel of Slack and one of Teams: they take what the documentation of incoming webhooks and Workflows
+// allows, enforce the bounds of both, and answer as they do.
 
 import { z } from "zod";
 
-/** A message as a channel shows it: names and values without the escapes of the form. */
+/** A message as a channel shows it: names and values without the escapes of Slack's or Teams' format. */
 export interface Shown {
   title: string;
   facts: Record<string, string>;
@@ -11,7 +11,7 @@ export interface Shown {
 }
 
 export interface Channel {
-  /** It has a secret in its path, as the real ones have. */
+  /** With a secret in its path, as the URLs of real channels have. */
   url: string;
   secret: string;
   got: Shown[];
@@ -24,7 +24,7 @@ export interface Channel {
 const slackDate = /<!date\^\d{9,11}\^\{date_short_pretty\} \{time\}\|([^<>|]+)>/g;
 const slackLink = /<(https?:\/\/[^<>|\s]+)\|([^<>|]+)>/g;
 
-/** Text in which every `<` begins what the form itself may write, and every `&` an entity. */
+/** Text in which every `<` begins markup of the form itself, and every `&` an entity. */
 const escapedText = (chars_max: number) =>
   z
     .string()
@@ -79,7 +79,7 @@ const run = z.strictObject({
   size: z.enum(["small", "default", "medium", "large", "extraLarge"]),
   color: z.enum(["default", "dark", "light", "accent", "good", "warning", "attention"]),
 });
-/** Markdown that names could make is escaped. */
+/** Text in which Markdown that a name could contain is escaped. */
 const factText = z
   .string()
   .refine((text) => !/(?<!\\)[*_~`[\]<>]|^\s*([-+#]|\d+\.) /m.test(text.replaceAll("\\\\", "")));

@@ -1,4 +1,4 @@
-// A Redis Cluster of one's own: three nodes on this machine, each with a third of the slots and no replica.
+// A Redis Cluster for one test: three nodes on this machine, each with a third of the slots and no replica.
 
 import { join } from "node:path";
 import { Redis } from "ioredis";
@@ -6,7 +6,7 @@ import { redisPrograms } from "./binaries.ts";
 import { type Daemon, freePort, serviceFolder, startDaemon } from "./daemon.ts";
 
 export interface RedisCluster {
-  /** Of each node; any of them names the cluster. */
+  /** The URL of each node; any of them is enough to find the cluster. */
   urls: string[];
   stop(): Promise<void>;
 }

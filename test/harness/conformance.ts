@@ -1,6 +1,7 @@
 /**
- * Whether an answer is one that the contract describes; tests hold every answer of a run against it. Stricter
- * than the contract is to clients: a field that it does not name is a finding here, though clients must expect new ones.
+ * Checks whether an answer is one that the contract describes; tests check every answer of a run. The check is stricter
+ * than the contract is to clients: a field that the contract does not name is a finding here, though clients must
+ * expect new ones.
  */
 import type { TSchema } from "typebox";
 import { type FaultCode, faultCatalogue } from "../../src/core/inference/fault.ts";
@@ -27,17 +28,20 @@ export interface Answer {
   path: string;
   status: number;
   headers: ReadHeaders;
-  /** Null when it was not read to its end; then only status and headers are judged. */
+  /** Null when the body was not read to its end; then only status and headers are judged. */
   body: string | null;
 }
 
-/** The part of a Headers object that is looked at: two platforms' types of it do not agree on the rest. */
+/** The methods of a Headers object that are used here: two platforms' types of it do not agree on the rest. */
 export interface ReadHeaders {
   get(name: string): string | null;
   has(name: string): boolean;
 }
 
-/** What is wrong with an answer, each in a sentence; empty when it conforms. Schemas are compiled as they are needed. */
+/**
+ * Returns a function that lists what is wrong with an answer, each problem in a sentence; empty when the answer
+ * conforms. Schemas are compiled as they are needed.
+ */
 export function responseValidator(): (answer: Answer) => string[] {
   const compiled = new Map<TSchema, Contract<unknown>>();
   const problemOf = (schema: TSchema, value: unknown): string[] => {
@@ -54,7 +58,7 @@ export function responseValidator(): (answer: Answer) => string[] {
   };
 }
 
-/** Served, and no part of the contract: what the page loads, and what only an operator reads. */
+/** Paths that are served but are no part of the contract: what the page loads, and what only an operator reads. */
 const unlistedPaths = [...unlistedOperations, ...metricsOperations].map(({ path }) => path);
 
 function identityProblems({ headers }: Answer): string[] {
@@ -82,7 +86,7 @@ function answerProblems(answer: Answer, problemOf: Problems): string[] {
   ];
 }
 
-/** Headers that the contract knows, and not for this answer. */
+/** Headers that the contract knows, but not for this answer. */
 function undescribed({ headers }: Answer, described: readonly string[]): string[] {
   return Object.keys(contractHeaders)
     .filter((name) => !identities.includes(name) && headers.has(name) && !described.includes(name))
@@ -90,7 +94,7 @@ function undescribed({ headers }: Answer, described: readonly string[]): string[
 }
 const identities = ["x-service-request-id", "x-request-id", "request-id"];
 
-/** An id may hold a slash; where a path that names more fits as well, that one is meant. */
+/** An id may hold a slash, so several operations may fit; the one with the longest path is meant. */
 function operationsAt(pathname: string): Operation[] {
   const fitting = described.filter((operation) => matches(operation, pathname));
   const longest = Math.max(...fitting.map(({ path }) => path.length));
@@ -138,7 +142,7 @@ function faultProblems(answer: Answer, here: Operation[], operation: Operation |
   if (requestId !== headers.get("x-service-request-id")) problems.push("request_id is not that of the headers.");
   if (code === null) return problems;
   const known = faultCatalogue[code];
-  // A sign-in of Claude Code knows the end of a window by this type.
+  // Claude Code recognizes the end of its sign-in's window by this type.
   const isSignIns = headers.has("anthropic-ratelimit-unified-overage-disabled-reason");
   const itsType = isSignIns ? "billing_error" : typeOf(code, schema);
   if (known.status !== status) problems.push(`'${code}' belongs to status ${known.status}.`);
@@ -151,7 +155,7 @@ function faultProblems(answer: Answer, here: Operation[], operation: Operation |
 
 function missingHeaders(status: number, headers: ReadHeaders): string[] {
   const optional: string[] = status === 429 || status === 503 ? ["x-should-retry"] : [];
-  // Clients sleep for as long as a 429 says, so it names no wait where a minute does not help.
+  // Clients sleep for as long as a 429 says, so a 429 names no wait if a minute does not help.
   if (status === 429 && headers.get("x-should-retry") === "false") optional.push("retry-after");
   const isLong = status === 429 && Number(headers.get("retry-after")) > 60;
   return [
@@ -162,13 +166,13 @@ function missingHeaders(status: number, headers: ReadHeaders): string[] {
   ];
 }
 
-/** Whether the request alone is above a whole limit, which the error names. */
+/** Whether the request alone exceeds a whole limit, which the error then names. */
 function isBeyondWholeLimit(value: unknown): boolean {
   const { error } = (value ?? {}) as { error?: { limit?: unknown; details?: { limit?: unknown } } };
   return (error?.limit ?? error?.details?.limit) !== undefined;
 }
 
-/** Of a refusal that no time mends: whatever would make a client wait and ask again. */
+/** For a refusal that no time mends: the headers that would make a client wait and ask again. */
 function retriedInVain(headers: ReadHeaders): string[] {
   const waits = ["retry-after", ...resetHeaders].filter((name) => headers.has(name));
   const problems = waits.map((name) => `There is nothing to wait for, but the header '${name}' is there.`);
@@ -176,7 +180,7 @@ function retriedInVain(headers: ReadHeaders): string[] {
 }
 const resetHeaders = Object.keys(contractHeaders).filter((name) => name.includes("reset"));
 
-/** Where two shapes are possible, the one that the value claims to be. */
+/** The schema of a fault; if two shapes are possible, the one that the value claims to be. */
 function schemaOfFault(value: unknown, operation: Operation | undefined): TSchema {
   const { schemas } = faultsOfShape(operation ? operation.faultShape : "client");
   const claimed = (value as { type?: unknown } | undefined)?.type === "error" ? MessagesError : ChatError;
@@ -202,7 +206,7 @@ function said(value: ChatError | ResponsesError | MessagesError): {
   return { code: code as FaultCode | null, type, requestId: request_id };
 }
 
-/** The same schema, where objects that do not say whether they are open are closed. */
+/** The same schema, in which objects are closed unless they say whether they are open. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== "object" || schema === null) return schema;

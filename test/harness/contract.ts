@@ -1,4 +1,4 @@
-// Every answer of a test run is held against the contract; one validator serves a whole test file.
+// Every answer of a test run is checked against the contract; one validator serves a whole test file.
 
 import { type ReadHeaders, responseValidator } from "./conformance.ts";
 

@@ -7,13 +7,13 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Who a service runs as. Empty: oneself. */
+/** The account that a service runs as. Empty: the account of this process. */
 export interface Account {
   uid?: number;
   gid?: number;
 }
 
-/** Postgres refuses root, so root hands it to the user "nobody". */
+/** Postgres refuses to run as root, so root runs it as the user "nobody". */
 export const account: Account = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
 
 export interface Daemon {
@@ -34,8 +34,8 @@ export interface DaemonOptions {
 
 // The shell's reader waits on a pipe whose other end this process holds. When this process has gone, for whatever reason,
 // the read ends: the reader stops the service and sweeps up. SIGINT ends Postgres and Redis at once, without waiting for
-// clients. The shell itself only tells when a service ended unasked; a test runner that kills its children hits no more
-// than that.
+// clients. The shell itself only reports a service that ended unasked, so a test runner that kills its children kills no
+// more than that report.
 const watchdog = `
 folder=$1; name=$2; shift 2
 exec 3<&0
@@ -77,7 +77,9 @@ export function childrenOf(pid: number): number[] {
   }
 }
 
-/** Below those that the system gives to whoever connects: one of them may be taken until the service listens. */
+/**
+ * Below the ports that the system gives to outgoing connections: one of those may be taken before the service listens.
+ */
 const ports = { from: 10_000, count: 22_000 };
 
 /** A port where nobody listens. */
@@ -122,7 +124,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  // It must not keep its owner alive: the owner's end is what stops it.
+  // The service must not keep its owner alive: the owner's end is what stops it.
   child.unref();
   if ("unref" in child.stdin && typeof child.stdin.unref === "function") child.stdin.unref();
   return { stop };

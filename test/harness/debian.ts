@@ -7,9 +7,9 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 
 const executed = promisify(execFile);
-/** What is fetched for tests, and may be thrown away. */
+/** The folder for what is fetched for tests; it may be deleted. */
 export const cache = join(import.meta.dir, "../../.cache");
-// apt and dpkg call others by name; a bare PATH must not stop them.
+// apt and dpkg call other programs by name, and must find them even if PATH is bare.
 const path = `${process.env.PATH ?? ""}:/usr/sbin:/usr/bin:/sbin:/bin`;
 
 function run(program: string, words: string[], options: { cwd?: string; timeout?: number; libraries?: string } = {}) {
@@ -21,7 +21,7 @@ function run(program: string, words: string[], options: { cwd?: string; timeout?
 export interface Wanted {
   /** Packages to unpack. One that ends in `-*` stands for the version that the metapackage before it names. */
   packages: string[];
-  /** The program to be had, as a path below the tree; `*` stands for a version. */
+  /** The program that is needed, as a path below the tree; `*` stands for a version. */
   program: string;
 }
 
@@ -33,7 +33,7 @@ interface Attempt {
 
 /**
  * Unpacks packages into `tree`, with the libraries that their program misses on this machine. Done once: a finished
- * tree is taken as it is; of two processes at it at once, the first one's tree stays. Throws where this cannot be.
+ * tree is taken as it is; if two processes unpack at once, the first one's tree stays. Throws if it is not possible.
  */
 export async function unpackedTree(tree: string, wanted: Wanted): Promise<string> {
   if (existsSync(tree)) return tree;
@@ -41,7 +41,7 @@ export async function unpackedTree(tree: string, wanted: Wanted): Promise<string
   mkdirSync(join(workplace, "tree"), { recursive: true });
   try {
     const attempt = { tree: join(workplace, "tree"), lists: [] };
-    // The machine's own lists may be absent or out of date; then lists of our own.
+    // The machine's own package lists may be absent or out of date; then lists of our own are used.
     await fill(attempt, wanted).catch(async () => fill({ ...attempt, lists: await ownLists(workplace) }, wanted));
     mkdirSync(dirname(tree), { recursive: true });
     renameSync(attempt.tree, tree);
@@ -58,7 +58,10 @@ export interface Program {
   env: Record<string, string | undefined>;
 }
 
-/** A program of the package that has its name, or of another; in `.cache`, unpacked once. Throws where this cannot be. */
+/**
+ * A program of the Debian package that has its name, or of another package; unpacked into `.cache` once. Throws if it
+ * is not possible.
+ */
 export async function debianProgram(name: string, from = { package: name, folder: "usr/sbin" }): Promise<Program> {
   const tree = await unpackedTree(join(cache, `debian-${from.package}`), {
     packages: [from.package],
@@ -80,7 +83,7 @@ async function fill(attempt: Attempt, wanted: Wanted): Promise<void> {
   const [found] = [...new Bun.Glob(wanted.program).scanSync({ cwd: attempt.tree, onlyFiles: false })];
   if (found === undefined) throw new Error(`no ${wanted.program} in ${wanted.packages.join(", ")}`);
   const program = join(attempt.tree, found);
-  // A library may miss others in turn.
+  // A library that was unpacked may miss others in turn.
   for (let round = 0; round < 4; round++) {
     const missing = await missingLibraries(program, attempt.tree);
     if (missing.length === 0) return;

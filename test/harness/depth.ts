@@ -16,12 +16,15 @@ export function times(shallow: number, deep: number): number {
 /** The seed of this run, from 0 to 2^31 - 1. A test that uses it names it when it fails. */
 export const seed: number = TEST_SEED ? Number(TEST_SEED) : Math.floor(Math.random() * 2 ** 31);
 
-/** Of cases that take long: so many in `npm test`, others with each seed, and all in `npm run test:deep`. */
+/**
+ * Chooses among cases that take long: `count` of them in `npm test`, others with each seed, and all in `npm run
+ * test:deep`.
+ */
 export function some<T>(count: number, all: readonly T[]): T[] {
   return isDeep ? [...all] : drawn(count, all, seed);
 }
 
-/** So many of them, in their order; others with each seed. */
+/** Draws `count` items, in their order; others with each seed. */
 export function drawn<T>(count: number, all: readonly T[], by: number): T[] {
   const ranks = all.map((_, index) => Bun.hash(`${by} ${index}`));
   const chosen = new Set([...ranks].sort((a, b) => (a < b ? -1 : 1)).slice(0, count));
@@ -38,21 +41,21 @@ export function databaseKinds(file: string): readonly ("postgres" | "pglite")[] 
   return isBoth ? ["postgres", "pglite"] : ["postgres"];
 }
 
-/** Less than a test may take. */
+/** How long a law is tried: less than a test may take. */
 const looking_ms = 50_000;
 
 /**
- * The parameters of a property of fast-check whose cases take a while each; an asynchronous one is tried by `holds`. A law
- * that is broken is looked for in ever smaller cases; after this time the smallest is reported with its seed. A machine that
- * is too slow for all the cases tries fewer: no law is broken by that.
+ * The parameters of a property of fast-check whose cases take a while each; an asynchronous property is tried by
+ * `holds`. If a case breaks the law, ever smaller cases are tried; after this time the smallest is reported with its
+ * seed. A machine that is too slow for all the cases tries fewer: no law is broken by that.
  */
 export function cases(numRuns: number, interruptAfterTimeLimit = looking_ms) {
   return { seed, numRuns, interruptAfterTimeLimit, markInterruptAsFailure: false };
 }
 
 /**
- * Tries a law in so many cases. When the time is up, fast-check goes on without the case under way, which would work on what
- * the next test uses; so it is awaited here.
+ * Tries a law in `numRuns` cases. When the time is up, fast-check goes on without the case under way, which would work
+ * on what the next test uses; so it is awaited here.
  */
 export async function holds<Values>(law: fc.IAsyncProperty<Values>, numRuns: number, ms = looking_ms): Promise<void> {
   let underWay: Promise<unknown> = Promise.resolve();

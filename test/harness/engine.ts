@@ -8,14 +8,14 @@ export const engineModel = "canary-engine-model-q4";
 export const engineKey = "canary-engine-key-8c1f";
 export const upstreamName = "canary-upstream-name";
 
-/** Can everything. */
+/** A model that can do everything. */
 export const model = "acme/writer-1";
-/** Can nothing but text. */
+/** A model that can do nothing but text. */
 export const plainModel = "acme/plain-1";
-/** Small: 4,096 tokens of context, 256 of output. */
+/** A small model: 4,096 tokens of context, 256 of output. */
 export const smallModel = "acme/small-1";
 
-/** One of each other kind, at the same engine. The price of an input token is 100. */
+/** A model of each other kind, at the same engine. The price of an input token is 100 nanos. */
 export const kindModels = { embedding: "acme/embed-1", rerank: "acme/rank-1", completion: "acme/complete-1" } as const;
 
 const all = "[tools, parallel_tools, vision, reasoning, structured_output, logprobs, files, audio_input]";
@@ -25,7 +25,7 @@ export interface Service extends Sluice {
   stop(): Promise<number>;
 }
 
-/** `limits` and `metering` are YAML flow maps; `timeouts` those of the upstream. */
+/** `limits`, `metering` and `timeouts`, those of the upstream, are YAML flow maps. */
 interface ServiceOptions {
   limits?: string;
   metering?: string;
@@ -114,7 +114,7 @@ function configTo(url: string, options: ServiceOptions): string {
     ...(options.hasKinds ? Object.entries(kindModels).map((one) => ofKind(one).slice(1)) : []),
     ...(options.extraModels ? [options.extraModels.slice(1)] : []),
     "plans:",
-    // The demo organization's: tests ask more of a minute than it allows.
+    // The plan of the demo organization, without limits: tests send more in a minute than it would allow.
     "  pro: {}",
     ...Object.entries(options.plans ?? {}).map(([name, limits]) => `  ${name}: ${inMoney(limits)}`),
     ...(options.limits ? [`limits: ${options.limits}`] : []),
@@ -124,7 +124,7 @@ function configTo(url: string, options: ServiceOptions): string {
   ].join("\n");
 }
 
-/** Tests count in nanos, and a file in money. */
+/** Limits in money, as a file has them, from the nanos in which tests count. */
 export function inMoney(limits: string): string {
   return limits.replaceAll(
     /\b((?:session|week|month)"?): ?(\d+)/g,
@@ -144,7 +144,7 @@ export const inferenceBodies: Record<string, (directives: string) => object> = {
   "/v1/responses": (directives) => ({ input: says(directives) }),
 };
 
-/** So many words, each of which the simulator counts as one token. */
+/** `count` words, each of which the simulator counts as one token. */
 export function words(count: number): string {
   return Array(count).fill("hello").join(" ");
 }

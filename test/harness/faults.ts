@@ -1,7 +1,7 @@
-/** A refusal, taken as what was thrown. */
+/** Catches the refusal that is thrown. */
 import { Fault } from "../../src/core/inference/fault.ts";
 
-/** What it was refused with, or null where it was taken. Whatever else is thrown fails the test. */
+/** The refusal that `act` threw, or null if it threw none. Whatever else is thrown fails the test. */
 export function faultOf(act: () => unknown): Fault | null {
   try {
     act();
@@ -12,7 +12,7 @@ export function faultOf(act: () => unknown): Fault | null {
   }
 }
 
-/** The same of work that ends later. */
+/** The refusal of work that ends later, or null. */
 export async function laterFaultOf(work: Promise<unknown>): Promise<Fault | null> {
   try {
     await work;

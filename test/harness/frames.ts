@@ -1,10 +1,10 @@
 /** The frames of an event stream's body, taken apart. */
 import type { TSchema } from "typebox";
 
-/** What is wrong with a value that a schema describes; empty when it satisfies. */
+/** Returns what is wrong with a value that a schema describes; empty when it satisfies the schema. */
 export type Problems = (schema: TSchema, value: unknown) => string[];
 
-/** Without comments. */
+/** The frames of the body, without comments. */
 export function framesOf(body: string, problems: string[]): string[] {
   const frames = body.split("\n\n");
   if (frames.pop() !== "") problems.push("The stream does not end with a blank line.");
@@ -24,7 +24,7 @@ export function namedEvent<Event extends { type: string }>(frame: string, proble
   return event;
 }
 
-/** Undefined where the text is no JSON. */
+/** The value of a JSON text; undefined where the text is no JSON. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

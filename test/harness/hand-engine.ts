@@ -1,5 +1,5 @@
-// An engine whose stream a test sends by hand, so that the test knows what has left it: what was sent is with the system of
-// the one who asked.
+// An engine whose stream a test sends by hand, so that the test knows what has left the engine: what was sent is already in
+// the client's system.
 import { type AddressInfo, createServer, type Socket } from "node:net";
 
 export interface HandEngine {
@@ -10,9 +10,9 @@ export interface HandEngine {
 }
 
 export interface HandStream {
-  /** Sends so many tokens, each in a frame of its own. Resolves when the system has all of them. */
+  /** Sends this many tokens, each in a frame of its own. Resolves when the operating system has all of them. */
   send(tokens: number): Promise<void>;
-  /** Resolves when whoever asked has closed the connection. */
+  /** Resolves when the client has closed the connection. */
   closed: Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-// The parts of identity on a database, with an issuer of our own that says what a test wants.
+// The parts of identity on a database, with an issuer of our own that answers what a test wants.
 
 import { identityOf } from "../../src/config/identity.ts";
 import type { Identity } from "../../src/core/auth/identity.ts";

@@ -1,6 +1,6 @@
 /**
- * An issuer of our own, on loopback: discovery, keys, and tokens of any content, honest or not. What it answers can be
- * replaced path by path, it can be away, and it counts what it was asked.
+ * An issuer of our own, on loopback: discovery, keys, and tokens of any content, honest or not. Its answers can be
+ * replaced path by path, it can be away, and it counts the requests to each path.
  */
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
 
@@ -12,7 +12,7 @@ export interface IssuerKey {
 }
 
 export interface SignOptions {
-  /** Another key than the newest; the header still has its `kid` unless that is given too. */
+  /** A key other than the newest signs; the header still has this key's `kid` unless another is given too. */
   key?: IssuerKey;
   kid?: string | null;
   typ?: string;
@@ -27,17 +27,23 @@ export interface TestIssuer extends AsyncDisposable {
   issuer: string;
   /** All keys of its JWKS; the last one signs. */
   keys: IssuerKey[];
-  /** A further key, which signs from now on. The JWKS has it unless it is `hidden`. */
+  /** Makes a further key, which signs from now on. The JWKS has it unless it is `hidden`. */
   rotate(algorithm?: string, options?: { hidden?: boolean }): Promise<IssuerKey>;
   /** Takes a key out of the JWKS. */
   retire(kid: string): void;
-  /** A signed token. `iss`, `iat` and `exp` (in five minutes) are added; an undefined claim takes them away. */
+  /**
+   * A signed token. `iss`, `iat` and `exp` (in five minutes) are added; a claim of this name that is undefined leaves
+   * it out.
+   */
   sign(claims: object, options?: SignOptions): Promise<string>;
-  /** Replaces the answer at a path, `/.well-known/openid-configuration` and `/jwks` among them; null gives it back. */
+  /**
+   * Replaces the answer at a path, also at `/.well-known/openid-configuration` and `/jwks`; null restores the issuer's
+   * own.
+   */
   answer(path: string, answer: Answer | null): void;
-  /** How often a path was asked. */
+  /** How often a path was requested. */
   asked(path: string): number;
-  /** While it is away, it closes connections without an answer. */
+  /** While it is true, the issuer answers 503 to everything. */
   away: boolean;
 }
 

@@ -18,19 +18,19 @@ export interface Laptop extends Disposable {
   folder: string;
   env: Record<string, string>;
   run(...words: string[]): Promise<Typed>;
-  /** The same machine with these variables, or with this on standard input. */
+  /** `with`: the same machine with these variables. `typing`: the same machine with this on standard input. */
   with(env: Record<string, string>): Laptop;
   typing(input: string): Laptop;
   signInFile(url: string): string;
-  /** `sluice login`, approved in a browser by whoever the provider says. */
+  /** Runs `sluice login`, and approves it in a browser as the provider's current account. */
   signIn(node: PeopleNode): Promise<Typed>;
-  /** `sluice login`, whose code somebody approves. */
+  /** Runs `sluice login`, whose code `approve` approves. */
   signInBy(serviceUrl: string, approve: (code: string) => Promise<void>): Promise<Typed>;
 }
 
 export function laptop(): Laptop {
   const folder = mkdtempSync(join(tmpdir(), "sluice-laptop-"));
-  // The key store of whoever runs the tests is not theirs.
+  // The tests must not use the key store of whoever runs them.
   return laptopIn(
     folder,
     { PATH: process.env.PATH ?? "", HOME: folder, SLUICE_TOKEN_STORE: "file", ...shortLived },
@@ -75,7 +75,7 @@ function laptopIn(folder: string, env: Record<string, string>, input: string): L
   };
 }
 
-/** The way of a person through the page for devices, for the only organization. */
+/** Does what a person does on the page for devices, for the only organization. */
 export async function approve({ sluice, serviceUrl }: PeopleNode, code: string): Promise<void> {
   const browser = new Browser();
   const first = await browser.submit(await browser.visit(`${serviceUrl}/device?user_code=${code}`), "/device");

@@ -1,4 +1,4 @@
-// Limits in tests: amounts in nanos, which the verbs take as money.
+// Limits in tests: amounts in nanos, converted to the money that the verbs take.
 
 import type { LimitValueChanges } from "../../src/admin/management/limit-shape.ts";
 import type { LimitSubject } from "../../src/admin/store/limits.ts";
@@ -12,7 +12,7 @@ import { uuidOfSubject } from "../../src/stores/postgres/standing.ts";
 
 const windows = ["session", "week", "month"];
 
-/** What the verbs take for a limit of so many nanos, or so many requests. */
+/** The verbs' input for limits that are given in nanos or in numbers of requests. */
 export function inMoney(limits: Partial<Budget>): LimitValueChanges {
   const all = Object.entries(limits).map(([name, limit]) => [
     name,
@@ -21,7 +21,7 @@ export function inMoney(limits: Partial<Budget>): LimitValueChanges {
   return Object.fromEntries(all);
 }
 
-/** The amounts of an answer in nanos; null: not limited, or nothing is said. */
+/** The amounts of an answer in nanos; what is null, which is not limited or not said, is left out. */
 export function inNanos(value: Record<string, unknown>): Record<string, unknown> {
   const all = Object.entries(value).map(([name, limit]) => {
     const isMoney = typeof limit === "object" && limit !== null && "amount" in limit;
@@ -30,7 +30,7 @@ export function inNanos(value: Record<string, unknown>): Record<string, unknown>
   return Object.fromEntries(all.filter(([, limit]) => limit !== null));
 }
 
-/** Sets the limits in force of a subject in the ledger, as if they followed from values. */
+/** Sets the limits in force of a subject in the ledger, as if they came from limit values. */
 export async function setSubject(
   tx: Pick<Transaction, "query">,
   { id, organization, team, budget }: { id: string; organization: string; team: string | null; budget: Budget },
@@ -65,7 +65,7 @@ export async function setRaise(
   });
 }
 
-/** Sets values of an organization, a team, a person or a key. */
+/** Sets limit values of an organization, a team, a person or a key. */
 export function setLimits(
   db: Database,
   subject: LimitSubject,

@@ -1,11 +1,11 @@
-// A cancellation that says how many listen to it, children too: what has ended must not be among them.
+// A cancellation that counts its listeners, children too: what has ended must not be among them.
 
 import { Cancellation, type Listening } from "../../src/core/time/cancellation.ts";
 
 export class Listened extends Cancellation {
   readonly #open = new Set<object>();
 
-  /** Who has not stopped yet. */
+  /** How many listeners have not stopped yet. */
   get listeners(): number {
     return this.#open.size;
   }

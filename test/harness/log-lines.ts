@@ -1,4 +1,4 @@
-/** The log of a running Sluice. A line arrives a moment after what it tells of, so tests wait for it. */
+/** The log of a running Sluice. A line arrives a moment after the event that it reports, so tests wait for it. */
 import type { Sluice } from "./sluice.ts";
 import { until } from "./until.ts";
 
@@ -14,7 +14,7 @@ export function linesOf({ stderr }: Logging, event?: string): LogLine[] {
   return event === undefined ? lines : lines.filter((line) => line.event === event);
 }
 
-/** The first line that has these fields; waited for. */
+/** Waits for the first line that has these fields. */
 export async function lineOf(service: Logging, fields: Record<string, unknown>): Promise<LogLine> {
   const found = () =>
     linesOf(service).find((line) => Object.entries(fields).every(([name, value]) => line[name] === value));
@@ -22,7 +22,7 @@ export async function lineOf(service: Logging, fields: Record<string, unknown>):
   return found()!;
 }
 
-/** So many lines of an event, or more; waited for. */
+/** Waits for at least `count` lines of an event, and returns all of them. */
 export async function linesThen(service: Logging, event: string, count: number): Promise<LogLine[]> {
   await until(() => linesOf(service, event).length >= count, 60_000, `${count} lines of ${event}`);
   return linesOf(service, event);

@@ -1,13 +1,14 @@
-// A mail server of another project (smtp-server), and what programs that show mail (postal-mime) read of what it took.
+// A mail server of another project (smtp-server), and what a program that shows mail (postal-mime) reads in the mails that
+// it took.
 
 import PostalMime from "postal-mime";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import type { MailServer } from "../../src/features/notices/mail/smtp.ts";
 import type { Channel, Shown } from "./channels.ts";
 
-/** A mail as it came. */
+/** A mail as the server took it. */
 export interface TakenMail extends Shown {
-  /** Of the envelope. */
+  /** The sender in the envelope. */
   from: string;
   to: string[];
   isEncrypted: boolean;
@@ -19,7 +20,7 @@ export interface TakenMail extends Shown {
 }
 
 export interface Mailbox extends Channel {
-  /** What sluice.yaml says of it. */
+  /** The server's settings in sluice.yaml. */
   settings: MailServer;
   mails: TakenMail[];
   connections(): number;
@@ -33,12 +34,12 @@ interface Answer {
 interface Options extends SMTPServerOptions {
   tls?: MailServer["tls"];
   ca?: string;
-  /** As whom one signs in; absent: nobody does. */
+  /** The user that a client signs in as; absent: clients do not sign in. */
   user?: string;
   password?: string;
-  /** What is answered to a recipient; null: it is taken. */
+  /** The server's answer to a recipient; null: the recipient is taken. */
   recipient?: (address: string) => Answer | null | Promise<Answer | null>;
-  /** What is answered to a message; null: it is taken. */
+  /** The server's answer to a message; null: the message is taken. */
   message?: () => Answer | null;
 }
 
@@ -73,7 +74,7 @@ export async function mailbox(options: Options = {}): Promise<Mailbox> {
     },
     async onData(stream, { envelope, secure, user: signedIn = null }, done) {
       const raw = await wholeOf(stream);
-      // Its sender was killed in the middle.
+      // The sender was killed in the middle of the message.
       if (raw === null) return done(answered({ code: 451, says: "it is not whole" }));
       const answer = message();
       if (answer) return done(answered(answer));
@@ -89,7 +90,7 @@ export async function mailbox(options: Options = {}): Promise<Mailbox> {
     },
     ...more,
   });
-  // Clients that end a connection in the middle are no failure of this server.
+  // A client that ends its connection in the middle is no failure of this server.
   server.on("error", () => {});
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.server.address() as { port: number };
@@ -123,7 +124,7 @@ async function wholeOf(stream: AsyncIterable<Buffer>): Promise<string | null> {
 
 const answered = ({ code, says }: Answer) => Object.assign(new Error(says), { responseCode: code });
 
-/** Throws where the text and the HTML do not say the same, or the HTML loads or runs something. */
+/** Reads a mail. Throws where its text and its HTML do not say the same, or the HTML loads or runs something. */
 async function shown(raw: string): Promise<Omit<TakenMail, "from" | "to" | "isEncrypted" | "user" | "raw">> {
   const { subject = "", headers, text = "", html = "" } = await PostalMime.parse(raw);
   if (/<(?!\/?(html|head|meta|title|body|h1|table|tr|td|p|a)\b|!doctype)/i.test(html))

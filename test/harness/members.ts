@@ -7,13 +7,13 @@ import { people } from "../../src/stores/postgres/people.ts";
 
 export const issuer = "https://login.example";
 
-/** Where she is a member: the organization by slug or ID, the team by name or ID. */
+/** Where the person is a member: the organization by slug or ID, the team by name or ID. */
 export interface Place {
   organization: string;
   team?: string | null;
 }
 
-/** Returns the person's ID. The name is the one by which the issuer knows her, too. */
+/** Makes a member, and returns the person's ID. The issuer knows the person by this name, too. */
 export async function newMember(db: Database, name: string, { organization, team = null }: Place): Promise<string> {
   const membership = { organization, team, role: "member", scopes, models: null } as const;
   const person = await people(db).confirm({

@@ -1,8 +1,8 @@
-// What clients of Messages make of a stream.
+// What clients of the Messages API make of a stream.
 
 import type { MessageStreamEvent } from "../../src/core/protocol/anthropic-messages/contract.ts";
 
-/** The events of a stream, pings left out. That names and order are right is checked of every answer (contract.ts). */
+/** The events of a stream, pings left out. Their names and order are checked for every answer (contract.ts). */
 export async function eventsOf(response: Response): Promise<MessageStreamEvent[]> {
   return (await response.text())
     .split("\n\n")
@@ -10,7 +10,7 @@ export async function eventsOf(response: Response): Promise<MessageStreamEvent[]
     .map((data) => JSON.parse(data) as MessageStreamEvent)
     .filter((event) => event.type !== "ping");
 }
-/** What a client makes of a stream. */
+/** The message that a client puts together from a stream. */
 export function gathered(events: MessageStreamEvent[]) {
   const blocks: Record<string, unknown>[] = [];
   let end: object = {};

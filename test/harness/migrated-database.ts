@@ -1,5 +1,5 @@
-// A migrated database of one's own takes a twentieth of a second: it is a copy of a template, which whoever first asks a
-// server for one makes there, and which stays for the other test files.
+// A migrated database for one test takes a twentieth of a second: it is a copy of a template, which the first test that
+// needs one makes on the server, and which stays there for the other test files.
 
 import { createHash, randomUUID } from "node:crypto";
 import postgres from "postgres";
@@ -7,20 +7,22 @@ import { checksumOf, migrate, migrations } from "../../db/migrate.ts";
 import { serverDatabase } from "../../src/stores/postgres/server.ts";
 import { postgresUrl } from "./services.ts";
 
-/** Any number will do for the lock, if nobody else has it. */
+/** The number of the advisory lock: any that nobody else uses. */
 const makingTemplate = 7_203_114;
 
-/** A database with every migration. `drop` also ends the connections that are still open to it. */
+/** A new database with every migration. `drop` also ends the connections that are still open to it. */
 export async function migratedDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const server = await postgresUrl();
   const name = `sluice_test_${randomUUID().replaceAll("-", "")}`;
   await onServer(server, async (sql) => {
     const template = await templateOn(sql, server);
-    // Page by page, through the log. A copy of the files needs two checkpoints, and took twice as long.
+    // Copies page by page, through the write-ahead log. A copy of the files needs two checkpoints, and took twice as
+    // long.
     await sql.unsafe(`create database "${name}" template "${template}" strategy wal_log`);
   });
   const url = named(server, name);
-  // A database that was migrated has a name for its book, under which nodes remember it in Redis.
+  // Each migrated database has an ID for its ledger, under which nodes remember it in Redis; a copy needs one of its
+  // own.
   await onServer(url, (sql) => sql`update usage_ledger set ledger_id = gen_random_uuid()`);
   return {
     url,
@@ -30,7 +32,10 @@ export async function migratedDatabase(): Promise<{ url: string; drop(): Promise
   };
 }
 
-/** The name of the template, which has the checksum of the migrations, so that it is never one of another version. */
+/**
+ * The name of the template, made if it is missing. The name has the checksum of the migrations, so it is never a
+ * template of another version.
+ */
 async function templateOn(sql: postgres.Sql, server: string): Promise<string> {
   const sums = migrations.map((migration) => `${migration.name} ${checksumOf(migration)}`).join("\n");
   const template = `sluice_template_${createHash("sha256").update(sums).digest("hex").slice(0, 16)}`;
@@ -38,7 +43,7 @@ async function templateOn(sql: postgres.Sql, server: string): Promise<string> {
   if (await isThere()) return template;
   await sql`select pg_advisory_lock(${makingTemplate})`;
   if (await isThere()) return template;
-  // Under another name until it is whole: nobody may be connected to what is copied.
+  // It has another name until it is complete, since nobody may be connected to a database that is copied.
   const unfinished = `${template}_unfinished`;
   await sql.unsafe(`drop database if exists "${unfinished}" with (force)`);
   await sql.unsafe(`create database "${unfinished}"`);
@@ -49,7 +54,7 @@ async function templateOn(sql: postgres.Sql, server: string): Promise<string> {
   return template;
 }
 
-/** With one connection, whose end also releases its locks. */
+/** Does the work on one connection, whose end also releases its locks. */
 async function onServer<T>(server: string, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
   const sql = postgres(server, { max: 1, onnotice: () => {}, connect_timeout: 10 });
   try {

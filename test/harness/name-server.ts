@@ -8,23 +8,23 @@ export interface Records {
   ipv4?: string[];
   ipv6?: string[];
   ttl_s?: number;
-  /** `absent`: no such name. `silent`: no answer. Of `ipv6`: of that family alone. */
+  /** `absent`: no such name. `silent`: no answer. `ipv6`: the failure is of that family's addresses alone. */
   says?: "failure" | "refusal" | "absent" | "silent" | { ipv6: "failure" };
 }
 
 export interface NameServer {
-  /** Address and port. */
+  /** The server's address and port. */
   at: string;
-  /** By name, without the last dot. What is not there is absent. */
+  /** The records by name, without the last dot. A name that is not in the map is absent. */
   names: Map<string, Records>;
-  /** How many questions it was asked over each. */
+  /** How many questions came over each protocol. */
   asked: { udp: number; tcp: number };
   stop(): Promise<void>;
 }
 
 const types = { ipv4: 1, ipv6: 28 } as const;
 const codes = { failure: 2, absent: 3, refusal: 5 } as const;
-/** What fits without the client's leave. */
+/** The largest answer over UDP, unless a client allows more. */
 const udp_bytes_max = 512;
 
 export async function startNameServer(): Promise<NameServer> {
@@ -95,7 +95,7 @@ function answerTo(question: Buffer, names: NameServer["names"]): Buffer | null {
   return Buffer.concat([head, question.subarray(12, at + 5), ...records]);
 }
 
-/** The question alone, with the word that there is more. */
+/** The answer with its question alone, and the mark that it is truncated. */
 function cut(answer: Buffer): Buffer {
   const end = answer.indexOf(0, 12) + 5;
   const short = Buffer.from(answer.subarray(0, end));

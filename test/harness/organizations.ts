@@ -19,7 +19,7 @@ export function newKey({ json }: Service, organization: string, ...options: stri
   return json("key", "create", "--org", organization, "--name", "test", ...options);
 }
 
-/** A new organization on a plan, by its slug, with a key. */
+/** A new organization on a plan, and a key of it; `organization` is its slug. */
 export async function newMember(
   service: Service,
   plan: string,

@@ -1,4 +1,4 @@
-// How long a test waits for an engine, where nothing stands ready beside it.
+// How long a test waits for an engine that has no spare one beside it.
 
 import type { InferenceRequest } from "../../src/core/inference/request.ts";
 import { retryBudgets } from "../../src/core/routing/after.ts";
@@ -22,7 +22,7 @@ export function patience(timeouts: Partial<UpstreamTimeouts> = {}): Patience {
   return { connect_ms, first_part_ms, idle_ms, total_ms, spare: null };
 }
 
-/** The parts of attempts, new for each caller. */
+/** The parts that attempts need, new for each caller. */
 export function attemptsParts(more: Partial<AttemptsParts> = {}): AttemptsParts {
   return {
     client: client(),

@@ -27,7 +27,10 @@ interface ConfigOptions {
   issuerLines?: string[];
 }
 
-/** Text of sluice.yaml, in which the group `platform` administers, `research` is in the organization, and `leads` administers it. */
+/**
+ * Text of sluice.yaml, in which the group `platform` administers the service, `research` is in the organization, and
+ * `leads` administers the organization.
+ */
 export function peopleConfig(options: ConfigOptions): string {
   const { provider, serviceUrl, consoleUrl, organization, more = "", issuerLines = [] } = options;
   return `

@@ -1,4 +1,4 @@
-// A pooler in front of a Postgres, as PgBouncer is one: it gives each transaction, or each client, one of a few sessions. It
+// A pooler in front of a Postgres, like PgBouncer: it gives each transaction, or each client, one of a few sessions. It
 // speaks just enough of the protocol for servers that trust everybody.
 
 import { connect, createServer, type Socket } from "node:net";
@@ -6,7 +6,7 @@ import { connect, createServer, type Socket } from "node:net";
 export interface PoolerOptions {
   mode: "session" | "transaction" | "statement";
   sessions_max: number;
-  /** Whether the session that was free for longest is next, and not the last one. */
+  /** Whether the session that was free for longest is used next, instead of the one that was freed last. */
   isRoundRobin?: boolean;
 }
 
@@ -15,19 +15,19 @@ export interface Pooler {
   stop(): Promise<void>;
 }
 
-/** What PgBouncer takes at the start of a session. */
+/** The parameters that PgBouncer allows at the start of a session. */
 const parameters = /^(user|database|application_name|timezone|datestyle|client_encoding|standard_conforming_strings)$/i;
 
 interface Session {
   socket: Socket;
   client: Client | null;
-  /** Answers that end, still to come. */
+  /** The number of answers that are still to end. */
   due: number;
 }
 interface Client {
   socket: Socket;
   session: Session | null;
-  /** Messages that wait for a session. */
+  /** Messages of the client that wait for a session. */
   waiting: Buffer[];
 }
 
@@ -64,7 +64,7 @@ export async function startPooler(server: string, options: PoolerOptions): Promi
     return session;
   }
 
-  /** Both ends are closed, the client's with a word of why. */
+  /** Closes both connections, the client's with an error that says why. */
   function refused(session: Session): void {
     count -= 1;
     session.client?.socket.end(refusal("transaction blocks not allowed in statement pooling mode"));
@@ -126,7 +126,7 @@ export async function startPooler(server: string, options: PoolerOptions): Promi
     socket.on("close", () => {
       const { session } = client;
       if (!session) return;
-      // What it had set, locked or begun goes with the session.
+      // What the client had set, locked or begun ends with the session.
       session.socket.destroy();
       count -= 1;
     });
@@ -144,7 +144,7 @@ export async function startPooler(server: string, options: PoolerOptions): Promi
   };
 }
 
-/** Calls `each` with the type of a message and all of it; a client's first has no type. */
+/** Calls `each` with the type and the bytes of each message; a client's first message has no type. */
 function messages(each: (type: string, message: Buffer) => void, from = { isStarted: false }): (chunk: Buffer) => void {
   let rest = Buffer.alloc(0);
   let { isStarted } = from;

@@ -1,4 +1,4 @@
-// oidc-provider, a certified issuer, on loopback. Its pages are of two lines: whoever comes is the account that the test
+// oidc-provider, a certified issuer, on loopback. Its pages have two lines: whoever opens them is the account that the test
 // names, and consents. Back-channel logout is on.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,13 +7,13 @@ import { freePort } from "./daemon.ts";
 
 export interface TestProvider extends AsyncDisposable {
   issuer: string;
-  /** Who comes next. */
+  /** The account of whoever signs in next. */
   account: string;
   /** The claims of each account. */
   claims: Map<string, Record<string, unknown>>;
   /** Accounts that are gone: their refresh tokens are refused. */
   gone: Set<string>;
-  /** Whether it answers 503 to everything. */
+  /** Whether the provider answers 503 to everything. */
   away: boolean;
 }
 

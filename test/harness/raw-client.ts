@@ -3,9 +3,9 @@
 import { connect, type Socket } from "node:net";
 
 export interface RawClient {
-  /** Resolves when the bytes are handed over; rejects as a client would see it: EPIPE, ECONNRESET. */
+  /** Resolves when the system has taken the bytes; rejects as a client would see it: EPIPE, ECONNRESET. */
   write(bytes: string | Uint8Array): Promise<void>;
-  /** Begins to read, until `done` matches or the connection closes; rejects where it breaks before. */
+  /** Begins to read, until `done` matches or the connection closes; rejects if the connection breaks before. */
   read(done?: RegExp, deadline_ms?: number): Promise<string>;
   /** Resolves when the server has closed the connection. */
   closed(deadline_ms?: number): Promise<void>;
@@ -13,9 +13,9 @@ export interface RawClient {
 }
 
 const standard_ms = 10_000;
-/** A JSON answer, whole. */
+/** Matches a JSON answer that is complete. */
 const wholeJson = /\r\n\r\n\{[\s\S]*\}$/;
-/** For `read`: everything until the server closes the connection. */
+/** For `read`: matches nothing, so it reads until the server closes the connection. */
 export const untilClosed = /(?!)/;
 
 export async function rawClient(url: string, from?: { localAddress: string }): Promise<RawClient> {

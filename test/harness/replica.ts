@@ -12,18 +12,18 @@ import { until } from "./until.ts";
 export interface Pair {
   primary: Service;
   replica: Service;
-  /** Names both: whoever connects gets the one that takes writes. */
+  /** Has the addresses of both servers: a client gets the one that takes writes. */
   url: string;
-  /** One statement on one of the two. */
+  /** Runs one statement on one of the two servers. */
   ask<Row>(server: Service, text: string): Promise<Row[]>;
-  /** The replica hears nothing more from its primary. */
+  /** Cuts the replica off, so that it hears nothing more from its primary. */
   cutOff(): Promise<void>;
-  /** The primary is gone without a word, and the replica takes over. */
+  /** Ends the primary without a word, and lets the replica take over. */
   failOver(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** `settings`: of both servers. */
+/** `settings`: for both servers. */
 export async function startPair(settings: readonly string[] = []): Promise<Pair> {
   const copy = join(mkdtempSync(join(tmpdir(), "sluice-test-copy-")), "data");
   const primary = await startPostgres(undefined, (data) => {
@@ -60,7 +60,10 @@ export async function startPair(settings: readonly string[] = []): Promise<Pair>
   return pair;
 }
 
-/** From a copy of the primary's folder before its first start, so that no program beside the server's own is needed. */
+/**
+ * Starts the replica from a copy of the primary's folder before its first start, so that no program beside the server's
+ * own is needed.
+ */
 function follows(copy: string, primary: Service, settings: readonly string[]): Promise<Service> {
   return startPostgres(undefined, (data) => {
     rmSync(data, { recursive: true });
@@ -68,7 +71,7 @@ function follows(copy: string, primary: Service, settings: readonly string[]): P
     writeFileSync(join(data, "standby.signal"), "");
     const { hostname, port } = new URL(primary.url);
     const from = `host=${hostname} port=${port} user=postgres application_name=replica`;
-    // Not among the settings of the command, which could not be changed later.
+    // Not on the command line, whose settings cannot be changed later.
     appendFileSync(join(data, "postgresql.auto.conf"), `primary_conninfo = '${from}'\n`);
     chmodSync(data, 0o700);
     if (account.uid !== undefined) execFileSync("chown", ["-R", `${account.uid}:${account.gid}`, data]);

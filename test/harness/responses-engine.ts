@@ -1,16 +1,16 @@
-// An engine that speaks Responses, over real sockets: it answers what it is told to, frame by frame at its pace, and
-// remembers what it was asked and whether it was left.
+// An engine that speaks Responses, over real sockets: it answers as the test sets it, frame by frame at a given pace, and
+// remembers what it was asked and whether the client left.
 
 export interface Play {
-  /** Raw frames of a stream, and the reply to a request that does not stream. */
+  /** The raw frames of a stream, and the answer to a request that does not stream. */
   stream: string;
   whole: unknown;
-  /** Between two frames. */
+  /** The wait between two frames. */
   pace_ms?: number;
-  /** Breaks the connection after so many frames. */
+  /** Breaks the connection after this many frames. */
   cutAfter?: number;
 }
-/** What it refuses with. */
+/** The answer of an engine that refuses. */
 export interface Refusal {
   status: number;
   body: unknown;
@@ -22,14 +22,14 @@ export interface Asked {
   headers: Headers;
   body: Record<string, unknown>;
   framesSent: number;
-  /** Its asker closed the connection before the end. */
+  /** The client closed the connection before the end. */
   left: boolean;
 }
 
 export interface ResponsesEngine {
-  /** With `/v1`. */
+  /** The engine's address, with `/v1`. */
   url: string;
-  /** From now on every request is answered so. */
+  /** From now on, every request is answered like this. */
   plays(play: Play | Refusal): void;
   asked: Asked[];
   stop(): void;

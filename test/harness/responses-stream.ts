@@ -1,11 +1,11 @@
 /**
- * Whether the frames of a Responses stream come as its grammar says:
+ * Checks whether the frames of a Responses stream come as its grammar says:
  *
- *     response.created response.in_progress (response.in_progress | what an item tells)* end [DONE]
+ * response.created response.in_progress (response.in_progress | events of an item)* end [DONE]
  *
  * with `sequence_number` counting up from 0 without a gap. Items come one at a time: clients that follow "the current
- * item" run the wrong call where two are open. Each tells of itself in the order of `after`. Only a response that failed
- * leaves an item open, its last. Rules: docs/design/protocols.md, Responses streams.
+ * item" run the wrong call where two are open. The events of each item come in the order of `after`. Only a response
+ * that failed leaves an item open, its last. Rules: docs/design/protocols.md, Responses streams.
  */
 import type { TSchema } from "typebox";
 import type {
@@ -31,7 +31,7 @@ export function responsesProblems(body: string, event: TSchema, problemsOf: Prob
     const { sequence_number } = value;
     if (sequence_number !== next) problems.push(`The sequence number is ${sequence_number}, not ${next}.`);
     next = sequence_number + 1;
-    // Of an event without its keys no more can be said.
+    // If an event lacks its keys, nothing more can be checked about it.
     if (strange.length === 0) told.take(value);
   }
   if (!told.isOver) problems.push("The stream has no end.");
@@ -40,7 +40,10 @@ export function responsesProblems(body: string, event: TSchema, problemsOf: Prob
 
 type Step = "added" | "part" | "delta" | "whole" | "part done" | "done";
 
-/** What an item may tell next, by its type. A message always has a part; reasoning has none where it has no text. */
+/**
+ * Which event of an item may follow which, by the item's type. A message always has a part; reasoning has none where it
+ * has no text.
+ */
 const said: Record<Step, readonly Step[]> = {
   added: ["part"],
   part: ["delta", "whole"],
@@ -55,13 +58,13 @@ const after: Record<OutputItem["type"], Record<Step, readonly Step[]>> = {
   reasoning: { ...said, added: ["part", "done"] },
   function_call: called,
   custom_tool_call: called,
-  // Told whole, at its end.
+  // A compaction comes whole, at its end.
   compaction: { ...said, added: ["done"] },
 };
 
 type Part = ContentPart | SummaryText;
 
-/** Whose words an event has: of a part, or of an item without parts. */
+/** What an event's text belongs to: a type of part, or a type of item without parts. */
 const speakers: Record<string, Part["type"] | OutputItem["type"]> = {
   output_text: "output_text",
   refusal: "refusal",
@@ -77,9 +80,9 @@ type InnerEvent = Exclude<ItemEvent, { item: OutputItem }>;
 interface ToldItem {
   added: OutputItem;
   last: Step;
-  /** Type of its part, once it has one. */
+  /** The type of the item's part, once it has one. */
   part: Part["type"] | null;
-  /** What its deltas add up to. */
+  /** The text of the item's deltas so far. */
   text: string;
   done: OutputItem | null;
 }
@@ -192,7 +195,7 @@ function stepOf(type: Exclude<ItemEvent["type"], "response.output_item.added">):
   return type.endsWith(".delta") ? "delta" : "whole";
 }
 
-/** A compaction has none. */
+/** The status of an item; a compaction has none. */
 function statusOf(item: OutputItem) {
   return "status" in item ? item.status : undefined;
 }

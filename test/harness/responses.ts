@@ -1,8 +1,8 @@
-// What clients of Responses make of a stream.
+// What clients of the Responses API make of a stream.
 
 import type { ResponseObject, ResponsesStreamEvent } from "../../src/core/protocol/openai-responses/contract.ts";
 
-/** The events of a stream, without [DONE]. That names and order are right is checked of every answer (contract.ts). */
+/** The events of a stream, without [DONE]. Their names and order are checked for every answer (contract.ts). */
 export async function eventsOf(response: Response): Promise<ResponsesStreamEvent[]> {
   return (await response.text())
     .split("\n\n")
@@ -11,7 +11,7 @@ export async function eventsOf(response: Response): Promise<ResponsesStreamEvent
     .map((data) => JSON.parse(data) as ResponsesStreamEvent);
 }
 
-/** The whole of what a stream says at its end. */
+/** The whole response that a stream has at its end. */
 export function finalOf(events: readonly ResponsesStreamEvent[]): ResponseObject {
   const last = events.at(-1);
   if (!last || !("response" in last)) throw new Error(`a stream ends with ${last?.type}`);

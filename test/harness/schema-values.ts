@@ -25,7 +25,7 @@ export interface Schema {
   maximum?: number;
 }
 
-/** `words` are strings that mean something where several fields must agree, such as the id of a call. */
+/** `words` are strings with a meaning where several fields must agree, such as the id of a call. */
 export function valuesOf(schema: Schema, components: Record<string, Schema>, words: readonly string[]) {
   const known = new Map<string, fc.Arbitrary<unknown>>();
 
@@ -75,8 +75,8 @@ export function valuesOf(schema: Schema, components: Record<string, Schema>, wor
   }
 
   /**
-   * Few optional fields at a time, for the first that is refused hides the others; but any of those that the schema sets
-   * in relation to each other, which few would hardly bring together.
+   * Takes few optional fields at a time, for the first that is refused hides the others; but any number of those that
+   * the schema relates to each other, as few would hardly bring related ones together.
    */
   function objects(schema: Schema) {
     const { properties = {}, required = [], dependentSchemas = {} } = schema;

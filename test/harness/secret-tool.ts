@@ -1,12 +1,12 @@
-// In place of a desktop's key store: `secret-tool` as a script that keeps its entries in a folder. The real one, with
+// A stand-in for a desktop's key store: `secret-tool` as a script that keeps its entries in a folder. The real one, with
 // GNOME's keyring behind it, is tried by `npm run test:clients -- key-store`.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export interface KeyStoreUnderTest {
-  /** What makes it reachable; PATH is put before the user's. */
+  /** The variables with which the store is found; its PATH comes before the user's. */
   env: Record<string, string>;
-  /** The secrets in it, and how often that many are there. */
+  /** The secrets in the store, one for each of its entries. */
   secrets(): Promise<string[]>;
   lock(): Promise<void>;
   unlock(): Promise<void>;
@@ -25,7 +25,7 @@ case $verb in
 esac
 `;
 
-/** Below this folder. `typed()` is what its arguments were, which any user of the machine can read. */
+/** Makes a stand-in below this folder. `typed()` is what its arguments were, which any user of the machine can read. */
 export function standInKeyStore(folder: string): KeyStoreUnderTest & { typed(): string } {
   const bin = join(folder, "key-store");
   const entries = join(bin, "entries");

@@ -1,6 +1,6 @@
 // The tests' real Postgres and Redis: `TEST_DATABASE_URL` and `TEST_REDIS_URL` (which the runner sets, so that they start
-// once for the whole run), else DATABASE_URL and REDIS_URL, else one of each for this process, started when first asked
-// for, and gone with the process.
+// once for the whole run), else DATABASE_URL and REDIS_URL, else one of each for this process, which starts with the first
+// use and ends with the process.
 
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -18,13 +18,13 @@ export function postgresUrl(): Promise<string> {
   return given ? Promise.resolve(given) : once("postgres", async () => (await startPostgres()).url);
 }
 
-/** URL of a Redis. Others use it at the same moment: give every test a key prefix of its own. */
+/** URL of a Redis. Other tests use it at the same moment: give every test a key prefix of its own. */
 export function redisUrl(): Promise<string> {
   const given = process.env.TEST_REDIS_URL || process.env.REDIS_URL;
   return given ? Promise.resolve(given) : once("redis", async () => (await startRedis()).url);
 }
 
-/** An empty database of one's own. `drop` also ends the connections that are still open to it. */
+/** An empty database for one test. `drop` also ends the connections that are still open to it. */
 export async function freshDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const server = await postgresUrl();
   const name = `sluice_test_${randomUUID().replaceAll("-", "")}`;
@@ -39,8 +39,8 @@ export interface Service extends Daemon {
 }
 
 /**
- * A Postgres of one's own: for a test that stops it, or sets it up in its own way (`prepared` gets the data folder and
- * answers more settings). Everybody else takes `freshDatabase`.
+ * A Postgres for one test alone, which stops it, or sets it up in its own way (`prepared` gets the data folder and
+ * returns more settings). Every other test uses `freshDatabase`.
  */
 export async function startPostgres(port?: number, prepared = (_data: string): string[] => []): Promise<Service> {
   const found = await postgresPrograms();
@@ -81,7 +81,7 @@ export async function startPostgres(port?: number, prepared = (_data: string): s
   });
 }
 
-/** A Redis of one's own: for a test that stops it, or sets it up in its own way. Everybody else takes `redisUrl`. */
+/** A Redis for one test alone, which stops it, or sets it up in its own way. Every other test uses `redisUrl`. */
 export async function startRedis(
   port?: number,
   prepared = (_folder: string): Record<string, string | number> => ({}),
@@ -105,7 +105,7 @@ export async function startRedis(
   });
 }
 
-/** Once for all test files of this process, which may each have modules of their own. */
+/** Starts a service once for all test files of this process, which may each have modules of their own. */
 function once(name: string, start: () => Promise<string>): Promise<string> {
   const shared = globalThis as { [key: symbol]: Promise<string> | undefined };
   const key = Symbol.for(`sluice.test.${name}`);
@@ -113,7 +113,7 @@ function once(name: string, start: () => Promise<string>): Promise<string> {
   return shared[key];
 }
 
-/** Between finding a free port and taking it, another may take it: then the next one. */
+/** Another program may take a port after it was found free: then the next one is tried. */
 async function onFreePort(
   name: string,
   port: number | undefined,
@@ -153,7 +153,7 @@ function pongs(port: number): Promise<boolean> {
     const socket = connect(port, "127.0.0.1", () => socket.write("PING\r\n"));
     socket.setTimeout(1000, () => socket.destroy());
     socket.once("data", (data) => {
-      // One with a password answers, too.
+      // A Redis with a password answers, too.
       resolve(/^(\+PONG|-NOAUTH)/.test(data.toString()));
       socket.destroy();
     });

@@ -1,4 +1,6 @@
-/** The simulator, with a log of what it was asked and what became of it. Bounded in number and in bytes. */
+/**
+ * The simulator, with a log of the requests that it got and how they ended. The log is bounded in number and in bytes.
+ */
 import {
   type SimulatorOptions as Options,
   type Simulator as Plain,
@@ -11,7 +13,7 @@ export interface SimulatorOptions extends Omit<Options, "watch"> {
 }
 
 export interface Simulator extends Plain {
-  /** The newest last; the oldest leave it (`SimulatorOptions.log`). */
+  /** The log of requests, the newest last; the oldest are dropped (`SimulatorOptions.log`). */
   requests: readonly SimulatorRequest[];
   counts: Readonly<RequestLog["counts"]>;
 }
@@ -32,14 +34,14 @@ export interface SimulatorRequest {
   method: string;
   path: string;
   headers: Record<string, string>;
-  /** The parsed body, or its text where it is not JSON; undefined where there is none. */
+  /** The parsed body, or its text where it is not JSON; undefined where the request has none. */
   body: unknown;
   at_ms: number;
-  /** Null until the status line. */
+  /** Null until the status line was sent. */
   status: number | null;
-  /** Output tokens that were generated for it: what a real engine would count, also when the client left. */
+  /** Output tokens that were generated for the request: what a real engine would count, also when the client left. */
   tokens: number;
-  /** How it ended; null while it runs. `cut`: the simulator broke the connection, on cue. */
+  /** How the answer ended; null while it runs. `cut`: the simulator broke the connection, as a directive said. */
   ended: Ending | "stopped" | null;
   ended_at_ms: number | null;
 }
@@ -50,7 +52,7 @@ interface LogLimits {
 }
 
 class RequestLog {
-  /** The newest last. */
+  /** The entries, the newest last. */
   readonly entries: SimulatorRequest[] = [];
   readonly counts = { requests: 0, active: 0, active_max: 0, tokens: 0, clients_left: 0 };
   readonly #sizes: number[] = [];
@@ -90,7 +92,7 @@ class RequestLog {
     };
   }
 
-  /** Keeps a body as long as there is room for it. */
+  /** Keeps the body of a request as long as there is room for it. */
   #keepBody(entry: SimulatorRequest, text: string): void {
     const at = this.entries.lastIndexOf(entry);
     if (at < 0 || text.length > this.limits.body_characters_max) return;

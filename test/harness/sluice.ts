@@ -1,5 +1,5 @@
 // A running Sluice to test over real sockets: a process of its own, from source, or of the binary that TEST_SLUICE names;
-// on Postgres, or on PGlite where TEST_STORE=pglite. Every answer that `fetch` brings is held against the contract, and
+// on Postgres, or on PGlite where TEST_STORE=pglite. Every answer that `fetch` brings is checked against the contract, and
 // at the end every byte that was sent or logged is searched for what must never show.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -15,13 +15,13 @@ export interface SluiceOptions {
   /** Text of sluice.yaml; without it the default catalog, served by the simulator. */
   config?: string;
   env?: Record<string, string>;
-  /** Whose certificates `fetch` trusts, in PEM. */
+  /** The certificate that `fetch` trusts, in PEM. */
   ca?: string;
   /** Words that must show nowhere: addresses, engines' model ids, keys. */
   secrets?: string[];
   /** Words that operators read in the log, and that must show nowhere else: upstreams' names. */
   operatorsWords?: string[];
-  /** An existing data folder, to start once more on what another left. */
+  /** An existing data folder, for a node that starts on what another one left. */
   dataDir?: string;
   store?: "pglite" | "postgres";
   /** How many descriptors the process may have open. */
@@ -30,25 +30,37 @@ export interface SluiceOptions {
 
 export interface Sluice {
   url: string;
-  /** Key of an organization with all scopes: the demonstration's, or one made for the test; on `pro`, on Postgres on `unlimited`. */
+  /**
+   * Key with all scopes, of the demo organization or of one made for the test; the organization's plan is `pro`, or
+   * `unlimited` on Postgres.
+   */
   key: string;
   /** The slug of that organization. */
   organization: string;
   dataDir: string;
   store: "pglite" | "postgres";
-  /** With the key, unless `authorization` is given (null: none). Holds the answer against the contract. */
+  /**
+   * Sends the key above, unless another `key` (null: none) or an `authorization` header is given. Checks the answer
+   * against the contract.
+   */
   fetch(path: string, init?: RequestInit & { key?: string | null }): Promise<Response>;
-  /** POST of a JSON body. */
+  /** Sends a JSON body by POST. */
   post(path: string, body: unknown, init?: RequestInit & { key?: string | null }): Promise<Response>;
   cli(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }>;
-  /** The CLI's answer with --json, in this process, which is cheaper than a command; throws when it refuses. */
+  /**
+   * Runs a command with --json in this process, which is cheaper than a process for it, and returns the parsed output;
+   * throws when the command refuses.
+   */
   json<T>(...words: string[]): Promise<T>;
   stdout(): string;
   stderr(): string;
   pid: number;
   signal(signal: NodeJS.Signals): void;
   exited: Promise<number>;
-  /** SIGTERM, waits, and then searches what was seen. Answers the exit code. */
+  /**
+   * Sends SIGTERM, waits for the end, and then searches all that was sent and logged for secrets. Returns the exit
+   * code.
+   */
   stop(): Promise<number>;
 }
 
@@ -58,7 +70,7 @@ const root = join(import.meta.dir, "../..");
 export const program = process.env.TEST_SLUICE
   ? [process.env.TEST_SLUICE]
   : [process.execPath, join(root, "src/main.ts")];
-/** A node on Postgres starts with a third of the CPU. */
+/** The database of most tests: on Postgres, a node takes a third of the CPU to start. */
 export const standardStore = process.env.TEST_STORE === "pglite" ? "pglite" : "postgres";
 
 export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> {
@@ -72,7 +84,8 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
     HOME: folder,
     PORT: "0",
     SLUICE_DATA_DIR: dataDir,
-    // Hundreds of nodes start in a run, and each would take a second of the machine; test/core/http/warm-up.test.ts has others.
+    // No warm-up: hundreds of nodes start in a run, and each would take a second of the machine;
+    // test/core/http/warm-up.test.ts sets others.
     SLUICE_WARM_UP_MS: "0",
     ...shortLived,
     ...(database ? { DATABASE_URL: database.url } : {}),
@@ -114,7 +127,7 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
     );
     url = / serving on (\S+)\n/.exec(out.text())?.[1] ?? "";
     if (!url) throw new Error(`the service did not start: ${err.text()}`);
-    // A command that refuses the database's schema lists nothing.
+    // A command that refuses the database's schema prints no list.
     const organizations = async () => (await cli("org", "list", "--json")).stdout;
     const isNew = async () => !options.dataDir || (await organizations()).trim() === "[]";
     key =
@@ -187,7 +200,7 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
   };
 }
 
-/** From the file that a first start names; none where it had an organization. */
+/** The key in the file that a first start names; null if the node had an organization already. */
 function demoKey(said: string): string | null {
   const file = /^ {2}(\S.*\/demo-key)$/m.exec(said)?.[1];
   return file ? readFileSync(file, "utf8").trim() : null;
@@ -200,7 +213,7 @@ async function createdKey(json: <T>(...words: string[]) => Promise<T>, plan: str
   return (await json<{ key: string }>("key", "create", "--org", "test", "--name", "test")).key;
 }
 
-/** Runs commands in this process, with `--json`. Files that they name need whole paths. */
+/** Runs commands in this process, with `--json`. Files that they name need absolute paths. */
 export function jsonCommands(env: Record<string, string>): Sluice["json"] {
   let loading: Promise<(words: string[], terminal: Terminal) => Promise<number>> | null = null;
   return async <T>(...words: string[]) => {
@@ -220,7 +233,7 @@ export function jsonCommands(env: Record<string, string>): Sluice["json"] {
   };
 }
 
-/** Loaded with the first command: many tests have none. */
+/** Loads the commands, when the first one is run: many tests run none. */
 async function loadedCommands(env: Record<string, string>) {
   const [{ run }, { services }] = await Promise.all([
     import("../../src/admin/cli/run.ts"),

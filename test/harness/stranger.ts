@@ -1,11 +1,11 @@
-// A script run as another user, who may not enter this checkout: below a closed home it is closed to them, so program and
-// script stand in a folder of their own. For root alone.
+// Runs a script as another user, who cannot enter this checkout if it is below a closed home, so program and script are in
+// a folder of their own. Only root can do this.
 
 import { chmodSync, copyFileSync, linkSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** What the script says on stdout. Its imports are of this checkout, by absolute path. */
+/** What the script prints on stdout. Its imports name files of this checkout by absolute path. */
 export async function saidAs(uid: number, script: string, env: Record<string, string> = {}): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-stranger-"));
   try {

@@ -1,4 +1,4 @@
-/** Whether the frames of an event stream come as its protocol's grammar says. */
+/** Checks whether the frames of an event stream come as its protocol's grammar says. */
 import type { TSchema } from "typebox";
 import type { StreamGrammar } from "../../src/core/operations/operation.ts";
 import { MessagesError } from "../../src/core/protocol/anthropic-messages/contract.ts";
@@ -14,7 +14,10 @@ export const streamProblems: Record<StreamGrammar, Check> = {
   responses: responsesProblems,
 };
 
-/** Frames of one data line or of comments; chunks, then perhaps an error, then exactly one `[DONE]`, then nothing. */
+/**
+ * A stream of chat has frames of one data line or of comments; chunks, then perhaps an error, then exactly one
+ * `[DONE]`, then nothing.
+ */
 function chatProblems(body: string, chunk: TSchema, problemsOf: Problems): string[] {
   const problems: string[] = [];
   const events = framesOf(body, problems);

@@ -19,7 +19,7 @@ export async function until(
     const waited_ms = now - began;
     if (waited_ms > deadline_ms && waited_ms > deadline_ms * busyness())
       throw new Error(`waited ${Math.round(waited_ms)} ms for ${what}`);
-    // Half of the time at most goes to a condition that is dear, such as one that runs a command.
+    // A condition that is expensive, such as one that runs a command, takes at most half of the time.
     await Bun.sleep(Math.max(10, Math.min(now - asked, dear_ms)));
   }
 }

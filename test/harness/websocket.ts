@@ -1,4 +1,4 @@
-// A client's WebSocket on /v1/responses, and what it hears.
+// A client's WebSocket on /v1/responses, and the events that it receives.
 
 import type { ResponseObject, ResponsesStreamEvent } from "../../src/core/protocol/openai-responses/contract.ts";
 import { until } from "./until.ts";
@@ -16,20 +16,20 @@ export interface ErrorEvent {
 export type ServerEvent = (ResponsesStreamEvent | ErrorEvent) & { stream_id?: string; request_id?: string };
 
 export interface Talk extends Disposable {
-  /** Whether it is open, and else the code with which it closed. */
+  /** "open", or the code with which it closed. */
   readonly state: "open" | number;
-  /** Everything it heard. */
+  /** Every event that was received. */
   readonly heard: readonly ServerEvent[];
   send(event: unknown): void;
   sendText(text: string | Uint8Array): void;
-  /** The events of the next response in this lane, or its error. */
+  /** The events of the next response in this lane (`stream_id`), or its error. */
   answer(streamId?: string): Promise<ServerEvent[]>;
   /** Sends `response.create`, and waits for its answer. */
   create(body: object): Promise<ServerEvent[]>;
   closed(): Promise<number>;
 }
 
-/** Rejects where the upgrade is refused. `ca`: whose certificate is trusted. */
+/** Opens a WebSocket. Rejects if the upgrade is refused. `ca`: the certificate that is trusted. */
 export async function talk(url: string, headers: Record<string, string>, ca?: string): Promise<Talk> {
   const options = { headers, ...(ca === undefined ? {} : { tls: { ca } }) };
   const socket = new WebSocket(`${url.replace("http", "ws")}/v1/responses`, options);

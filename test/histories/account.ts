@@ -1,4 +1,5 @@
-// All that the judge knows of one request: what its node asked and heard, what was forwarded, what the store carried out.
+// All that the judge knows of one request: what its node asked and was answered, what was forwarded, what the store carried
+// out.
 
 import type { InferenceEvent } from "../../src/core/inference/event.ts";
 import type { FaultCode } from "../../src/core/inference/fault.ts";
@@ -17,10 +18,10 @@ export interface Cell {
   startsAt_ms: number;
   used: number;
   held: number;
-  /** Used and held, and used, when the judge last looked. */
+  /** The sum of used and held, and used alone, when the judge last looked. */
   seen: number;
   seenUsed: number;
-  /** The windows that it has been. */
+  /** Every interval that this window has had. */
   spans: Interval[];
 }
 
@@ -29,28 +30,34 @@ export interface Account {
   readonly node: Node;
   readonly organization: OrganizationPlan;
   readonly askedAt_ms: number;
-  /** The most nanos that it ever asked to hold. */
+  /** The most nanos that the request ever asked to hold. */
   askedNanos: number;
-  /** Commands that its node has sent, some of them again. */
+  /** Commands that the request's node has sent, each once, though some were sent again. */
   readonly sent: Set<string>;
-  /** What it held last. */
+  /** The nanos that the request's hold last had. */
   heldNanos: number;
-  /** Answers of the store that refused it. */
+  /** Answers of the store that refused the request. */
   readonly refusals: Set<LedgerAnswer["answer"]>;
   /** A grant on extra usage is billed to no session, but opens one. */
   grant: Grant | null;
-  /** When its node went on with it. */
+  /** When the request's node went on with it; null before that. */
   admittedAt_ms: number | null;
-  /** What its node was told for sure. */
+  /**
+   * What the node has been told for sure: that there is a grant, that the request is settled, and the output tokens of
+   * its last checkpoint.
+   */
   grantKnown: boolean;
   settlementKnown: boolean;
   checkpointKnown: number;
-  /** Checkpoints that were carried out: what they said, and when they were sent. */
+  /** The checkpoints that the store carried out: their tokens, and when they were sent. */
   checkpoints: { tokens: number; sentAt_ms: number; entry: Entry }[];
   ratesTakenAt_ms: number | null;
-  /** Among how many processes its node divided the limits when it took; null: the store that they share took it. */
+  /**
+   * Among how many processes the node divided the rate limits when it took from its own share; null: the store that the
+   * processes share took it.
+   */
   ratesSharedAmong: number | null;
-  /** When the sliding rates answered last, whatever they answered. Its node may read that much later. */
+  /** When the sliding rates last answered, whatever the answer was. The node may read the answer much later. */
   ratesAskedAt_ms: number | null;
   refused: FaultCode | null;
   refusedAt_ms: number;
@@ -60,27 +67,32 @@ export interface Account {
   leftAt_ms: number | null;
   /** Its node has given the hold up for lost. */
   isLost: boolean;
-  /** Output tokens that its engine had produced with a delta, those before it included. */
+  /** For each delta, the output tokens that the engine had produced with it, those before it included. */
   readonly tokensOf: Map<InferenceEvent, number>;
-  /** What its engine said of the whole, and whether any of it has passed. */
+  /** The events with the engine's report on its usage, and whether any of them has passed the meter. */
   readonly reports: Set<InferenceEvent>;
   reported: boolean;
   /** Output tokens of this attempt that have passed the meter. */
   passed: number;
-  /** Output tokens that may reach the client, and since when: of a stream what has passed, else what came to its end. */
+  /**
+   * Output tokens that may reach the client, and since when: of a stream, those that have passed; of another answer,
+   * those with which it came to its end.
+   */
   delivered: number;
   deliveredAt_ms: number;
   /** The prompt's cost as its node knows it. */
   promptNanos: number;
   ending: Ending | null;
   endedAt_ms: number;
-  /** There was no log for an answer that was to be kept: it ends before it is read. */
+  /** There was no log for an answer that was to be kept, so it ends before any of it is read. */
   hasNoLog: boolean;
-  /** What was written of an answer that is kept. */
+  /** What was written to the log of an answer that is kept. */
   text: string;
-  /** When the store woke up in a past that lacks something that it had said of this request. */
+  /**
+   * When the store woke up in a past that lacks something that it had answered about this request; null if it did not.
+   */
   setBackAt_ms: number | null;
-  /** Refused, or its settlement is confirmed. */
+  /** Whether the request was refused, or its settlement is confirmed. */
   over: boolean;
 }
 
@@ -89,11 +101,14 @@ export interface Grant {
   entry: Entry;
   cells: Cell[];
   sessionStartsAt_ms: number;
-  /** The key and the team that were limited then, by their ids; whatever the key's team is later. */
+  /**
+   * The ids of the subjects that were limited at the grant, such as the key and its team, whatever the key's team is
+   * later.
+   */
   subjects: readonly string[];
 }
 
-/** Before an engine has said how long it is. */
+/** The prompt's cost before an engine has reported how long the prompt is. */
 export function promptNanosOf(plan: RequestPlan): number {
   return costOf(plan.inputTokensEstimate, heldInputPrice) + searchNanosOf(plan);
 }

@@ -35,27 +35,27 @@ import type { World } from "./world.ts";
 
 export class Books {
   readonly #cells = new Map<string, Cell[]>();
-  /** By the store's own object, which lives until a crash. */
+  /** The judge's cell for each total, by the store's own object, which lives until a crash. */
   #cellOfTotal = new Map<object, Cell>();
   #records = new Map<string, ModelRecord>();
-  /** As they were told to the judge. */
+  /** Each organization's anchors, as they were told to the judge. */
   readonly #anchors: Map<string, Anchor[]>;
   readonly #spans = new Map<readonly Anchor[], Map<string, Interval>>();
   readonly #adjustments = new Map<string, { cell: Cell; added: number; entry: Entry }>();
-  /** How many ran when it last looked. */
+  /** How many requests of each organization ran when the judge last looked. */
   readonly #running = new Map<string, number>();
 
   constructor(
     readonly world: World,
     readonly accounts: ReadonlyMap<string, Account>,
     readonly say: Say,
-    /** Told of each record once. */
+    /** Called once for each record. */
     readonly recorded: (account: Account, record: ModelRecord) => void,
   ) {
     this.#anchors = new Map(world.scenario.organizations.map(({ id, anchors }) => [id, anchors]));
   }
 
-  /** After each step of the store. */
+  /** Adds the books up anew; called after each step of the store. */
   addUp(commands: readonly Command[], isChecked = true): void {
     const { model } = this.world.store;
     this.#newRecords();
@@ -125,7 +125,7 @@ export class Books {
     }
   }
 
-  /** The store is where it was a moment ago: records and grants may be gone. */
+  /** The store is back where it was a moment ago: records and grants may be gone. */
   crashed(): void {
     const { holds, records } = this.world.store.model;
     this.#cellOfTotal = new Map();
@@ -161,7 +161,9 @@ export class Books {
     if (this.#records.size > records.size) this.say("record", "a record is gone");
   }
 
-  /** Past a limit that was lowered nothing rises, and what stands there may stay. */
+  /**
+   * Compares each total with its limit and its sum. What is past a limit that was lowered may stay, but must not rise.
+   */
   #compare(organization: OrganizationPlan, running: number, commands: readonly Command[], isChecked: boolean): void {
     const { id } = organization;
     const limits = this.#limits(organization, commands);
@@ -186,7 +188,10 @@ export class Books {
     }
   }
 
-  /** Those in force; a batch on its way goes by those that it carries, which its node knew then (decisions.ts). */
+  /**
+   * The limits in force, or higher ones of a batch on its way: it goes by the limits that it carries, which its node
+   * knew then (decisions.ts).
+   */
   #limits(
     { id, extra }: OrganizationPlan,
     commands: readonly Command[],
@@ -248,8 +253,8 @@ export class Books {
   }
 
   /**
-   * All that a window that begins then has been: one that was opened by a clock which was set back since may be another one
-   * by the calendar that was set meanwhile.
+   * All intervals of the window that begins at this time: if it was opened by a clock that was set back since, it may
+   * have another interval by a calendar that was set meanwhile.
    */
   #spansOf(organizationId: string, kind: Cell["kind"], startsAt_ms: number): readonly Interval[] {
     const span = this.#spanOf(organizationId, kind, startsAt_ms);
@@ -259,7 +264,7 @@ export class Books {
     return cell.spans;
   }
 
-  /** The window that begins then. */
+  /** The interval of the window that begins at this time. */
   #spanOf(organizationId: string, kind: Cell["kind"], startsAt_ms: number): Interval {
     const anchors = this.#anchors.get(organizationId)!;
     if (kind === "session") return { startsAt_ms, endsAt_ms: startsAt_ms + session_ms };
@@ -272,7 +277,7 @@ export class Books {
     return span;
   }
 
-  /** The windows that a request is billed to which the store admits now. */
+  /** The windows that a request is billed to if the store admits it now. */
   #cellsAt({ id }: OrganizationPlan, source: BillingSource, sessionStartsAt_ms: number, now_ms: number): Cell[] {
     const anchors = this.#anchors.get(id)!;
     const month_ms = monthAt(anchors, now_ms).startsAt_ms;
@@ -284,7 +289,7 @@ export class Books {
     ];
   }
 
-  /** When the session began that is open, or opens now. */
+  /** When the session began that is open or opens now. */
   #sessionAt(organization: OrganizationPlan, now_ms: number): number {
     const openedAt_ms = this.#openedAt(organization);
     return now_ms < openedAt_ms + session_ms ? openedAt_ms : now_ms;

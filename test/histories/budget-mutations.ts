@@ -1,12 +1,12 @@
-// The rules of budgets taken out, one at a time (docs/design/metering.md, The nine rules): what a history with one of these
-// must end in.
+// The rules of budgets, taken out one at a time (docs/design/metering.md, The nine rules), each with the violation in which
+// a history without it must end.
 
 import type { Command, LedgerAnswer } from "../../src/core/store/ledger.ts";
 import type { ModelPeople, OwnLimits } from "../core/store/budget-model.ts";
 import { LedgerModel } from "../core/store/ledger-model.ts";
 import type { Mutation } from "./mutations.ts";
 
-/** As in mutations.ts: one command at a time, in the order of a batch. */
+/** A store that carries out one command at a time, in the order of a batch, as in mutations.ts. */
 export abstract class CommandByCommand extends LedgerModel {
   override run(commands: readonly Command[]): LedgerAnswer[] {
     const answers: LedgerAnswer[] = [];
@@ -17,7 +17,7 @@ export abstract class CommandByCommand extends LedgerModel {
   protected one(command: Command): LedgerAnswer {
     return super.run([command])[0]!;
   }
-  /** As if these were set. */
+  /** Carries out a command as if these limits were set. */
   protected under(own: OwnLimits | undefined, command: Command): LedgerAnswer {
     const organization = this.organizations.get(command.organizationId);
     if (!own || !organization) return super.run([command])[0]!;
@@ -28,7 +28,7 @@ export abstract class CommandByCommand extends LedgerModel {
   }
 }
 
-/** Rule 2: who is limited himself is admitted by what his organization has left. */
+/** Breaks rule 2: a request whose key, person or team is limited is admitted by what its organization has left. */
 class LooksAtTheOrganizationAlone extends CommandByCommand {
   protected override one(command: Command): LedgerAnswer {
     const own = this.organizations.get(command.organizationId)?.own;
@@ -38,7 +38,7 @@ class LooksAtTheOrganizationAlone extends CommandByCommand {
   }
 }
 
-/** Rule 3: a limit that is lowered while a request runs counts for it no more than when it was admitted. */
+/** Breaks rule 3: a running request keeps the limits of its admission when they are lowered. */
 export class KeepsTheBudgetOfTheAdmission extends CommandByCommand {
   readonly #admittedUnder = new Map<string, OwnLimits>();
 
@@ -50,7 +50,7 @@ export class KeepsTheBudgetOfTheAdmission extends CommandByCommand {
   }
 }
 
-/** Rule 5: a key that changes its team takes along what runs. */
+/** Breaks rule 5: a key that changes its team takes its running requests along. */
 class TakesAlongWhatRuns extends CommandByCommand {
   protected override one(command: Command): LedgerAnswer {
     const hold = command.verb === "settle" ? this.holds.get(command.requestId) : undefined;
@@ -62,7 +62,7 @@ class TakesAlongWhatRuns extends CommandByCommand {
   }
 }
 
-/** Rule 2: extra usage counts in no limit of a key or a team. */
+/** Breaks rule 2: extra usage counts in no limit of a key or a team. */
 class ExtraEscapes extends CommandByCommand {
   protected override one(command: Command): LedgerAnswer {
     const answer = super.one(command);
@@ -74,7 +74,7 @@ class ExtraEscapes extends CommandByCommand {
   }
 }
 
-/** Rule 3: a growth looks at the organization's room, and is counted for it alone. */
+/** Breaks rule 3: a growth looks at the organization's room alone, and counts for the organization alone. */
 class GrowsBesideTheBudget extends CommandByCommand {
   protected override one(command: Command): LedgerAnswer {
     const hold = command.verb === "grow" ? this.holds.get(command.requestId) : undefined;
@@ -87,7 +87,7 @@ class GrowsBesideTheBudget extends CommandByCommand {
   }
 }
 
-/** Rule 5: a settlement leaves the team's hold behind. */
+/** Breaks rule 5: a settlement leaves the team's hold behind. */
 class ForgetsTheTeam extends CommandByCommand {
   protected override one(command: Command): LedgerAnswer {
     const hold = command.verb === "settle" ? this.holds.get(command.requestId) : undefined;
@@ -96,7 +96,7 @@ class ForgetsTheTeam extends CommandByCommand {
   }
 }
 
-/** Rule 2: each key of a person has the person's limits for itself. */
+/** Breaks rule 2: each key of a person has the person's limits for itself. */
 class CountsEachKeyOfAPerson extends CommandByCommand {
   protected override one(command: Command): LedgerAnswer {
     const organization = this.organizations.get(command.organizationId);
@@ -120,7 +120,7 @@ class CountsEachKeyOfAPerson extends CommandByCommand {
   }
 }
 
-/** Rule 5: a person who joins another organization takes along what she has used. */
+/** Breaks rule 5: a person who joins another organization takes along what she has used. */
 class TakesHerUseAlong extends CommandByCommand {
   readonly #members = new Map<string, ModelPeople["memberships"]>();
 
@@ -150,7 +150,7 @@ class TakesHerUseAlong extends CommandByCommand {
   }
 }
 
-/** Rule 5: a person who moves to another team has used nothing there. */
+/** Breaks rule 5: a person who moves to another team has used nothing there. */
 class BeginsAnewInATeam extends CommandByCommand {
   readonly #teams = new Map<string, string | null>();
 

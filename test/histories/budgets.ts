@@ -1,5 +1,5 @@
-// Limits of keys, people and teams in histories: which there are of a seed, how they change, and what must hold of them
-// after each step. Two of three organizations have some. Their keys take turns, and at first two of three are in one team.
+// Limits of keys, people and teams in histories: which ones a seed makes, how they change, and what must hold of them after
+// each step. Two of three organizations have some. Their keys take turns, and at first two of three are in one team.
 
 import type { SubjectReading, UsageLimits, WindowKind } from "../../src/core/store/ledger.ts";
 import { windowKinds } from "../../src/core/store/ledger.ts";
@@ -30,24 +30,24 @@ import { type RaiseChange, raiseChangeOf } from "./raises.ts";
 import type { Say } from "./rules.ts";
 
 export interface Budgets {
-  /** Before anything changes. */
+  /** The limits before anything changes. */
   began: OwnLimits;
-  /** All that are limited at some time, counted from the beginning. */
+  /** All subjects that are limited at some time; they are counted from the beginning. */
   subjects: readonly ModelSubject[];
-  /** Of a request for a model, as the key is at this moment. */
+  /** The limited subjects of a request for a model, with the key as it is at this moment. */
   subjectsOf(keyId: string, model: string): readonly ModelSubject[];
 }
 
 const keys = 3;
-/** As many are in the first team, and are the first person's. */
+/** How many keys are in the first team, and how many are the first person's. */
 const teamKeys = 2;
 const teamNames = ["team", "other team"] as const;
 const keyOfTurn = (turn: number) => `key_of_turn_${turn}`;
 
-/** Of a request, by its id: `req_7`. */
+/** The key of a request, by the request's id: `req_7`. */
 export const keyIdOf = (requestId: string): string => keyOfTurn(Number(requestId.split("_")[1]) % keys);
 
-/** What the store goes by: what is set at this moment, and what its clock says. */
+/** What the store's limits depend on: what is set at this moment, and what its clock says. */
 interface SetLimits {
   ownLimits(organizationId: string): OwnLimits;
   readonly clock_ms: number;
@@ -117,7 +117,7 @@ function limitsOf(chance: Chance): UsageLimits {
   return { session: limit(0.5), week: limit(0.5), month: limit(0.5), concurrentRequests };
 }
 
-/** Of one of those that an organization has, if it has any; numbers stand for whichever. */
+/** A change to one of the subjects that an organization has, if it has any; the numbers choose which one. */
 export type BudgetChange =
   | { kind: "budget"; subject: number; limits: UsageLimits }
   | { kind: "team"; key: number; team: number }
@@ -133,7 +133,7 @@ export function budgetChangeOf(chance: Chance, kind: BudgetChange["kind"]): Budg
   return { kind, subject: chance.below(keys + teamNames.length), limits: limitsOf(chance) };
 }
 
-/** What is set then in this organization. */
+/** The limits of this organization after a change. */
 export function changedBudget(
   organizationId: string,
   now: OwnLimits,
@@ -154,7 +154,7 @@ export function changedBudget(
   return { ...now, teams: new Map(now.teams).set(keyOfTurn(change.key), teams[change.team % teams.length]!) };
 }
 
-/** Whose limits, raise or team differ, by the ids that nodes know. */
+/** The subjects whose limits, raise or team differ, by the ids that nodes know. */
 export function changedSubjects(organizationId: string, before: OwnLimits, after: OwnLimits): string[] {
   const named = [...after.limits].filter(([id, limits]) => before.limits.get(id) !== limits).map(([id]) => id);
   const raised = [...new Set([...(before.raises?.keys() ?? []), ...(after.raises?.keys() ?? [])])].filter(
@@ -165,8 +165,8 @@ export function changedSubjects(organizationId: string, before: OwnLimits, after
 }
 
 /**
- * The id by which nodes know a subject of this organization: keys and people have the same in all of them, and limits for
- * models are known as whose they are.
+ * The id by which nodes know a subject of this organization: keys and people have the same id in all organizations, and
+ * limits for models have the id of the subject that they belong to.
  */
 export const knownAs = (organizationId: string, id: string): string =>
   parentOf(id).replace(`${organizationId} key_`, "key_").replace(`${organizationId} per_`, "per_");
@@ -185,20 +185,23 @@ interface Sum {
   holding: number;
 }
 
-/** The sums and limits of every subject beside organizations that is limited. Sums are made anew from records and holds. */
+/** The sums and limits of every limited subject other than organizations. Sums are made anew from records and holds. */
 export class BudgetBooks {
-  /** By the store's own object, which lives until a crash. */
+  /** What was seen of each total, by the store's own object, which lives until a crash. */
   readonly #seen = new WeakMap<object, Seen>();
   #running = new Map<string, number>();
 
   constructor(
     readonly budgetsBy: ReadonlyMap<string, Budgets>,
-    /** Each knows the subjects that it was admitted to. */
+    /** Each account has the subjects that were limited when its request was admitted. */
     readonly accounts: ReadonlyMap<string, Account>,
     readonly say: Say,
   ) {}
 
-  /** Past a limit that was lowered nothing rises, and what stands there may stay. Unchecked: the store woke up in the past. */
+  /**
+   * Compares all totals with limits and sums. What is past a limit that was lowered may stay, but must not rise.
+   * Unchecked: the store woke up in the past.
+   */
   addUp(model: LedgerModel, isChecked: boolean): void {
     const sums = new Map<string, Sum[]>();
     const running = new Map<string, number>();
@@ -275,7 +278,7 @@ function add(
 const sumAt = (sums: readonly Sum[], kind: WindowKind, startsAt_ms: number): Sum | undefined =>
   sums.find((one) => one.kind === kind && one.startsAt_ms === startsAt_ms);
 
-/** What all beside the organization had free when they were looked at. */
+/** The least room that the subjects other than the organization had when they were read. */
 export function ownRoomOf(subjects: readonly SubjectReading[] = []): number {
   const rooms = subjects.flatMap(({ windows }) =>
     windowKinds.map((kind) => (windows[kind].limit ?? Infinity) - windows[kind].used - windows[kind].held),

@@ -3,7 +3,7 @@
 
 import { type Chance, chanceOf } from "../faults/chance.ts";
 
-/** Of one kind of thing, the so-many-th of a seed. */
+/** The chance of one kind of thing, for the thing with this index in a seed. */
 export function chanceFor(seed: number, kind: number, index: number, number = 0): Chance {
   let mixed = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(kind + 1, 0xc2b2ae35);
   mixed = Math.imul(mixed ^ (mixed >>> 15), 0x27d4eb2f) ^ Math.imul(index + 1, 0x165667b1);
@@ -29,5 +29,5 @@ export const betweenOf =
   (chance: Chance): Between =>
   (from, to) =>
     from + chance.below(to - from + 1);
-/** Small numbers as likely as large ones. */
+/** A random number between the two; small numbers are as likely as large ones. */
 export const spread = (chance: Chance, from: number, to: number) => Math.round(from * (to / from) ** chance.next());

@@ -22,17 +22,20 @@ export type ChangePlan =
       nanos: number;
       again_ms: number | null;
     }
-  /** The key is revoked with which this organization's requests came. */
+  /** The key with which this organization's requests came is revoked. */
   | { at_ms: number; kind: "revoke"; organization: number }
-  /** A key, a person or a team has other limits or a raise from now on, for all models or some, or a key another team, or a person another place. */
+  /**
+   * From now on, a key, a person or a team has other limits or a raise, for all models or some; or a key has another
+   * team, or a person another place.
+   */
   | ({ at_ms: number; organization: number } & BudgetChange)
   /** The store's clock is set, forward or back. */
   | { at_ms: number; kind: "clock"; by_ms: number }
   /** The store does nothing for a while, and then all that came meanwhile: a table is locked, or its machine is paused. */
   | { at_ms: number; kind: "stall"; for_ms: number }
-  /** So do all nodes with it. */
+  /** The store and all nodes do nothing for a while. */
   | { at_ms: number; kind: "pause"; for_ms: number }
-  /** A replica takes the store's place, which had not heard of what was confirmed in the last milliseconds. */
+  /** A replica takes the store's place, which lacks what was confirmed in the last milliseconds. */
   | { at_ms: number; kind: "failover"; for_ms: number; lost_ms: number };
 
 export const changeKinds = [
@@ -109,7 +112,10 @@ export function changeOf(chance: Chance, organizations: readonly { plan: Plan }[
   }
 }
 
-/** Of zones whose clocks change in November, and of some whose days begin when windows do in many histories (scenario.ts). */
+/**
+ * A calendar in a zone whose clocks change in November, or in one whose days begin when windows do in many histories
+ * (scenario.ts).
+ */
 export function calendarOf(chance: Chance): Calendar {
   return {
     zone: chance.pick(["Pacific/Honolulu", "Pacific/Kiritimati", "America/New_York", "Asia/Kathmandu"]),
@@ -118,7 +124,7 @@ export function calendarOf(chance: Chance): Calendar {
   };
 }
 
-/** Most are lowered; some are raised, or do not limit any more. */
+/** A plan with other limits: most are lowered; some are raised, or do not limit any more. */
 function planOf(chance: Chance, plan: Plan): Plan {
   const limit = (was: number | null) => {
     const dice = chance.next();

@@ -29,7 +29,7 @@ import { prices } from "./prices.ts";
 import type { OrganizationPlan, RequestPlan } from "./scenario.ts";
 import type { World } from "./world.ts";
 
-/** Two models: one whose engine reports, and one whose engine never does. */
+/** The model of a request: one whose engine reports usage, or one whose engine never does. */
 function modelOf(plan: RequestPlan): CatalogModel {
   return {
     id: modelIdOf(plan),
@@ -44,7 +44,7 @@ function modelOf(plan: RequestPlan): CatalogModel {
   };
 }
 
-/** No engine of a catalog: it is not asked over a wire. */
+/** A stand-in for the engine of a catalog: the engine here is not asked over a wire. */
 const nowhere: EngineProgress = {
   ...initialProgress(),
   route: {
@@ -58,7 +58,7 @@ const nowhere: EngineProgress = {
 };
 
 const code_units_per_token = 4;
-/** The count is exact, whatever the deltas: how a count is learned is no part of these histories. */
+/** Counts output exactly, whatever the deltas: how a count is learned is no part of these histories. */
 const calibration: OutputCalibration = {
   of: () => ({
     tokens: ({ streamed, whole }) => (codeUnitsOf(streamed) + codeUnitsOf(whole)) / code_units_per_token,
@@ -112,7 +112,7 @@ function followed({ defects }: World, planNow: () => Plan): (() => Plan) | undef
   return defects.hidesChange ? () => Object.assign(same, planNow()) : planNow;
 }
 
-/** `kept`: it has an idempotency key. */
+/** Runs one request. `kept`: set if it has an idempotency key. */
 export async function request(
   world: World,
   judge: Judge,
@@ -142,7 +142,7 @@ export async function request(
     left = true;
     account.leftAt_ms = world.time.now_ms;
     call.abort(new Fault("internal_error", "The client closed the connection."));
-    // Who collects an answer waits for its end.
+    // An answer that is not streamed is collected, and the collector waits for the run's end.
     if (plan.stream) void run?.[Symbol.asyncDispose]();
   }
 
@@ -194,7 +194,8 @@ export async function request(
     },
     inputEstimate: { observe() {} },
     tokenizing: () => null,
-    // Of its own, so that what is counted is what is there: one engine that sends a token a delta misleads no other.
+    // A calibration of our own, so that tokens are counted exactly: one engine that sends a token a delta misleads no
+    // other.
     outputCalibration: calibration,
     watcher: { granted() {}, ended() {} },
     open(asked) {
@@ -229,7 +230,7 @@ export async function request(
     const leaves = plan.stream ? "part-delta" : "response-end";
     if (next.value.some(({ type }) => type === leaves)) world.in(plan.write_ms, () => judge.written(account));
     await kept?.writes(account, next.value);
-    // What can no longer be kept follows its client.
+    // A run that can no longer be kept ends with its client.
     if (kept?.isLeft && !kept.keeping.goesOn) endWithClient();
   }
   if (kept && world.defects.endsLogLate) await passed(node.clock, 2_000);
@@ -237,7 +238,7 @@ export async function request(
   if (!plan.stream) await run[Symbol.asyncDispose]();
 }
 
-/** Whether there is a log, or a background response, before anything of the answer is read. */
+/** Opens the log, or the background response, before anything of the answer is read; false if there is none. */
 async function opened(kept: KeptRun, judge: Judge, node: Node, plan: RequestPlan): Promise<boolean> {
   try {
     await kept.begins();
@@ -250,7 +251,10 @@ async function opened(kept: KeptRun, judge: Judge, node: Node, plan: RequestPlan
   }
 }
 
-/** Tries them as `Attempts` does (src/core/usage/attempts.ts): another after one that broke off what nobody streams. */
+/**
+ * Tries the engines as `Attempts` does (src/core/usage/attempts.ts): another one after an engine that broke off what
+ * nobody streams.
+ */
 async function* engines(
   node: Node,
   plan: RequestPlan,
@@ -286,7 +290,7 @@ async function* engines(
 const begun = { type: "response-start", model: "acme/writer-1", createdAtSeconds: 0 } as const;
 const brokeOff = new Fault("upstream_unavailable", "The engine broke off.");
 
-/** The account learns what each event stands for. */
+/** The events of one engine's answer. The account learns what each event stands for. */
 async function* engine(
   node: Node,
   plan: RequestPlan,
@@ -303,7 +307,9 @@ async function* engine(
     return event;
   };
   let told = 0;
-  /** The report that ends a batch so far. Where it is not believed nobody reads it, but its input counts all the same. */
+  /**
+   * The report that ends a batch so far. A report that is not believed is not read, but its input counts all the same.
+   */
   const reported = (before: InferenceEvent): InferenceEvent => {
     const event = reportOf(plan, produced, told++);
     if (plan.lie !== "input") reports.add(event).add(before);
@@ -316,7 +322,7 @@ async function* engine(
       if (plan.engine === "whole" && plan.breaksOff) throw brokeOff;
       const batch: InferenceEvent[] = [];
       if (index === 0) batch.push({ type: "part-start", index: 0, part: { kind: "text" } });
-      // One read may bring several deltas, of which a window may leave room for the first.
+      // One read may bring several deltas, and a window may have room for the first of them alone.
       const half = tokens > 1 && index % 3 === 0 ? tokens >> 1 : 0;
       if (half > 0) batch.push(piece(half));
       batch.push(piece(tokens - half));
@@ -338,7 +344,7 @@ async function* engine(
   }
 }
 
-/** What an engine says after so many reports, honest or not. */
+/** The report of an engine that has sent `told` reports before, honest or not. */
 function reportOf({ inputTokens, lie }: RequestPlan, produced: number, told: number): InferenceEvent {
   const usage = { ...noUsage, inputTokens, outputTokens: produced, source: "reported" as const };
   switch (lie) {
@@ -360,7 +366,7 @@ function reportOf({ inputTokens, lie }: RequestPlan, produced: number, told: num
   }
 }
 
-/** Until so much time has passed on a node that runs; rejects when the signal says so. */
+/** Waits until this much time has passed on a node that runs; rejects when the signal is aborted. */
 function sleep(node: Node, for_ms: number, signal: Signal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const listening = signal.listen(reject);

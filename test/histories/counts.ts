@@ -1,4 +1,4 @@
-/** What happened, for those who want to know what histories try. */
+/** Counts of what happened, for those who want to know what histories try. */
 export const noCounts = {
   granted: 0,
   "reports that were not believed": 0,

@@ -13,18 +13,24 @@ import { lease_ms } from "./scenario.ts";
 import { isHindered } from "./verdict.ts";
 import { reaches, type World } from "./world.ts";
 
-/** Limits are read every second, by a clock that may go slow, where the message of a change was lost. */
+/**
+ * How long a node may go by an old limit: limits are read every second, by a clock that may go slow, where the message
+ * of a change was lost.
+ */
 const known_ms = 1_200;
-/** An admission goes by the plan that counted when its request came, and waits for rates and its grant. */
+/**
+ * How much longer an admission may: it goes by the plan that counted when its request came, and waits for rates and its
+ * grant.
+ */
 const admitted_ms = 6_000;
-/** Keys are asked for once a second, likewise. */
+/** How long a request may go on after its key was revoked: keys are asked for once a second, likewise. */
 const ended_ms = 1_100;
 
 function isKept(node: Node, world: World, since_ms: number): boolean {
   return isHindered(world, node, since_ms) || reaches(node.askingTroubles, since_ms, world.time.now_ms);
 }
 
-/** A command goes by a plan that counts, or that its node could not yet know to count no more. */
+/** A command goes by a plan in force, or by one that its node could not yet know to be replaced. */
 export function judgeLimits(world: World, account: Account, command: Command, say: Say): void {
   if (!("limits" in command)) return;
   const name = `${command.verb} ${"nanosTotal" in command ? command.nanosTotal : ""}`;
@@ -52,7 +58,7 @@ function isOf(plan: Plan, limits: UsageLimits): boolean {
   );
 }
 
-/** More leaves, up to so many tokens. */
+/** Judges an answer of which more is forwarded, up to this many tokens. */
 export function judgeStanding(world: World, account: Account, tokens: number, say: Say): void {
   const { plan, organization } = account;
   const { now_ms } = world.time;
@@ -62,12 +68,13 @@ export function judgeStanding(world: World, account: Account, tokens: number, sa
   judgeReview(world, account, tokens, say);
 }
 
-/** Where a limit was lowered, what is held beyond it was given back before any more of it left. */
+/** If a limit was lowered, what is held beyond it must have been given back before more of the answer is forwarded. */
 function judgeReview(world: World, account: Account, tokens: number, say: Say): void {
   const { plan, grant } = account;
   const { now_ms } = world.time;
   if (!grant || account.setBackAt_ms !== null || tokens * prices.output === 0) return;
-  // Copies of a growth come late, and hold once more what was given back; an operator's entry counts at the next growth.
+  // A late copy of a growth holds once more what was given back, and an operator's entry counts only at the next
+  // growth.
   const { doubled, slow } = world.scenario.weather;
   if (doubled > 0 || slow > 0 || world.scenario.faults.some(({ kind }) => kind === "adjust")) return;
   for (const { name, since_ms, taken, limit, knownBy } of boundsOf(world, account, grant)) {
@@ -77,14 +84,14 @@ function judgeReview(world: World, account: Account, tokens: number, say: Say): 
   }
 }
 
-/** One window of somebody in whom a request counts. */
+/** One window of a subject in which a request counts. */
 interface Bound {
   name: string;
-  /** Since when the limit is this one. */
+  /** Since when this limit is in force. */
   since_ms: number;
   limit: number | null;
   taken: number;
-  /** Who must know of the limit, so that it is kept. */
+  /** The nodes that must know of the limit for it to be kept. */
   knownBy: readonly (Node | undefined)[];
 }
 
@@ -97,7 +104,7 @@ function boundsOf(world: World, { plan, organization, node }: Account, { cells }
   const bounds = cells.map(({ kind, used, held }): Bound => {
     const whole = kind === "extra" ? null : limits[kind];
     const limit = whole === null ? null : limitIn(whole, hold.windows[kind]);
-    // A node that was cut off may admit by the plan that it knew once more.
+    // A node that was cut off may admit once more by the plan that it knew.
     return { name: `its ${kind}`, since_ms, limit, taken: used + held, knownBy: world.nodes };
   });
   for (const { subject, windows } of hold.own)
@@ -116,7 +123,7 @@ export function raisedPlan({ store }: World, organizationId: string, below: Usag
   return underRaise(below, store.ownLimits(organizationId).raises?.get(organizationId), store.now_ms);
 }
 
-/** Since when a subject has the limits that it has. The store's clock ends a raise, and so may whoever sets that clock. */
+/** Since when a subject has its present limits. The store's clock ends a raise, and so may whoever sets that clock. */
 function limitedFrom_ms({ office, store, steps }: World, organizationId: string, id: string): number {
   const set_ms = office.limitedFrom_ms(knownAs(organizationId, id));
   const raise = store.ownLimits(organizationId).raises?.get(id);

@@ -96,14 +96,14 @@ export function harm(world: World, judge: Judge, fault: FaultPlan, start: (index
   }
 }
 
-/** The quiet at the end. */
+/** Begins the quiet at the end of a history. */
 export function calm(world: World, start: (index: number) => void): void {
   world.tell(() => "from here on all goes well");
   world.quiet = true;
   oneAtLeast(world, start);
 }
 
-/** Somebody must be there to recover what is left. */
+/** Starts a node if none runs: one must recover what is left. */
 function oneAtLeast({ nodes }: World, start: (index: number) => void): void {
   if (nodes.every((node) => !node || node.clock.crashed)) start(nodes.findIndex((node) => node));
 }
@@ -126,7 +126,7 @@ type Decision = Extract<
   }
 >;
 
-/** What an administrator decides waits for nothing, and is not forgotten. */
+/** Carries out what an administrator decides: it waits for nothing, and is not forgotten. */
 function decide(world: World, judge: Judge, decision: Decision): void {
   const { store, office, scenario } = world;
   if (decision.kind === "clock") {
@@ -147,7 +147,7 @@ function decide(world: World, judge: Judge, decision: Decision): void {
       store.setCalendar(id, decision.calendar);
       return;
     case "anchor":
-      // Management refuses it.
+      // Management refuses an anchor if there is a calendar.
       if (hasCalendar(store.anchors(id), store.now_ms)) return;
       world.tell(() => `${id} has a new anchor`);
       judge.anchored(id, decision.anchor_ms);

@@ -16,13 +16,13 @@ import { type FaultPlan, type RequestPlan, type Scenario, scenarioOf } from "./s
 import { type Keep, noWeather, World } from "./world.ts";
 
 export interface HistoryOptions {
-  /** What is left out of a replay. */
+  /** What a replay keeps; the rest is left out. */
   keep?: Keep;
-  /** Of what may befall it, nothing but this; messages pass quickly, once. */
+  /** The only kinds of faults that may happen; messages pass quickly, once. */
   only?: readonly FaultPlan["kind"][] | undefined;
-  /** A rule taken out. */
+  /** Rules that are taken out. */
   defects?: Defects;
-  /** Tell what happened. */
+  /** Whether to keep a trace of what happened. */
   traced?: boolean;
 }
 
@@ -31,13 +31,13 @@ export interface History {
   steps: number;
   violation: (Violation & { trace: string[] }) | null;
   counts: Counts;
-  /** What there was, for a replay to keep less of. */
+  /** All parts of the history, so that a replay can keep fewer of them. */
   kept: Required<Keep>;
 }
 
 /**
- * A history that is not over so long after the last harm never will be. The request of a key and each of its repeats may run
- * for half a minute, one after the other, if one engine after another breaks off.
+ * How long a history may go on after the last harm: one that is not over by then never will be. The request of a key
+ * and each of its repeats may run for half a minute, one after the other, if one engine after another breaks off.
  */
 const patience_ms = 250_000;
 
@@ -94,7 +94,7 @@ export function runHistory(seed: number, options: HistoryOptions = {}): History 
 
 const isServing = (node: Node | undefined): node is Node => node?.runs === true && !node.drains;
 
-/** The same once more, by a client that stays. */
+/** The same request once more, by a client that stays. */
 const repeatOf = (plan: RequestPlan, time: number, node: number): RequestPlan => ({
   ...plan,
   id: `req_${plan.index + 1 + 1_000 * time}`,
@@ -118,7 +118,7 @@ function restricted(scenario: Scenario, only: readonly FaultPlan["kind"][]): Sce
   return { ...scenario, faults, weather: noWeather, ratesMayFail: false };
 }
 
-/** Sessions that were open before. */
+/** Opens the sessions that were open before the history. */
 function prime({ scenario, store }: World): void {
   for (const [index, { id, sessionOpenedAt_ms }] of scenario.organizations.entries()) {
     if (sessionOpenedAt_ms === null) continue;

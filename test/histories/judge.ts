@@ -1,4 +1,5 @@
-// Who watches a history from outside, knows what was asked, answered, forwarded and told, and says which rule is broken.
+// The judge watches a history from outside, knows what was asked, answered, forwarded and told, and says which rule is
+// broken.
 
 import type { InferenceEvent } from "../../src/core/inference/event.ts";
 import type { Fault } from "../../src/core/inference/fault.ts";
@@ -54,12 +55,12 @@ export class Judge {
     this.#books = new Books(world, this.accounts, this.say, (account, record) => this.#recorded(account, record));
   }
 
-  /** The first violation counts. */
+  /** Notes a violation; only the first one counts. */
   readonly say = (rule: Rule, sentence: string): void => {
     this.violation ??= { rule, sentence };
   };
 
-  // What a node does.
+  // What nodes do.
 
   asked(plan: RequestPlan, node: Node): Account {
     const { scenario, time } = this.world;
@@ -112,7 +113,7 @@ export class Judge {
     const stranger = () => this.say("refusal", `${plan.id} was refused as ${fault.code}, and not by the store`);
     switch (fault.code) {
       case "usage_limit_reached":
-        // Beyond a whole minute it has this code as well.
+        // A request that exceeds a whole minute's limit has this code as well.
         if (fault.details.body?.limit === "tokens_per_minute")
           judgeRateRefusal(this.world, this.accounts.values(), account, this.say);
         else if (!by("exhausted")) stranger();
@@ -198,7 +199,7 @@ export class Judge {
     account.over = true;
   }
 
-  // What who has an idempotency key gets.
+  // What clients with an idempotency key get.
 
   asksWithKey(asked: Asked): void {
     this.#kept.asks(asked);
@@ -220,7 +221,7 @@ export class Judge {
     this.#kept.refused(asked, fault);
   }
 
-  // What a store does.
+  // What the store does.
 
   /** The store carried out a batch that was sent at `sentAt_ms`, whether or not the answer has reached its node. */
   carriedOut(commands: readonly Command[], answers: readonly LedgerAnswer[], entry: Entry, sentAt_ms: number): void {
@@ -240,7 +241,7 @@ export class Judge {
     if (commands.some(({ verb }) => verb !== "checkpoint")) this.#addUp(commands);
   }
 
-  /** A sweep was carried out. `hasWaited`: the store's clock read what the node does not believe, so it settled nothing. */
+  /** A sweep was carried out. `hasWaited`: the node did not believe the store's clock, so the sweep settled nothing. */
   recovered(settled: number, hasWaited: boolean): void {
     if (hasWaited) this.counts["sweeps that met a clock that was set"] += 1;
     if (settled > 0) this.#addUp([]);
@@ -277,7 +278,7 @@ export class Judge {
     this.#budgets.addUp(this.world.store.model, false);
   }
 
-  // What an administrator does.
+  // What administrators do.
 
   anchored(organizationId: string, anchor_ms: number): void {
     this.#books.anchored(organizationId, anchor_ms);
@@ -310,7 +311,7 @@ export class Judge {
     else this.counts["limits of keys and teams changed while requests ran"] += 1;
   }
 
-  /** A raise that was set then may have ended by now. */
+  /** A raise that was set earlier may have ended by now. */
   raiseEnded(organizationId: string, { raises }: OwnLimits): void {
     const now = this.world.store.ownLimits(organizationId).raises;
     const lapsed = endedSince(now, Number.NEGATIVE_INFINITY, this.world.store.now_ms);
@@ -323,7 +324,10 @@ export class Judge {
     return [...holds.values()].some(({ facts }) => facts.organizationId === organizationId);
   }
 
-  /** The counter of sliding rates answered. `sharedAmong`: a node counted its own share, one of so many; null: Redis did. */
+  /**
+   * The counter of sliding rates answered. `sharedAmong`: among how many the limits were divided, when a node counted
+   * its own share; null: Redis counted.
+   */
   counted(requestId: string, answer: RateAnswer, sharedAmong: number | null): void {
     const account = this.accounts.get(requestId)!;
     account.ratesAskedAt_ms = this.world.time.now_ms;
@@ -337,7 +341,7 @@ export class Judge {
     this.#flushes += 1;
   }
 
-  // The end.
+  // The end of the history.
 
   finish(): void {
     this.#kept.finish();
@@ -370,7 +374,7 @@ export class Judge {
     const { store, time } = this.world;
     this.world.tell(() => `${plan.id} forwards up to ${tokens} tokens`);
     judgeStanding(this.world, account, tokens, this.say);
-    // Its node still believes what it was told.
+    // If the store was set back, the node still believes what it was told.
     const believes = isSetBack(account, time.now_ms);
     if (!believes && (!grant || grant.entry.lost || grant.entry.durableAt_ms > time.now_ms))
       this.say("grant", `${plan.id} forwarded ${tokens} tokens before its grant was durable`);

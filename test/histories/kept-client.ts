@@ -21,7 +21,7 @@ import { readerEnding, readerEnds } from "./reader-ends.ts";
 import type { RequestPlan } from "./scenario.ts";
 import type { World } from "./world.ts";
 
-/** What the parts of kept answers ask of a call. */
+/** The part of a call that the code for kept answers uses. */
 class KeyedCall {
   readonly signal = new Cancellation();
   readonly client = new Cancellation();
@@ -66,7 +66,7 @@ export class KeptRun {
     return this.#call.client.aborted;
   }
 
-  /** Before anything of the answer is read. Throws Faults. */
+  /** Opens the log or the response, before anything of the answer is read. Throws Faults. */
   async begins(): Promise<void> {
     const { isBackground, stream } = this.plan;
     if (isBackground) await this.keeping.respond(this.#response("in_progress"));
@@ -81,7 +81,7 @@ export class KeptRun {
     this.#call.notes.outcome = outcome;
   }
 
-  /** What src/features/responses/first-client.ts and whole.ts do with what has passed the meter. */
+  /** Does what src/features/responses/first-client.ts and whole.ts do with events that have passed the meter. */
   async writes(account: Account, batch: readonly InferenceEvent[]): Promise<void> {
     const { plan, keeping, world } = this;
     if (batch.some(({ type }) => type === "part-start")) this.#call.notes.firstPart_ms = 1;
@@ -98,7 +98,7 @@ export class KeptRun {
     if (!world.defects.endsLogLate && (plan.stream || last === "response-end")) await keeping.end();
   }
 
-  /** What src/features/responses/background.ts does. */
+  /** Does what src/features/responses/background.ts does. */
   async #goesOnTo(account: Account, batch: readonly InferenceEvent[]): Promise<void> {
     const last = batch.at(-1);
     if (last?.type === "response-failed") await this.keeping.fails(last.fault);

@@ -23,7 +23,7 @@ interface Parts {
 export class KeptJudge {
   readonly #parts: Parts;
   readonly #asking = new Set<Asked>();
-  /** When the failure of a run was read whose node is gone. */
+  /** When the failure of each run whose node is gone was first read. */
   readonly #buried = new Map<string, number>();
 
   constructor(parts: Parts) {
@@ -67,7 +67,7 @@ export class KeptJudge {
     this.#buried.set(runId, Math.min(buried_ms ?? Number.POSITIVE_INFINITY, world.time.now_ms));
   }
 
-  /** A background response has ended. Null: it is gone. */
+  /** A background response has ended. `response` null: it is gone. */
   fetched({ plan }: Asked, runId: string, response: { status: string; output: unknown } | null): void {
     const { world, accounts, counts, say } = this.#parts;
     world.tell(() => `${plan.id} fetches the response of ${runId}: ${JSON.stringify(response)}`);
@@ -93,20 +93,23 @@ export class KeptJudge {
   }
 
   /**
-   * A writer may get its grant just when its key is given up: one that was frozen before that, or whose claim seems old,
-   * because the store's clock was set since.
+   * A writer may get its grant just when its key is given up: a writer that was frozen before that, or whose claim
+   * seems old because the store's clock was set since.
    */
   #isWriterBack(first: string, at_ms: number): boolean {
     const { world, accounts } = this.#parts;
     const run = accounts.get(first);
     if (!run) return false;
-    // The claim is older than what it asks then.
+    // The claim is older than what the run asks afterwards.
     const since_ms = run.askedAt_ms - retry_ms;
     const seemsOld = wasSet(world, since_ms) && at_ms <= (run.admittedAt_ms ?? Number.POSITIVE_INFINITY);
     return seemsOld || isHindered(world, run.node, since_ms);
   }
 
-  /** Only what befell the stores, or kept a writer from them, loses a log: not that a node is gone. */
+  /**
+   * A log is lost only if something befell the stores, or kept a writer from them; a node that is gone does not lose
+   * it.
+   */
   #lost(id: string, first: string): void {
     const { world, accounts, counts, say, flushes } = this.#parts;
     counts["repeats that were refused for good, as the log was lost"] += 1;
@@ -129,15 +132,15 @@ export class KeptJudge {
     for (const [first, runs] of Map.groupBy(keyed, ({ plan }) => plan.first)) {
       if (runs.length > 1)
         counts["repeats that ran anew, as their first was refused, failed or gone"] += runs.length - 1;
-      // What a failover has forgotten may be a claim.
+      // A failover may have forgotten the claim.
       if (runs.some(({ setBackAt_ms }) => setBackAt_ms !== null)) continue;
-      // Of one that was refused a copy of its admission may have come late (verdict.ts, judgeRecovery).
+      // For a run that was refused, a copy of its admission may have come late (verdict.ts, judgeRecovery).
       const charged = runs.filter((run) => !run.refused && this.#costOf(run) > 0).map(({ plan }) => plan.id);
       if (charged.length > 1) say("key", `the key of ${first} was charged for ${charged.join(" and ")}`);
     }
   }
 
-  /** Without what its limits had no room for: that costs nothing. */
+  /** What a run was charged, without what its limits had no room for: that costs nothing. */
   #costOf({ plan: { id } }: Account): number {
     const { records } = this.#parts.world.store.model;
     const both = [records.get(id), records.get(lateIdOf(id))];

@@ -1,4 +1,4 @@
-// The rows of answers that are kept, as plainly as they can be said (src/stores/postgres/kept.ts): a claim belongs to one answer.
+// The rows of answers that are kept, as plain as possible (src/stores/postgres/kept.ts): a claim belongs to one answer.
 
 import type { Kept, KeptEnd, NewKept } from "../../src/features/responses/store/kept.ts";
 

@@ -1,4 +1,4 @@
-// Idempotency keys (docs/protocols.md, Repeating a request), each without one of the things that hold of them.
+// Mutations of idempotency keys (docs/protocols.md, Repeating a request): each takes out one thing that must hold of them.
 
 import type { Admit, Settle } from "../../src/core/store/ledger.ts";
 import type { Mutation } from "./mutations.ts";

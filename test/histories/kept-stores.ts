@@ -1,4 +1,5 @@
-// What a node asks of the database about answers that are kept, over a wire that may fail; and the product's own parts over it.
+// The questions of a node to the database about kept answers, over a wire that may fail; and the product's own code for
+// kept answers on top of them.
 
 import type { Ledger } from "../../src/core/store/ledger.ts";
 import type { KeepingNeeds } from "../../src/features/responses/needs.ts";
@@ -59,7 +60,7 @@ export function keepingNeedsOf(world: World, node: Node): KeepingNeeds {
   };
 }
 
-/** What a reader of another answer needs of a receipt. */
+/** Receipts, with what a node needs of them to read another run's answer. */
 function receiptsOf(world: World, node: Node): Pick<Ledger, "receipt"> {
   const receipt = (requestId: string): Receipt | null => {
     const { holds, records } = world.store.model;

@@ -1,17 +1,18 @@
-// Late settlements (docs/design/metering.md, Rule 5: Settle exactly once), each without one of the things that hold of them.
+// Mutations of late settlements (docs/design/metering.md, Rule 5: Settle exactly once): each takes out one thing that must
+// hold of them.
 
 import type { LedgerAnswer, Settle } from "../../src/core/store/ledger.ts";
 import { LedgerModel, lateIdOf, type ModelRecord } from "../core/store/ledger-model.ts";
 import type { Mutation } from "./mutations.ts";
 
-/** Who was recovered is over, whatever its node says. */
+/** A request that was recovered is over, whatever its node reports. */
 class ForgetsTheRest extends LedgerModel {
   protected override settleLate(): LedgerAnswer {
     return { answer: "already" };
   }
 }
 
-/** An entry that is there does not end it. */
+/** A late settlement is booked again although its entry exists. */
 class BooksAgain extends LedgerModel {
   protected override settleLate(settle: Settle, record: ModelRecord): LedgerAnswer {
     this.records.delete(lateIdOf(settle.requestId));
@@ -19,14 +20,14 @@ class BooksAgain extends LedgerModel {
   }
 }
 
-/** What the record has is charged once more. */
+/** What the record has charged is charged once more. */
 class BooksTheWhole extends LedgerModel {
   protected override settleLate(settle: Settle, record: ModelRecord): LedgerAnswer {
     return super.settleLate(settle, { ...record, charged: 0, uncharged: 0 });
   }
 }
 
-/** All of it is charged, whatever the limits leave. */
+/** All of a late settlement is charged, whatever the limits leave. */
 class BooksPastLimits extends LedgerModel {
   protected override settleLate(settle: Settle, record: ModelRecord): LedgerAnswer {
     const answer = super.settleLate(settle, record);
@@ -41,7 +42,7 @@ class BooksPastLimits extends LedgerModel {
   }
 }
 
-/** The record is written anew, with the sums. */
+/** The record is written anew, with the sums of both entries. */
 class ChangesTheRecord extends LedgerModel {
   protected override settleLate(settle: Settle, record: ModelRecord): LedgerAnswer {
     const answer = super.settleLate(settle, record);

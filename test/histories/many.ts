@@ -6,7 +6,7 @@ import { runHistory } from "./history.ts";
 import { reportOf } from "./report.ts";
 import { shortest } from "./shrink.ts";
 
-/** Throws the report of the first violation; else answers what happened in all of them. */
+/** Throws the report of the first violation; otherwise returns the counts of what happened in all histories. */
 export function manyHistories(first: number, count: number): Counts {
   const totals = { ...noCounts };
   for (let seed = first; seed < first + count; seed++) {

@@ -1,5 +1,5 @@
-// The rules of limits for models taken out, one at a time (docs/design/metering.md, The nine rules): what a history with one
-// of these must end in.
+// The rules of limits for models, taken out one at a time (docs/design/metering.md, The nine rules), each with the
+// violation in which a history without it must end.
 
 import type { Command, LedgerAnswer } from "../../src/core/store/ledger.ts";
 import type { ModelSubject, OwnLimits } from "../core/store/budget-model.ts";
@@ -8,7 +8,7 @@ import { CommandByCommand, KeepsTheBudgetOfTheAdmission, ledgerOf, unlimited } f
 import { isForModels } from "./models.ts";
 import type { Mutation } from "./mutations.ts";
 
-/** Rule 2: an admission looks at no limit for models. */
+/** Breaks rule 2: an admission looks at no limit for models. */
 class LooksAtNoPattern extends CommandByCommand {
   protected override one(command: Command): LedgerAnswer {
     const own = this.organizations.get(command.organizationId)?.own;
@@ -21,10 +21,10 @@ function withoutModels(own: OwnLimits): OwnLimits {
   return { ...own, limits: new Map(limits) };
 }
 
-/** Counts each request in other subjects. */
+/** Counts each request in other subjects than its own. */
 abstract class CountsInOthers extends CommandByCommand {
   protected abstract among(subjects: readonly ModelSubject[]): readonly ModelSubject[];
-  /** As which model a request is looked up. */
+  /** The model by which a request's subjects are looked up. */
   protected modelOf(model: string): string {
     return model;
   }
@@ -43,7 +43,7 @@ abstract class CountsInOthers extends CommandByCommand {
   }
 }
 
-/** Rule 2: a limit for one model counts another. */
+/** Breaks rule 2: a limit for one model counts requests for another. */
 class CountsAnotherModel extends CountsInOthers {
   protected override among(subjects: readonly ModelSubject[]): readonly ModelSubject[] {
     return subjects;
@@ -53,21 +53,24 @@ class CountsAnotherModel extends CountsInOthers {
   }
 }
 
-/** Rule 2: of one subject only one pattern counts, its model's. */
+/** Breaks rule 2: of one subject only one pattern counts, that of the model by itself. */
 class CountsOnePattern extends CountsInOthers {
   protected override among(subjects: readonly ModelSubject[]): readonly ModelSubject[] {
     return subjects.filter(({ models }) => !models?.endsWith("/*"));
   }
 }
 
-/** Rule 2: only a key's limits for models count, and no team's, person's or organization's. */
+/** Breaks rule 2: only a key's limits for models count, and no team's, person's or organization's. */
 class CountsPatternsOfKeys extends CountsInOthers {
   protected override among(subjects: readonly ModelSubject[]): readonly ModelSubject[] {
     return subjects.filter(({ models, subject }) => models === undefined || subject === "key");
   }
 }
 
-/** Rule 2: extra usage relieves an organization's limits for models, as it does those of its plan. */
+/**
+ * Breaks rule 2: extra usage does not count in an organization's limits for models, as it does not in those of its
+ * plan.
+ */
 class ExtraRelievesPatterns extends CommandByCommand {
   protected override one(command: Command): LedgerAnswer {
     const answer = super.one(command);
@@ -80,7 +83,7 @@ class ExtraRelievesPatterns extends CommandByCommand {
   }
 }
 
-/** Rule 3: a growth is counted in no limit for models. */
+/** Breaks rule 3: a growth is counted in no limit for models. */
 class GrowsBesidePatterns extends CommandByCommand {
   protected override one(command: Command): LedgerAnswer {
     const hold = command.verb === "grow" ? this.holds.get(command.requestId) : undefined;
@@ -93,7 +96,7 @@ class GrowsBesidePatterns extends CommandByCommand {
   }
 }
 
-/** Rule 5: a settlement leaves the hold behind in a limit for models. */
+/** Breaks rule 5: a settlement leaves the hold behind in a limit for models. */
 class ForgetsPatterns extends CommandByCommand {
   protected override one(command: Command): LedgerAnswer {
     const hold = command.verb === "settle" ? this.holds.get(command.requestId) : undefined;

@@ -1,6 +1,6 @@
 // Limits for models in histories: of keys, people, teams and organizations, for one of the two models that requests ask for
-// or for both by their prefix. Half of them are there from the beginning; the others are set while requests run, and have
-// what was used and what runs by then (docs/design/usage.md, Limits for models).
+// or for both by their prefix. Half of them are there from the beginning; the others are set while requests run, and then
+// include what was used and held before (docs/design/usage.md, Limits for models).
 
 import { matchesModel } from "../../src/core/store/budget.ts";
 import type { UsageLimits } from "../../src/core/store/ledger.ts";
@@ -10,15 +10,15 @@ import type { RequestPlan } from "./scenario.ts";
 
 const patterns = ["acme/writer-1", "acme/silent-1", "acme/*"] as const;
 
-/** One has an engine that reports what it used, and the other's never does. */
+/** The model of a request. One model's engine reports what it used, and the other's never does. */
 export const modelIdOf = ({ engine }: Pick<RequestPlan, "engine">): string =>
   engine === "silent" ? "acme/silent-1" : "acme/writer-1";
 
-/** A number stands for whichever there is. */
+/** A change of one limit for models; `subject` is a number that chooses one of those there are. */
 export interface ModelsChange {
   kind: "models";
   subject: number;
-  /** Null: none any more. */
+  /** Null: there is no limit any more. */
   limits: UsageLimits | null;
 }
 
@@ -34,11 +34,11 @@ export interface ModelLimits {
 
 const between = " for ";
 export const idOfModels = ({ parent, pattern }: ModelLimits) => `${parent}${between}${pattern}`;
-/** Whose limits they are; of any other subject, its own id. */
+/** The id of the subject that limits for models belong to; for any other subject, its own id. */
 export const parentOf = (id: string): string => id.split(between)[0]!;
 export const isForModels = (id: string): boolean => id.includes(between);
 
-/** Those that an organization has at some time, each with its limits at first. */
+/** The limits for models that an organization has at some time, each with its first values. */
 export function beganModels(
   chance: Chance,
   parents: readonly Omit<ModelLimits, "pattern">[],
@@ -55,7 +55,7 @@ export function changedModels(now: OwnLimits, subjects: readonly ModelSubject[],
   return one ? { ...now, limits: new Map(now.limits).set(one.id, change.limits ?? unlimited) } : now;
 }
 
-/** Those in which a request for a model counts, of whose subjects these are all. */
+/** The limits for models in which a request for this model counts; `parents` are all subjects of the request. */
 export function modelsOf(all: readonly ModelSubject[], parents: readonly string[], model: string): ModelSubject[] {
   return all.filter(({ id, models = "" }) => parents.includes(parentOf(id)) && matchesModel(models, model));
 }

@@ -1,5 +1,5 @@
-// What histories are good for where plans, keys, anchors and clocks change while requests run, where the store stands
-// still, and where it wakes up in the past: a protection taken out, in histories that nothing else befalls.
+// Mutations for histories in which plans, keys, anchors and clocks change while requests run, the store stands still, or it
+// wakes up in the past: each takes out a protection, in histories that nothing else befalls.
 
 import type { ClockRange, Command, Grow, LedgerAnswer, WindowKind } from "../../src/core/store/ledger.ts";
 import type { Clock } from "../../src/core/time/clock.ts";
@@ -12,7 +12,7 @@ import { passedMutations } from "./passed-mutations.ts";
 import { raiseMutations } from "./raise-mutations.ts";
 import type { NodeLedger } from "./wire.ts";
 
-/** Whoever asks, the first organization is charged. */
+/** The first organization is charged for every request. */
 class KnowsOneOrganization extends LedgerModel {
   override run(commands: readonly Command[]): LedgerAnswer[] {
     return super.run(commands.map((command) => ({ ...command, organizationId: "org_1" })));
@@ -29,12 +29,14 @@ class RecoversByTheAdmission extends LedgerModel {
   }
 }
 
-/** What a clock leased that was set back since is held until that clock has caught up. */
+/** A lease from before the clock was set back is held until the clock has caught up. */
 class KeepsFarLeases extends LedgerModel {
   protected override clipLeases(): void {}
 }
 
-/** A growth is carried out again when something else comes of its request, and takes back what its node was answered. */
+/**
+ * A growth is carried out again when another command of its request comes, and takes back what its node was answered.
+ */
 class ReviewsAgain extends OneByOne {
   readonly #reviews = new Map<string, Grow>();
   protected override one(command: Command): LedgerAnswer {
@@ -55,7 +57,7 @@ class AdjustsAgain extends LedgerModel {
   }
 }
 
-/** What is settled must have been held. */
+/** A settlement counts only if there was a hold. */
 class SettlesOnlyWhatItKnows extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
     const { requestId, verb } = command;
@@ -70,7 +72,7 @@ const believesClock = (ledger: NodeLedger, clock: Clock): NodeLedger => ({
   recover: async (limit) => ({ ...(await ledger.recover(limit)), at: new Date(clock.now_ms()) }),
 });
 
-/** A node that goes on with what the store has forgotten. */
+/** A node that goes on with requests that the store has forgotten. */
 const goesOn = (ledger: NodeLedger): NodeLedger =>
   apart(
     ledger,

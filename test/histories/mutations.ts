@@ -1,5 +1,5 @@
-// What histories are good for: each rule (docs/design/metering.md, The nine rules) taken out, in one way or several,
-// without a change of what is tried. A history that runs with one of these must end in a violation.
+// Mutations that show what histories are good for: each takes a rule out (docs/design/metering.md, The nine rules), in one
+// way or several, without a change of what is tried. A history with one of them must end in a violation.
 
 import type { Reservation } from "../../src/core/admission/reservation.ts";
 import { noUsage } from "../../src/core/inference/usage.ts";
@@ -24,47 +24,47 @@ import { type FaultPlan, lease_ms } from "./scenario.ts";
 import type { StoreDefects } from "./store.ts";
 import type { NodeLedger } from "./wire.ts";
 
-/** What is wrong with a history's store or nodes. */
+/** The defects of a history's store or nodes. */
 export interface Defects {
   store?: StoreDefects;
-  /** Stands between a node and its wire. */
+  /** Put between a node and its wire. */
   ledger?(ledger: NodeLedger, clock: Clock): NodeLedger;
-  /** Stands between the meter and the reservation. */
+  /** Put between the meter and the reservation. */
   hold?(reservation: Reservation): Partial<MeteredHold>;
   rates?(rates: Rates): Rates;
   /** The number of processes among which a node divides its limits. */
   processes?(): number;
-  /** Stands between a node and the rows of answers that are kept. */
+  /** Put between a node and the rows of answers that are kept. */
   kept?(answers: KeptAnswers): Partial<KeptAnswers>;
   /** A run is settled some seconds before its log is whole. */
   endsLogLate?: boolean;
-  /** A run that is kept ends with its client. */
+  /** A run whose answer is kept ends with its client. */
   isNeverDetached?: boolean;
-  /** Who runs knows the plan of its admission alone. */
+  /** A running request knows only the plan of its admission. */
   keepsPlan?: boolean;
-  /** A plan that changes stays the same object. */
+  /** The plan's object stays the same when the plan changes. */
   hidesChange?: boolean;
-  /** Of whose limits nodes hear; absent: of everybody's. */
+  /** Whether nodes are told of changed limits of this subject; absent: they are told of all. */
   hearsOf?(subject: string): boolean;
   /** Nodes are not told which raises have ended. */
   hearsOfNoEnd?: boolean;
-  /** Nodes read plans when they begin, and ask for no keys. */
+  /** Nodes read plans only when they begin, and ask for no keys. */
   followsNobody?: boolean;
-  /** The lease that nodes count with; the store's stays what it is. */
+  /** The lease that nodes count with, while the store's lease stays what it is. */
   believedLease_ms?: number;
 }
 
 export interface Mutation {
-  /** Of the protocol: 1 to 9; or where the rule stands. */
+  /** The protocol's rule, 1 to 9; or where the rule is written. */
   rule: number | string;
-  /** The kind of fault under which the mutation is seen, when a history has no other kind. */
+  /** The kinds of faults under which the mutation shows, in histories with no other kind. */
   under?: readonly FaultPlan["kind"][];
   defects: Defects;
-  /** What may be seen of it first. */
+  /** The rules that may be seen broken first. */
   seenAs: readonly Rule[];
 }
 
-/** Carries out one command at a time, in the order of a batch, so that a mutation can stand before or behind one. */
+/** Carries out one command at a time, in the order of a batch, so that a mutation can act before or after each. */
 export abstract class OneByOne extends LedgerModel {
   override run(commands: readonly Command[]): LedgerAnswer[] {
     const answers: LedgerAnswer[] = [];
@@ -86,7 +86,7 @@ export abstract class OneByOne extends LedgerModel {
   }
 }
 
-/** Rule 2: a row that is there does not mean "granted already". */
+/** Breaks rule 2: a hold that exists does not mean "granted already". */
 class AdmitsAgain extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
     const hold = this.holds.get(command.requestId);
@@ -96,7 +96,7 @@ class AdmitsAgain extends OneByOne {
   }
 }
 
-/** Rule 2: a record that is there does not end an admission. */
+/** Breaks rule 2: a record that exists does not end an admission. */
 class AdmitsTheEnded extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
     const record = command.verb === "admit" ? this.records.get(command.requestId) : undefined;
@@ -108,7 +108,7 @@ class AdmitsTheEnded extends OneByOne {
   }
 }
 
-/** Rule 2: not all three windows are looked at. */
+/** Breaks rule 2: only the session is looked at, not all three windows. */
 class LooksAtTheSessionAlone extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
     if (command.verb === "checkpoint") return super.one(command);
@@ -116,7 +116,7 @@ class LooksAtTheSessionAlone extends OneByOne {
   }
 }
 
-/** Rule 3: what a growth carries is what is to be added. */
+/** Breaks rule 3: a growth carries what is to be added, not the total. */
 class GrowsByDifference extends OneByOne {
   readonly #differences = new Map<string, number>();
   protected override one(command: Command): LedgerAnswer {
@@ -129,7 +129,7 @@ class GrowsByDifference extends OneByOne {
   }
 }
 
-/** Rule 3: a growth is not checked. */
+/** Breaks rule 3: a growth is not checked. */
 class GrowsUnchecked extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
     if (command.verb !== "grow") return super.one(command);
@@ -138,7 +138,7 @@ class GrowsUnchecked extends OneByOne {
   }
 }
 
-/** Rule 4: the latest checkpoint to arrive counts, whatever came before it. */
+/** Breaks rule 4: the checkpoint that arrives last counts, whatever came before it. */
 class Lowers extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
     const answer = super.one(command);
@@ -148,7 +148,7 @@ class Lowers extends OneByOne {
   }
 }
 
-/** Rule 4: a checkpoint of a request that is over brings its hold back. */
+/** Breaks rule 4: a checkpoint of a request that is over brings its hold back. */
 class Revives extends OneByOne {
   readonly #ended = new Map<string, ReturnType<LedgerModel["holds"]["get"]> & object>();
   protected override one(command: Command): LedgerAnswer {
@@ -169,7 +169,7 @@ class Revives extends OneByOne {
   }
 }
 
-/** Rule 5: whoever settles adds to what is used. */
+/** Breaks rule 5: each settlement of a request adds to what is used. */
 class SettlesAgain extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
     const windows = this.records.get(command.requestId)?.windows;
@@ -178,7 +178,7 @@ class SettlesAgain extends OneByOne {
   }
 }
 
-/** Rule 5: all that a request came to is charged, whatever the limits leave. */
+/** Breaks rule 5: all that a request came to is charged, whatever the limits leave. */
 class ChargesPastLimits extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
     if (command.verb !== "settle") return super.one(command);
@@ -187,7 +187,7 @@ class ChargesPastLimits extends OneByOne {
   }
 }
 
-/** Rule 6: recovery takes whatever is held. */
+/** Breaks rule 6: recovery takes every hold, also those whose lease has not lapsed. */
 class RecoversTheLiving extends LedgerModel {
   override recover(limit: number, range?: ClockRange): number {
     for (const hold of this.holds.values())
@@ -196,7 +196,7 @@ class RecoversTheLiving extends LedgerModel {
   }
 }
 
-/** Rule 6: two that recover at once both charge. */
+/** Breaks rule 6: two recoveries at once both charge. */
 class RecoversTwice extends LedgerModel {
   override recover(limit: number, range?: ClockRange): number {
     const before = new Set(this.records.keys());
@@ -207,7 +207,7 @@ class RecoversTwice extends LedgerModel {
   }
 }
 
-/** Rule 6: recovery charges nothing. */
+/** Breaks rule 6: recovery charges nothing. */
 class RecoversForNothing extends LedgerModel {
   override recover(limit: number, range?: ClockRange): number {
     for (const hold of this.holds.values()) if (hold.leaseUntil_ms <= this.now_ms()) hold.usage = noUsage;
@@ -215,7 +215,7 @@ class RecoversForNothing extends LedgerModel {
   }
 }
 
-/** Rule 6: with whole holds, what nobody streamed is charged as well. */
+/** Breaks rule 6: where whole holds are charged, an answer that nobody streamed is charged as well. */
 class ChargesTheUndelivered extends LedgerModel {
   override recover(limit: number, range?: ClockRange): number {
     for (const hold of this.holds.values()) hold.facts = { ...hold.facts, stream: true };
@@ -223,7 +223,7 @@ class ChargesTheUndelivered extends LedgerModel {
   }
 }
 
-/** Rule 9: a request is booked where it ends, not where it was admitted. */
+/** Breaks rule 9: a request is booked in the windows in which it ends, not in those in which it was admitted. */
 class BooksWhereItEnds extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
     if (command.verb === "settle") this.#move(command);
@@ -242,7 +242,7 @@ class BooksWhereItEnds extends OneByOne {
   }
 }
 
-/** Rule 9: a window that is over is set to zero, whoever still runs in it. */
+/** Breaks rule 9: a window that is over is set to zero, although requests still run in it. */
 class ZeroesTheOver extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
     for (const { endsAt_ms, total } of this.windows(command.organizationId))
@@ -260,7 +260,7 @@ const emptyWindows = (): WindowReadings => {
   };
 };
 
-/** Rule 7: the node takes what it has asked for as granted. */
+/** Breaks rule 7: the node takes what it has asked for as granted. */
 function takenForGranted(ledger: NodeLedger): NodeLedger {
   return {
     ...ledger,
@@ -282,7 +282,7 @@ function takenForGranted(ledger: NodeLedger): NodeLedger {
   };
 }
 
-/** Some commands of a batch by themselves, and what their node then hears of them. */
+/** Separates some commands from a batch: `hear` decides what their node is answered. */
 export function apart(
   ledger: NodeLedger,
   some: (command: Command) => boolean,
@@ -305,7 +305,7 @@ export function apart(
 export const settled = (commands: Command[]): LedgerAnswer[] =>
   commands.map(() => ({ answer: "settled", charged: 0, uncharged: 0 }));
 
-/** Rule 5: a settlement is sent once, whatever comes back. */
+/** Breaks rule 5: a settlement is sent once, whatever comes back. */
 function settlesOnce(ledger: NodeLedger): NodeLedger {
   return apart(
     ledger,
@@ -314,7 +314,7 @@ function settlesOnce(ledger: NodeLedger): NodeLedger {
   );
 }
 
-/** Rule 5: who gives up waiting for a grant tells nobody. */
+/** Breaks rule 5: a request that gives up waiting for its grant tells the store nothing. */
 export function givesUpInSilence(ledger: NodeLedger): NodeLedger {
   return apart(
     ledger,
@@ -323,26 +323,26 @@ export function givesUpInSilence(ledger: NodeLedger): NodeLedger {
   );
 }
 
-/** Rule 4: a node that has nothing new to say does not extend its lease. */
+/** Breaks rule 4: a node with nothing new to report does not extend its lease. */
 function extendsOnlyProgress(ledger: NodeLedger): NodeLedger {
   const isIdle = (command: Command): command is Checkpoint =>
     command.verb === "checkpoint" && command.usage.outputTokens === 0;
   return apart(ledger, isIdle, async (commands) => commands.map(() => ({ answer: "extended" })));
 }
 
-/** Rule 6: a sweeper that was cut off goes on at once. */
+/** Breaks rule 6: a sweeper that was cut off goes on at once. */
 const sweepsAtOnce = (ledger: NodeLedger): NodeLedger => ({
   ...ledger,
   recover: (_, range) => ledger.recover(200, range),
 });
 
-/** Rule 6: nobody recovers. */
+/** Breaks rule 6: no node recovers. */
 const neverSweeps = (ledger: NodeLedger): NodeLedger => ({
   ...ledger,
   recover: (_, range) => ledger.recover(0, range),
 });
 
-/** Rule 8: a node that was refused refuses others by itself for a while. */
+/** Breaks rule 8: a node that was refused refuses others by itself for a while. */
 function refusesByHint(ledger: NodeLedger, clock: Clock): NodeLedger {
   const full = new Map<string, { answer: LedgerAnswer; until_ms: number }>();
   const known = (command: Command) => {
@@ -368,7 +368,7 @@ function refusesByHint(ledger: NodeLedger, clock: Clock): NodeLedger {
   };
 }
 
-/** Rule 8: what a refused request had taken of its rates is not given back. */
+/** Breaks rule 8: what a refused request had taken of its rates is not given back. */
 function keepsRates(rates: Rates): Rates {
   return {
     ...rates,
@@ -381,7 +381,7 @@ function keepsRates(rates: Rates): Rates {
   };
 }
 
-/** The lease whose deadline, less the margin of a tenth, is the store's own. */
+/** A lease so long that the node's deadline, with its margin of a tenth, is the store's own. */
 const marginless_ms = lease_ms / 0.9;
 
 export const ledgerOf = (model: NonNullable<StoreDefects["model"]>): Defects => ({ store: { model } });

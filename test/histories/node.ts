@@ -16,18 +16,18 @@ import type { Trouble, World } from "./world.ts";
 export class Node {
   readonly clock: NodeClock;
   readonly admission: Admission;
-  /** What stood between this node and the store, its own sleep included. */
+  /** When something stood between this node and the store, the node's own sleep included. */
   readonly troubles: Trouble[] = [];
-  /** While it is cut off; `silent`: it waits for answers, and learns of nothing. */
+  /** Set while the node is cut off; `silent`: it waits for answers, and learns of nothing. */
   cut: { silent: boolean } | null = null;
   drains = false;
-  /** What stood between it and what an administrator has decided. */
+  /** When something stood between the node and what an administrator has decided. */
   readonly askingTroubles: Trouble[] = [];
   readonly knows: Knowledge;
-  /** Of answers that are kept. */
+  /** What the code for kept answers needs of the node. */
   readonly keeps: KeepingNeeds;
   readonly #messages = new Map<string, number>();
-  /** Batches on their way, and requests that have not ended. */
+  /** The number of batches on their way, and of requests that have not ended. */
   underway = 0;
   open = 0;
 
@@ -35,7 +35,7 @@ export class Node {
     readonly world: World,
     judge: Judge,
     readonly index: number,
-    /** Counts the lives of a node: one that comes back after a crash is another. */
+    /** The number of the node's life: one that comes back after a crash has another. */
     readonly life: number,
     readonly plan: NodePlan,
   ) {
@@ -73,14 +73,17 @@ export class Node {
     return this.life === 0 ? `${this.index}` : `${this.index} (life ${this.life + 1})`;
   }
 
-  /** Names its next message about this: a name tells whose it is, so that a replay without others keeps it. */
+  /**
+   * Names the node's next message about this. The name tells whose message it is, so that it stays the same in a replay
+   * without others.
+   */
   nextMessage(about: string): string {
     const number = (this.#messages.get(about) ?? 0) + 1;
     this.#messages.set(about, number);
     return `${this.serial}.${about}.${number}`;
   }
 
-  /** It is there, and its timers run. */
+  /** Whether the node has not crashed, and its timers run. */
   get runs(): boolean {
     return this.clock.runs;
   }
@@ -91,7 +94,7 @@ export class Node {
   }
 }
 
-/** The true lease for the store, while the node believes in another; its own sweeps find nothing. */
+/** Gives the store the true lease, while the node believes in another; the node's own sweeps find nothing. */
 function withLease(ledger: NodeLedger): NodeLedger {
   return {
     run: (commands) =>

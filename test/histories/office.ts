@@ -1,4 +1,4 @@
-// Where it stands what an administrator has decided, and what each node knows of it: the unchanged code that follows limits
+// Holds what an administrator has decided, and what each node knows of it: the unchanged code that follows limits
 // (src/core/admission/limits-in-force.ts) and revocations (src/core/auth/standing.ts), over wires that may fail.
 
 import { type LimitChanges, noLimitChanges } from "../../src/core/admission/limit-changes.ts";
@@ -13,7 +13,7 @@ import type { OrganizationPlan } from "./scenario.ts";
 import type { Store } from "./store.ts";
 import type { World } from "./world.ts";
 
-/** A plan, and since when it has counted. */
+/** A plan, and since when it is in force. */
 interface Version {
   from_ms: number;
   plan: Plan;
@@ -21,7 +21,7 @@ interface Version {
 
 export class Office {
   readonly #versions = new Map<string, Version[]>();
-  /** Whose limits changed, or whose raise; the n-th is the change of this number. */
+  /** The changes of limits and raises in the order of their numbers, each with the subjects that it is about. */
   readonly #changes: { at_ms: number; subjects: readonly string[] }[] = [];
   readonly #revokedAt_ms = new Map<string, number>();
   readonly #heardBy = new Set<(organizationId: string) => void>();
@@ -51,7 +51,7 @@ export class Office {
     this.#tell(organizationId);
   }
 
-  /** Of keys, people and teams of this organization, or its raise. */
+  /** Notes that limits of keys, people and teams of this organization, or its raise, have changed. */
   limit(organizationId: string, subjects: readonly string[]): void {
     this.#changes.push({ at_ms: this.now_ms(), subjects });
     this.#tell(organizationId);
@@ -98,11 +98,11 @@ export class Office {
   }
 }
 
-/** What one node knows of it. */
+/** What one node knows of an administrator's decisions. */
 export interface Knowledge {
-  /** Until it has read any, those that counted when it began. */
+  /** The plan that the node has read; until it has read any, the one in force when it began. */
   plan(organizationId: string): Plan;
-  /** Whose limits have changed. */
+  /** The subjects whose limits have changed. */
   changes: LimitChanges;
   standings: Standings | null;
 }
@@ -110,7 +110,7 @@ export interface Knowledge {
 export const principalOf = ({ id, plan }: OrganizationPlan): Principal =>
   ({ key: { id: `key of ${id}` }, organization: { id, plan: plan.name }, secretHash: id }) as unknown as Principal;
 
-/** Nothing runs that this history does not need. */
+/** Follows only the kinds of changes that this history has. */
 export function knowledgeOf(world: World, node: Node): Knowledge {
   const { office, scenario } = world;
   const has = (...kinds: string[]) => scenario.faults.some(({ kind }) => kinds.includes(kind));
@@ -164,14 +164,14 @@ export function knowledgeOf(world: World, node: Node): Knowledge {
   };
 }
 
-/** A message that may be lost. */
+/** Brings the node a message that may be lost. */
 function heard(world: World, node: Node, hear: () => void): void {
   const fate = world.fate(node.nextMessage("heard"));
   if (fate.lost || fate.unanswered || node.cut || world.store.down) return;
   node.clock.arrive(fate.arrive_ms, hear);
 }
 
-/** A question to the directory, and its answer as it was when it was read there. */
+/** Asks the directory, and resolves with the answer as it was when it was read there. */
 function asked<Result>(world: World, node: Node, about: string, read: () => Result): Promise<Result> {
   const { time, store } = world;
   const fate = world.fate(node.nextMessage(about));

@@ -1,4 +1,5 @@
-// Sixteen hundred histories, and of `npm run test:deep` twenty thousand: this is one half. Two files, so that two cores share them.
+// Sixteen hundred histories, and in `npm run test:deep` twenty thousand, in two files, so that two cores share them: this
+// is one half.
 
 import { expect, test } from "bun:test";
 import { isDeep, times } from "../harness/depth.ts";
@@ -12,7 +13,7 @@ test.each(isDeep ? [0, 1, 2, 3] : [0])(
   `in ${histories} histories of nodes that crash and freeze over wires that fail, no rule of metering is broken (first half, part %i)`,
   (part) => {
     const happened = manyHistories(seedsOf(part, 8), histories);
-    // They try what they are for.
+    // The histories try everything that they are for.
     for (const [name, count] of Object.entries(happened))
       expect({ name, enough: count >= least }).toEqual({ name, enough: true });
   },

@@ -13,23 +13,23 @@ import type { RequestPlan } from "./scenario.ts";
 export interface PassedPlan {
   operation: Exclude<Operation, "adjustment">;
   inputs: number;
-  /** That are charged by their price. */
+  /** The number of searches, which have a price of their own. */
   searches: number;
 }
 
 const inputs_max = 2048;
 const documents_per_search = 100;
-/** Several steps, so that an answer that comes whole holds more than one that grows. */
+/** The most tokens of an answer that comes whole: several steps, so that it holds more than one that grows. */
 export const wholeTokens_max = 12_000;
 
-/** One request in four that nobody repeats: no such answer is kept. */
+/** Makes one request in four pass its answer on, except those that are repeated: no such answer is kept. */
 export function passedOf(chance: Chance, plan: RequestPlan): RequestPlan {
   if (plan.repeats || chance.next() >= 0.25) return plan;
   const operation = chance.pick(["embeddings", "rerank", "completions", "completions"] as const);
   if (operation === "completions") return completionOf(chance, plan);
   const inputs = betweenOf(chance)(1, inputs_max);
   const searches = operation === "rerank" ? Math.ceil(inputs / documents_per_search) : 0;
-  // A large answer is shown in pieces, after which no other engine is asked.
+  // A large answer goes to the client in pieces, after which no other engine is asked.
   const isLarge = chance.next() < 0.4;
   const pieces = isLarge ? plan.parts : plan.parts.slice(0, 1);
   return {
@@ -38,7 +38,7 @@ export function passedOf(chance: Chance, plan: RequestPlan): RequestPlan {
     stream: false,
     engine: isLarge && plan.engine === "whole" ? "reports" : isLarge ? plan.engine : chance.pick(["whole", "silent"]),
     outputTokens_max: 1,
-    // A report of none is no count (src/features/operations/usage.ts).
+    // A report of zero tokens counts as no report (src/features/operations/usage.ts).
     inputTokens: Math.max(1, plan.inputTokens),
     parts: (pieces.length > 0 ? pieces : [{ wait_ms: 100 }]).map(({ wait_ms }) => ({ wait_ms, tokens: 0 })),
     again: isLarge ? null : (plan.again?.slice(0, 1).map(({ wait_ms }) => ({ wait_ms, tokens: 0 })) ?? null),
@@ -55,7 +55,7 @@ function completionOf(chance: Chance, plan: RequestPlan): RequestPlan {
   return { ...plan, passed, engine: "whole", outputTokens_max, parts, again: plan.again?.slice(0, 1) ?? null };
 }
 
-/** Numbers and no text: its report comes with its end. */
+/** Whether the answer has numbers and no text, so that its report comes with its end. */
 export function isWithoutOutput({ passed }: RequestPlan): boolean {
   return passed !== null && passed.operation !== "completions";
 }
@@ -67,7 +67,7 @@ export function passedRequestOf({ passed, inputTokensEstimate: largestTokens }: 
   return { passed: { inputs, makesText, largestTokens, searches, texts: () => [], release() {} } };
 }
 
-/** An engine that answers whole writes no more than it is asked for. */
+/** The plan with no more tokens than the engine is asked for: one that answers whole writes no more. */
 export function within(plan: RequestPlan, tokens_max: number): RequestPlan {
   if (!plan.passed || tokens_max === 0) return plan;
   const cut = (parts: RequestPlan["parts"]) =>
@@ -80,7 +80,10 @@ export function searchNanosOf({ passed }: RequestPlan): number {
   return costOf(passed?.searches ?? 0, prices.search);
 }
 
-/** Before an engine is asked, all is held that cannot be held later: searches, and an answer that comes whole. */
+/**
+ * Checks that all is held before an engine is asked that cannot be held later: searches, and an answer that comes
+ * whole.
+ */
 export function judgePassedHold(plan: RequestPlan, command: Command, say: Say): void {
   if (!plan.passed || command.verb !== "admit") return;
   const input = costOf(plan.inputTokensEstimate, heldInputPrice) + searchNanosOf(plan);

@@ -1,6 +1,6 @@
-// People in histories, each with a place in every organization: the first has all keys but the last, which is the second's.
-// Their limits are those that were set for them, else those of their team's members, else those of their organization's
-// (docs/design/usage.md, Budgets). They move between teams and organizations while requests run.
+// People in histories, each with a place in every organization: the first person has all keys but the last, which is the
+// second person's. Their limits are those that were set for them, else those of their team's members, else those of their
+// organization's (docs/design/usage.md, Budgets). They move between teams and organizations while requests run.
 
 import type { UsageLimits } from "../../src/core/store/ledger.ts";
 import { limitsOfMember, type ModelPeople, type OwnLimits } from "../core/store/budget-model.ts";
@@ -10,12 +10,13 @@ import { isForModels } from "./models.ts";
 const people = ["per_1", "per_2"] as const;
 const acts = ["moves", "moves", "leaves", "leaves", "default", "own limits end"] as const;
 
-/** Numbers stand for whichever there is. */
+/** A change of one person's place or limits; the numbers choose a person, a team and an organization. */
 export interface PersonChange {
   kind: "person";
   /**
-   * `moves`: into another team. `leaves`: for another organization, which has her as a member from then on. `default`: the
-   * members of a team, or of the organization, have other limits. */
+   * `moves`: into another team. `leaves`: for another organization, which has the person as a member from then on.
+   * `default`: the members of a team, or of the organization, have other limits.
+   */
   act: (typeof acts)[number];
   person: number;
   team: number;
@@ -26,7 +27,7 @@ export interface PersonChange {
 export const personOf = (keyId: string): string => (keyId.endsWith("_2") ? people[1] : people[0]);
 export const personSubjectOf = (organizationId: string, person: string) => `${organizationId} ${person}`;
 
-/** The people of an organization that has limits at first, and what counts for them; some are never limited there. */
+/** The people of an organization at first, and the limits that count for them there; some are never limited there. */
 export function beganPeople(
   chance: Chance,
   organizationId: string,
@@ -51,7 +52,7 @@ export function personChangeOf(chance: Chance, limits: UsageLimits): PersonChang
   return { kind: "person", act, person, team, toOrganization, limits };
 }
 
-/** `there`: in the organization that she leaves for. */
+/** `there`: the change in the organization that the person joins. */
 export function changedPeople(
   now: OwnLimits,
   organizationId: string,
@@ -82,7 +83,7 @@ export function limitedPerson(now: OwnLimits, organizationId: string, id: string
   return under(now, organizationId, { ...now.people!, own: new Map(now.people!.own).set(id, limits) });
 }
 
-/** Gives each person the limits that count for her now; the same object where they are the same. */
+/** Gives each person the limits that count for them now; limits that stay the same keep their object. */
 function under(now: OwnLimits, organizationId: string, people: ModelPeople): OwnLimits {
   const limits = new Map(now.limits);
   const isPerson = (id: string) => id.includes(" per_") && !isForModels(id);

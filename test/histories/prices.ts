@@ -4,7 +4,7 @@ export const prices = { input: 2300, cachedInput: 1100, cacheWrite: 2900, output
 /** A hold takes the dearest input price. */
 export const heldInputPrice = prices.cacheWrite;
 
-/** The nanos of so many tokens: their exact price, rounded up. */
+/** The nanos that this many tokens cost: their exact price, rounded up. */
 export function costOf(tokens: number, price_picos: number): number {
   return Math.ceil((tokens * price_picos) / 1000);
 }

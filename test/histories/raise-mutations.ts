@@ -1,4 +1,5 @@
-// The rules of raises taken out, one at a time (docs/design/usage.md, Raises): what a history with one of these must end in.
+// The rules of raises, taken out one at a time (docs/design/usage.md, Raises), each with the violation in which a history
+// without it must end.
 
 import type { Command, LedgerAnswer } from "../../src/core/store/ledger.ts";
 import type { ModelRaise, OwnLimits } from "../core/store/budget-model.ts";
@@ -8,7 +9,7 @@ import type { Mutation } from "./mutations.ts";
 
 type Raises = NonNullable<OwnLimits["raises"]>;
 
-/** One that goes by other raises than those that are set. */
+/** A store that goes by other raises than those that are set. */
 abstract class ByOtherRaises extends CommandByCommand {
   protected abstract raisesOf(raises: Raises, organizationId: string, requestId: string): Raises;
 
@@ -42,7 +43,7 @@ class EndsNoneOfAnOrganization extends ByOtherRaises {
   }
 }
 
-/** A raise counts as long as the request that was admitted under it. */
+/** A raise counts for a request until the request ends, if it was admitted under the raise. */
 class EndsNoneOfWhatRuns extends ByOtherRaises {
   readonly #admittedUnder = new Map<string, Raises>();
 
@@ -59,7 +60,7 @@ class KnowsNone extends ByOtherRaises {
   }
 }
 
-/** What was raised for a key counts for its person and its team as well, and the other way round. */
+/** A raise of a key counts for its person and its team as well, and the other way round. */
 class RaisesOthersToo extends ByOtherRaises {
   protected override raisesOf(raises: Raises, organizationId: string): Raises {
     const { limits } = this.organizations.get(organizationId)!.own!;
@@ -68,7 +69,7 @@ class RaisesOthersToo extends ByOtherRaises {
   }
 }
 
-/** What was raised for the organization counts for the keys, people and teams in it. */
+/** A raise of the organization counts for the keys, people and teams in it. */
 class RaisesAllInAnOrganization extends ByOtherRaises {
   protected override raisesOf(raises: Raises, organizationId: string): Raises {
     const { limits } = this.organizations.get(organizationId)!.own!;

@@ -6,12 +6,15 @@ import type { ModelRaise, OwnLimits } from "../core/store/budget-model.ts";
 import type { Chance } from "../faults/chance.ts";
 import { spread } from "./chances.ts";
 
-/** Numbers stand for whichever there is. */
+/** A raise that is set or ended; `subject` is a number that chooses whose. */
 export interface RaiseChange {
   kind: "raise";
-  /** The organization, or one of those that are limited in it. */
+  /** Chooses the organization, or one of the subjects that are limited in it. */
   subject: number;
-  /** By how many times the limits of windows rise, and by how many requests at a time; null: not. Null for all: the raise that there is ends. */
+  /**
+   * By how many times the limits of windows rise, and by how many requests at a time; null: not. Null for all of them:
+   * the raise in force ends.
+   */
   by: UsageLimits | null;
   for_ms: number;
 }
@@ -23,10 +26,10 @@ export function raiseChangeOf(chance: Chance): RaiseChange {
   return { kind: "raise", subject: chance.below(16), by, for_ms: spread(chance, 300, 15_000) };
 }
 
-/** Each that may have a raise, by its id, with the limits below it. */
+/** Each subject that may have a raise, by its id, with the limits below it. */
 export type Raisable = readonly (readonly [id: string, below: UsageLimits])[];
 
-/** What is set then; the same object where there is nothing to end. */
+/** The limits after a change of raises; the same object where there is no raise to end. */
 export function raised(now: OwnLimits, raisable: Raisable, change: RaiseChange, clock_ms: number): OwnLimits {
   const [id, below] = raisable[change.subject % raisable.length]!;
   const raises = new Map(now.raises);
@@ -39,12 +42,12 @@ export function raised(now: OwnLimits, raisable: Raisable, change: RaiseChange, 
   return { ...now, raises: raises.set(id, { limits, until_ms: clock_ms + for_ms }) };
 }
 
-/** Whose raises have ended after an instant of the store's clock. */
+/** The subjects whose raises have ended after an instant of the store's clock. */
 export function endedSince(raises: OwnLimits["raises"], from_ms: number, clock_ms: number): string[] {
   return [...(raises ?? [])].flatMap(([id, { until_ms }]) => (until_ms > from_ms && until_ms <= clock_ms ? [id] : []));
 }
 
-/** How long it is until the next one ends; null: none is in force. */
+/** How long it is until the next raise ends; null: none is in force. */
 export function nextEndIn_ms(raises: readonly ModelRaise[], clock_ms: number): number | null {
   const ahead = raises.map(({ until_ms }) => until_ms - clock_ms).filter((in_ms) => in_ms > 0);
   return ahead.length === 0 ? null : Math.min(...ahead);

@@ -8,7 +8,7 @@ import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";
 import type { World } from "./world.ts";
 
-/** An answer that takes longer is none (src/stores/redis/connection.ts). */
+/** An answer that takes longer counts as none (src/stores/redis/connection.ts). */
 const answer_ms_max = 2_000;
 
 export function ratesOf(world: World, judge: Judge, node: Node): Rates {
@@ -49,7 +49,7 @@ export function ratesOf(world: World, judge: Judge, node: Node): Rates {
   return standbyRates({ first: world.defects.rates?.(first) ?? first, own: seen, share, clock: node.clock });
 }
 
-/** There and back; `act` answers nothing where its store is away. */
+/** Carries a question there and its answer back; `act` returns nothing where its store is away. */
 export function carried<Result>(
   world: World,
   node: Node,

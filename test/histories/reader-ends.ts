@@ -1,11 +1,11 @@
-// The ends that a reader writes of an answer that has none, in words that tell them apart.
+// The ends that a reader writes to an answer that has none, in words that tell them apart.
 
 import type { Fault } from "../../src/core/inference/fault.ts";
 import type { StreamEnding } from "../../src/core/protocol/codec.ts";
 import { gone } from "../../src/features/responses/current-response.ts";
 import { answerLost } from "../../src/features/responses/needs.ts";
 
-/** Of an answer whose node is gone, of one that its node had settled, and of one whose log is incomplete. */
+/** The ends of an answer whose node is gone, of one that its node had settled, and of one whose log is incomplete. */
 export const readerEnds = { dead: "gone;", cut: "cut;", lost: "lost;" } as const;
 
 export const readerEnding: StreamEnding = {

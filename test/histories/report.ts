@@ -1,4 +1,4 @@
-// What is told of a violation: the rule, what broke it, how to see it again, and what happened.
+// The report of a violation: the rule, what broke it, how to see it again, and what happened.
 
 import { rules } from "./rules.ts";
 import { keepInWords, type Shortest } from "./shrink.ts";

@@ -19,7 +19,7 @@ export interface OrganizationPlan {
 }
 
 export interface NodePlan extends NodeClockOptions {
-  /** How far its wall clock is off: nothing may depend on it. */
+  /** How far the node's wall clock is off: nothing may depend on it. */
   wall_ms: number;
   batch_commands_max: number;
 }
@@ -30,37 +30,42 @@ export interface RequestPlan {
   at_ms: number;
   node: number;
   organization: number;
-  /** `reports`: says with each part how much it was; `silent`: never says; `whole`: gives its answer in one piece. */
+  /** `reports`: reports its usage with each part; `silent`: never does; `whole`: gives its answer in one piece. */
   engine: "reports" | "silent" | "whole";
-  /** What is wrong with each of its reports; null: nothing. */
+  /** What is wrong with each report of the engine; null: nothing. */
   lie: Lie | null;
   inputTokensEstimate: number;
   inputTokens: number;
   outputTokens_max: number | undefined;
   parts: { wait_ms: number; tokens: number }[];
-  /** Whether its client reads it as it comes: one that is `whole` never is. */
+  /** Whether the client reads the answer as it comes; from a `whole` engine it never does. */
   stream: boolean;
   /** The engine breaks off instead of ending. */
   breaksOff: boolean;
-  /** What another engine then says instead, where nobody streams; null: none is asked. */
+  /** The parts that another engine then sends instead, where nobody streams; null: no other engine is asked. */
   again: RequestPlan["parts"] | null;
-  /** From the last part to the end. */
+  /** The wait from the last part to the end. */
   ends_ms: number;
-  /** The client leaves so long after it came; null: it stays. */
+  /** How long after its request the client leaves; null: it stays. */
   leaves_ms: number | null;
-  /** From the permission to forward a part until its bytes are out. */
+  /** How long it takes from the permission to forward a part until its bytes are out. */
   write_ms: number;
-  /** It has an idempotency key: when, after it, its client asks again, and where. Null: it has none. */
+  /**
+   * For a request with an idempotency key: how long after it the client asks again, and at which node. Null: no key.
+   */
   repeats: readonly { after_ms: number; node: number }[] | null;
-  /** The request whose key it has; its own id if it is the first. */
+  /** The first request with the same key; the request's own id if it is the first. */
   first: string;
-  /** It is a background response. */
+  /** Whether the request is for a background response. */
   isBackground: boolean;
-  /** Its answer is passed on as its engine wrote it; null: it is a chat. */
+  /** For an answer that is passed on as its engine wrote it; null: it is a chat. */
   passed: PassedPlan | null;
 }
 
-/** More output than the model can write, none of what was written, less each time, no output at all, or no such input. */
+/**
+ * What is wrong with a report: more output than the model can write, none of what was written, less each time, no
+ * output at all, or an input that cannot be.
+ */
 export type Lie = "more" | "none" | "less" | "half" | "input";
 const lies: readonly Lie[] = ["more", "none", "less", "half", "input"];
 
@@ -68,11 +73,11 @@ export type FaultPlan = { index: number; at_ms: number } & (
   | { kind: "crash"; node: number; restart_ms: number | null }
   | { kind: "drain"; node: number; within_ms: number; restart_ms: number | null }
   | { kind: "freeze"; node: number; for_ms: number }
-  /** Between this node and the store nothing passes. */
+  /** Nothing passes between this node and the store. */
   | { kind: "cut"; node: number; for_ms: number; silent: boolean }
   /** The store answers nobody, or crashes, which loses what it had not written to its disk. */
   | { kind: "away" | "store-crash"; for_ms: number }
-  /** Where sliding rates are counted nobody answers, or all is forgotten. */
+  /** The store of the sliding rates answers nobody, or forgets everything. */
   | { kind: "rates-away"; for_ms: number }
   | { kind: "rates-flush" }
   | ChangePlan
@@ -93,13 +98,13 @@ export interface Scenario {
   requests: RequestPlan[];
   faults: FaultPlan[];
   weather: Weather;
-  /** What a lapsed hold is charged. */
+  /** What is charged for a hold whose lease has lapsed: its last checkpoint, or all of it. */
   recovery: "checkpoint" | "hold";
-  /** How long the store's disk takes. */
+  /** The longest that the store's disk takes to flush. */
   flush_ms_max: number;
-  /** Weather and faults reach where sliding rates are counted, too. */
+  /** Whether weather and faults reach the store of the sliding rates, too. */
   ratesMayFail: boolean;
-  /** From here on nothing goes wrong any more. */
+  /** How long after the beginning things stop going wrong. */
   quiet_ms: number;
 }
 
@@ -109,19 +114,19 @@ export const sweep_ms = 1_500;
 
 const comes_ms_max = 15_000;
 const harm_ms_max = 22_000;
-/** After every harm. */
+/** When a client asks for the last time: after every harm. */
 const repeat_last_ms = 34_000;
-/** The number of the fault that is there beside the others. */
+/** The index of the cut that comes beside the other faults. */
 const cut_alone = 50;
 const frozen_with_claim = 60;
-/** What changes is counted from here, behind all faults. */
+/** The index of the first change, higher than that of any fault. */
 const first_change = 100;
 const anchor_ms = Date.UTC(2026, 0, 31, 10);
 
 export function scenarioOf(seed: number): Scenario {
   const chance = chanceFor(seed, kindOf.world, 0);
   const between = betweenOf(chance);
-  // A week, and in every fourth history a month, may end in its midst; a session too.
+  // A week or a month may end in the midst of the history; a session too.
   const boundary_ms = chance.next() < 0.3 ? between(2_000, 20_000) : null;
   const monthEnds = chance.next() < 0.5;
   const boundaryAt_ms = monthEnds ? Date.UTC(2026, 10, 30, 10) : anchor_ms + 42 * 7 * 86_400_000;
@@ -200,7 +205,10 @@ function organizationOf(
   return { id, plan, extra, anchors: anchorsOf(chance, began_ms), sessionOpenedAt_ms };
 }
 
-/** A third has a calendar, whose boundaries are often those of the anchor, or was given one a moment ago. */
+/**
+ * The anchors of an organization. One in three has a calendar, whose boundaries are often those of the anchor, or was
+ * given one a moment ago.
+ */
 function anchorsOf(chance: Chance, began_ms: number): Anchor[] {
   const first = { at_ms: anchor_ms, weekFrom_ms: Number.NEGATIVE_INFINITY, monthFrom_ms: Number.NEGATIVE_INFINITY };
   const dice = chance.next();
@@ -271,7 +279,10 @@ function keptOf(chance: Chance, plan: RequestPlan, nodes: number): RequestPlan {
   return { ...plan, leaves_ms, repeats: [...repeats, last], isBackground };
 }
 
-/** Its engine breaks off more often, and another may answer in its place; and what comes whole may come late. */
+/**
+ * A request that nobody streams: its engine breaks off more often, and another may answer in its place; an answer that
+ * comes whole may come late.
+ */
 function unstreamed(plan: RequestPlan, chance: Chance, part: () => RequestPlan["parts"][number]): RequestPlan {
   const between = betweenOf(chance);
   const isWhole = plan.engine === "whole";
@@ -284,7 +295,9 @@ function unstreamed(plan: RequestPlan, chance: Chance, part: () => RequestPlan["
   return { ...plan, stream: false, parts, breaksOff, again, ends_ms };
 }
 
-/** In one of ten histories a node freezes for long when it has taken a key, most often before its grant. */
+/**
+ * In one of ten histories a node freezes for long when a request of it has claimed a key, most often before its grant.
+ */
 function frozenWithClaim(chance: Chance, requests: readonly RequestPlan[]): FaultPlan[] {
   const claiming = requests.find(({ repeats }) => repeats !== null);
   if (!claiming || chance.next() >= 0.1) return [];

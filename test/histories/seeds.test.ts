@@ -1,12 +1,13 @@
 // Histories that once broke a rule, by their seeds. The first two: a streamed background response was stored, and its node
 // died before the end of its log and before the charge. Its key answered `idempotency_answer_lost` for good. The third: the
-// client of a ranking left before any engine was asked, and its searches were charged. The fourth: as the first, while the lease
-// of the node that was gone had not lapsed. The fifth: two repeats met a background response of a node that was frozen; one gave
-// it up while the other already followed it, and so it seemed to run for ever. The sixth: a replica that took the store's place
-// lacked the beginning of a background response that was charged later; its key answered `storage_unavailable` for good. The
-// admission of a node that was gone came to the store after its key had been given up, and was charged beside the repeat.
-// The eighth: a reader that was frozen while a background response ended called it lost. The last: a sweeper was frozen since its
-// start, first heard the store's clock after that was set forward, and settled what ran on.
+// client of a ranking left before any engine was asked, and its searches were charged. The fourth: as the first, while the
+// lease of the node that was gone had not lapsed. The fifth: two repeats met a background response of a node that was
+// frozen; one gave it up while the other already followed it, and so it seemed to run for ever. The sixth: a replica that
+// took the store's place lacked the beginning of a background response that was charged later; its key answered
+// `storage_unavailable` for good. The seventh: the admission of a node that was gone came to the store after its key had
+// been given up, and was charged beside the repeat. The eighth: a reader that was frozen while a background response ended
+// called it lost. The last: a sweeper was frozen since its start, first heard the store's clock after that was set forward,
+// and settled what ran on.
 
 import { test } from "bun:test";
 import { manyHistories } from "./many.ts";

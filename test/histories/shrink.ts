@@ -1,5 +1,5 @@
 // The shortest replay of a history that ends in a violation: of its requests, faults, messages and nodes it keeps only
-// those without which it would end well. Every step runs the history anew; nothing is left to chance.
+// those that the violation needs. Every step runs the history anew; nothing is left to chance.
 
 import { type History, type HistoryOptions, runHistory } from "./history.ts";
 import type { Keep } from "./world.ts";
@@ -7,7 +7,7 @@ import type { Keep } from "./world.ts";
 export interface Shortest {
   history: History & { violation: NonNullable<History["violation"]> };
   keep: Required<Keep>;
-  /** Histories that it took. */
+  /** How many histories were run to find it. */
   tried: number;
 }
 
@@ -34,7 +34,7 @@ export function shortest(seed: number, options: HistoryOptions = {}): Shortest |
   return { history: { ...history, violation: history.violation! }, keep, tried };
 }
 
-/** Leaves out halves, then quarters, down to single ones, as long as what is left still does it. */
+/** Leaves out halves, then quarters, down to single ones, as long as `does` holds for what is left. */
 function fewest<Item>(all: readonly Item[], does: (some: readonly Item[]) => boolean): readonly Item[] {
   let some = all;
   for (let size = Math.ceil(some.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
@@ -47,12 +47,12 @@ function fewest<Item>(all: readonly Item[], does: (some: readonly Item[]) => boo
   return some;
 }
 
-/** As `npm run histories -- --keep` takes it. */
+/** The words that `npm run histories -- --keep` takes. */
 export function keepInWords({ nodes, requests, parts, faults, messages }: Required<Keep>): string {
   return `nodes=${nodes.join()} requests=${requests.join()} parts=${parts} faults=${faults.join()} messages=${messages.join()}`;
 }
 
-/** Reads that; null where it is something else. */
+/** Reads such words; null where they are something else. */
 export function keepOf(words: string): Keep | null {
   const keep: Keep = {};
   for (const word of words.split(/\s+/).filter((one) => one !== "")) {

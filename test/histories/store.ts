@@ -1,5 +1,5 @@
-// The store of a history: the ledger's rules in memory (test/core/store/ledger-model.ts) behind a log. What was carried out is
-// seen by all at once; it is on the disk when a barrier behind it has been written. A crash loses what was not.
+// The store of a history: the ledger's rules in memory (test/core/store/ledger-model.ts) behind a log. What was carried out
+// is seen by all at once; it is on the disk when a later barrier has been written. A crash loses what was not on the disk.
 
 import type { Calendar } from "../../src/core/store/calendar.ts";
 import type { ClockRange, Command, LedgerAnswer, Recovered, WindowKind } from "../../src/core/store/ledger.ts";
@@ -14,35 +14,35 @@ import type { Time } from "./time.ts";
 export interface Entry {
   at_ms: number;
   durableAt_ms: number;
-  /** A crash has undone it. */
+  /** Whether a crash has undone it. */
   lost: boolean;
-  /** Whom it was about. */
+  /** The requests that it was about. */
   requests: readonly string[];
-  /** Anchors and plans as it found them. */
+  /** Anchors and plans as the transaction found them. */
   organizations: ReadonlyMap<string, ModelOrganization>;
   replay(model: LedgerModel): void;
 }
 
-/** Totals as somebody saw them. */
+/** Totals as they were when somebody read them. */
 export type Look = Map<string, { used: number; held: number }>;
 
-/** What a store may be made of, for a history that shows what its rules are good for. */
+/** The defects that a store may have, for histories that show what its rules are good for. */
 export interface StoreDefects {
   model?: new (...parts: ConstructorParameters<typeof LedgerModel>) => LedgerModel;
-  /** Answers before the log is on the disk. */
+  /** The store answers before the log is on the disk. */
   withoutBarrier?: boolean;
-  /** Reads the totals, waits for the lock, and then decides by what it read. */
+  /** The store reads the totals, waits for the lock, and then decides by what it read. */
   readsBeforeLock?: boolean;
   /** A window is found by the clock of the node that asks. */
   nodeClockDecides?: boolean;
-  /** Anchors after a new one was set. */
+  /** Replaces the rule for the anchors after a new one was set. */
   withAnchor?: (anchors: readonly Anchor[], anchor_ms: number, now_ms: number) => Anchor[];
   withCalendar?: typeof withCalendar;
 }
 
 type KeptAct<Result> = (kept: KeptModel, model: LedgerModel) => Result;
 
-/** Without a barrier Postgres writes its log every 200 ms, and may take three rounds. */
+/** How long Postgres may take to write its log without a barrier: it writes every 200 ms, and may take three rounds. */
 const written_ms = 600;
 
 export class Store {
@@ -50,22 +50,22 @@ export class Store {
   /** The rows of answers that are kept. */
   kept: KeptModel;
   readonly log: Entry[] = [];
-  /** Until then it answers nobody. */
+  /** Until then, the store answers nobody. */
   downUntil_ms = 0;
-  /** Until then it carries nothing out. */
+  /** Until then, the store carries nothing out. */
   stalledUntil_ms = 0;
-  /** How far its clock was set. */
+  /** How far the store's clock was set. */
   isAhead_ms = 0;
-  /** Counts its crashes: no connection outlives one. */
+  /** The number of the store's crashes: no connection outlives one. */
   crashes = 0;
-  /** Of what is being carried out; null: nothing is. */
+  /** The time of the transaction that is being carried out; null: there is none. */
   #carriedOutAt_ms: number | null = null;
-  /** Never changed: each change makes another. */
+  /** A map that is never changed: each change makes another. */
   #organizations: ReadonlyMap<string, ModelOrganization>;
-  /** As the model sees them. */
+  /** The organizations as the model sees them. */
   readonly #seen = new Map<string, ModelOrganization>();
   #primed = 0;
-  /** When somebody first saw that a request has a record, by the store's clock. */
+  /** When somebody first saw that a request has a record, by request and by the store's clock. */
   readonly #endSeen = new Map<string, number>();
 
   constructor(
@@ -79,12 +79,12 @@ export class Store {
     this.model = this.#fresh();
   }
 
-  /** Its own clock. */
+  /** The time by the store's own clock. */
   get now_ms(): number {
     return this.time.now_ms + this.isAhead_ms;
   }
 
-  /** What its clock says to what it carries out. */
+  /** The time that the store's clock gives to a transaction while it is carried out. */
   get clock_ms(): number {
     return this.#carriedOutAt_ms ?? this.now_ms;
   }
@@ -95,13 +95,13 @@ export class Store {
     return at_ms;
   }
 
-  /** Before the history begins. */
+  /** Carries out commands before the history begins. */
   prime(at_ms: number, commands: readonly Command[]): void {
     this.#enter(at_ms, this.time.now_ms, [], (model) => model.run(commands));
     this.#primed = this.log.length;
   }
 
-  /** A batch and its barrier, which is written `flush_ms` later. */
+  /** Carries out a batch and its barrier, which is written `flush_ms` later. */
   run(
     commands: readonly Command[],
     flush_ms: number,
@@ -126,7 +126,7 @@ export class Store {
     return { result: { settled, at: new Date(this.now_ms) }, entry };
   }
 
-  /** A statement about answers that are kept. */
+  /** Carries out a statement about answers that are kept. */
   keep<Result>(requestIds: readonly string[], flush_ms: number, act: KeptAct<Result>) {
     const at_ms = this.time.now_ms + flush_ms;
     const { answers, entry } = this.#enter(this.now_ms, at_ms, requestIds, (model) => act(this.kept, model));
@@ -142,12 +142,12 @@ export class Store {
     this.#change(organizationId, (organization) => ({ ...organization, limits: plan }));
   }
 
-  /** What is set for keys, people and teams, as of now or as a replay sees it. */
+  /** The limits that are set for keys, people and teams, as of now or as a replay sees them. */
   ownLimits(organizationId: string): OwnLimits {
     return this.#seen.get(organizationId)!.own!;
   }
 
-  /** Counts at once, for running requests too. */
+  /** Sets limits, which count at once, for running requests too. */
   setOwnLimits(organizationId: string, own: OwnLimits): void {
     const raise = own.raises?.get(organizationId) ?? null;
     this.#change(organizationId, (organization) => ({ ...organization, own, raise }));
@@ -159,7 +159,7 @@ export class Store {
     this.#change(organizationId, (was) => ({ ...was, anchors: next(was.anchors, anchor_ms, now_ms) }));
   }
 
-  /** Nothing changes while another change of the calendar is under way. */
+  /** Sets a calendar. Nothing changes while another change of the calendar is under way. */
   setCalendar(organizationId: string, calendar: Calendar | null): void {
     const next = this.defects.withCalendar ?? withCalendar;
     const now_ms = this.now_ms;
@@ -182,7 +182,10 @@ export class Store {
     return this.defects.readsBeforeLock ? lookAt(this.model, this.#organizations) : null;
   }
 
-  /** Answers what it has undone; of what was on the disk, or was said to be, the last `lost_ms`. */
+  /**
+   * Undoes what was not on the disk, and the last `lost_ms` of what was, or was said to be. Returns the transactions
+   * that were undone.
+   */
   crash(lost_ms = 0): Entry[] {
     this.crashes += 1;
     const undone: Entry[] = [];
@@ -225,7 +228,7 @@ export class Store {
     const organizations = this.#organizations;
     const entry: Entry = { at_ms, durableAt_ms, lost: false, requests, organizations, replay: act };
     const { log } = this;
-    // The log is ordered: a barrier covers all that stands before it.
+    // The log is ordered: a barrier covers every transaction before it.
     for (let index = log.length - 1; index >= 0 && log[index]!.durableAt_ms > durableAt_ms; index--)
       log[index]!.durableAt_ms = durableAt_ms;
     log.push(entry);
@@ -248,7 +251,7 @@ function lookAt(model: LedgerModel, organizations: ReadonlyMap<string, ModelOrga
   return look;
 }
 
-/** By totals that were read earlier; what has come to them since is added behind. */
+/** The answers by totals that were read earlier; what was added to the totals since is added again afterwards. */
 function answeredBy(
   model: LedgerModel,
   organizations: ReadonlyMap<string, ModelOrganization>,

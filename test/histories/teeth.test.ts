@@ -1,4 +1,5 @@
-// Histories would notice: each of the nine rules of the protocol, taken out in one way or several, ends in a violation.
+// Histories notice what is missing: each of the nine rules of the protocol, taken out in one way or several, ends in a
+// violation.
 
 import { describe, expect, test } from "bun:test";
 import { some } from "../harness/depth.ts";
@@ -27,7 +28,7 @@ describe("a rule that is taken out is missed", () => {
       const found = caught(name, histories_max);
       expect(found).not.toBeNull();
       expect(seenAs).toContain(found!.violation.rule);
-      // It is the rule that is missed, and not what else befell.
+      // The violation comes from the missing rule, and not from what else befell.
       expect(runHistory(found!.histories, { only: under }).violation).toBeNull();
     }, 300_000);
   }

@@ -10,11 +10,11 @@ export interface Caught {
   name: string;
   mutation: Mutation;
   violation: Violation;
-  /** The first that ended in a violation, of those from the first seed on. */
+  /** How many histories it took from the first seed on, the one with the violation included. */
   histories: number;
 }
 
-/** Null: none of so many histories noticed. */
+/** The first history that notices a mutation; null if none of `histories_max` does. */
 export function caught(name: string, histories_max: number): Caught | null {
   const mutation = allMutations[name]!;
   const under = mutation.under ?? [];

@@ -10,14 +10,14 @@ export interface Appointment {
   run: (() => void) | null;
 }
 
-/** Of the nodes' clocks, within one turn. */
+/** How often the nodes' clocks may be read within one turn. */
 const readings_max = 20_000;
 
 export class Time {
   now_ms: number;
   /** Events run so far. */
   steps = 0;
-  /** A binary heap, the earliest first; of two at one instant the one that was made first. */
+  /** A binary heap of events, the earliest first; of two at one instant the one that was made first. */
   readonly #heap: Appointment[] = [];
   #made = 0;
   #readings = 0;
@@ -47,7 +47,7 @@ export class Time {
     return false;
   }
 
-  /** One turn of an event loop. */
+  /** Runs one turn of an event loop. */
   turn(run: () => void): void {
     this.steps += 1;
     this.#readings = 0;
@@ -55,10 +55,12 @@ export class Time {
     drainMicrotasks();
   }
 
-  /** Whether some turn would never have ended: a clock that is asked so often within one instant stops what asks it. */
+  /**
+   * Whether some turn would never have ended: if the time is read so often within one turn, the reader gets an error.
+   */
   isStuck = false;
 
-  /** A clock is read. */
+  /** Reads the time; throws if it was read too often within this turn. */
   read(): number {
     this.#readings += 1;
     if (this.#readings < readings_max) return this.now_ms;
@@ -103,7 +105,7 @@ function before(one: Appointment, other: Appointment): boolean {
   return one.at_ms === other.at_ms ? one.order < other.order : one.at_ms < other.at_ms;
 }
 
-/** What a process runs when it wakes: its timers, and what has come in meanwhile. */
+/** The kinds of things that a process runs when it wakes: its timers, and what has come in meanwhile. */
 type Channel = "timers" | "arrivals";
 interface Due {
   run: () => void;
@@ -111,15 +113,15 @@ interface Due {
 }
 
 export interface NodeClockOptions {
-  /** What it reads at the beginning: monotonic clocks begin anywhere. */
+  /** What the clock reads at the beginning: monotonic clocks begin anywhere. */
   offset_ms: number;
-  /** How fast it goes: 1.001 gains a second in a thousand. */
+  /** How fast the clock goes: 1.001 gains a second in a thousand. */
   rate: number;
-  /** A process that wakes meets its timers or its sockets first. */
+  /** Whether a process that wakes serves its sockets before its timers. */
   arrivalsFirst: boolean;
 }
 
-/** A node's own clock: what was due while it was frozen runs when it wakes, on a crashed one never. */
+/** A node's own clock: what was due while the node was frozen runs when it wakes, and never on a crashed node. */
 export class NodeClock implements Clock {
   crashed = false;
   frozenUntil_ms = 0;
@@ -142,7 +144,7 @@ export class NodeClock implements Clock {
     return this.#make(Math.max(1, Math.ceil(delay_ms / this.options.rate)), run, "timers");
   }
 
-  /** Something comes in from outside, in so many of the world's milliseconds. */
+  /** Brings something in from outside, after this many of the world's milliseconds. */
   arrive(delay_ms: number, run: () => void): () => void {
     return this.#make(delay_ms, run, "arrivals");
   }

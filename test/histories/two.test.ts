@@ -5,14 +5,17 @@ import { isDeep, times } from "../harness/depth.ts";
 import { manyHistories, seedsOf } from "./many.ts";
 
 const histories = times(800, 2_500);
-/** Of the rarest some 45 are expected in 2,500, and by chance below 30 once in a hundred parts. */
+/**
+ * The rarest event is expected some 45 times in 2,500 histories, and by chance fewer than 30 times in one run of a
+ * hundred.
+ */
 const least = times(1, 20);
 
 test.each(isDeep ? [0, 1, 2, 3] : [0])(
   `in ${histories} histories of nodes that crash and freeze over wires that fail, no rule of metering is broken (second half, part %i)`,
   (part) => {
     const happened = manyHistories(seedsOf(4 + part, 8), histories);
-    // They try what they are for.
+    // The histories try everything that they are for.
     for (const [name, count] of Object.entries(happened))
       expect({ name, enough: count >= least }).toEqual({ name, enough: true });
   },

@@ -1,4 +1,4 @@
-// What a record must say of its request, by all that the judge knows of it.
+// Judges what a record says of its request, by all that the judge knows of the request.
 
 import { leaseMargin_ms } from "../../src/core/admission/lease.ts";
 import { minute_ms } from "../../src/core/store/rates.ts";
@@ -13,19 +13,22 @@ import type { Say } from "./rules.ts";
 import { checkpoint_ms, lease_ms, sweep_ms } from "./scenario.ts";
 import { reaches, type World } from "./world.ts";
 
-/** What a command waits besides a batch before it, which takes as long as a flush; and after an outage for its next attempt. */
+/**
+ * How long a command waits besides a batch before it, which takes as long as a flush; and, after an outage, how long
+ * for its next attempt.
+ */
 const slack_ms = 100;
 export const retry_ms = 1_600;
 
-/** Something stood between this node and what it needs, since then. */
+/** Whether something has stood between this node and what it needs, since then. */
 export function isHindered(world: World, node: Node, since_ms: number): boolean {
   const { storeTroubles, rateTroubles, time } = world;
   return [node.troubles, storeTroubles, rateTroubles].some((troubles) => reaches(troubles, since_ms, time.now_ms));
 }
 
 /**
- * Whether the store has forgotten something of it, and its node cannot know: until it is told that its hold is gone or, at
- * the latest, until its own deadline.
+ * Whether the store has forgotten something of the request and its node cannot know: until it is told that its hold is
+ * gone or, at the latest, until its own deadline.
  */
 export function isSetBack({ setBackAt_ms }: Account, now_ms: number): boolean {
   return setBackAt_ms !== null && now_ms <= setBackAt_ms + lease_ms;
@@ -37,8 +40,9 @@ export function wasSet({ steps }: World, since_ms: number): boolean {
 }
 
 /**
- * Whether the store's clock was set back since then to where it had been, so soon that a sweeper may have seen neither. It
- * may have been set away shortly before: what was admitted in between has the other clock's lease.
+ * Whether the store's clock was set back since then to where it had been, so soon that a sweeper may have seen neither
+ * change. It may have been set away shortly before `since_ms`: what was admitted in between has a lease by the other
+ * clock.
  */
 export function wasSetUnseen({ steps }: World, since_ms: number): boolean {
   const recent = steps.filter(({ at_ms }) => at_ms >= since_ms - 2 * sweep_ms);
@@ -52,14 +56,14 @@ export function wasSetUnseen({ steps }: World, since_ms: number): boolean {
   });
 }
 
-/** What it holds may be past a limit by now, and is then not charged. */
+/** Whether what a request holds may be past a limit by now, so that it is not charged. */
 function mayBeShort({ office, scenario, store, budgets }: World, { organization: { id } }: Account): boolean {
   const [now, { began }] = [store.ownLimits(id), budgets.get(id)!];
   const isBudgetChanged = now.limits !== began.limits || now.raises !== began.raises;
   return isBudgetChanged || office.versions(id).length > 1 || scenario.faults.some(({ kind }) => kind === "adjust");
 }
 
-/** Of a request that its own node settled. */
+/** Judges the record of a request that its own node settled. */
 export function judgeCharge(world: World, account: Account, record: ModelRecord, say: Say): void {
   const { plan, refused } = account;
   const { usage, charged, uncharged } = record;
@@ -77,7 +81,7 @@ export function judgeCharge(world: World, account: Account, record: ModelRecord,
     say("charge", `${plan.id} held enough, and ${uncharged} nanos were not charged`);
 }
 
-/** Of a request that was recovered and then settled by its own node: what both say of it. */
+/** Judges a request that was recovered and then settled by its own node, by both of its records. */
 export function judgeLate({ store }: World, account: Account, late: ModelRecord, say: Say): void {
   const record = store.model.records.get(account.plan.id)!;
   if (account.plan.repeats !== null) say("key", `${account.plan.id} has a key, and was charged late`);
@@ -86,7 +90,10 @@ export function judgeLate({ store }: World, account: Account, late: ModelRecord,
   judgeUsage(account, bothOf(record, late), (_, sentence) => say("late", sentence));
 }
 
-/** Of a request that was recovered, in the end: its node has said what it had forwarded, and was answered. */
+/**
+ * Judges a request that was recovered, at the end of the history: its node has reported what it had forwarded, and was
+ * answered.
+ */
 export function judgeBooked({ store, scenario }: World, account: Account, record: ModelRecord, say: Say): void {
   const { plan, ending, settlementKnown, setBackAt_ms } = account;
   if (
@@ -110,7 +117,7 @@ function bothOf(record: ModelRecord, late: ModelRecord): ModelRecord {
   return { ...record, usage, charged, uncharged: record.uncharged + late.uncharged };
 }
 
-/** What was forwarded, and its price. */
+/** Judges whether a record has what was forwarded, and its price. */
 function judgeUsage(account: Account, { usage, charged, uncharged }: ModelRecord, say: Say): void {
   const { plan, delivered, ending, reported, engineAsked } = account;
   if (!ending) say("charge", `${plan.id} was settled before it ended`);
@@ -129,10 +136,10 @@ function judgeUsage(account: Account, { usage, charged, uncharged }: ModelRecord
     say("charge", `${plan.id} is charged ${charged} and not charged ${uncharged}, which is not its price`);
 }
 
-/** Timers of a node may go slow. */
+/** How late a node's timers may be, as its clock may go slow. */
 const late_ms = 300;
 
-/** Of a request that has ended. What its engine has said already may wait for room. */
+/** Judges how soon a request has ended after its client left. What its engine has sent already may wait for room. */
 export function judgeDeparture(world: World, { plan, node, leftAt_ms }: Account, say: Say): void {
   const { now_ms } = world.time;
   if (leftAt_ms === null || world.scenario.weather.slow > 0 || isHindered(world, node, leftAt_ms - retry_ms)) return;
@@ -141,18 +148,18 @@ export function judgeDeparture(world: World, { plan, node, leftAt_ms }: Account,
     say("departure", `${plan.id} ended ${now_ms - leftAt_ms} ms after its client had left`);
 }
 
-/** Of a request that another node settled. */
+/** Judges the record of a request that another node settled. */
 export function judgeRecovery(world: World, account: Account, record: ModelRecord, say: Say): void {
   const { plan, node, refused, delivered, deliveredAt_ms, checkpointKnown, checkpoints } = account;
   const { outputTokens } = record.usage;
   const { now_ms } = world.time;
   if (refused) {
-    // A copy of its admission came late, and found room.
+    // A copy of the refused admission came late, and found room.
     if (record.charged !== 0 && world.scenario.recovery === "checkpoint")
       say("refusal", `${plan.id} was refused as ${refused}, and charged ${record.charged}`);
     return;
   }
-  /** It could not settle by itself. */
+  /** Whether the request's own node could not settle. */
   const gone =
     account.setBackAt_ms !== null || node.clock.crashed || reaches(node.troubles, now_ms - lease_ms - retry_ms, now_ms);
   if (!gone && !wasSetUnseen(world, account.askedAt_ms))
@@ -167,7 +174,7 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
   if (outputTokens < checkpointKnown)
     say("checkpoint", `${plan.id} is charged for ${outputTokens} tokens, after a checkpoint at ${checkpointKnown}`);
   const cost = record.charged + record.uncharged;
-  // While a key can ask for it again, it costs nothing.
+  // While a key can ask for the answer again, the answer costs nothing.
   if (plan.repeats !== null && cost === 0) return;
   const nanos = world.scenario.recovery === "hold" ? account.heldNanos : priceOf(record.usage, prices);
   if (cost !== nanos)
@@ -188,8 +195,9 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
 }
 
 /**
- * Of a request that was admitted: with it there are no more a minute than the plan says, as often again for each time that
- * the store of the rates forgot them; and of those that its node took by itself no more than the node's share.
+ * Judges a request that was admitted: with it there are no more requests a minute than the plan says, and as many again
+ * for each time that the store of the rates forgot them; and of the requests that its node counted by itself, no more
+ * than the node's share.
  */
 export function judgeRate(accounts: Iterable<Account>, account: Account, flushes: number, say: Say): void {
   const { plan, node, organization, ratesTakenAt_ms, ratesSharedAmong } = account;
@@ -215,10 +223,10 @@ export function judgeRate(accounts: Iterable<Account>, account: Account, flushes
     );
 }
 
-/** What refused requests had taken is given back soon. */
+/** How soon what a refused request had taken is given back. */
 const givenBack_ms = 1_000;
 
-/** Of a request that was refused for its rate, while nothing was wrong. */
+/** Judges a request that was refused for its rate, while nothing was wrong. */
 export function judgeRateRefusal(world: World, accounts: Iterable<Account>, account: Account, say: Say): void {
   const { plan, organization } = account;
   const { requestsPerMinute, tokensPerMinute } = organization.plan;

@@ -1,4 +1,5 @@
-// Between a node and the store: every message may be delayed, doubled, lost, or carried out and answered late or never.
+// The wire between a node and the store: every message may be delayed, doubled, lost, or carried out and answered late or
+// never.
 
 import type { Command, Ledger, LedgerAnswer } from "../../src/core/store/ledger.ts";
 import type { Judge } from "./judge.ts";
@@ -6,7 +7,7 @@ import type { Node } from "./node.ts";
 import type { Entry, Look } from "./store.ts";
 import type { Fate, Trouble, World } from "./world.ts";
 
-/** What a node asks of the ledger for the sake of admission. */
+/** The functions of the ledger that a node's admission uses. */
 export type NodeLedger = Pick<Ledger, "run" | "recover">;
 
 interface Done<Result> {
@@ -15,7 +16,9 @@ interface Done<Result> {
 }
 type Act<Result> = (fate: Fate, look: Look | null) => Done<Result>;
 
-/** A node gives up what is not answered within this, and with it the connection (src/stores/postgres/ledger.ts). */
+/**
+ * How long a node waits for an answer; then it gives it up, and with it the connection (src/stores/postgres/ledger.ts).
+ */
 const answer_ms_max = 5_000;
 
 export function wireOf(world: World, judge: Judge, node: Node): NodeLedger {
@@ -64,7 +67,10 @@ export function wireOf(world: World, judge: Judge, node: Node): NodeLedger {
   };
 }
 
-/** A statement that is sent once, whatever comes of it: it may be carried out after nobody waits for it any more. */
+/**
+ * Carries a statement that is sent once, whatever comes of it: it may be carried out after nobody waits for it any
+ * more.
+ */
 export async function carriedOnce<Result>(
   world: World,
   node: Node,
@@ -75,7 +81,7 @@ export async function carriedOnce<Result>(
   return (await passage(world, node, about, () => about, carry, { isSentOnce: true })).result;
 }
 
-/** One message and its answer. */
+/** Carries one message and its answer. */
 function passage<Result>(
   world: World,
   node: Node,

@@ -25,7 +25,7 @@ export interface Keep {
 
 export const noWeather: Weather = { lost: 0, unanswered: 0, slow: 0, doubled: 0 };
 
-/** From when to when something stood in the way. */
+/** A time in which something stood in the way. */
 export interface Trouble {
   from_ms: number;
   to_ms: number;
@@ -35,16 +35,16 @@ export interface Trouble {
 export interface Fate {
   id: string;
   arrive_ms: number;
-  /** From the answer's making until it is on the disk, and from there to the node. */
+  /** How long the answer takes until it is on the disk, and from there to the node. */
   flush_ms: number;
   answer_ms: number;
   lost: boolean;
   unanswered: boolean;
-  /** Where nothing comes back the node waits for it in vain; else its connection breaks at once. */
+  /** Where nothing comes back: whether the node waits in vain, or its connection breaks at once. */
   hangs: boolean;
-  /** It is carried out, or carried out once more, so long after it was sent. */
+  /** How long after it was sent the message is carried out, or carried out once more; null: it is not. */
   again_ms: number | null;
-  /** It met a fate. */
+  /** Whether the message was lost, slow, doubled or left unanswered. */
   harmed: boolean;
 }
 
@@ -56,21 +56,21 @@ export class World {
   readonly budgets: ReadonlyMap<string, Budgets>;
   /** The sliding rates that all nodes share, in a store of their own. */
   rates: Rates;
-  /** Of answers that are kept, beside the rates. */
+  /** The logs of answers that are kept, in the same store as the rates. */
   readonly logs = new LogsModel();
   ratesAwayUntil_ms = 0;
-  /** By index; one that a replay leaves out has a hole. */
+  /** The nodes by index; undefined where a replay leaves one out. */
   readonly nodes: (Node | undefined)[] = [];
   readonly storeTroubles: Trouble[] = [];
   readonly rateTroubles: Trouble[] = [];
   /** When the store's clock was set, and how far. */
   readonly steps: { at_ms: number; by_ms: number }[] = [];
-  /** Messages that met a fate. */
+  /** The ids of the messages that met a fate. */
   readonly harmed: string[] = [];
   readonly trace: string[] = [];
-  /** Nothing goes wrong any more. */
+  /** Whether nothing goes wrong any more. */
   quiet = false;
-  /** What is still to come: requests, faults, and messages that will be carried out. */
+  /** How many things are still to come: requests, faults, and messages that will be carried out. */
   #toCome = 0;
   readonly #mayMeetFates: ReadonlySet<string> | null;
 
@@ -116,7 +116,7 @@ export class World {
     return memoryRates(() => this.time.now_ms);
   }
 
-  /** Something that the history waits for. */
+  /** Plans something that the history waits for. */
   in(delay_ms: number, run: () => void): void {
     this.#toCome += 1;
     this.time.in(delay_ms, () => {
@@ -125,7 +125,7 @@ export class World {
     });
   }
 
-  /** As the fleet's reports say at once. */
+  /** How many processes run, as the fleet's reports would say at once. */
   get processes(): number {
     return this.nodes.filter((node) => node && !node.clock.crashed).length;
   }
@@ -134,7 +134,7 @@ export class World {
     return this.time.now_ms < this.ratesAwayUntil_ms;
   }
 
-  /** Nothing is left to happen but sweeps that find nothing. */
+  /** Whether nothing is left to happen but sweeps that find nothing. */
   get isOver(): boolean {
     return this.#toCome === 0 && this.store.model.holds.size === 0 && this.nodes.every((node) => !node || node.isIdle);
   }
@@ -144,7 +144,7 @@ export class World {
     return this.#fate(id, this.scenario.weather);
   }
 
-  /** The same on its way to where sliding rates are counted. */
+  /** What becomes of the message of this name on its way to the store of the sliding rates. */
   ratesFate(id: string): Fate {
     return this.#fate(id, this.scenario.ratesMayFail ? this.scenario.weather : noWeather);
   }
@@ -187,7 +187,7 @@ function numberOf(id: string): number {
   return number;
 }
 
-/** Whether one of them reaches into this time. */
+/** Whether one of the troubles reaches into this time. */
 export function reaches(troubles: readonly Trouble[], from_ms: number, to_ms: number): boolean {
   return troubles.some((trouble) => trouble.from_ms <= to_ms && trouble.to_ms >= from_ms);
 }

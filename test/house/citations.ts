@@ -66,7 +66,7 @@ function strayRules(text: string, all: string, documents: Tree): string[] {
   });
 }
 
-/** Pages of the design that do not say which test holds them; that the test is there, `deadLinks` sees. */
+/** Pages of the design that do not say which test holds them; `deadLinks` sees to it that the test exists. */
 export function unheldPages(documents: Tree): string[] {
   return [...documents].flatMap(([path, page]) =>
     !path.startsWith("docs/design/") || path.endsWith("/README.md") || /^Held by: .*`test\//m.test(page)
@@ -75,7 +75,7 @@ export function unheldPages(documents: Tree): string[] {
   );
 }
 
-/** Links of documents, and files that they name otherwise, that lead nowhere. */
+/** Links in documents, and files that they name in other ways, that lead nowhere. */
 export function deadLinks(documents: Tree, exists: (path: string) => boolean): string[] {
   return [...documents].flatMap(([path, document]) => {
     const text = withoutCode(document);
@@ -91,7 +91,9 @@ export function deadLinks(documents: Tree, exists: (path: string) => boolean): s
 }
 
 const link = /\[[^\]]*\]\(([^)\s]+)\)/g;
-/** A path of this repository in code marks, or a document. Others, such as an agent's own, begin with capitals. */
+/**
+ * A path of this repository in code marks, or a document. Other documents, such as an agent's own, begin with capitals.
+ */
 const file =
   /`((?:src|db|test|scripts|bench|deploy|docs)\/[\w./-]*\w)\/?`|(?<![\w/.@-])(?:\.\.\/)*[a-z0-9][\w./-]*\.md\b/g;
 

@@ -1,4 +1,4 @@
-/** No code but the dialects' own knows an engine: it reads rows. */
+/** No code but the dialects' own knows an engine: all other code reads the dialects' rows. */
 import { expect, test } from "bun:test";
 import { dialectNames } from "../../src/core/protocol/dialects.ts";
 import type { Tree } from "./source.ts";

@@ -1,4 +1,7 @@
-/** All documents together have at most so many words (sizes.json), so that a new page takes the place of an old one. */
+/**
+ * All documents together have at most as many words as sizes.json says, so that a new page takes the place of an old
+ * one.
+ */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import sizes from "./sizes.json";

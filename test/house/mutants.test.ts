@@ -1,4 +1,7 @@
-/** Mutants fit the source: a line that was changed meanwhile would leave its rule without a test, until it is drawn. */
+/**
+ * Each mutant's line is still in the source: if it was changed meanwhile, its rule would be without a test until the
+ * mutant is drawn.
+ */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,9 +1,10 @@
-// The names that a piece of code uses without declaring them. Reads just well enough for replacements of a line or two.
+// The names that a piece of code uses without declaring them. The parser is just good enough for replacements of a line or
+// two.
 
 export interface Names {
   /** Variables, functions and types. */
   free: string[];
-  /** What stands behind a dot. */
+  /** Names behind a dot. */
   properties: string[];
 }
 
@@ -30,7 +31,7 @@ export function namesOf(code: string): Names {
   return { free: [...free], properties: [...properties].filter((name) => !keys.has(name)) };
 }
 
-/** Of a template, only what stands in its holes. */
+/** The code without its texts; of a template, only what is in its holes. */
 function withoutTexts(code: string): string {
   return code
     .replaceAll(
@@ -50,7 +51,7 @@ const keywords = new Set(
   ).split(" "),
 );
 
-/** What every program has: global values, and the properties of the standard ones. */
+/** The names that every program has: global values, and the properties of the standard ones. */
 export const standard: { free: ReadonlySet<string>; properties: ReadonlySet<string> } = {
   free: new Set(["Record", "Readonly", "ReadonlyArray", "Partial", ...Object.getOwnPropertyNames(globalThis)]),
   properties: new Set(

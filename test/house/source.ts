@@ -3,7 +3,7 @@
 
 export interface Import {
   line: number;
-  /** As written: a relative path, or a package. */
+  /** The target as written: a relative path, or a package. */
   target: string;
 }
 
@@ -29,7 +29,7 @@ export function resolved(from: string, target: string): string | null {
   return parts.join("/");
 }
 
-/** `elysia` of `elysia/adapter`, `@a/b` of `@a/b/c`. */
+/** The package of an import: `elysia` of `elysia/adapter`, `@a/b` of `@a/b/c`. */
 export function packageOf(target: string): string {
   return target
     .split("/")
@@ -43,18 +43,21 @@ export function codeOf(source: string): string {
   return code.replace(/"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/g, '""');
 }
 
-/** What stands above the first code of a file. */
+/** The comments above the first code of a file. */
 export function headOf(source: string): string {
   return /^(?:\s*(?:\/\/[^\n]*\n|\/\*[\s\S]*?\*\/))*/.exec(source)?.[0] ?? "";
 }
 
 export interface Comment {
   line: number;
-  /** Without its marks, on one line. */
+  /** The words of the comment without its marks, on one line. */
   text: string;
 }
 
-/** A block, or a run of lines. What stands between quotes is none: there a quote comes before the mark. */
+/**
+ * Matches a block comment, or a run of comment lines. Text between quotes is not matched: there a quote comes before
+ * the mark.
+ */
 const comments = {
   ts: /(?<=^|[\s({,])\/\*\*?\s[\s\S]*?\*\/|^[ \t]*\/\/ .*(?:\n[ \t]*\/\/.*)*|(?<=\s)\/\/ .*/gm,
   sql: /\/\*[\s\S]*?\*\/|^[ \t]*--.*(?:\n[ \t]*--.*)*|(?<=\s)-- .*/gm,
@@ -94,11 +97,14 @@ const heads = [
   String.raw`(\w+): (?:async )?\(.*=> \{$`,
 ];
 const opening = new RegExp(`^(\\s*)${modifiers}(?:${heads.join("|")})`);
-/** Where a signature that spans lines ends and the body begins; a call goes on with a dot. */
+/** The line where a signature that spans lines ends and the body begins; a call goes on with a dot. */
 const signatureEnd = /^\s*\)(?:: .*| =>)? ?\{$/;
 const statements = new Set(["if", "for", "while", "switch", "catch", "return", "constructor", "test", "describe"]);
 
-/** Read by indentation, which the formatter guarantees: a function ends where a brace closes at its own level. */
+/**
+ * Finds functions by indentation, which the formatter guarantees: a function ends where a brace closes at its own
+ * level.
+ */
 function typescriptFunctions(source: string): Length[] {
   const lines = source.split("\n");
   return lines.flatMap((line, start) => {
@@ -109,16 +115,16 @@ function typescriptFunctions(source: string): Length[] {
     const after = (from: number, mark: string) => lines.findIndex((other, at) => at > from && isAtLevel(other, mark));
     const body = line.endsWith("{") ? start : line.endsWith("(") ? after(start, ")") : -1;
     if (body < 0 || (body > start && !signatureEnd.test(lines[body]!))) return [];
-    // A method whose argument is taken apart, or a call with an object: the closing line tells.
+    // A method whose argument is taken apart, or a call with an object: the closing line tells which.
     if (/[([]\{$/.test(line) && !lines[after(start, "}")]?.endsWith("{")) return [];
-    // What closes and opens at once belongs to the signature: a destructured argument, a type with fields.
+    // A line that closes and opens at once belongs to the signature: a destructured argument, a type with fields.
     let end = after(body, "}");
     while (end >= 0 && lines[end]!.endsWith("{")) end = after(end, "}");
     return end < 0 ? [] : [{ name, lines: end - start + 1 }];
   });
 }
 
-/** From `create` to the dollar sign that ends the body. */
+/** Matches from `create` to the dollar sign that ends the body. */
 const sqlFunction = /^create (?:or replace )?function ([\w.]+)[\s\S]*?\bas (\$\w*\$)[\s\S]*?\2/gim;
 
 function sqlFunctions(source: string): Length[] {

@@ -1,16 +1,16 @@
-// Whether a test file has a test whose name contains these words, as far as its text tells: a name may take values in, and
-// stands behind those of the groups that it is in.
+// Whether a test file has a test whose name contains these words, as far as its text tells: a name may contain values, and
+// follows the names of the groups that the test is in.
 
 const value = /%[a-z]|\$\{[^}]*\}|\$\w+/;
 
 export function hasTest(text: string, words: string): boolean {
   const plain = text.replaceAll(/\\(["'])/g, "$1");
   const titles = [...text.matchAll(/(["'`])((?:\\.|(?!\1).)*)\1/g)].map(([, , title]) => title!.split(value));
-  /** In one name, which may go on with a value in place of the last word. */
+  /** Whether the words are in one name, which may have a value in place of the last word. */
   const isInTitle = (some: string) =>
     plain.includes(some) ||
     (some.includes(" ") && titles.some((pieces) => pieces.slice(0, -1).some((piece) => endsBefore(piece, some))));
-  /** At the end of a group's name. */
+  /** Whether the words are at the end of a group's name. */
   const endsTitle = (some: string) =>
     titles.some((pieces) => {
       const last = pieces.at(-1)!;

@@ -1,6 +1,6 @@
-// The walls of the house (docs/design/architecture.md, Modules).
-// Each function answers with what breaks its wall, and says what to do instead. A wall in the way of a better plan
-// is moved here, with its reason in docs/decisions.md, never passed by an exception.
+// The walls of the house (docs/design/architecture.md, Modules). Each function returns what breaks its wall, and says what
+// to do instead. A wall in the way of a better plan is moved here, with its reason in docs/decisions.md, never passed by an
+// exception.
 
 import { codeOf, headOf, importsOf, packageOf, resolved, type Tree } from "./source.ts";
 
@@ -22,7 +22,7 @@ const core = [
   "http",
   "operations",
 ].map((name) => `core/${name}`);
-/** Each of these imports nothing but itself. */
+/** The modules of which each imports nothing but itself. */
 const foundations = core.slice(0, 4);
 
 const features = ["identity", "notices", "openapi", "operations", "responses", "simulator", "telemetry", "workers"].map(
@@ -45,7 +45,7 @@ const sights: Record<string, readonly string[]> = {
   ...Object.fromEntries(features.map((name) => [name, core])),
   ...Object.fromEntries(admin.map((name) => [name, [...core, ...features, ...before(admin, name)]])),
   "admin/cli": [...core, ...features, ...before(admin, "admin/cli"), "config"],
-  // It shares no code with the decoders, so that it can contradict them.
+  // The simulator shares no code with the decoders, so that it can contradict them.
   "features/simulator": ["core/inference", "core/sse", "core/protocol"],
   ...Object.fromEntries(stores.map((name) => [name, ["core/time", "core/inference", "core/store"]])),
   "stores/postgres": ["core/schema", "core/time", "core/inference", "core/store", "db"],
@@ -54,7 +54,7 @@ const sights: Record<string, readonly string[]> = {
   main: ["admin/cli", "node"],
 };
 
-/** Only these may import the package. `instead`: where everybody else gets the same. */
+/** Packages that only the modules in `rooms` may import. `instead`: where all other modules get the same. */
 const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
   {
     packages: /^(drizzle-orm|drizzle-kit|postgres|@electric-sql\/pglite)$/,
@@ -100,7 +100,7 @@ const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
 
 const pureRooms = ["core/schema", "core/inference", "core/sse", "core/protocol"];
 
-/** What a pure file may not touch, and how it gets the same. */
+/** What a pure file may not touch, and what it does instead. */
 const impure: { touch: RegExp; name: string; instead: string }[] = [
   { touch: /(?<![.\w])Date\.now\b/, name: "Date.now", instead: "take the instant as an argument" },
   { touch: /(?<![.\w])new Date\(\)/, name: "new Date()", instead: "take the instant as an argument" },
@@ -114,7 +114,7 @@ const impure: { touch: RegExp; name: string; instead: string }[] = [
   },
   { touch: /(?<![.\w])fetch\b(?!\s*:)/, name: "fetch", instead: "leave talking to src/core/upstream" },
   { touch: /(?<![.\w])set(Timeout|Interval)\b(?!\s*:)/, name: "a timer", instead: "take the instant as an argument" },
-  // Hashing and comparing are pure, whoever offers them.
+  // Hashing and comparing are pure, although Bun offers them.
   {
     touch: /(?<![.\w])Bun\.(?!CryptoHasher\b|SHA\d+\b|hash\b|deepEquals\b)/,
     name: "Bun's input and output",
@@ -132,7 +132,7 @@ export function roomOf(path: string): string {
 
 const groups = ["core", "features", "admin", "stores"];
 
-/** Imports to the right of a module, or into a module that it may not know. */
+/** Imports of modules that come later in the order, or that the module may not know. */
 export function wrongDirections(tree: Tree): string[] {
   const wrong = edges(tree).flatMap(({ path, line, file }) => {
     const [from, to] = [roomOf(path), roomOf(file)];
@@ -157,7 +157,7 @@ function insteadOf(from: string, to: string): string {
   return `let ${to} call ${from}, or take what is needed as an argument whose type ${from} defines`;
 }
 
-/** Circles of files, types included: each is named once, by the way around. */
+/** Circles of imports between files, types included: each circle is named once, by the files on the way around. */
 export function cycles(tree: Tree): string[] {
   const next = new Map<string, string[]>();
   for (const { path, file } of edges(tree)) {
@@ -222,7 +222,10 @@ export function weightOfPages(tree: Tree): string[] {
   });
 }
 
-/** Pure are four rooms, and every file whose head comment says `Pure.`, `Pure:` or `is pure`. */
+/**
+ * Finds what is not pure in the four pure rooms, and in every file whose head comment says `Pure.`, `Pure:` or `is
+ * pure`.
+ */
 export function impurities(tree: Tree): string[] {
   const pure = [...tree].filter(
     ([path, source]) => pureRooms.includes(roomOf(path)) || /\bPure[.:]|\bis pure\b/.test(headOf(source)),
@@ -240,7 +243,7 @@ export function impurities(tree: Tree): string[] {
   });
 }
 
-/** Faults that no test names, or that the documentation does not tell. */
+/** Faults that no test names, or that the documentation does not mention. */
 export function untoldFaults(codes: readonly string[], tests: Tree, document: string): string[] {
   const told = [...tests.values()].join("\n");
   return codes.flatMap((code) => [
@@ -271,8 +274,9 @@ export function unraisedFaults(codes: readonly string[], tree: Tree): string[] {
 }
 
 /**
- * Migrations that are not what `db/migrations/checksums` says they were when they were released. One that may have been
- * applied somewhere never changes. Those after them, of which it says nothing, may be edited until they are released.
+ * Migrations that are not what `db/migrations/checksums` says they were when they were released. A migration that may
+ * have been applied somewhere never changes. Later ones, which that file does not have, may be edited until they are
+ * released.
  */
 export function editedMigrations(migrations: readonly { name: string; sum: string }[], checksums: string): string[] {
   const next = String(migrations.length + 1).padStart(4, "0");
@@ -287,7 +291,7 @@ export function editedMigrations(migrations: readonly { name: string; sum: strin
   });
 }
 
-/** What `db/migrations/checksums` says from a release on. */
+/** The text of `db/migrations/checksums` from a release on. */
 export function releasedChecksums(migrations: readonly { name: string; sum: string }[]): string {
   return migrations.map(({ name, sum }) => `${sum}  ${name}\n`).join("");
 }
@@ -301,7 +305,7 @@ export function releasedLine(version: string, checksums: string, last?: string):
   return `${version}  ${name}  ${sum}`;
 }
 
-/** Releases whose migrations are no longer what they were. Whoever runs that version could not upgrade. */
+/** Releases whose migrations are no longer what they were: a database of that version could not be upgraded. */
 export function changedReleases(checksums: string, released: string): string[] {
   return linesOf(released)
     .filter((line) => {
@@ -328,8 +332,8 @@ function edges(tree: Tree): { path: string; line: number; file: string }[] {
 const dialectFiles = /^src\/core\/protocol\/dialects(\.ts$|\/)/;
 
 /**
- * Code outside the dialects' files that compares with an engine's name, or branches on a dialect. It is looked for in
- * expressions: names in comments, texts and tables are free.
+ * Code outside the dialects' files that compares with an engine's name, or branches on a dialect. Only expressions are
+ * searched: names in comments, texts and tables are free.
  */
 export function engineBranches(tree: Tree, names: readonly string[]): string[] {
   const name = `["'\`](?:${names.map((one) => one.replaceAll(".", "\\.")).join("|")})["'\`]`;

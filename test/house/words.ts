@@ -1,4 +1,5 @@
-// Names that the field has words for, one case for units, and prose in whole sentences. Each finding says what to write.
+// Checks names for which the field has a word, units, which have one case, and comments, which are whole sentences. Each
+// finding says what to write.
 
 import { commentsOf, lineAt, type Tree } from "./source.ts";
 
@@ -94,7 +95,7 @@ export function vagueTypes(tree: Tree): string[] {
   );
 }
 
-/** A relative clause for whom it concerns, and a person who is a woman: prose names the one, or says "they". */
+/** Comments that say "whoever", or call a person "she": prose names the caller or the person, or says "they". */
 export function oddPersons(tree: Tree): string[] {
   return [...tree].flatMap(([path, source]) =>
     commentsOf(path, source).flatMap(({ line, text }) =>

@@ -1,4 +1,4 @@
-// Every mutant, by room, in the order of the rooms; the ledger's SQL stands last.
+// Every mutant, by module, in the order of the modules; those of the ledger's SQL come last.
 
 import { admission } from "./admission.ts";
 import { auth } from "./auth.ts";

@@ -1,4 +1,4 @@
-// Lines of the limits of keys and teams: the ledger's SQL, tried on Postgres alone, and what is said of it.
+// Mutants of the limits of keys and teams: in the ledger's SQL, tried on Postgres alone, and in what is said of a limit.
 
 import type { Mutant } from "./mutant.ts";
 

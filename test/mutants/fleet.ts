@@ -1,4 +1,4 @@
-// Lines of the fleet: who is there, who is gone, and what is seen of it.
+// Mutants of the fleet: who is there, who is gone, and what is seen of it.
 
 import type { Mutant } from "./mutant.ts";
 

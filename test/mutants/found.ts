@@ -1,4 +1,4 @@
-// Mutants that somebody else made and that survived when they were made: a test was written for each.
+// Mutants that others made and that no test noticed when they were made: a test was written for each.
 
 import type { Mutant } from "./mutant.ts";
 

@@ -193,7 +193,7 @@ export const http: Mutant[] = [
   {
     name: "a schema that is not told is none",
     file: "src/node/readiness-checks.ts",
-    find: "        // Whether the database accepts admissions is another check.\n",
+    find: "        // Another check reports whether the database accepts admissions.\n",
     replace: '        last = "the database does not say which schema it has";\n',
     caughtBy: ["test/core/http/readiness.test.ts > of its schema keeps"],
     rule: "docs/design/service.md, Routes",

@@ -1,4 +1,4 @@
-// Lines of the ledger's SQL. They are tried on Postgres alone, which is quicker to start than the embedded database.
+// Mutants of the ledger's SQL. They are tried on Postgres alone, which is quicker to start than the embedded database.
 
 import type { Mutant } from "./mutant.ts";
 

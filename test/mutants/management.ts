@@ -1,4 +1,4 @@
-// Lines of administration: who may, what is in sight, and what is written once.
+// Mutants of administration: who may act, what is in sight, and what is written once.
 
 import type { Mutant } from "./mutant.ts";
 

@@ -5,18 +5,18 @@ export interface Mutant {
   /** What goes wrong, as a short sentence. */
   name: string;
   file: string;
-  /** Text that stands in the file exactly once, and what replaces it. */
+  /** Text that occurs in the file exactly once, and what replaces it. */
   find: string;
   replace: string;
   /** Test files, fastest first. `test/a.test.ts > words` runs only the tests whose names contain the words. */
   caughtBy: readonly string[];
   /** The rule that it breaks: a page and its heading, as comments cite it. */
   rule: string;
-  /** Why it is not tried for now. */
+  /** Why the mutant is not tried for now. */
   skip?: string;
 }
 
-/** By room, in the order of the rooms. */
+/** The mutants by room, in the order of the rooms. */
 export type Mutants = Readonly<Record<string, readonly Mutant[]>>;
 
 export interface Named {
@@ -41,7 +41,7 @@ export function mutated(source: string, { file, find, replace }: Mutant): string
   return defective;
 }
 
-/** `count` of them, in their order. Consecutive seeds take turns, so that each one is tried before long. */
+/** Draws `count` of them, in their order. Consecutive seeds take turns, so that each one is tried before long. */
 export function sampled<T>(all: readonly T[], count: number, seed: number, nameOf: (one: T) => string): T[] {
   const shuffled = all.map((one) => ({ one, order: Bun.hash(nameOf(one)) as bigint }));
   shuffled.sort((a, b) => (a.order < b.order ? -1 : 1));
@@ -51,7 +51,9 @@ export function sampled<T>(all: readonly T[], count: number, seed: number, nameO
   return all.filter((one) => taken.has(one));
 }
 
-/** Those whose room is one of the words, or whose name contains one. Throws an Error for a word that matches none. */
+/**
+ * The mutants whose room is one of the words, or whose name contains one. Throws an Error for a word that matches none.
+ */
 export function chosen(all: readonly Named[], words: readonly string[]): Named[] {
   const means = (word: string) => (one: Named) => one.room === word || one.mutant.name.includes(word);
   for (const word of words)
@@ -59,7 +61,7 @@ export function chosen(all: readonly Named[], words: readonly string[]): Named[]
   return words.length === 0 ? [...all] : all.filter((one) => words.some((word) => means(word)(one)));
 }
 
-/** Those that break one of the files, or that a test in one of them must catch. */
+/** The mutants that break one of the files, or that a test in one of them must catch. */
 export function ofFiles(all: readonly Named[], files: ReadonlySet<string>): Named[] {
   const isMeant = ({ file, caughtBy }: Mutant) => [file, ...caughtBy.map(fileOf)].some((one) => files.has(one));
   return all.filter(({ mutant }) => isMeant(mutant));
@@ -70,7 +72,7 @@ export function fileOf(test: string): string {
   return test.split(" > ")[0]!;
 }
 
-/** `bun test` with what `caughtBy` names. */
+/** The words after `bun test` that run what `caughtBy` names. */
 export function testWords(test: string): string[] {
   const [file = "", words] = test.split(" > ", 2);
   return words === undefined ? [`./${file}`] : [`./${file}`, `--test-name-pattern=${RegExp.escape(words)}`];

@@ -1,4 +1,4 @@
-// What must not happen with names that have several addresses.
+// Mutants of names that have several addresses: what must not happen with them.
 
 import type { Mutant } from "./mutant.ts";
 

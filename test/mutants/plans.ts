@@ -1,4 +1,4 @@
-// Lines of plans that are made at run time.
+// Mutants of plans that are made at run time.
 
 import type { Mutant } from "./mutant.ts";
 

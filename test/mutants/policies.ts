@@ -1,4 +1,4 @@
-// Lines of what organizations ask of their keys and of what is kept, of renaming and of closing.
+// Mutants of what organizations ask of their keys and of what is kept, of renaming and of closing.
 
 import type { Mutant } from "./mutant.ts";
 

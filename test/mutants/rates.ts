@@ -1,4 +1,4 @@
-// Lines of the limits of a minute, of organizations, teams and keys, and of what waits to be told.
+// Mutants of the limits of a minute, of organizations, teams and keys, and of changes that wait to be told to Redis.
 
 import type { Mutant } from "./mutant.ts";
 

@@ -1,4 +1,4 @@
-// Lines of the limit of an engine that all nodes share.
+// Mutants of the limit of an engine that all nodes share.
 
 import type { Mutant } from "./mutant.ts";
 

@@ -1,4 +1,4 @@
-// Lines of the read that says how much of its limits something has used.
+// Mutants of the read that says how much of its limits a subject has used.
 
 import type { Mutant } from "./mutant.ts";
 

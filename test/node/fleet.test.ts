@@ -56,7 +56,7 @@ test("a fleet that is watched ends with its node, which does not wait for it, or
   expect(code).toBe(0);
   expect(performance.now() - began_ms).toBeLessThan(10_000);
   expect(text).toContain('event: error\ndata: {"error":{"message":"The node is about to stop.');
-  // It waits for another node.
+  // The other command still waits for another node.
   expect(far.child.exitCode).toBeNull();
   far.child.kill("SIGTERM");
   expect(await far.child.exited).toBe(0);

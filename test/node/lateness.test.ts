@@ -1,4 +1,4 @@
-/** How late a process runs is known to those who ask, and told at each beat. */
+/** A process knows how late it runs: it tells those who ask, and reports it at each beat. */
 import { expect, test } from "bun:test";
 import { Lateness } from "../../src/node/lateness.ts";
 import { VirtualClock } from "../core/admission/virtual-time.ts";

@@ -1,4 +1,6 @@
-/** What engines are not sent is counted each time, and logged once an hour for each route and kind. */
+/**
+ * A part of a request that an engine is not sent is counted each time, and logged once an hour for each route and kind.
+ */
 
 import { expect, test } from "bun:test";
 import type { Loss } from "../../src/core/protocol/codec.ts";

@@ -16,7 +16,7 @@ import { endedReceipt } from "../harness/receipts.ts";
 setDefaultTimeout(90_000);
 
 const path = "/v1/responses";
-/** More than the 10 s for which a log may be without its end. */
+/** A lease of more than the 10 s for which a log may be without its end. */
 const metering = "{ lease_s: 15, checkpoint_s: 0.3, sweep_s: 0.3 }";
 
 async function killed({ signal, exited, engine }: Service): Promise<void> {
@@ -48,7 +48,7 @@ test("a repeat reads the failure once the lease has lapsed, and then the key is 
   for (let text = ""; !text.includes(" You"); ) text += new TextDecoder().decode((await reader.read()).value);
   void reader.read().catch(() => {});
   await killed(first);
-  // In its last instant the node stored the response.
+  // As if the node had stored the response in its last instant.
   const db = await serverDatabase(database.url);
   const answers = keptAnswers(db, { kept_hours: () => 24 });
   const response = JSON.stringify({ ...JSON.parse((await answers.find(id))!.response!), status: "completed" });

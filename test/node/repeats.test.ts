@@ -1,6 +1,7 @@
 /**
  * Repeats on two nodes with one database, with Redis and without: they join an answer of the other node, and when that
- * node is killed they get what it had written, then the protocol's failure, and then a new run; one is charged at most.
+ * node is killed they get what it had written, then the protocol's failure, and then a new run; at most one run is
+ * charged.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -35,7 +36,7 @@ describe.each(["the database", "Redis"])("with logs in %s", (place) => {
       sluice: { store: "postgres", env },
     } as const;
     first = await startService(options);
-    // With a folder of its own it makes no organization.
+    // With a data folder of its own, the second node makes no organization.
     second = await startService({ ...options, sluice: { ...options.sluice, dataDir: folder } });
   });
   afterAll(async () => {

@@ -1,5 +1,5 @@
-// A node whose Postgres cannot be reached at its start: it waits for what mends itself, listening, and ends at once for what
-// somebody has to mend.
+// A node whose Postgres cannot be reached at its start: while the cause may mend itself, the node listens and waits; if
+// somebody has to mend it, the node ends at once.
 
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -19,7 +19,7 @@ setDefaultTimeout(180_000);
 const folder = mkdtempSync(join(tmpdir(), "sluice-waiting-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** A node on a port that the test knows before it serves. */
+/** Starts a node on a port that the test knows before the node serves. */
 async function started(env: Record<string, string>, ...words: string[]) {
   const port = await freePort();
   const all = { PATH: process.env.PATH ?? "", HOME: folder, PORT: `${port}`, SLUICE_WARM_UP_MS: "0", ...env };
@@ -52,7 +52,7 @@ async function started(env: Record<string, string>, ...words: string[]) {
   };
 }
 
-/** Waits while the other tests run. */
+/** Started here so that it waits while the other tests run. */
 const patient = started({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" });
 
 const linesOf = (text: string) =>

@@ -1,4 +1,7 @@
-/** What warms a node up has the shapes of what the database answers: the compiler goes by names and their order. */
+/**
+ * The values that warm a node up have the shapes of the database's answers: the compiler optimizes for names and their
+ * order.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { noUsage } from "../../src/core/inference/usage.ts";
 import type { Command } from "../../src/core/store/ledger.ts";
@@ -15,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-/** Names, in their order, without values. */
+/** The names in a value, in their order, without its values. */
 function shapeOf(value: unknown): unknown {
   if (value === null || typeof value !== "object" || value instanceof Date || Array.isArray(value)) return null;
   return Object.entries(value).map(([name, inner]) => [name, shapeOf(inner)]);

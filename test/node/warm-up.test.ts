@@ -76,7 +76,7 @@ describe("before a node is ready", () => {
 describe("in idle moments", () => {
   test("it does nothing while the node has requests, stops when one comes, and goes on later", async () => {
     let isIdle = false;
-    /** After so many requests to itself, a request of a client comes. */
+    /** After this many requests of the node to itself, a request of a client comes. */
     const stops = [40, 64];
     const { parts, seen } = rig({
       async serves() {

@@ -1,4 +1,7 @@
-/** The demo's key: shown to a person, else in a file of its owner's, and good for a month. */
+/**
+ * The demo's key: shown to a person at a terminal, else put into a file that only its owner may read, and good for a
+ * month.
+ */
 import { expect, test } from "bun:test";
 import {
   chmodSync,
@@ -97,7 +100,7 @@ test("a service that was set up has no demo organization: it names the commands 
   };
   const first = await starts();
   expect(first.said).toContain("sluice org create acme --plan pro\n");
-  // The harness made its own.
+  // The harness has made an organization of its own.
   expect(first).toMatchObject({ slugs: ["test"], hasKey: false });
   expect((await starts()).said).not.toContain("organization");
   rmSync(dataDir, { recursive: true });

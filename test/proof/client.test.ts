@@ -1,4 +1,4 @@
-// The crash test's client tells a wait that it gave up from an answer that broke.
+// The crash test's client can tell a wait that it gave up from an answer that broke off.
 
 import { expect, test } from "bun:test";
 import { ask } from "../../proof/client.ts";

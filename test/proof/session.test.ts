@@ -9,7 +9,7 @@ import { type Outcome, runSession } from "../../proof/session.ts";
 import type { Site, Target, Usage } from "../../proof/target.ts";
 import { wireTo } from "../../proof/wire.ts";
 
-// They wait for most of their time.
+// The tests run at once, as they wait for most of their time.
 test.concurrent("a gateway that counts each delta that it forwards passes", async () => {
   const { findings, requests, delivered_tokens } = await sessionWith((tokens) => tokens);
   expect(findings).toEqual([]);
@@ -57,7 +57,7 @@ const target: Target = {
   start: () => Promise.reject(new Error("It is started by the test.")),
 };
 
-/** It admits up to the limit, forwards the engine's bytes, and counts words as they pass. */
+/** A gateway that admits up to the limit, forwards the engine's bytes, and counts words as they pass. */
 async function smallGateway(engine_port: number, counted: (tokens: number) => number) {
   const usage = new Map<string, Usage>();
   const limits = new Map<string, number>();
@@ -97,7 +97,7 @@ async function smallGateway(engine_port: number, counted: (tokens: number) => nu
   return { port: (server.address() as AddressInfo).port, site };
 }
 
-/** Answers with how many tokens were forwarded. */
+/** Forwards an answer, and returns how many tokens were forwarded. */
 async function forwarded(engine_port: number, body: string, response: ServerResponse): Promise<number> {
   const abort = new AbortController();
   response.on("close", () => abort.abort());
@@ -118,7 +118,10 @@ async function forwarded(engine_port: number, body: string, response: ServerResp
   return tokens;
 }
 
-/** Each token of the engine is a word with a space before it, in a field of its own or in one text. */
+/**
+ * Counts the tokens of the engine in a text: each is a word with a space before it, in a field of its own or in one
+ * text.
+ */
 function wordsIn(text: string): number {
   const contents = [...text.matchAll(/"content":"([^"]*)"/g)].map(([, content = ""]) => content);
   return contents.reduce((sum, content) => sum + content.split(" ").length - 1, 0);

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { command } from "../../scripts/command.ts";
 import { closingCounts, countsOf, countsOfStep, failedFiles, failuresOf, lastFile } from "../../scripts/counts.ts";
 
-/** Waits until the process has ended; one that nobody has fetched yet (a zombie) has. */
+/** Waits until the process has ended; a zombie, which its parent has not collected yet, counts as ended. */
 async function gone(pid: number): Promise<void> {
   const deadline = Date.now() + 3000;
   for (;;) {

@@ -1,4 +1,7 @@
-/** Which tests are tried against a drawn mutant: those that run the part where it is, as far as that is known. */
+/**
+ * Which tests are tried against a drawn mutant: those that run the part of the code where the mutant is, as far as that
+ * is known.
+ */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -29,7 +32,7 @@ function fails(a: unknown) { if (a === 5) throw new Error("five"); }
 `;
   const words = [...text.matchAll(/"(\w+)"/g)];
 
-  /** The words in parts that ran when these calls were made. */
+  /** The words in the parts of the text that ran when these calls were made. */
   async function wordsThatRan(calls: (file: { first(a: number): void; second(a: number | null): void }) => void) {
     await using types = await project({ "src/a.ts": text });
     const parts = partsOf(await types.tree("src/a.ts"), text);
@@ -72,7 +75,7 @@ function fails(a: unknown) { if (a === 5) throw new Error("five"); }
     const [plain, counted] = await Promise.all(["a", "b"].map((name) => import(join(folder, `src/${name}.ts`))));
     const [some, others] = [answers(plain), answers(counted)];
     expect(some[0]).toEqual(others[0]);
-    // The function that it answers in the third case has its own text.
+    // In the third case the answer is a function, whose text differs by the notes.
     expect(some[1]?.toSpliced(2, 1)).toEqual(others[1]?.toSpliced(2, 1));
   });
 });
@@ -119,7 +122,7 @@ describe("the tests that run a part", () => {
     const elsewhere = runsIn(folder, { "src/core/usage/b.ts": "new" }).runs;
     expect(elsewhere.time_ms(a, place("src/core/usage/a.ts", 2))).toBe(20);
     expect(elsewhere.passes(a)).toBe(false);
-    // It may run that file now.
+    // The test may run that file now.
     expect(elsewhere.time_ms(a, place("src/core/usage/b.ts", 0))).toBe(null);
     expect(runsIn(folder, { "src/core/usage/a.ts": "new" }).runs.time_ms(a, place("src/core/usage/a.ts", 2))).toBe(
       null,

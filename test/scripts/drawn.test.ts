@@ -1,4 +1,7 @@
-/** Mutants that operators make: each operator's change, identities that last, an even draw, and the tests that must notice. */
+/**
+ * Mutants that mutation operators make: the change of each operator, ids that stay the same, an even draw, and the
+ * tests that must notice.
+ */
 import { describe, expect, test } from "bun:test";
 import { drawn, moduleOf, shuffled } from "../../scripts/drawn/draw.ts";
 import { operators } from "../../scripts/drawn/operators.ts";
@@ -8,7 +11,7 @@ import { sqlSitesOf } from "../../scripts/drawn/sql.ts";
 import { closureOf, testsOf as possibleOf } from "../../scripts/drawn/tests-of.ts";
 import { project } from "./project.ts";
 
-/** The lines that each operator makes of a line. */
+/** The lines that each mutation operator makes of a line. */
 const lines: Record<string, [before: string, ...after: string[]][]> = {
   "condition negated": [
     ["if (a < b) f();", "if (!(a < b)) f();"],

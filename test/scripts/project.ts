@@ -1,4 +1,4 @@
-// A small project for tests of what reads TypeScript.
+// A small project for tests of code that reads TypeScript.
 
 import { afterAll } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Compiler, compiler } from "../../scripts/drawn/compiler.ts";
 
-/** A new folder with these files, which goes when the tests have run. */
+/** A new folder with these files, which is removed when the tests have run. */
 export function folderWith(files: Readonly<Record<string, string>>): string {
   const folder = mkdtempSync(join(tmpdir(), "sluice-drawn-"));
   folders.push(folder);

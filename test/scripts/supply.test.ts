@@ -1,4 +1,4 @@
-// What a build hands on beside the executable: whole, true and the same for the same inputs.
+// What a build makes beside the executable: whole, true and the same for the same inputs.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ const root = join(import.meta.dir, "../..");
 const folders: string[] = [];
 let metafile: string;
 
-/** As the build does it, without its slow steps. */
+/** Does what the build does, without its slow steps. */
 beforeAll(async () => {
   const folder = newFolder();
   const words = ["--target=bun", "--format=esm", `--metafile=${folder}/metafile.json`, `--outdir=${folder}/out`];

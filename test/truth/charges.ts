@@ -1,4 +1,4 @@
-/** Drives a node with the truth engine: every row, every way to end; each charge beside the truth. */
+/** Drives a node with the truth engine, with every row and every way to end, and puts each charge beside the truth. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { RequestReceipt } from "../../src/core/operations/receipt-shape.ts";
@@ -21,7 +21,7 @@ export const ends = [
   "at a window",
   "whole, left",
   "whole, broken",
-  /** Last: it costs the node its life. */
+  /** The last end: it costs the node its life. */
   "recovered",
 ] as const;
 export type End = (typeof ends)[number];
@@ -38,7 +38,7 @@ export interface Cell {
 const { name: promptName, ...prompt } = corpus.find(({ name }) => name === "an agent at work")!;
 const promptTokens = counts[promptName as keyof typeof counts].o200k_harmony;
 const prices = { input: 100_000, cachedInput: 10_000, cacheWrite: 125_000, output: 400_000 };
-/** The prompt, and some thousand tokens. */
+/** Room for the prompt, and some thousand tokens. */
 const session_nanos = promptTokens * 125 + 1_500 * 400;
 
 function configTo(url: string, rows: readonly Row[]): string {
@@ -97,7 +97,7 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
 
   function add(row: Row, end: End, receipt: RequestReceipt, produced: number | null): void {
     const isReported = receipt.usage.source === "reported";
-    // Of a report that never came nobody knows what was cached; and what is thought in silence is not charged.
+    // If a report never came, nobody knows what was cached; and tokens that are thought in silence are not charged.
     const known = row.isRunning || isReported ? row : { ...row, cached: 0, written: 0, hidden: 0 };
     const shown = isReported || produced === null ? produced : produced - row.hidden;
     const truth = shown === null ? 0 : priceOf(truthOf(known, promptTokens, shown), prices);
@@ -112,7 +112,7 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
     return receiptOf(idOf(response), own);
   }
 
-  /** Until all that the engine writes before it hangs is here. */
+  /** Reads until everything has come that the engine writes before it hangs. */
   async function readToTheHang(row: Row, at: number, leaving: AbortSignal): Promise<string> {
     const response = await service.post("/v1/messages", bodyOf(at, "hangs", true), { key, signal: leaving });
     const deltas = engine.deltas(row, "hangs");
@@ -128,13 +128,13 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
   }
 
   try {
-    // The first counts wait for the vocabulary, and may be given up.
+    // The first counts of tokens wait for the vocabulary, and may be given up.
     const silent = rows.findIndex(({ report }) => report === null);
     const isCounted = async () => (await read(silent, "complete", true)).usage.source === "counted";
     if (silent >= 0) await until(isCounted, 60_000, "the vocabulary");
     for (const end of ends.filter((one) => wanted.includes(one) && one !== "recovered" && one !== "whole, left"))
       await Promise.all(rows.map((row, at) => tryEnd(row, at, end)));
-    // Whose record it is, only the log says.
+    // Only the log says whose record it is, so these are tried one after the other.
     if (wanted.includes("whole, left")) for (const [at, row] of rows.entries()) await tryEnd(row, at, "whole, left");
     if (wanted.includes("recovered")) await recovered();
   } finally {
@@ -196,7 +196,7 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
     add(row, "at a window", receipt, engine.producedAfter(row, deltas + (isCall && seen.includes("tool_use") ? 1 : 0)));
   }
 
-  /** Nearly all of it: the ledger knows what was forwarded. */
+  /** Waits until the ledger knows of nearly all tokens that were forwarded. */
   async function checkpointed(id: string, produced: number): Promise<void> {
     const isKnown = async () => {
       const { usage } = (await (await service.fetch(`/v1/service/requests/${id}`, { key })).json()) as RequestReceipt;
@@ -217,7 +217,7 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
   }
 }
 
-/** The answer that nobody streamed and whose caller left, of that model; "" until the log has it. */
+/** The request of the answer, for that model, that nobody streamed and whose caller left; "" until the log has it. */
 function cancelledIn(log: string, model: string): string {
   const line = log
     .split("\n")

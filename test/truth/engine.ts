@@ -1,6 +1,6 @@
 /**
  * An engine that does as a row says, and knows the truth: it writes a fixed text in tokens of o200k, as a model of the
- * harmony format does. Which row is asked stands in the path, and how the answer ends in `temperature`.
+ * harmony format does. The path says which row is asked, and `temperature` how the answer ends.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,10 +12,13 @@ import type { Row } from "./rows.ts";
 export const temperatures = { complete: 0, hangs: 0.1, breaks: 0.2, endless: 0.3 } as const;
 type End = keyof typeof temperatures;
 
-/** So many tokens are written before an answer hangs or breaks, or ends. */
+/** How many tokens are written before an answer hangs, breaks or ends. */
 const tokens_written = 400;
 const tokens_endless = 6_000;
-/** Channel, its name, and the beginning of the message; the head of another message, and its end. */
+/**
+ * The tokens at the beginning of an answer (channel, its name, and the beginning of the message), and those of each
+ * further message (its head, and its end).
+ */
 const openingTokens = 3;
 const messageTokens = 6;
 
@@ -73,7 +76,7 @@ function callDelta({ id, name, args }: { id?: string; name?: string; args: strin
   return { tool_calls: [{ index: 0, ...(id === undefined ? {} : { id }), function: fn }] };
 }
 
-/** What the engine has read and written. */
+/** The true usage: what the engine has read and written. */
 export function truthOf(row: Row, prompt: number, produced: number): Usage {
   return {
     ...noUsage,
@@ -86,16 +89,16 @@ export function truthOf(row: Row, prompt: number, produced: number): Usage {
   };
 }
 
-/** Of what an engine that never reports has read, and of an answer that was left, nobody knows what was cached. */
+/** A running truth engine. If it never reports, or its answer was left, nobody knows what of the prompt was cached. */
 export interface TruthEngine {
   url: string;
-  /** What an answer of that row comes to, where it ends so. */
+  /** The tokens that an answer of that row comes to, if it ends like this. */
   produced(row: Row, end: End): number;
-  /** Requests so far. */
+  /** The number of requests so far. */
   readonly asked: number;
   /** How many deltas its client is sent. */
   deltas(row: Row, end: End): number;
-  /** Of an endless one, the tokens after so many deltas. */
+  /** For an endless answer, the tokens after this many deltas. */
   producedAfter(row: Row, deltas: number): number;
   stop(): Promise<void>;
 }

@@ -2,7 +2,7 @@
 import type { Usage } from "../../src/core/inference/usage.ts";
 import { promptTokens } from "../../src/core/inference/usage.ts";
 
-/** Of a report: what stands on the chunk or the reply, and in its choice. */
+/** The parts of a report: what is on the chunk or the reply, and what is in its choice. */
 export interface Told {
   wire?: Record<string, unknown>;
   choice?: Record<string, unknown>;
@@ -21,7 +21,7 @@ const details = (usage: Usage) => ({
   completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
 });
 
-/** Reasoning beside the completion, which the total has. */
+/** The completion without its reasoning, which only the total includes. */
 const beside = (usage: Usage) => ({ completion_tokens: usage.outputTokens - usage.reasoningTokens });
 
 const timings = (usage: Usage) => ({

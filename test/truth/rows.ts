@@ -3,15 +3,15 @@ import { type Teller, tellers } from "./reports.ts";
 
 export interface Row {
   name: string;
-  /** Null: it never reports. */
+  /** Null: the engine never reports. */
   report: Teller | null;
   /** Whether each chunk reports what was produced so far. */
   isRunning: boolean;
-  /** Tokens that stand in one delta. */
+  /** The number of tokens in one delta. */
   tokens_per_delta: number;
   /** What an answer consists of. */
   parts: "text" | "reasoning and text" | "reasoning and a call";
-  /** Of the report: what of the prompt is cached and written, and what is thought and never shown. */
+  /** Tokens in the report: what of the prompt is cached and written, and what is thought and never shown. */
   cached: number;
   written: number;
   hidden: number;

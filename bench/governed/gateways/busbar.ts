@@ -44,7 +44,10 @@ interface Places {
   signing_key: string;
 }
 
-/** A budget is in cents, and a price in millionths of a dollar: a token of output is a cent. JSON is YAML. */
+/**
+ * A budget is in cents, and a price in millionths of a dollar: a token of output costs a cent. The configuration is
+ * written as JSON, which is valid YAML.
+ */
 function configuration({ requested }: Setup, { port, admin_port, signing_key }: Places): string {
   const groups = requested.map(({ name, limits }) => [
     name,
@@ -79,7 +82,7 @@ function keysOf(setup: Setup, admin: string): Promise<Key[]> {
   });
 }
 
-/** It makes sixty keys a minute at most. */
+/** Repeats `act` while Busbar's rate limit refuses it: Busbar makes at most sixty keys a minute. */
 async function patiently(end_ms: number, act: () => Promise<unknown>): Promise<unknown> {
   while (true) {
     const made = await act().catch((failure: Error) => failure);

@@ -24,7 +24,7 @@ export const hardcap: Gateway = {
         rate_limit: { requests: limits.requests_per_minute, per_s: 60 },
       },
     ]);
-    // JSON is YAML.
+    // The configuration is written as JSON, which is valid YAML.
     const configuration = JSON.stringify({
       redis_url: `${store.url}/0`,
       upstreams: { engine: { base_url: `${engine_url}/v1` } },

@@ -1,6 +1,6 @@
-// LiteLLM's proxy, one worker, with virtual keys in Postgres. Its program: `litellm` of a Python environment.
-// It makes its tables by Prisma's programs. Where those cannot be had, GOVERNED_LITELLM_SCHEMA names a file of SQL that makes
-// them; variables of the environment whose names begin with PRISMA_ or LITELLM_ reach it.
+// LiteLLM's proxy, one worker, with virtual keys in Postgres. Its program: `litellm` of a Python environment. LiteLLM
+// creates its tables with Prisma's programs. If those are not available, GOVERNED_LITELLM_SCHEMA names a SQL file that
+// creates the tables; environment variables whose names begin with PRISMA_ or LITELLM_ are passed on to LiteLLM.
 
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -37,7 +37,7 @@ async function started(program: string, setup: Setup, switches: Record<string, s
   const passed = Object.entries(process.env).filter(([name]) => /^(PRISMA|LITELLM)_/.test(name)) as [string, string][];
   const environment = {
     ...Object.fromEntries(passed),
-    // It finds Prisma's and its own programs there.
+    // LiteLLM finds Prisma's programs and its own in this folder.
     ...{ PATH: `${dirname(program)}:${process.env.PATH}`, DATABASE_URL: store.url },
     ...(schema ? { DISABLE_SCHEMA_UPDATE: "true", ENFORCE_PRISMA_MIGRATION_CHECK: "false" } : {}),
     ...{ LITELLM_LOCAL_MODEL_COST_MAP: "True", ...switches },
@@ -57,7 +57,7 @@ async function started(program: string, setup: Setup, switches: Record<string, s
   };
 }
 
-/** JSON is YAML. */
+/** The configuration is written as JSON, which is valid YAML. */
 function configuration(engine_url: string): string {
   const engine = {
     ...{ model: "openai/governed", api_base: `${engine_url}/v1`, api_key: "none" },

@@ -5,7 +5,7 @@ create table operator (
   -- Unique for ever: the audit log names operators by it.
   name text not null unique,
   role text not null check (role in ('admin', 'viewer', 'organization-admin')),
-  -- An operator outlives the organization that it was of: the audit log names it.
+  -- An operator outlives the organization it belonged to: the audit log names the operator.
   organization_id uuid,
   created_by text not null,
   created_at timestamptz not null default store_now(),
@@ -16,8 +16,8 @@ create table operator (
   check ((role = 'organization-admin') = (organization_id is not null))
 );
 
--- Secrets as keys have them: an operator keeps its ID through rotations, each of which adds a secret with the next
--- number.
+-- Secrets of operators, which work like those of keys: an operator keeps its ID through rotations, each of which adds a
+-- secret with the next number.
 create table operator_secret (
   operator_id uuid not null references operator (id),
   number integer not null check (number > 0),
@@ -30,7 +30,7 @@ create table operator_secret (
   primary key (operator_id, number)
 );
 
--- A browser in which an operator is signed in, or whoever opened the link of a node on the own machine.
+-- A browser in which an operator is signed in, or somebody who opened the link that a node on their own machine printed.
 create table operator_session (
   hash bytea primary key check (length(hash) = 32),
   secret_hash bytea not null check (length(secret_hash) = 32),
@@ -54,7 +54,7 @@ create table administration_repeat (
   primary key (actor, key_hash)
 );
 
--- No foreign keys: an entry outlives what it is about.
+-- The entries of the audit log. There are no foreign keys, because an entry outlives what it is about.
 create table audit_entry (
   id bigint generated always as identity primary key,
   at timestamptz not null default store_now(),
@@ -85,7 +85,7 @@ insert into audit_head (number, hash) values (0, decode(repeat('00', 32), 'hex')
 -- Engines that an operator has drained: they get no new requests (docs/routing.md, Draining an engine).
 create table drained_engine (
   upstream text not null,
-  -- An address of the upstream's name. The empty text stands for all of them.
+  -- One of the addresses of the upstream's name. Empty text: all of them.
   replica text not null default '',
   drained_at timestamptz not null,
   -- When the drain ends by itself; null: only when it is resumed.
@@ -95,9 +95,10 @@ create table drained_engine (
 );
 
 -- The processes that serve, as each reports itself every few seconds (docs/operating.md, The fleet). A node of several
--- workers has a row for each. After a crash of the database the rows come back by themselves, so they need no log.
+-- workers has a row for each. After a crash of the database the processes write their rows anew, so the table needs no
+-- write-ahead log.
 create unlogged table fleet_process (
-  -- The start of the node: its workers share it.
+  -- The id of the node's start: its workers share it.
   node_id uuid not null,
   -- 0: the process is the whole node.
   worker smallint not null,

@@ -1,11 +1,11 @@
--- The audit in pieces: what records say of each window, read once and kept (docs/design/metering.md, Audit). Records are
--- read by their transactions' numbers, through an index however small the tables are; the costs that this makes up must not
--- have the server compile the query, for half a second. The clock is asked in a subquery: compared with a volatile function
--- itself, every row would have to be read.
+-- The audit in pieces: what records add up to in each window, read once and kept (docs/design/metering.md, Audit). Records
+-- are read by the numbers of their transactions, through an index even if the tables are small; the high cost estimates
+-- that this causes must not make the server compile the query, which takes half a second. The clock is read in a subquery:
+-- if a volatile function itself were compared, every row would have to be read.
 
--- How far records were read: those of every transaction with a lower number stand in tallies, seals and roll-ups; and how
--- far the audit log's chain vouches for them. What the last look found stands beside it, for the nodes that did not look
--- themselves.
+-- How far records were read: those of every transaction with a lower number are included in tallies, seals and roll-ups;
+-- and how far the audit log's chain vouches for them. The row also has the findings of the last check, for nodes that did
+-- not check themselves.
 create table usage_audit (
   id boolean primary key default true check (id),
   read_until bigint not null,
@@ -29,8 +29,8 @@ create table usage_tally (
   primary key (subject_id, kind, starts_at)
 ) with (fillfactor = 50);
 
--- Windows that have ended and agreed. What is recorded afterwards, because a clock stepped back, is a tally beside the
--- seal, until that agrees too.
+-- Windows that have ended and agreed with their records. What is recorded afterwards, because a clock stepped back, is a
+-- tally beside the seal, until that agrees too.
 create table usage_seal (
   subject_id uuid not null,
   kind usage_window_kind not null,
@@ -43,12 +43,12 @@ create table usage_seal (
 );
 create index usage_seal_by_end on usage_seal using brin (ends_at);
 
--- The counts of a full check, piece by piece; empty while none runs. One runs at a time.
+-- The sums of a full check, added up piece by piece; empty while none runs. Only one runs at a time.
 create unlogged table usage_recount (like usage_tally including all);
 
--- The amounts that records of transactions from `since` on, and before `until`, add to each window: to those of the
--- organization that they were billed to, and to those of the limited keys and teams that they name, whatever they were
--- billed to.
+-- The amounts that records of transactions from `since` on, and before `until`, add to each window: to the organization's
+-- windows for the source that they were billed to, and to those of the limited keys and teams that they name, whatever they
+-- were billed to.
 create function usage_recorded(since bigint, until bigint)
   returns table (
     subject_id uuid, kind usage_window_kind, starts_at timestamptz, ends_at timestamptz, recorded bigint, records bigint
@@ -67,9 +67,10 @@ create function usage_recorded(since bigint, until bigint)
     group by 1, 2, 3
   $$;
 
--- Reads on, `most` transactions at a time; answers whether there is more. Every transaction below the horizon has ended,
--- and no record of one can come to light later, whatever any clock says. A horizon below what was read is that of another
--- server, on which the book was restored: its numbers say nothing about ours, and everything is read again.
+-- Reads on, at most `most` transactions at a time; returns whether there is more. Every transaction below the horizon has
+-- ended, so no record of one can appear later, whatever any clock says. A horizon below what was already read is that of
+-- another server, on which the book was restored: the transaction numbers of the past say nothing there, and everything is
+-- read again.
 create function usage_audit_read(most bigint) returns boolean
   language plpgsql volatile
   set enable_seqscan = off set enable_sort = off set jit = off
@@ -134,7 +135,7 @@ create function usage_digests(since bigint, until bigint, ended timestamptz defa
     group by 1
   $$;
 
--- Counts anew what these transactions recorded.
+-- Adds up, for a full check, what these transactions recorded.
 create function usage_count_anew(since bigint, until bigint) returns void
   language sql volatile
   set enable_seqscan = off set jit = off
@@ -145,7 +146,7 @@ create function usage_count_anew(since bigint, until bigint) returns void
       set recorded = t.recorded + excluded.recorded, records = t.records + excluded.records
   $$;
 
--- Seals windows of the past to which no hold points and whose total is the sum of their records; answers how many.
+-- Seals past windows to which no hold points and whose total is the sum of their records; returns how many.
 create function usage_seal_ended(most integer) returns integer
   language plpgsql volatile
   as $$
@@ -182,8 +183,8 @@ create function usage_seal_ended(most integer) returns integer
     return sealed;
   end $$;
 
--- The nanos that each hold holds of each window that it counts in: those of one source of the organization, and those of
--- its other subjects.
+-- The nanos that each hold holds in each window that it counts in: windows of the organization for the hold's source, and
+-- those of its other subjects.
 create function usage_holding()
   returns table (subject_id uuid, kind usage_window_kind, starts_at timestamptz, nanos bigint)
   language sql stable
@@ -198,7 +199,7 @@ create function usage_holding()
     where case when s.is_own then w.kind <> 'extra' else (h.source = 'extra') = (w.kind = 'extra') end
   $$;
 
--- Subjects whose count of running requests is not that of their holds.
+-- Subjects whose count of running requests is not the number of their holds.
 create function usage_miscounted() returns table (subject_id uuid, running bigint, holds bigint)
   language sql stable
   as $$
@@ -211,11 +212,11 @@ create function usage_miscounted() returns table (subject_id uuid, running bigin
     where coalesce(n.running, 0) <> coalesce(h.count, 0)
   $$;
 
--- The book against itself: each total beside the sum it must equal, where they differ. `running` compares the count of
--- open requests. What a sum is made of: in the scope `full` of what was counted anew, and of the records from `unread` on;
--- in `sealed` of seals, tallies, and the records that nobody has read yet; in `open` of these too, for windows that are in
--- force, that ended within a day, or to which something was added since they were sealed. Windows whose records may have
--- been dropped are left out.
+-- Compares the book with itself: returns each total that differs from the sum that it must equal. Rows of kind `running`
+-- compare the count of open requests. The sum is made of, in the scope `full`: what was counted anew, and the records from
+-- `unread` on; in `sealed`: seals, tallies, and the records not yet read; in `open`: these too, but only for windows that
+-- are in force, that ended within a day, or to which something was added since they were sealed. Windows whose records may
+-- have been dropped are left out.
 create function usage_differences(scope text default 'sealed', unread bigint default null)
   returns table (organization_id uuid, subject_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)
@@ -287,7 +288,7 @@ create function usage_differences(scope text default 'sealed', unread bigint def
     left join lateral (select s.organization_id from usage_subject s where s.subject_id = f.subject_id offset 0) o on true
   $$;
 
--- Keeps what a look found for all nodes. Behind are windows of the past that have a tally still.
+-- Stores the findings of a check for all nodes. `unsealed` counts the past windows that still have a tally.
 create function usage_audit_done(differences integer) returns void
   language sql volatile
   as $$

@@ -2,8 +2,8 @@
 -- (docs/design/usage.md, Calendars).
 
 -- The first instant whose local date is `day` or later. Midnight may exist twice, or not at all. `before` and `after` are
--- midnight by the clocks of the day before and of the day after: the earlier of them that exists is the answer. Where
--- neither does, the clocks skip midnight, and the answer is the minute at which they do.
+-- midnight by the clocks of the day before and of the day after: the earlier one that exists is returned. If neither does,
+-- the clocks skip midnight, and the minute at which they do is returned.
 create function usage_day(zone text, day timestamp) returns timestamptz
   language sql stable parallel safe
   as $$
@@ -62,9 +62,9 @@ create function usage_local_month(zone text, month_starts integer, at timestampt
     ) n
   $$;
 
--- A limit in a window that is shorter than others: the end of one that would have begun at `whole_at`. Rounded up to a
--- whole nano, so that it is at least 1. A null `whole_at` says that the window is whole; the limit of a subject that is
--- not limited stays (ledger_book.sql).
+-- The limit of a window that is shorter than others, because it is only the end of one that would have begun at `whole_at`:
+-- its share, rounded up to a whole nano, so that it is at least 1. A null `whole_at` means that the window is whole; the
+-- number that stands for no limit stays as it is (ledger_book.sql).
 create function usage_in_proportion(whole_limit bigint, starts timestamptz, ends timestamptz, whole_at timestamptz)
   returns bigint
   language sql immutable parallel safe

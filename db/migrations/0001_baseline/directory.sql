@@ -17,21 +17,21 @@ create table person (
   email text,
   is_email_verified boolean not null default false,
   name text,
-  -- The groups of the last answer that had them, and its instant.
+  -- The groups from the issuer's last answer that had any, and when it came.
   groups text[] not null default '{}',
   groups_at timestamptz,
   created_at timestamptz not null,
   -- When the issuer last confirmed the person.
   confirmed_at timestamptz not null,
   suspended_at timestamptz,
-  -- Sign-ins, sessions and tokens that were issued before no longer count.
+  -- Sign-ins, sessions and tokens that were issued before this are no longer valid.
   not_before timestamptz,
   forgotten_at timestamptz,
   version bigint not null default 1,
   unique (issuer, subject_hash)
 );
 
--- With the rules of an organization for its keys, and how it is renamed and closed (docs/design/keys.md, Organizations).
+-- Organizations, with their rules for keys; docs/design/keys.md, Organizations, says how they are renamed and closed.
 create table organization (
   id uuid primary key,
   slug text not null unique check (slug ~ '^[a-z0-9-]{1,63}$'),
@@ -43,7 +43,7 @@ create table organization (
   extra_usage_enabled boolean not null default false,
   extra_usage_cap_nanos bigint check (extra_usage_cap_nanos >= 0),
   created_at timestamptz not null default store_now(),
-  -- Rises with each change, so that whoever changes can say what they have read.
+  -- Rises with each change, so that a caller with a change can say which version they have read.
   version bigint not null default 1,
   -- False: no word of a request or an answer is stored.
   keeps_content boolean not null default true,
@@ -55,23 +55,25 @@ create table organization (
   key_lifetime_max_days integer check (key_lifetime_max_days between 1 and 3650),
   key_unused_max_days integer check (key_unused_max_days between 1 and 3650),
   closed_at timestamptz check ((closed_at is not null) = (status = 'closed')),
-  -- The last end of a raise of the organization or of anybody in it: a batch looks for raises until then. It only rises.
+  -- When the last raise of the organization or of anybody in it ends: a batch looks for raises until then. The value
+  -- only rises.
   raised_until timestamptz,
-  -- Until then a window may be shorter than others, because the calendar changed: a batch looks for it. It only rises.
+  -- Until then, a window may be shorter than others because the calendar changed, and a batch looks for such windows.
+  -- The value only rises.
   bridged_until timestamptz,
   -- Its own limits, which count in the place of its plan's (limits.sql, limit_array); null: it has none.
   own_limits bigint[] check (cardinality(own_limits) = 6)
 );
 
--- Slugs that an organization had before, and those of organizations that are gone. None is ever another's.
+-- Slugs that an organization had before, and those of deleted organizations. No slug is ever given to another organization.
 create table organization_slug (
   slug text primary key,
   organization_id uuid not null
 );
 create index organization_slug_of_organization on organization_slug (organization_id);
 
--- A named group of keys in an organization. One that was removed stays: records name it. Of those that were not, a name
--- stands once: whoever writes holds the organization's row.
+-- A named group of keys in an organization. A removed team stays, since records name it. Among the others a name is unique:
+-- whoever writes holds the lock on the organization's row.
 create table team (
   id uuid primary key,
   organization_id uuid not null references organization (id),
@@ -82,8 +84,8 @@ create table team (
 );
 create index team_of_organization on team (organization_id, name);
 
--- Whose a key is, what it is for, from where it may be used, and who made and last used it. A sign-in is a key, and so is
--- the caller of an identity token; neither is in lists unless it is asked for.
+-- A key: whose it is, what it is for, from where it may be used, and who made and last used it. A sign-in is a key, and so
+-- is the caller of an identity token; lists have neither unless asked for.
 create table api_key (
   id uuid primary key,
   organization_id uuid not null references organization (id),
@@ -108,8 +110,8 @@ create table api_key (
 create index api_key_of_organization on api_key (organization_id, created_at);
 create index api_key_of_person on api_key (person_id) where person_id is not null;
 
--- Whose a request was is what its key says: a key has the person that it was made for, or none, for good. So records need no
--- column of their own, and what was used stays with the person who used it (docs/design/metering.md, Roll-ups).
+-- A request belongs to the person of its key: a key has the person that it was made for, or none, for good. So records need
+-- no column for the person, and usage stays with the person who used it (docs/design/metering.md, Roll-ups).
 create function api_key_keeps_its_person() returns trigger
   language plpgsql
   as $$
@@ -159,8 +161,9 @@ create table plan_file (
 
 insert into plan_file (changed_at) values ('-infinity');
 
--- Drops what is left of an organization that was closed so long ago that its records are gone: all but its slugs, which
--- stay taken, and the audit log. Of any other it drops nothing, whoever asks. Answers whether it did.
+-- Deletes what is left of an organization that was closed so long ago that its records are gone: all but its slugs, which
+-- stay taken, and the audit log. For any other organization it deletes nothing, whoever calls it. Returns whether it
+-- deleted anything.
 create function organization_forget(closed uuid) returns boolean
   language plpgsql volatile
   as $$

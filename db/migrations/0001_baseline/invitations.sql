@@ -8,10 +8,11 @@ create table invitation (
   issuer text not null,
   -- The invited address, in ASCII alone and without capital letters.
   email text not null,
-  -- What the person may use, in the order of `limit_array`; null: nothing of their own. Once taken, limit_value has it.
+  -- The limits of the invited person, in the order of `limit_array`; null: none of their own. Once the invitation is
+  -- taken, they are in limit_value.
   limits bigint[] check (cardinality(limits) = 6),
   created_at timestamptz not null,
-  -- Who invites: the role is looked up again when the invitation is taken.
+  -- Who made the invitation: their role is looked up again when it is taken.
   created_by text not null,
   expires_at timestamptz not null check (expires_at > created_at),
   state text not null default 'open' check (state in ('open', 'taken', 'revoked', 'expired')),

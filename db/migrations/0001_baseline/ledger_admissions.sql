@@ -1,12 +1,12 @@
 -- Admissions, and holds that grow.
 
--- Where limits count for a request of a key: the key, its person, its team and its organization.
+-- The chain of a request, whose limits all apply to it: the key, its person, its team and its organization.
 create function usage_chain(key uuid, keys uuid[], members uuid[], teams uuid[], organization uuid) returns uuid[]
   language sql immutable
   as $$ select array[key, members[array_position(keys, key)], teams[array_position(keys, key)], organization] $$;
 
 -- The numbers of the limited subjects that an admission counts in besides its organization: its key, person and team, and
--- those of its chain for its model.
+-- the subjects of its chain that limit its model.
 create function usage_others(chain uuid[], model text, ids uuid[], models text[], parent_ids uuid[]) returns integer[]
   language plpgsql immutable
   as $$
@@ -29,7 +29,7 @@ create function usage_others(chain uuid[], model text, ids uuid[], models text[]
     return numbers;
   end $$;
 
--- The subjects of these numbers; null: none.
+-- The ids of the subjects with these numbers; null: there are none.
 create function usage_ids(numbers integer[], ids uuid[]) returns uuid[]
   language plpgsql immutable
   as $$
@@ -43,7 +43,7 @@ create function usage_ids(numbers integer[], ids uuid[]) returns uuid[]
     return found;
   end $$;
 
--- The answer to an admission that was granted before. Its own hold is no part of what it saw.
+-- The answer to an admission that was granted before. What it saw does not include its own hold.
 create function usage_granted_before(request uuid, owner integer, held bigint[], book usage_book) returns text
   language plpgsql stable
   as $$
@@ -66,7 +66,7 @@ create function usage_granted_before(request uuid, owner integer, held bigint[],
       hold.source, '"', ',"' || hold.team_id || '"');
   end $$;
 
--- What a subject has left of the fullest of its three windows, beside what is held; null: it has no limits.
+-- What a subject has left in the fullest of its three windows, after its usage and what is held; null: it has no limits.
 create function usage_free(subject integer, bounds bigint[], used bigint[], held bigint[]) returns bigint
   language sql immutable
   as $$
@@ -75,8 +75,8 @@ create function usage_free(subject integer, bounds bigint[], used bigint[], held
       bounds[4 * subject - 1] - used[4 * subject - 1] - held[4 * subject - 1])
   $$;
 
--- Why nothing is granted. Where a source has room, too many requests run; else windows are full of settled use, or only of
--- what others hold for the moment, extra usage included.
+-- Why an admission is refused. If a source has room, too many requests run; otherwise windows are full, either of settled
+-- usage or only of what others hold for the moment, extra usage included.
 create function usage_refusal(
   source usage_billing, nanos_least bigint, subjects integer[], is_extra boolean, limits bigint[], used bigint[]
 )
@@ -102,7 +102,8 @@ create function usage_refusal(
       else 'exhausted' end;
   end $$;
 
--- What an admission sees of a subject beside its organization; `common` is what others of its key saw too.
+-- What an admission sees of a subject besides its organization; `common` is what all admissions of the batch see of it
+-- (usage_subject_common), null if an earlier row of the key has it.
 create function usage_subject_seen(subject integer, held bigint[], running bigint, common text) returns text
   language sql stable
   as $$
@@ -110,7 +111,8 @@ create function usage_subject_seen(subject integer, held bigint[], running bigin
       running, common, ']')
   $$;
 
--- What all admissions of a batch see of it: its place, its limits by the first of its counters, what is used, and its models.
+-- What all admissions of a batch see of a subject: its place in the chain, its limits (`first` is the place of its first
+-- counter), its usage, and its pattern of models.
 create function usage_subject_common(
   place integer, first integer, limits bigint[], concurrent bigint, used bigint[], models text
 )
@@ -122,8 +124,8 @@ create function usage_subject_common(
       ',' || to_json(models)::text)
   $$;
 
--- The source that an admission is billed to: the one that has room for all of it, or else for the least that is of use.
--- A null room has no bounds.
+-- The source that an admission is billed to: the first that has room for all of it, or otherwise for the least that is of
+-- use. A null room is unlimited.
 create function usage_source(nanos bigint, nanos_least bigint, room bigint, is_extra boolean, room_extra bigint)
   returns usage_billing
   language sql immutable
@@ -135,8 +137,8 @@ create function usage_source(nanos bigint, nanos_least bigint, room bigint, is_e
       when is_extra and nanos_least <= room_extra then 'extra' end
   $$;
 
--- The ids of admissions that have a record. Their span is there for the planner, who would look into every month for the ids
--- alone.
+-- The ids of admissions that already have a record. The query also has the range of the ids, because the planner would
+-- search every month's partition for the ids alone.
 create function usage_over(commands usage_admit_command[]) returns uuid[]
   language plpgsql stable
   as $$
@@ -151,8 +153,8 @@ create function usage_over(commands usage_admit_command[]) returns uuid[]
         and r.request_id >= requests[1] and r.request_id <= requests[cardinality(requests)]);
   end $$;
 
--- Admissions with what they ask for. `known`: the answer to one of a request that is over, or of no organization; `held`: what
--- one that was granted before holds.
+-- Admissions with what they ask for. `known`: the answer, if the request is over or its organization does not exist;
+-- `held`: what an admission that was granted before holds.
 create function usage_admissions(
   commands usage_admit_command[], over uuid[], ids uuid[], extra_enabled boolean[]
 )
@@ -181,7 +183,8 @@ create function usage_tokens(nanos bigint, room bigint, input_nanos bigint, pric
   as $$ select case when coalesce(nanos <= room, true) then tokens
     else 1000 * (room - input_nanos) / price_output end $$;
 
--- What an admission saw: its organization, what is held of the four kinds, and the rows of its other subjects.
+-- What an admission saw: its organization's number, what is held of the four kinds of windows, and the rows of its other
+-- subjects.
 create function usage_seen(owner integer, held bigint[], rows text) returns text
   language sql stable
   as $$
@@ -189,13 +192,13 @@ create function usage_seen(owner integer, held bigint[], rows text) returns text
       '],', coalesce('[' || substr(rows, 2) || ']', 'null'))
   $$;
 
--- What an admission was granted, and the limited subjects and the team that it counts in; without nanos, nothing.
+-- What an admission was granted, and the limited subjects and the team that it counts in; null nanos: nothing was granted.
 create type usage_grant as (source usage_billing, nanos bigint, tokens bigint, subjects uuid[], team uuid);
 
--- Holds what a request may use: in the plan's windows or, where they are full, as extra usage. A room of null is without
--- bounds. `grants` has an element for each command that was granted something, in its place. `plans` has the plan whose
--- limits stand in the bounds of an organization. Requests of a key for a model often come together, so their subjects are
--- those of the one before.
+-- Holds what a request may use: in the plan's windows or, if they are full, as extra usage. A null room is unlimited.
+-- `grants` has the grant of each command that was granted something, at the command's place. `plans` has the plan whose
+-- limits are currently in the bounds of an organization. Requests of a key for a model often follow each other, so the
+-- subjects of the one before are used again.
 create function usage_admit(
   commands usage_admit_command[], over uuid[], limits bigint[], clock timestamptz, inout book usage_book, out answers text
 )
@@ -298,8 +301,9 @@ create function usage_write_holds(
     where g.nanos is not null;
   end $$;
 
--- The limits that do not leave a hold so many nanos more, for its node to name one: whose, the kind of the window, when it ends,
--- and the pattern of one for models. `before` are the counters as they were before any moved to the past.
+-- The limits that leave no room for `more` nanos in a hold, so that its node can name one: whose limit, the kind of the
+-- window, when it ends, and the pattern of a limit for models. `before` are the hold's counters before some were replaced
+-- by those of past windows.
 create function usage_full_limits(
   request uuid, more bigint, before integer[], counters integer[], first integer, spare integer,
   bounds bigint[], used bigint[], held bigint[], book usage_book
@@ -391,8 +395,8 @@ create function usage_grow(
     where request_id = any (grown);
   end $$;
 
--- Writes a row into the table into which every admission writes, and takes it back: it fails where an admission would. A node
--- asks each second whether it can admit, and a function is compiled once.
+-- Writes a row into the table that every admission writes to, and rolls it back: it fails if an admission would. A node
+-- checks each second whether it can admit; as a function, the statements are compiled only once.
 create function usage_trial() returns void
   language plpgsql volatile
   as $$

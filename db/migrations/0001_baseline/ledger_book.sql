@@ -1,18 +1,19 @@
 -- The state that a batch of the ledger works on: read once, under the lock, and written once.
 
 -- `subjects` has the batch's organizations, and behind them their limited teams, people and keys, and the patterns of
--- models of all of these; a place in it is the subject's number. `parents` has the number of the organization to which
--- a team, a person or a key belongs; null for an organization. Each subject has four *counters*, one for each kind of
+-- models of all of these; a subject's number is its place in this array. `parents` has the number of the organization to
+-- which a team, a person or a key belongs; null for an organization. Each subject has four *counters*, one for each kind of
 -- window: those of subject n are the elements 4n - 3 to 4n of `starts_at`, `ends_at`, `used`, `held` and `limits`. The
--- limits of an organization, of its windows and of requests at a time (`concurrent`), come with each command and stand
--- there while it is carried out; its fourth limit is the cap of its extra usage. Behind these, `used` and `held` have
--- an element for each window in `past`, which holds of the batch were admitted in. `keys` are the keys of admissions
--- that are limited or in a team or a person's, `teams` their teams and `members` their people. `has_models`: an
--- organization of the batch has limits for models. Of a subject for models, `models` has the pattern and `parent_ids`
--- whose it is. `is_raised`: a raise may be in force. `raised` are those of the organizations, and `own` their own limits
--- in the place of their plans': of the three windows and of requests at a time, in the places of the counters; null:
--- none has any. `is_bridged`: a window of an organization may be shorter than others. `wholes` has where it would have
--- begun, in the place of its counter; null: all are whole.
+-- limits of an organization, for its windows and for requests at a time (`concurrent`), come with each command and are
+-- stored there while it is carried out; its fourth limit is the cap of its extra usage. Behind these, `used` and `held`
+-- have an element for each window in `past`: the past windows in which holds of the batch were admitted. `keys` are the
+-- keys of admissions that are limited, in a team or a person's; `teams` are their teams and `members` their people.
+-- `has_models`: an organization of the batch has limits for models. For a subject that limits models, `models` has its
+-- pattern and `parent_ids` the subject to which it belongs. `is_raised`: a raise may be in force. `raised` has the raises
+-- of the organizations, and `own` their own limits, which replace those of their plans: for the three windows and for
+-- requests at a time, in the places of the counters; null: no organization has any. `is_bridged`: a window of an
+-- organization may be shorter than others. `wholes` has the instant at which such a window would have begun, in the place
+-- of its counter; null: all windows are whole.
 create type usage_book as (
   subjects uuid[], parents integer[], generations bigint[], updates integer[], running bigint[], concurrent bigint[],
   extra_enabled boolean[], has_subjects boolean[], is_open boolean[], is_changed boolean[],
@@ -27,8 +28,8 @@ create aggregate usage_concat(bigint[]) (sfunc = array_cat, stype = bigint[]);
 create aggregate usage_concat(timestamptz[]) (sfunc = array_cat, stype = timestamptz[]);
 create aggregate usage_concat(uuid[]) (sfunc = array_cat, stype = uuid[]);
 
--- Gives a subject the windows in force: moves those that are no longer in force to the past, and returns those that are in
--- force again. The subject's row is written with the batch. Extra usage is counted for organizations alone.
+-- Gives a subject the windows in force: moves others to the past, and brings back those from the past that are in force
+-- again. The subject's row is written with the batch. Extra usage is counted only for organizations.
 create function usage_roll(subject integer, starts timestamptz[], ends timestamptz[], inout book usage_book)
   language plpgsql volatile
   as $$
@@ -57,9 +58,9 @@ create function usage_roll(subject integer, starts timestamptz[], ends timestamp
     book.ends_at[before + 1:before + 4] := ends;
   end $$;
 
--- Reads the state of organizations, under their locks. A window that is open stays what it is, also under a new anchor: while
--- all of a row are, nothing is calculated. Nearly every batch is of one organization, whose state needs no aggregates: their
--- preparation costs more than the rows.
+-- Reads the state of organizations, under their locks. An open window stays as it is, even under a new anchor: while all
+-- windows of a row are open, nothing is calculated. Nearly every batch has a single organization, whose state is read
+-- without aggregates: their preparation costs more than the rows.
 create function usage_load(organizations uuid[], clock timestamptz) returns usage_book
   language plpgsql volatile
   as $$
@@ -82,7 +83,7 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
       ) n on true
       left join lateral (select * from organization o where o.id = i.id offset 0) o on true;
     else
-      -- Put in order once, and not by each aggregate.
+      -- The rows are sorted once here, and not by each aggregate.
       select organizations, null, array_agg(i.generation), array_agg(coalesce(i.updates, 0)),
         array_agg(coalesce(i.running, 0)), null, array_agg(i.extra_usage_enabled), array_agg(i.has_subjects),
         array_agg(usage_is_open(i.starts_at, i.ends_at, clock)),
@@ -116,7 +117,7 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
     return case when book.is_bridged then usage_bridge(book) else book end;
   end $$;
 
--- Puts into the state of a batch where windows would have begun that are shorter than others.
+-- Adds to the state of a batch when windows that are shorter than others would have begun.
 create function usage_bridge(inout book usage_book)
   language plpgsql stable
   as $$
@@ -133,8 +134,8 @@ create function usage_bridge(inout book usage_book)
     end loop;
   end $$;
 
--- The limits of a batch's state, of which windows that are shorter than others have their share. Those of organizations are
--- not among them, but for the caps of extra usage.
+-- The limits in a batch's state, reduced to a share for windows that are shorter than others. The limits of organizations
+-- are not among them, except the caps of extra usage.
 create function usage_bounds(book usage_book) returns bigint[]
   language plpgsql immutable
   as $$
@@ -152,8 +153,8 @@ create function usage_bounds(book usage_book) returns bigint[]
     return bounds;
   end $$;
 
--- Puts the windows that a hold was admitted in into the place of those in force: for each of its counters one of these or,
--- read here once, of the past.
+-- Finds the counters of the windows that a hold was admitted in: for each of its counters the one in force or, if its
+-- window is another one, that of the past window, which is read here once.
 create function usage_locate(
   request uuid, inout counters integer[], inout used bigint[], inout held bigint[], inout book usage_book
 )
@@ -187,8 +188,8 @@ create function usage_locate(
     end loop;
   end $$;
 
--- Writes the rows of changed subjects in place, of all in one statement, which from nine subjects on costs less than one for
--- each. Not those that have no row, or were written in place so often that they are due as another generation.
+-- Updates the rows of changed subjects in place, all in one statement, which costs less than one for each from nine
+-- subjects on. Leaves out subjects without a row, and those whose row was updated so often that the next generation is due.
 create function usage_save_in_place(book usage_book) returns void
   language plpgsql volatile
   as $$
@@ -204,7 +205,7 @@ create function usage_save_in_place(book usage_book) returns void
       ends_at = case when s.is_open then ends[s.last - 3:s.last] else null::timestamptz || ends[s.last - 2:s.last] end,
       used = now_used[s.last - 3:s.last], held = now_held[s.last - 3:s.last]
     from (
-      -- The row's place, found by its key (usage_checkpoint).
+      -- Finds the row's place by its key (usage_checkpoint says why).
       select n.n, 4 * n.n as last, opened[coalesce(parents[n.n], n.n)] as is_open, o.place
       from generate_subscripts(ids, 1) n (n)
       cross join lateral (

@@ -1,11 +1,12 @@
--- The verbs of the ledger: what commands and answers mean is said in src/core/store/ledger.ts. Each verb is one function that
--- carries out all of a batch's commands of its kind, in their order, each seeing those before it; `usage_batch` calls
--- them, and reads and writes the book once. `limits` has a row for each plan that commands name by its number, in the
--- order of window kinds; null does not limit, and least() passes nulls by. Loops work on numbers in arrays, copied out of
--- the book, and rows are written from arrays at the end: in PL/pgSQL both cost far less than composites. What a statement
--- takes is mostly its beginning, so there are few of them.
+-- The verbs of the ledger: src/core/store/ledger.ts says what commands and answers mean. Each verb is one function that
+-- carries out all of a batch's commands of its kind, in their order, each seeing the effects of those before it;
+-- `usage_batch` calls these functions, and reads and writes the book once. `limits` has a row for each plan, which commands
+-- name by its number, in the order of window kinds; null does not limit, and least() ignores nulls. Loops work on numbers
+-- in arrays, copied out of the book, and rows are written from arrays at the end: in PL/pgSQL both cost far less than
+-- composites. Most of a statement's cost is its start, so there are few of them.
 
--- The commands of a batch. `position` says where the answer belongs, `owner` which of the batch's organizations it is of.
+-- The commands of a batch. `position` says where the answer belongs, `owner` for which of the batch's organizations the
+-- command is.
 create type usage_admit_command as (
   position integer, request_id uuid, owner integer, key_id uuid, operation text, model text, stream boolean,
   price_input bigint, price_cached_input bigint, price_cache_write bigint, price_output bigint,
@@ -33,17 +34,20 @@ create type usage_settle_command as (
   upstream text, attempts integer, tried jsonb, first_part_ms bigint, report_rejected jsonb
 );
 
--- Answers are JSON, each an array behind a comma: a row of columns for each would cost more than all that is decided. It has
--- the command's position and a word, and then what was granted or charged: nanos, and for an admission its output tokens, its
--- source, and the team that its key is in. Before these an admission, but one that is `over` or `unknown`, has what it saw:
--- its organization, what is held of the four kinds just before it, and a row for each limited subject: its number in the
--- batch, what is held of the three windows, and how many run. The first row of a subject in a batch goes on with what all
--- see: 0 for the key, 1 for the person, 2 for the team and 3 for the organization, three limits and the concurrent one, what
--- is used of the three windows, and the pattern of one for models. The organization is its number in the batch, whose
--- answer lists them once: when the three windows begin and end, what is used of the four kinds, whether there is extra
--- usage, and its cap. An admission that was granted before has its own there.
--- Behind what it saw, one that was refused has the zone of its organization's calendar, where there is one. A growth for which
--- there is no room has the limits that leave none.
+-- Answers are JSON, each an array behind a comma: a row of columns for each would cost more than all that is decided. An
+-- answer has the command's position and a word, and then what was granted or charged: nanos, and for an admission also its
+-- output tokens, its source, and the team of its key. Before these, an admission's answer has what the admission saw,
+-- unless it is `over` or `unknown`: its organization, what is held of the four kinds of windows just before it, and a row
+-- for each limited subject: the subject's number in the batch, what is held of its three windows, and how many of its
+-- requests run. The first row of a subject in a batch goes on with what all admissions see of it: its place in the chain (0
+-- for the key, 1 for the person, 2 for the team and 3 for the organization), its three limits and the concurrent one, what
+-- is used of its three windows, and its pattern, if it limits models. The organization is its number in the batch, whose
+-- answer lists the organizations once: when the three windows begin and end, what is used of the four kinds, whether there
+-- is extra usage, and its cap. An admission that was granted before has this list of its organization in place of the
+-- number.
+--
+-- Behind what it saw, a refused admission has the zone of its organization's calendar, if there is one. A growth without
+-- room has the limits that leave none.
 
 -- Milliseconds since 1970, of which the node makes an instant.
 create function usage_ms(at timestamptz) returns bigint
@@ -68,7 +72,7 @@ create function usage_organization_answer(
         coalesce(usage_ms(wholes[3])::text, 'null'), ']') end, ']')
   $$;
 
--- The organizations of a batch, in their order; null for one that does not exist, or is not among `asked`.
+-- The JSON of a batch's organizations, in their order; null for one that does not exist, or is not among `asked`.
 create function usage_organizations_answer(asked integer[], book usage_book) returns text
   language plpgsql stable
   as $$
@@ -85,7 +89,7 @@ create function usage_organizations_answer(asked integer[], book usage_book) ret
     return answer;
   end $$;
 
--- The numbers of the subjects of any chain, as `usage_numbers` has them.
+-- The numbers of a request's subjects for a chain of any length, as `usage_numbers` returns them.
 create function usage_numbers_of(owner integer, chain uuid[], ids uuid[]) returns integer[]
   language plpgsql immutable
   as $$
@@ -99,9 +103,9 @@ create function usage_numbers_of(owner integer, chain uuid[], ids uuid[]) return
     return array_remove(numbers, null);
   end $$;
 
--- The numbers of a request's subjects: of its organization first, and then of the others that are limited. `chain` names
--- these: the key, its person and its team, and of a hold more where there are limits for models. The short way for three
--- costs a batch of 32 requests and their ends about 50 µs less of 4 to 6 ms, where no two neighbours have the same subjects.
+-- The numbers of a request's subjects: its organization first, and then the others that are limited. `chain` names these:
+-- the key, its person and its team, and for a hold also the subjects that limit models. The shortcut for three saves a
+-- batch of 32 requests and their ends about 50 µs of 4 to 6 ms, if no two neighbours have the same subjects.
 create function usage_numbers(owner integer, chain uuid[], ids uuid[]) returns integer[]
   language sql immutable
   as $$
@@ -112,9 +116,9 @@ create function usage_numbers(owner integer, chain uuid[], ids uuid[]) returns i
         array_position(ids, chain[3])], null) end
   $$;
 
--- The counters of these subjects, by their places in the state: the three windows of the organization, then those of the
--- others, and last the organization's extra usage. So what is billed to the plan counts in all but the last, and what is
--- billed to extra usage in all from the fourth on.
+-- The counters of these subjects, as places in the state: the three windows of the organization, then those of the others,
+-- and last the organization's extra usage. So what is billed to the plan counts in all but the last, and what is billed to
+-- extra usage in all from the fourth on.
 create function usage_counters(subjects integer[]) returns integer[]
   language plpgsql immutable
   as $$
@@ -128,8 +132,8 @@ create function usage_counters(subjects integer[]) returns integer[]
     return counters || 4 * subjects[1];
   end $$;
 
--- A request's hold, what it counts in besides its organization, and which of these counters it counts in: those from `first`
--- on, but for the last `spare`.
+-- A request's hold, the subjects that it counts in besides its organization, and in which of their counters
+-- (usage_counters) it counts: those from `first` on, except the last `spare`.
 create function usage_hold_of(request uuid, owner integer, ids uuid[], starts timestamptz[])
   returns table (held bigint, growth integer, chain uuid[], first integer, spare integer, is_in_force boolean)
   language sql stable
@@ -141,8 +145,8 @@ create function usage_hold_of(request uuid, owner integer, ids uuid[], starts ti
     from usage_hold h where h.request_id = request and h.organization_id = ids[owner] offset 0
   $$;
 
--- The limits of an organization's windows under its own limits and its raise, and of windows that are shorter than others
--- their share. `extra` is the place of its last counter.
+-- The limits of an organization's windows with its own limits and its raise applied, reduced to a share for windows that
+-- are shorter than others. `extra` is the place of its last counter.
 create function usage_limits_in_force(
   limits bigint[], plan integer, extra integer, own bigint[], raised bigint[],
   starts timestamptz[], ends timestamptz[], wholes timestamptz[]
@@ -162,7 +166,8 @@ create function usage_limits_in_force(
     return bounds;
   end $$;
 
--- The limits of an organization's windows: those of the plan that a command names, or its own, as they are in force.
+-- The limits of an organization's windows: those of the plan that a command names or, if it has own limits, a raise or
+-- shorter windows, the limits in force.
 create function usage_plan_limits(
   limits bigint[], plan integer, extra integer, own bigint[], raised bigint[],
   starts timestamptz[], ends timestamptz[], wholes timestamptz[]
@@ -174,8 +179,8 @@ create function usage_plan_limits(
       else usage_limits_in_force(limits, plan, extra, own, raised, starts, ends, wholes) end
   $$;
 
--- The limits in the windows of the past that a hold counts in: each has its own share. `now` has its counters in the windows
--- in force, `counters` those that it counts in; `bounds` has the limits of both.
+-- The limits in the past windows that a hold counts in: each has its own share. `now` has the hold's counters in the
+-- windows in force, `counters` those that it counts in; `bounds` has the limits of both.
 create function usage_past_bounds(
   bounds bigint[], now integer[], counters integer[], limits bigint[], plan integer, extra integer, book usage_book
 )
@@ -198,8 +203,8 @@ create function usage_past_bounds(
     return bounds;
   end $$;
 
--- Puts the raises that are in force into the state of a batch. The own limits of a subject stand there and are raised here;
--- those of an organization come with its commands, which ask for its raise.
+-- Adds the raises in force to the state of a batch. The limits of other subjects are in the state and are raised here;
+-- those of an organization come with its commands, which then apply its raise.
 create function usage_raise(clock timestamptz, inout book usage_book)
   language plpgsql stable
   as $$
@@ -225,7 +230,8 @@ create function usage_raise(clock timestamptz, inout book usage_book)
     end loop;
   end $$;
 
--- Extends leases and says how far requests are. Counts only rise, and one that was overtaken on its way changes none.
+-- Extends leases, and records how far requests have come. Counts only rise, and a checkpoint that a later one has overtaken
+-- changes none.
 create function usage_checkpoint(commands usage_checkpoint_command[], organizations uuid[], clock timestamptz) returns text
   language plpgsql volatile
   as $$
@@ -243,7 +249,8 @@ create function usage_checkpoint(commands usage_checkpoint_command[], organizati
         reasoning_tokens = greatest(h.reasoning_tokens, c.reasoning_tokens),
         usage_source = case when c.number > h.checkpoint then c.usage_source else h.usage_source end
       from (
-        -- The row's place, found by its key: joined by the key itself, the planner would be free to read all of them.
+        -- Finds the row's place by its key: if the update joined by the key itself, the planner would be free to read
+        -- all rows.
         select c.*, o.place from unnest(commands) c
         cross join lateral (
           select o.ctid as place from usage_hold o
@@ -259,10 +266,10 @@ create function usage_checkpoint(commands usage_checkpoint_command[], organizati
     return answers;
   end $$;
 
--- One batch, under the raises in force: settles, then grows, then admits; checkpoints last. A request id may stand in a
--- batch once. A refusal is an answer and fails nothing. Answers the milliseconds of its clock, the microseconds that it
--- waited for its locks, the organizations where it admits, and its answers, as JSON. The settings keep it on the indexes:
--- planned while its tables are empty, it would read them whole ever after.
+-- Carries out one batch, under the raises in force: settles, then grows, then admits; checkpoints last. A request id may
+-- occur in a batch once. A refusal is an answer and fails nothing. Returns as JSON the milliseconds of its clock, the
+-- microseconds that it waited for its locks, the organizations of its admissions, and its answers. The settings keep it on
+-- the indexes: a plan made while its tables are empty would read them whole ever after.
 create function usage_batch(
   organizations uuid[], admits usage_admit_command[], grows usage_grow_command[], checkpoints usage_checkpoint_command[],
   settles usage_settle_command[], limits bigint[]
@@ -314,10 +321,10 @@ create function usage_batch(
     return concat('[', usage_ms(clock), ',', waited_us, ',[', seen, ']', answers, ']');
   end $$;
 
--- The same on a server, where `synchronous_commit` is off for the session: a batch that is committed without waiting for the
--- disk, so that nobody waits for a disk under an organization's lock, and behind it a barrier whose commit waits. The log is
--- ordered, so it covers the batch. One statement, and not two in a row, because each is a journey of its own through both
--- sides of the wire.
+-- Carries out a batch on a server, where `synchronous_commit` is off for the session: commits the batch without waiting for
+-- the disk, so that nobody waits for a disk under an organization's lock, and behind it a barrier whose commit waits. The
+-- log is ordered, so the barrier covers the batch. It is one statement, and not two in a row, because each would be a round
+-- trip of its own through both sides of the wire.
 create procedure usage_batch_durably(
   organizations uuid[], admits usage_admit_command[], grows usage_grow_command[], checkpoints usage_checkpoint_command[],
   settles usage_settle_command[], limits bigint[], out answers text

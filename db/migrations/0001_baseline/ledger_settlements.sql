@@ -1,9 +1,10 @@
--- How requests end: settled by their nodes, by others when their lease has lapsed, or late; and an operator's entry.
+-- How requests end: settled by their nodes, by other nodes when their lease has lapsed, or late; and an operator's
+-- adjustment.
 
 -- Ends requests. One without a hold was given up before its admission was answered: its record, which charges nothing,
--- keeps an admission that comes late from running. A request never has a hold and a record: where its hold is gone, so may
--- be what it was to do. The charge is what every limit leaves beside the holds of others. A limit that was lowered
--- meanwhile takes back nothing that was granted, to make room for those holds. `charges` has the charge of each command;
+-- keeps an admission that comes late from running. A request never has both a hold and a record: if its hold is gone, it
+-- may be settled already. The charge is at most what every limit leaves beside the holds of others. If a limit was lowered
+-- meanwhile, nothing that was granted is taken back to make room for those holds. `charges` has the charge of each command;
 -- null: it has a record already.
 create function usage_settle(
   commands usage_settle_command[], limits bigint[], is_recovery boolean, clock timestamptz,
@@ -76,7 +77,7 @@ create function usage_settle(
     perform usage_write_records(commands, charges, after, is_recovery, clock, book.subjects);
   end $$;
 
--- Writes a record for each command that has a charge, and deletes the holds of those that had one.
+-- Writes a record for each command that has a charge, and deletes the hold of its request, if there is one.
 create function usage_write_records(
   commands usage_settle_command[], charges bigint[], after bigint[], is_recovery boolean, clock timestamptz, ids uuid[]
 )
@@ -109,11 +110,12 @@ create function usage_write_records(
     where charges[c.n] is not null;
   end $$;
 
--- Settles requests whose lease has lapsed, the longest gone first, `most` at most; answers how many. Any node may do it. Dead
--- rows are not read again and again: looked at are the requests that the last sweep has `seen` running, by their keys, and
--- those whose ids begin at `since`, where it is not null; for the next sweep it answers both, and its clock. A node whose
--- clock is slow by more than a minute makes ids that only a sweep of all finds. A lease that lies further ahead than it can
--- was given by a clock that was set back since: from now on it has its length, which its node counts from earlier on.
+-- Settles requests whose lease has lapsed, the longest lapsed first, at most `most`; returns how many. Any node may do it.
+-- To avoid reading dead rows again and again, it looks only at the requests that the last sweep has `seen` running, by
+-- their keys, and at those whose ids begin at `since` (all ids, if it is null). It returns both for the next sweep, and its
+-- clock. A node whose clock is slow by more than a minute makes ids that only a sweep of all finds. A lease that ends later
+-- than its length allows was given by a clock that was set back since: it now gets its length from this clock, while its
+-- node has counted from an earlier instant.
 create function usage_recover(
   most integer, charge_holds boolean, inout seen uuid[], inout since uuid,
   clock_min timestamptz default null, clock_max timestamptz default null,
@@ -154,16 +156,16 @@ create function usage_recover(
     end if;
     settled := 0;
     if cardinality(lapsed) > 0 then
-      -- Before the lock: for requests of a node whose clock is far off.
+      -- Makes missing partitions before the lock is taken: requests of a node whose clock is far off may need them.
       perform usage_partition(request_id) from unnest(lapsed) request_id;
       settled := usage_settle_lapsed(lapsed, charge_holds, clock_min, clock_max);
     end if;
   end $$;
 
 -- Settles those of the `lapsed` requests whose lease has still lapsed now that their organizations are locked. Each is
--- charged its last checkpoint or, with `charge_holds`, a stream all that was held, under the limits and raises in force.
--- An answer that is not streamed was not delivered, and its checkpoints say so. A store's clock outside of `clock_min` and
--- `clock_max` was set: then nothing is settled, because leases only seem to have lapsed.
+-- charged by its last checkpoint or, with `charge_holds`, a stream is charged all that was held, under the limits and
+-- raises in force. An answer that is not streamed was not delivered, and its checkpoints say so. If the store's clock is
+-- outside of `clock_min` and `clock_max`, it was set: then nothing is settled, because leases only seem to have lapsed.
 create function usage_settle_lapsed(
   lapsed uuid[], charge_holds boolean, clock_min timestamptz, clock_max timestamptz
 )
@@ -214,24 +216,25 @@ create function usage_settle_lapsed(
     return cardinality(commands);
   end $$;
 
--- A node that was cut off from the store for longer than its lease may have forwarded more than the last checkpoint says
--- at which another node settled its request. When it is back, it settles too, and what the record lacks is booked by an
+-- A node that was cut off from the store for longer than its lease may have forwarded more than the last checkpoint, by
+-- which another node settled its request. When the node is back, it settles too, and what the record lacks is booked by an
 -- entry of its own (docs/design/metering.md, Rule 5: Settle exactly once). A record is never changed.
 
--- The id of a late entry: the request's own as UUID version 8. Request ids are of version 7, so it is nobody else's, and it
--- lies in the same month.
+-- The id of a late entry: the request's own as UUID version 8. Request ids are of version 7, so no other request has it,
+-- and it lies in the same month.
 create function usage_late_id(request uuid) returns uuid
   language sql immutable strict parallel safe
   as $$ select overlay(request::text placing '8' from 15 for 1)::uuid $$;
 
--- Books what recovered requests lack, each once; answers those that were booked now. Nothing is lacking where the record has
--- as many nanos, or was not charged by its checkpoint: a request with an idempotency key pays when it is repeated, and
--- where whole holds are charged, the hold was charged. What nobody streamed was not delivered.
+-- Books what the records of recovered requests lack, once for each request; returns what was booked now. Nothing is lacking
+-- if the record has as many nanos, or was not charged by its checkpoint: a request with an idempotency key pays when it is
+-- repeated, and where whole holds are charged, all of the hold was charged. An answer that was not streamed was not
+-- delivered.
 --
--- The entry is settled like any request, by `usage_settle` under the limits and the raises in force: its hold, of no nanos,
--- stands in the windows and the subjects of the request, and in those that are counted since it ended, which had the request
--- as earlier use. It is gone with this transaction. It carries whatever column a
--- record and a hold have in common. Its operation keeps it out of counts of requests.
+-- The entry is settled like any request, by `usage_settle` under the limits and the raises in force: it gets a hold of no
+-- nanos in the windows and the subjects of the request, and in subjects that are counted only since the request ended,
+-- which have it as earlier use. The hold is deleted in this transaction. It has every column that a record and a hold have
+-- in common. Its operation keeps the entry out of counts of requests.
 create function usage_settle_late(organizations uuid[], commands usage_settle_command[])
   returns table ("position" integer, entry_id uuid, charged bigint, uncharged bigint)
   language plpgsql volatile
@@ -301,8 +304,9 @@ create function usage_settle_late(organizations uuid[], commands usage_settle_co
       cross join lateral (select * from usage_record r where r.request_id = l.request_id offset 0) r;
   end $$;
 
--- A compensating entry: a record of no request that adds to one window of now, or takes from it, down to nothing.
--- Boundaries stay. Answers what was added; null: no such organization, or no session is open. Done once per id.
+-- Books a compensating entry: a record without a request that adds to one current window, or takes from it, down to
+-- nothing. The window's boundaries stay. Returns what was added; null: there is no such organization, or no session is
+-- open. Done once per id.
 create function usage_adjust(entry_id uuid, organization uuid, window_kind usage_window_kind, nanos bigint) returns bigint
   language plpgsql volatile
   as $$
@@ -326,7 +330,7 @@ create function usage_adjust(entry_id uuid, organization uuid, window_kind usage
     if ends is null or (window_kind = 'session' and not book.is_open[1]) then
       return null;
     end if;
-    -- No total beyond 2^53 - 1 could be read exactly.
+    -- Caps the total: beyond 2^53 - 1 it could not be read exactly.
     added := greatest(least(nanos, 9007199254740991 - book.used[kind]), -book.used[kind]);
     insert into usage_record (
       request_id, organization_id, operation, model, stream, price_input, price_cached_input, price_cache_write, price_output,

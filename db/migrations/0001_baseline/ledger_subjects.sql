@@ -1,13 +1,13 @@
--- Keys, people and teams as subjects of the ledger (docs/design/usage.md, Budgets): one that is limited has counters of its
--- own, as its organization has, on the organization's boundaries and under the organization's lock.
+-- Keys, people and teams as subjects of the ledger (docs/design/usage.md, Budgets): a limited one has counters of its own,
+-- like its organization, with the organization's window boundaries and under the organization's lock.
 
--- The subject of a person in an organization.
+-- The id of the subject that stands for a person in an organization.
 create function usage_member(organization uuid, person uuid) returns uuid
   language sql immutable
   as $$ select md5(organization::text || person::text)::uuid $$;
 create index membership_by_member on membership (usage_member(organization_id, person_id));
 
--- The patterns that match a model: its id, and what it begins with up to a slash.
+-- The patterns that match a model: its id, and each prefix up to a slash, followed by `*`.
 create function usage_patterns_of(model text) returns text[]
   language plpgsql immutable parallel safe
   as $$
@@ -23,7 +23,7 @@ create function usage_patterns_of(model text) returns text[]
     return patterns;
   end $$;
 
--- The same; nearly all ids have one slash or none.
+-- The patterns that match a model, found without a loop for nearly all ids: these have one slash or none.
 create function usage_patterns(model text) returns text[]
   language sql immutable parallel safe
   as $$
@@ -33,10 +33,10 @@ create function usage_patterns(model text) returns text[]
       else usage_patterns_of(model) end
   $$;
 
--- Adds to the state of a batch the limited subjects of its admissions, of the holds of its other requests, and the `named`.
--- Those for models are found by whose they are: each has a few, which costs less than a search for every pattern.
--- A row is appended at a time: an aggregate for each column costs the batch three times as much. One whose windows are those
--- of its organization, as nearly all are, needs no roll.
+-- Adds to the state of a batch the limited subjects of its admissions, of the holds of its other requests, and those in
+-- `named`. Subjects that limit models are found by the subject that they belong to: each has a few, which costs less than a
+-- search for every pattern. Rows are appended one at a time: an aggregate for each column costs the batch three times as
+-- much. A subject whose windows are those of its organization, as nearly all are, needs no roll.
 create function usage_load_subjects(
   commands usage_admit_command[], named uuid[], requests uuid[], inout book usage_book
 )
@@ -95,7 +95,7 @@ create function usage_load_subjects(
       book.ends_at := book.ends_at || coalesce(own.ends_at, array_fill(null::timestamptz, array[4]));
       book.used := book.used || coalesce(own.used, '{0,0,0,0}');
       book.held := book.held || coalesce(own.held, '{0,0,0,0}');
-      -- No total beyond 2^53 - 1 could be read exactly.
+      -- The number for no limit is 2^53 - 1: no total beyond it could be read exactly.
       book.limits := book.limits || array[coalesce(own.session_nanos, 9007199254740991),
         coalesce(own.week_nanos, 9007199254740991), coalesce(own.month_nanos, 9007199254740991), null];
       continue when own.starts_at = starts;
@@ -103,12 +103,13 @@ create function usage_load_subjects(
     end loop;
   end $$;
 
--- The keys that count in a subject that is a key or a person.
+-- The keys whose requests count in a subject that is a key or a person.
 create function usage_keys_of(subject uuid) returns uuid[]
   language sql stable
   as $$ select array(select s.subject_id from usage_subject s where s.member_id = subject) || subject $$;
 
--- Whether a request of a key in a team counts in a subject; `keys` are those that count in it, or in whose it is.
+-- Whether a request of a key in a team counts in the subject `own`; `keys` are the keys whose requests count in it, or in
+-- the subject that it belongs to.
 create function usage_counts_in(own usage_subject, keys uuid[], key uuid, team uuid, model text) returns boolean
   language sql stable
   as $$
@@ -116,7 +117,8 @@ create function usage_counts_in(own usage_subject, keys uuid[], key uuid, team u
       and coalesce(own.models = any (usage_patterns(model)), true)
   $$;
 
--- The subjects in which an ended request counts as earlier use: those that are counted since it ended. Under the lock.
+-- The subjects in which an ended request counts as earlier use: those that were first counted after it ended. Called under
+-- the lock.
 create function usage_counted_since(record usage_record) returns uuid[]
   language sql stable
   as $$
@@ -133,9 +135,9 @@ create function usage_counted_since(record usage_record) returns uuid[]
     ), '{}')
   $$;
 
--- Puts a key into a team or out of it, and sets what a key, a person or a team may use: three windows, and requests at a
--- time. In force when it is committed, for running requests too. What was never limited before is counted from here on;
--- what it had used before, `usage_sum_earlier` adds. Answers whether that is still to be done.
+-- Puts a key into a team or out of it, and sets the limits of a key, a person or a team: three windows, and requests at a
+-- time. They are in force from the commit on, for running requests too. A subject that was never limited is counted from
+-- now on; `usage_sum_earlier` adds what it had used before. Returns whether that is still to be done.
 create function usage_set_subject(subject uuid, organization uuid, team uuid, limits bigint[]) returns boolean
   language plpgsql volatile
   as $$
@@ -154,8 +156,8 @@ create function usage_set_subject(subject uuid, organization uuid, team uuid, li
     return usage_count_subject(was, limits);
   end $$;
 
--- Sets what a subject may use of the models that a pattern names. Who has a limit for models stands in `usage_subject`, a
--- person so that nodes hear whose limits changed.
+-- Sets a subject's limits for the models that a pattern names. A person with a limit for models gets a row in
+-- `usage_subject`, so that nodes learn whose limits changed.
 create function usage_set_models_subject(parent uuid, pattern text, organization uuid, limits bigint[]) returns boolean
   language plpgsql volatile
   as $$
@@ -177,7 +179,8 @@ create function usage_set_models_subject(parent uuid, pattern text, organization
     return usage_count_subject(was, limits);
   end $$;
 
--- Counts a subject that has limits now, and says that they changed. Answers whether its earlier use is still to be summed.
+-- Begins to count a subject that has limits now, and notes that they changed. Returns whether its earlier use is still to
+-- be summed.
 create function usage_count_subject(own usage_subject, limits bigint[]) returns boolean
   language plpgsql volatile
   as $$
@@ -191,7 +194,7 @@ create function usage_count_subject(own usage_subject, limits bigint[]) returns 
     return is_new or (own.counted_from is not null and own.summed_at is null);
   end $$;
 
--- Running requests of a subject that is limited for the first time count in it from now on. Under the lock.
+-- Begins to count a subject that is limited for the first time, its running requests included. Called under the lock.
 create function usage_begin_counting(own usage_subject) returns void
   language plpgsql volatile
   as $$
@@ -226,8 +229,8 @@ create function usage_begin_counting(own usage_subject) returns void
     perform usage_save(book);
   end $$;
 
--- Adds what a subject had used of the windows in force before it was counted. Those records are read without a lock: none
--- is added to them any more. Done once; answers whether it was now.
+-- Adds what a subject had used of the windows in force before it was counted. These records are read without a lock,
+-- because no more are added to them. Done once; returns whether this call did it.
 create function usage_sum_earlier(subject uuid) returns boolean
   language plpgsql volatile
   as $$
@@ -275,12 +278,12 @@ create function usage_sum_earlier(subject uuid) returns boolean
     end loop;
     book.is_changed[place] := true;
     perform usage_save(book);
-    -- Its limits are what they were, and yet there is less room.
+    -- The limits are unchanged, but there is less room, so nodes have to learn of it.
     perform usage_limits_changed(coalesce(own.parent_id, subject));
     return true;
   end $$;
 
--- Puts a key into a team or out of it; what it may use stays. Answers what `usage_set_subject` does.
+-- Puts a key into a team or out of it; its limits stay. Returns what `usage_set_subject` returns.
 create function usage_set_team(subject uuid, organization uuid, team uuid) returns boolean
   language sql volatile
   as $$
@@ -289,9 +292,10 @@ create function usage_set_team(subject uuid, organization uuid, team uuid) retur
       where s.subject_id = subject))
   $$;
 
--- The limits of a team, a person or a key of an organization, without raises: of each of the six the subject's own, else what
--- its team gives to keys or to people, else what the organization gives. `origins` says whose it is. A person is in the team of
--- the membership. All is looked up by ids, however many others there are, and by one, so that its plan is made once.
+-- The limits of a team, a person or a key of an organization, without raises: each of the six is the subject's own, or else
+-- what its team gives to keys or to people, or else what the organization gives. `origins` says where each comes from. A
+-- person is in the team of the membership. Everything is looked up by id, however many others there are, and for one
+-- subject, so that the plan is made once.
 create function limits_in_force(organization uuid, subject uuid)
   returns table (person_id uuid, team_id uuid, limits bigint[], origins text[])
   language sql stable
@@ -331,9 +335,9 @@ create function limits_subjects(organization uuid) returns setof uuid
       union select u.subject_id from usage_subject u where u.organization_id = organization and u.person_id is not null)
   $$;
 
--- Gives the ledger the limits in force of an organization and of its subjects after any change of what they follow from: a
--- value, a membership, a team. `concerned`: the subjects that it may concern; null: all. Answers those whose earlier use is still
--- to be summed.
+-- Gives the ledger the limits in force of an organization and of its subjects, after any change of what they follow from: a
+-- value, a membership, a team. `concerned`: the subjects that may be affected; null: all. Returns the subjects whose
+-- earlier use is still to be summed.
 create function limits_refresh(organization uuid, concerned uuid[]) returns setof uuid
   language plpgsql volatile
   as $$
@@ -370,8 +374,8 @@ create function limits_refresh(organization uuid, concerned uuid[]) returns seto
     end loop;
   end $$;
 
--- The same after a change of a person's membership, to whose team all follow that the person calls with: keys, sign-ins and
--- identity tokens.
+-- Does what `limits_refresh` does, after a change of a person's membership. All that the person calls with follows the
+-- membership's team: keys, sign-ins and identity tokens.
 create function limits_refresh_person(organization uuid, person uuid) returns setof uuid
   language plpgsql volatile
   as $$
@@ -393,8 +397,8 @@ create function limits_refresh_person(organization uuid, person uuid) returns se
     return query select limits_refresh(organization, usage_member(organization, person) || keys);
   end $$;
 
--- Gives the ledger what a subject may use of the models of a pattern: the six limits, null where it is not limited. Answers
--- whether earlier use is still to be summed.
+-- Gives the ledger a subject's limits for the models of a pattern: the six limits, null if not limited. Returns whether
+-- earlier use is still to be summed.
 create function limit_set_models(subject uuid, pattern text, organization uuid, limits bigint[]) returns boolean
   language plpgsql volatile
   as $$

@@ -26,13 +26,14 @@ create table usage_now (
   primary key (subject_id, generation)
 ) with (fillfactor = 50);
 
--- A new subscription anchor, and from when on it counts: months from the end of the month that ran when it was set,
--- weeks from the first end of a week after that. Before the first row the organization's own anchor counts.
+-- A new subscription anchor, and when it takes effect: for months at the end of the month that was running when it was set,
+-- for weeks at the first end of a week after that. Before the first row takes effect, the organization's own anchor counts.
 --
--- With a zone it is a calendar, which counts from the end of the month and the week that ran when it was set: a week begins
--- on a day of the week, 1 for Monday to 7 for Sunday, a month on a day of the month. Until `month_to` and `week_to` one
--- window each reaches to the first boundary of the new calendar; had it been whole, it would have begun at `month_whole_at`
--- and `week_whole_at`. Without such a window these are null, and the others as `month_from` and `week_from`.
+-- A row with a zone is a calendar, which takes effect at the end of the month and of the week that were running when it was
+-- set: a week begins on a day of the week, 1 for Monday to 7 for Sunday, a month on a day of the month. Until `month_to`
+-- and `week_to` one window each reaches to the first boundary of the new calendar; if it were whole, it would have begun at
+-- `month_whole_at` and `week_whole_at`. Without such a window these two are null, and `month_to` and `week_to` equal
+-- `month_from` and `week_from`.
 create table usage_anchor (
   organization_id uuid not null,
   month_from timestamptz not null,
@@ -49,8 +50,8 @@ create table usage_anchor (
   check (num_nulls(zone, week_starts, month_starts) in (0, 3))
 );
 
--- Windows that are no longer in force, one row each; never zeroed. The batch that finds one ended moves it here, and what
--- is settled late goes here too.
+-- Windows that are no longer in force, one row each; their totals are never reset. The batch that finds one ended moves it
+-- here, and late settlements are added here too.
 create table usage_past (
   subject_id uuid not null,
   kind usage_window_kind not null,
@@ -75,11 +76,11 @@ create view usage_window as
 
 -- Keys that are in a team, a person's or limited, and people and teams. A person of an organization is a subject of the
 -- ledger between the person's keys and their teams (docs/design/usage.md, Budgets): all keys, sign-ins and identity tokens
--- of the person in that organization share its counters. It is one for as long as the books are kept, whichever team the
--- person is in. `counted_from`: what it uses is counted since then, and stays so; null: it was never limited. `summed_at`:
--- what it had used before that was added. `person_id`: of a row that is a person. `member_id`: of a row that is a key, the
--- subject of the person whose it is. `parent_id` and `models`: of a row that is a key, a person, a team or an organization
--- for a pattern of models, who that is and the pattern, a model's public id or `prefix/*`.
+-- of the person in that organization share its counters. It stays one subject for as long as the books are kept, whichever
+-- team the person is in. `counted_from`: since when its usage is counted, from then on for good; null: it was never
+-- limited. `summed_at`: when its usage before that was added. `person_id`: set if the row is a person. `member_id`: in the
+-- row of a key, the subject of the person who owns it. `parent_id` and `models`: in a row that limits a key, a person, a
+-- team or an organization for a pattern of models, that subject and the pattern, a model's public id or `prefix/*`.
 create table usage_subject (
   subject_id uuid primary key,
   organization_id uuid not null,
@@ -124,7 +125,7 @@ create table usage_hold (
   price_cached_input bigint not null,
   price_cache_write bigint not null,
   price_output bigint not null,
-  -- Null: the model has no such price; the operation has one input.
+  -- `price_search` is null if the model has no such price, `input_count` if the operation has one input.
   price_search bigint,
   input_count integer,
   source usage_billing not null,
@@ -132,7 +133,7 @@ create table usage_hold (
   output_tokens bigint not null,
   admitted_at timestamptz not null,
   lease_until timestamptz not null,
-  -- The windows it was admitted in, their limits, and what was used of them just before.
+  -- The windows that the request was admitted in, their limits, and what was used of them just before.
   session_starts_at timestamptz not null,
   session_ends_at timestamptz not null,
   session_limit bigint,
@@ -145,7 +146,7 @@ create table usage_hold (
   month_ends_at timestamptz not null,
   month_limit bigint,
   month_used bigint not null,
-  -- The last growth, and the last checkpoint; number 0 says that there was none.
+  -- The numbers of the last growth and of the last checkpoint; 0: there was none.
   growth integer not null default 0,
   checkpoint integer not null default 0,
   input_tokens bigint not null default 0,
@@ -154,13 +155,14 @@ create table usage_hold (
   produced_tokens bigint not null default 0,
   reasoning_tokens bigint not null default 0,
   usage_source text not null default 'counted',
-  -- The key's team when it was admitted, and the limited subjects whose windows it counts in beside the organization's.
+  -- The key's team at the admission, and the limited subjects in whose windows the request counts besides the
+  -- organization's.
   team_id uuid,
   subjects uuid[],
-  -- How far ahead its lease may lie.
+  -- The length of the lease: how far ahead `lease_until` may lie.
   lease_ms bigint not null,
-  -- It came with an idempotency key: if its node is gone it is charged nothing, because its client asks again with the same
-  -- key, and pays once.
+  -- The request came with an idempotency key: if its node is gone it is charged nothing, because its client asks again
+  -- with the same key, and pays once.
   is_repeatable boolean not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
@@ -179,7 +181,7 @@ create table usage_record (
   price_cached_input bigint not null,
   price_cache_write bigint not null,
   price_output bigint not null,
-  -- Null: the model has no such price; the operation has one input.
+  -- `price_search` is null if the model has no such price, `input_count` if the operation has one input.
   price_search bigint,
   input_count integer,
   source usage_billing not null,
@@ -189,7 +191,7 @@ create table usage_record (
   admitted_at timestamptz not null,
   ended_at timestamptz not null,
   outcome text not null,
-  -- The limit that ended a running answer: whose, the window, and the pattern of one for models.
+  -- The limit that ended a running answer: whose limit, the window, and the pattern of a limit for models.
   stopped_by jsonb,
   error_code text,
   recovered boolean not null,
@@ -199,7 +201,7 @@ create table usage_record (
   output_tokens bigint not null,
   reasoning_tokens bigint not null,
   usage_source text not null,
-  -- The searches that its nanos have.
+  -- The number of searches that the charge includes.
   searches integer,
   session_starts_at timestamptz,
   session_ends_at timestamptz,
@@ -218,10 +220,10 @@ create table usage_record (
   month_used_after bigint,
   upstream text,
   attempts integer,
-  -- Each of them, where there was more than one.
+  -- All attempts, if there was more than one.
   tried jsonb,
   first_part_ms bigint,
-  -- The engine's report where it was not accepted as it came, and the reason.
+  -- The engine's report if it was not accepted as it came, and the reason.
   report_rejected jsonb,
   team_id uuid,
   subjects uuid[],
@@ -229,7 +231,7 @@ create table usage_record (
   xact bigint not null default pg_current_xact_id()::text::bigint
 ) partition by range (request_id);
 create index usage_record_by_xact on usage_record using brin (xact);
--- Finds what ended lately in whatever month its id says: 24 kB for 130,000 records.
+-- Finds records by when they ended, whatever month their ids are of: 24 kB for 130,000 records.
 create index usage_record_by_end on usage_record using brin (ended_at);
 
 -- Requests that were refused, so that their receipts can say so: src/core/store/refused.ts. They stand in no sum.
@@ -246,18 +248,18 @@ create table usage_refusal (
   stream boolean,
   error_code text not null,
   refused_at timestamptz not null,
-  -- What the client read, without what it quotes of the request.
+  -- The message that the client got, without what it quotes of the request.
   error_message text not null,
-  -- The limit as it was then: LimitMet in src/core/inference/fault.ts. Null: it was none.
+  -- The limit that the request met, as it was then: LimitMet in src/core/inference/fault.ts. Null: it met none.
   limit_met jsonb,
   unique (organization_id, second, place)
 );
 
--- Estimates that are learned from the reports of engines and survive a restart: src/core/store/calibration.ts. The reader
--- judges whether they are plausible.
+-- Estimates that are learned from the reports of engines and survive a restart: src/core/store/calibration.ts. The code
+-- that reads them judges whether they are plausible.
 
--- Tokens a byte of text, the mean distance of single inputs from that, the bytes that the ratio rests on, and the tokens that
--- are there without any text.
+-- Tokens a byte of text, the mean distance of single inputs from that, the bytes that the ratio is based on, and the tokens
+-- of an input without any text.
 create table input_calibration (
   model_id text primary key,
   ratio double precision not null,
@@ -267,8 +269,8 @@ create table input_calibration (
   updated_at timestamptz not null
 ) with (fillfactor = 50);
 
--- Sums over complete answers of a route, an upstream and its model; older ones have faded. Code units are of UTF-16. `whole`
--- are answers that were not streamed.
+-- Sums over complete answers of a route, an upstream and its model; older answers have faded from them. Code units are of
+-- UTF-16. `whole` are the sums over answers that were not streamed.
 create table output_calibration (
   route text primary key,
   tokens double precision not null,
@@ -280,14 +282,15 @@ create table output_calibration (
 ) with (fillfactor = 50);
 
 -- A store that woke up in the past: a replica that took over without the last commits of its primary, or a backup that was
--- restored. Nodes remember what they were last told; what the store then does not have any more is noted here
+-- restored. Nodes remember the last answers that they got; what the store no longer has of that is noted here
 -- (docs/design/metering.md, A store that wakes up in the past).
 
 -- Names this book, also in its copies: what nodes remember of it elsewhere stands under this name.
 create table usage_ledger (
   id boolean primary key default true check (id),
   ledger_id uuid not null default gen_random_uuid(),
-  -- In which every amount of the book is counted: that of the first start, for good. Null: no node has started.
+  -- The currency in which every amount of the book is counted: that of the first start, for good. Null: no node has
+  -- started.
   currency text
 );
 
@@ -299,7 +302,7 @@ create function usage_money(nanos bigint) returns jsonb
   as $$ select jsonb_build_object('amount', (nanos::numeric / 1000000000)::numeric(30, 9)::text, 'currency', l.currency)
         from usage_ledger l $$;
 
--- On which servers, and on which of their timelines, nodes have found this book. A promotion begins a timeline.
+-- The servers, and their timelines, on which nodes have found this book. A promotion begins a new timeline.
 create table usage_timeline (
   server text not null,
   timeline integer not null,

@@ -1,9 +1,9 @@
--- Which windows count at an instant, what stands in them, and the lock under which all of it changes.
+-- Which windows count at an instant, what their totals are, and the lock under which all of it changes.
 --
--- What a batch calls is PL/pgSQL, which keeps its plans, or a table of SQL, which Postgres inlines. Tables are joined by
--- `lateral (… offset 0)`: the planner then looks rows up by their key one by one, whatever the statistics say. Left to
--- itself it reads a whole index, dead entries included, once it has counted a table while it was nearly empty
--- (test/stores/postgres/plans.test.ts).
+-- Functions that a batch calls are PL/pgSQL, which keeps its plans, or SQL that returns a table, which Postgres inlines.
+-- Tables are joined by `lateral (… offset 0)`: the planner then looks rows up by their key one by one, whatever the
+-- statistics say. Otherwise it reads a whole index, dead entries included, once the statistics of a table were taken while
+-- it was nearly empty (test/stores/postgres/plans.test.ts).
 
 -- The least id that a node makes at `at` or later.
 create function usage_record_id(at timestamptz) returns uuid
@@ -15,7 +15,8 @@ create function usage_record_time(id uuid) returns timestamptz
   language sql immutable parallel safe
   as $$ select 'epoch'::timestamptz + ('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint * interval '1 millisecond' $$;
 
--- Windows are functions of anchor and instant. UTC throughout; hours and not days, so that no zone's summer time counts.
+-- Windows depend only on the anchor and the instant. All times are UTC; hours and not days, so that no zone's summer time
+-- matters.
 
 create function usage_week(anchor_at timestamptz, at timestamptz) returns table (starts_at timestamptz, ends_at timestamptz)
   language sql immutable parallel safe
@@ -24,8 +25,8 @@ create function usage_week(anchor_at timestamptz, at timestamptz) returns table 
     from (select anchor_at + floor(extract(epoch from at - anchor_at) / 604800) * interval '168 hours') w (starts_at)
   $$;
 
--- Counted from the anchor itself, never from the month before: the day is clamped afresh (31 January, 28 February,
--- 31 March).
+-- Months are counted from the anchor itself, never from the month before: the day is clamped afresh (31 January, 28
+-- February, 31 March).
 create function usage_month(anchor_at timestamptz, at timestamptz) returns table (starts_at timestamptz, ends_at timestamptz)
   language sql immutable parallel safe
   as $$
@@ -58,9 +59,9 @@ create function usage_month_by(zone text, month_starts integer, anchor_at timest
     union all select m.* from usage_local_month(zone, month_starts, at) m where zone is not null
   $$;
 
--- The week and the month that an organization is in whose own anchor is `first_anchor_at`, and the zones by which they are
--- counted; null bounds without an anchor. What counts from a later month on counts for weeks no earlier, so that the latest
--- month decides both.
+-- The week and the month of an instant for an organization whose own anchor is `first_anchor_at`, and the zones by which
+-- they are counted; without an anchor, the bounds are null. An anchor that takes effect in a later month takes effect for
+-- weeks no earlier, so that the latest month decides both.
 create function usage_calendar(organization uuid, first_anchor_at timestamptz, at timestamptz)
   returns table (
     week_starts_at timestamptz, week_ends_at timestamptz, month_starts_at timestamptz, month_ends_at timestamptz,
@@ -87,7 +88,7 @@ create function usage_calendar(organization uuid, first_anchor_at timestamptz, a
       coalesce(monthly.anchor_at, first_anchor_at), at) month
   $$;
 
--- Where a window would have begun, had the calendar not changed in its midst; null: it is whole.
+-- When a window would have begun if the calendar had not changed during it; null: the window is whole.
 create function usage_whole(organization uuid, kind usage_window_kind, starts timestamptz, ends timestamptz)
   returns timestamptz
   language sql stable
@@ -100,7 +101,7 @@ create function usage_whole(organization uuid, kind usage_window_kind, starts ti
     order by a.month_from desc limit 1
   $$;
 
--- The same of four windows; null: all of them are whole.
+-- What `usage_whole` returns, for four windows; null: all of them are whole.
 create function usage_wholes(organization uuid, starts timestamptz[], ends timestamptz[]) returns timestamptz[]
   language sql stable
   as $$
@@ -110,10 +111,10 @@ create function usage_wholes(organization uuid, starts timestamptz[], ends times
     ) w (week_at, month_at)
   $$;
 
--- All that changes what an organization used takes this lock first, for several organizations in ascending order, and
--- looks only in later statements: a look in the statement that takes the lock would see what was before the wait. One lock
--- is taken by an expression, which costs less than a statement. Answers the clock, read after the wait: one of before
--- could stand before what others did meanwhile.
+-- Everything that changes what an organization used takes this lock first, for several organizations in ascending order,
+-- and reads only in later statements: a read in the statement that takes the lock would see the state before the wait. A
+-- single lock is taken by an expression, which costs less than a statement. Returns the clock, read after the wait: a time
+-- from before the wait could be earlier than what others did meanwhile.
 create function usage_lock(organizations uuid[]) returns timestamptz
   language plpgsql
   as $$
@@ -133,7 +134,8 @@ create function usage_lock(organizations uuid[]) returns timestamptz
     return store_now();
   end $$;
 
--- A new anchor takes effect when the running month ends; one that was not yet in effect is replaced. Answers when.
+-- Sets a new anchor, which takes effect when the running month ends; it replaces one that is not yet in effect. Returns
+-- when it takes effect.
 create function usage_set_anchor(organization uuid, anchor timestamptz) returns timestamptz
   language plpgsql
   as $$
@@ -160,9 +162,9 @@ create function usage_set_anchor(organization uuid, anchor timestamptz) returns 
   end $$;
 
 -- Gives an organization a calendar, or takes it away (`new_zone` is null: weeks and months are then counted from the
--- anchor). Where nothing was used yet it counts at once. Else the running week and month end as they would have; one window
--- each then reaches to the next boundary, unless there is one just there. Answers when months begin to be counted by it;
--- null: a change is under way already, of which there is one a month at most.
+-- anchor). If nothing was used yet it takes effect at once. Otherwise the running week and month end as they would have;
+-- one window each then reaches to the next boundary, unless there is one at that instant. Returns when months begin to be
+-- counted by it; null: a change is already under way, of which there is one a month at most.
 create function usage_set_calendar(
   organization uuid, new_zone text, new_week_starts integer, new_month_starts integer
 )
@@ -216,7 +218,8 @@ create function usage_zone(organization uuid, at timestamptz) returns text
     order by a.month_from desc limit 1
   $$;
 
--- The window of an instant, where a zone's rules say one and another was opened last.
+-- The window of an instant, from the one by the zone's rules and the one that was opened last: while the latter is open, it
+-- stays.
 create function usage_kept(
   zone text, opened_at timestamptz, closes_at timestamptz, starts timestamptz, ends timestamptz, at timestamptz
 )
@@ -228,9 +231,9 @@ create function usage_kept(
     from (select coalesce(zone is not null and opened_at <= at and at < closes_at, false)) k (is_open)
   $$;
 
--- The windows of an organization at an instant, in the order of their kinds. An idle session is five hours from then, and not
--- open. An organization that does not exist has neither week nor month. By a calendar, a window that is open stays what it
--- was when it opened, and the next one begins at its end, whatever the rules of the zone are by now.
+-- The windows of an organization at an instant, in the order of their kinds. If no session is open, the session is the five
+-- hours from the instant. An organization that does not exist has neither week nor month. By a calendar, an open window
+-- stays what it was when it opened, and the next one begins at its end, whatever the rules of the zone are by now.
 create function usage_windows_at(organization uuid, at timestamptz)
   returns table (is_open boolean, starts_at timestamptz[], ends_at timestamptz[])
   language sql stable
@@ -250,15 +253,15 @@ create function usage_windows_at(organization uuid, at timestamptz)
     cross join lateral usage_kept(c.month_zone, n.starts_at[3], n.ends_at[3], c.month_starts_at, c.month_ends_at, at) month
   $$;
 
--- Whether the session is open and the week and the month are those of now, by a row's bounds.
+-- Whether a row's session is open and its week and month are the current ones.
 create function usage_is_open(starts timestamptz[], ends timestamptz[], clock timestamptz) returns boolean
   language sql immutable
   as $$
     select coalesce(ends[1] > clock and least(ends[2], ends[3]) > clock and greatest(starts[2], starts[3]) <= clock, false)
   $$;
 
--- The totals of a subject in four windows: each from its live row or, where that has another window, from the past, to
--- which a clock that was set back returns.
+-- The totals of a subject in four windows. Each comes from the live row or, if that has another window, from the past: a
+-- clock that was set back returns to past windows.
 create function usage_totals(subject uuid, starts timestamptz[])
   returns table (running bigint, used bigint[], held bigint[])
   language sql stable
@@ -279,7 +282,7 @@ create function usage_totals(subject uuid, starts timestamptz[])
     group by n.running
   $$;
 
--- The windows in force of each organization, for readers, with its own limits and its raise, and where a window that is
+-- The windows in force of each organization, for readers, with its own limits and its raise, and when a window that is
 -- shorter than others would have begun.
 create view usage_window_now as
   select o.id as organization_id, w.kind, w.starts_at, w.ends_at, w.used, w.held,

@@ -1,5 +1,5 @@
--- People who met a limit ask for more (docs/limits.md, Asking for more). An approval makes a raise, which is kept where all
--- raises are (limits.sql); what was asked and decided is kept here.
+-- People who met a limit ask for more (docs/limits.md, Asking for more). An approval makes a raise, which is stored with
+-- all raises (limits.sql); the request and the decision are stored here.
 create table limit_request (
   id uuid primary key,
   organization_id uuid not null references organization (id) on delete cascade,
@@ -20,18 +20,18 @@ create table limit_request (
   created_at timestamptz not null,
   -- From this instant on, an open request can no longer be decided.
   expires_at timestamptz not null check (expires_at > created_at),
-  -- An open one that has expired gets the state when its person asks again; readers see it at once.
+  -- An open request that has expired gets this state when its person asks again; readers see it as expired at once.
   state text not null default 'open' check (state in ('open', 'approved', 'declined', 'withdrawn', 'expired')),
   decided_at timestamptz check ((decided_at is null) = (state in ('open', 'expired'))),
   decided_by text check ((decided_by is null) = (state in ('open', 'expired'))),
-  -- Of an approval: how much is in force, and until when.
+  -- For an approval: the limit that was granted, and until when.
   granted bigint check ((granted is not null) = (state = 'approved')),
   until timestamptz check ((until is not null) = (state = 'approved')),
-  -- Of a refusal: why.
+  -- For a declined request: why.
   reason text check ((reason is not null) = (state = 'declined'))
 );
 create index limit_request_of_organization on limit_request (organization_id, id);
 create index limit_request_of_person on limit_request (person_id);
--- A person asks for the same limit once at a time.
+-- A person can have only one open request for the same limit.
 create unique index limit_request_open on limit_request (person_id, organization_id, subject, subject_id, models, limit_name)
   where state = 'open';

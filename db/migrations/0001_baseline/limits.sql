@@ -1,19 +1,20 @@
 -- Limits (docs/limits.md): a value of up to six limits, which belongs to a subject: an organization, a team, a person in an
--- organization (the ledger's id of a member), or a key. In each column, null says nothing, so that the limit is inherited, and
--- 0 says that it is not limited here, whatever would be inherited.
+-- organization (the ledger's id of a member), or a key. In each column, null sets nothing, so that the limit is inherited,
+-- and 0 means that it is not limited here, whatever would be inherited.
 --
--- `own`: what the subject itself may use; of an organization it replaces its plan's, limit by limit. `keys` and `members`: what
--- the keys and the people of a team or an organization get where they have nothing of their own. `raise`: the limits in force
--- until an instant, each above the one below it. `models`: the models that it is for: '' for all, an id, or `prefix/*`.
--- `counted_id`: the subject of the ledger that counts it.
+-- `own`: the limits of the subject itself; those of an organization replace its plan's, limit by limit. `keys` and
+-- `members`: the limits of the keys and the people of a team or an organization that have none of their own. `raise`: the
+-- limits in force until an instant, each above the one that it raises. `models`: the models that the value is for: '' for
+-- all, an id, or `prefix/*`. `counted_id`: the subject of the ledger that counts it.
 
--- The subject of an organization, a team, a person or a key for a pattern of models: a public id, or `prefix/*`.
+-- The id of the subject that limits an organization, a team, a person or a key for a pattern of models: a public id, or
+-- `prefix/*`.
 create function usage_models_subject(parent uuid, pattern text) returns uuid
   language sql immutable
   as $$ select md5(parent::text || ' ' || pattern)::uuid $$;
 
--- The subject of the ledger that counts the limits of a value: the subject itself, or `usage_models_subject`, which stands here
--- again because a restore of a dump computes the column without a search path.
+-- The subject of the ledger that counts the limits of a value: the subject itself, or that of `usage_models_subject`, whose
+-- expression is repeated here because a restore of a dump computes the column without a search path.
 create function limit_counted(subject uuid, models text) returns uuid
   language sql immutable
   as $$ select case models when '' then subject else md5(subject::text || ' ' || models)::uuid end $$;
@@ -47,7 +48,7 @@ create function limit_array(v limit_value) returns bigint[]
       v.tokens_per_minute]
   $$;
 
--- The limits of the first value that says one, and whose they are; a value that is null says nothing.
+-- Each limit from the first of these values that sets it, and which value that is; null in a value sets nothing.
 create function limit_chosen(own bigint[], team bigint[], organization bigint[])
   returns table (limits bigint[], origins text[])
   language sql immutable
@@ -58,12 +59,12 @@ create function limit_chosen(own bigint[], team bigint[], organization bigint[])
     from unnest(own, team, organization) with ordinality l (own, team, organization, n)
   $$;
 
--- A limit under a raise. A raise never lowers, and what is not limited stays so.
+-- A limit with a raise applied. A raise never lowers a limit, and what is not limited stays so.
 create function usage_raised(base bigint, raised bigint) returns bigint
   language sql immutable parallel safe
   as $$ select case when base < raised then raised else base end $$;
 
--- A limit of an organization: its own in the place of its plan's, under its raise.
+-- A limit of an organization: its own or else its plan's, with its raise applied.
 create function usage_own(plan bigint, own bigint, raised bigint) returns bigint
   language sql immutable parallel safe
   as $$ select usage_raised(nullif(coalesce(own, plan), 0), raised) $$;
@@ -73,9 +74,9 @@ create function usage_raise_of(counted uuid, at timestamptz) returns setof limit
   language sql stable
   as $$ select * from limit_value r where r.counted_id = counted and r.kind = 'raise' and r.until > at $$;
 
--- Whose limits changed: of an organization (its extra usage; its plan stands in `plan`), a team or a key, and as which
--- change of all. The numbers rise in the order of commits, for the head's row is their lock: a node that has read up to one
--- of them has missed none before it (docs/design/usage.md, Limits that change).
+-- Whose limits changed: those of an organization (its extra usage; its plan is in `plan`), a team or a key, with the number
+-- of the change among all changes. The numbers rise in the order of commits, because the head's row is the lock for them: a
+-- node that has read up to one of them has missed none before it (docs/design/usage.md, Limits that change).
 create table limit_change_head (
   is_one boolean primary key default true check (is_one),
   number bigint not null
@@ -89,7 +90,8 @@ create table limit_change (
 );
 create index limit_change_by_number on limit_change (number);
 
--- Notes that and tells every node, with the commit. To it no other limit is changed: it comes last in what changes one.
+-- Notes that a subject's limits changed, and tells every node at the commit. Until then no other limit can be changed: so
+-- call it last in what changes one.
 create function usage_limits_changed(subject uuid) returns void
   language sql volatile
   as $$

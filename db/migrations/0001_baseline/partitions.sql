@@ -1,6 +1,7 @@
--- The months of the table of records, and where this book lies.
+-- The months of the table of records, and the server and timeline on which this book lies.
 
--- The partitions of records, those included that are leaving or have left: only a table is then to be dropped.
+-- The partitions of records, including those that are being detached or already are: of these only the table is left to be
+-- dropped.
 create function usage_partitions() returns table (name text, month timestamptz, is_attached boolean, is_leaving boolean)
   language sql stable
   as $$
@@ -13,7 +14,7 @@ create function usage_partitions() returns table (name text, month timestamptz, 
     where records.oid = 'usage_record'::regclass
   $$;
 
--- The first ids of this month and of those to come.
+-- The first ids of this month and of the next `ahead` months.
 create function usage_months(ahead integer) returns setof uuid
   language sql stable
   as $$
@@ -21,8 +22,8 @@ create function usage_months(ahead integer) returns setof uuid
     from generate_series(0, ahead) n
   $$;
 
--- Makes the partition that an id belongs in, unless it is there. Nobody waits for that: the lock of an attachment is one
--- that neither readers nor batches meet, as long as there is no default partition. The new table is empty and nobody's.
+-- Makes the partition for an id, unless it exists. Nobody waits for that: attaching takes a lock that conflicts with
+-- neither readers nor batches, as long as there is no default partition. The new table is empty and used by nobody.
 create function usage_partition(id uuid) returns void
   language plpgsql volatile
   as $$
@@ -41,7 +42,7 @@ create function usage_partition(id uuid) returns void
     perform usage_attach(partition);
   end $$;
 
--- Makes a table the partition that its name says.
+-- Attaches a table as the partition for the month in its name.
 create function usage_attach(partition text) returns void
   language plpgsql volatile
   as $$
@@ -52,9 +53,9 @@ create function usage_attach(partition text) returns void
       usage_record_id(starts), usage_record_id((starts at time zone 'UTC' + interval '1 month') at time zone 'UTC'));
   end $$;
 
--- Drops a month that is over for longer than records are kept, for whoever cannot have it leave concurrently: then the
--- whole table is locked for the moment. Whoever calls this cannot have more dropped than is due (deploy/roles.sql). With
--- records that ended since, it stays; under the lock nobody writes any.
+-- Drops a month that ended longer ago than records are kept, for callers that cannot detach it concurrently: the whole
+-- table is then locked for a moment. No caller can drop more than is due (deploy/roles.sql). A month with records that
+-- ended since then stays; under the lock nobody can write any.
 create function usage_drop_month(partition text) returns void
   language plpgsql volatile
   as $$
@@ -80,7 +81,7 @@ create function usage_drop_month(partition text) returns void
     end if;
   end $$;
 
--- The server and the timeline of this database; null where the server does not say, as some managed ones.
+-- The server and the timeline of this database; null if the server does not tell them, as some managed ones.
 create function usage_place(out server text, out timeline integer)
   language plpgsql stable
   as $$

@@ -1,8 +1,8 @@
 -- What people may do where, and how they come in: sessions of browsers, sign-ins of devices, and devices that wait for an
 -- answer (docs/identity.md).
 
--- The role of a person in an organization, or for the service where there is none. One by hand counts before one by a
--- rule, so there may be one of each.
+-- The role of a person in an organization, or in the whole service if it names no organization. One given by hand takes
+-- precedence over one by a rule, so there may be one of each.
 create table membership (
   id uuid primary key default gen_random_uuid(),
   person_id uuid not null references person (id),
@@ -15,7 +15,7 @@ create table membership (
   source text not null check (source in ('rule', 'hand')),
   created_at timestamptz not null,
   created_by text not null,
-  -- A rule no longer gives it. It stays, so that it is known since when.
+  -- When a rule stopped giving the membership. The row stays, so that it is known since when.
   ended_at timestamptz,
   unique (person_id, organization_id, source),
   check ((organization_id is null) = (role in ('viewer', 'admin'))),
@@ -24,8 +24,8 @@ create table membership (
 create unique index membership_for_service on membership (person_id, source) where organization_id is null;
 create index membership_of_organization on membership (organization_id);
 
--- The team of a person's membership in an organization, null without one; no row without a membership. A team that was
--- removed is none.
+-- The team of a person's membership in an organization: null without a team, no row without a membership. A removed team
+-- counts as none.
 create function usage_team_of(organization uuid, person uuid) returns table (team_id uuid)
   language sql stable
   as $$
@@ -40,13 +40,13 @@ create table browser_session (
   kind text not null check (kind in ('console', 'device')),
   person_id uuid not null references person (id),
   issuer text not null,
-  -- The session at the issuer (sid), by whose end this one ends.
+  -- The session at the issuer (sid); when that ends, this one ends too.
   issuer_session text,
   -- The issuer's tokens, encrypted with SLUICE_SECRET_KEY.
   tokens bytea,
   created_at timestamptz not null,
   used_at timestamptz not null,
-  -- When the issuer last confirmed it, and until when one node alone may ask the issuer again.
+  -- When the issuer last confirmed the session, and until when one node alone may ask the issuer again.
   confirmed_at timestamptz not null,
   asking_until timestamptz,
   -- Pages of the console send a secret besides the cookie (docs/console.md). A page gets it once, for a code that the
@@ -64,11 +64,11 @@ create table sign_in (
   issuer text not null,
   issuer_session text,
   tokens bytea,
-  -- The words of the program that asked, and its address.
+  -- The user agent of the program that asked to sign in, and its address.
   agent text not null,
   address text not null,
   created_at timestamptz not null,
-  -- It ends by itself where the issuer cannot be asked again.
+  -- When the sign-in ends by itself, if the issuer cannot be asked again.
   ends_at timestamptz,
   ended_at timestamptz,
   refreshing_by uuid,
@@ -107,7 +107,7 @@ create table device_request (
 create index device_request_by_expiry on device_request (expires_at);
 create index device_request_of_address on device_request (address);
 
--- How often something was used, such as the id of a logout token, which counts once.
+-- How often something was used, such as the id of a logout token, which may be used once.
 create table use_count (
   hash bytea primary key check (length(hash) = 32),
   uses integer not null,

@@ -1,6 +1,6 @@
--- Responses that can be gone on from, and answers that are kept so that they can be read again.
+-- Responses that can be continued, and answers that are kept so that they can be read again.
 
--- src/features/responses/store/responses.ts. The texts are JSON that nothing here looks into; as text it may hold what
+-- Used by src/features/responses/store/responses.ts. The texts are JSON that no SQL looks into; as text they may hold what
 -- jsonb may not.
 create table kept_response (
   id uuid primary key,
@@ -11,22 +11,22 @@ create table kept_response (
   input text not null,
   output text not null,
   response text not null,
-  -- The key by which it was made, and with it the person.
+  -- The key that made the response, which also tells the person.
   key_id uuid not null
 );
 create index kept_response_by_age on kept_response (organization_id, id);
 
--- The total size of an organization's responses. Its row is the lock under which they come and go, and is locked before
--- theirs.
+-- The total size of an organization's responses. Its row is the lock for storing and deleting them, and is locked before
+-- their rows.
 create table kept_response_total (
   organization_id uuid primary key,
   bytes bigint not null
 );
 
--- Stores a response, and deletes the organization's oldest ones as far as it needs their room. The commit does not wait
+-- Stores a response, and deletes the organization's oldest ones as far as their room is needed. The commit does not wait
 -- for the disk, because the client waits for it. Returns false if the response is too large. Nothing is stored for an
--- organization that keeps no content, which is looked at under the lock of the total, as that policy is changed under it
--- too; that returns true, because nobody needs to hear of it in the log.
+-- organization that keeps no content, which is checked under the lock of the total, since that policy is changed under it
+-- too; the function then returns true, because nobody needs to hear of it in the log.
 create function kept_response_keep(
   owner uuid, response_id uuid, previous uuid, said text, answered text, rest text, bytes_max bigint, by_key uuid
 ) returns boolean
@@ -66,14 +66,14 @@ create function kept_response_keep(
     return true;
   end $$;
 
--- Locks an organization until the commit: no response of it is kept meanwhile.
+-- Locks an organization until the commit, so that no response of it is stored meanwhile.
 create function kept_response_lock(owner uuid) returns void
   language sql volatile
   as $$
     insert into kept_response_total as t values (owner, 0) on conflict (organization_id) do update set bytes = t.bytes
   $$;
 
--- Drops some of what is kept of an organization that keeps nothing; answers how many are gone.
+-- Deletes some of what is stored for an organization that keeps no content; returns how many rows were deleted.
 create function kept_response_purge(owner uuid, rows_max integer) returns bigint
   language plpgsql volatile
   as $$
@@ -109,7 +109,8 @@ create function kept_response_remove(owner uuid, response_id uuid) returns boole
     return true;
   end $$;
 
--- Answers how many are gone. Ids sort by time, so the oldest stand first whoever they belong to.
+-- Deletes what is older than an id; returns how many rows were deleted. Ids sort by time, so the oldest come first, whoever
+-- they belong to.
 create function kept_response_forget(before uuid, rows_max integer) returns bigint
   language plpgsql volatile
   as $$
@@ -142,9 +143,9 @@ create table kept_answer (
   claim bytea unique check (length(claim) = 32),
   -- SHA-256 of the request's body.
   body bytea check (length(body) = 32),
-  -- Of a background response.
+  -- Set for a background response.
   response_id uuid unique,
-  -- open: it runs, or its node is gone. ended: its log is whole. lost: its log is gone, or was never whole.
+  -- open: it runs, or its node is gone. ended: its log is complete. lost: its log is gone, or was never complete.
   state text not null default 'open' check (state in ('open', 'ended', 'lost')),
   -- The size of its log, counted when it ended.
   bytes bigint not null default 0,
@@ -163,8 +164,8 @@ create table kept_answer_entry (
   primary key (request_id, number)
 );
 
--- A copy is worth less than the time of its client: the commit does not wait for the disk. An entry that comes again is
--- the same entry. Nothing comes after the end, or after a gap.
+-- Appends an entry to the log of a kept answer. The copy is worth less than its client's time, so the commit does not wait
+-- for the disk. An entry that comes again is the same entry. Nothing is appended after the end, or after a gap.
 create function kept_answer_append(request uuid, place integer, entry text, ends boolean) returns text
   language plpgsql volatile
   as $$
@@ -189,7 +190,7 @@ create table answer_note (
   request_id uuid primary key,
   organization_id uuid not null,
   detached boolean not null default false,
-  -- The rest is of a replay.
+  -- The other columns are set for a replay.
   replay_of uuid,
   key_id uuid,
   operation text,

@@ -1,20 +1,20 @@
--- Roll-ups: what records add up to by the hour and by the day (UTC) in which their requests were admitted. The audit's
--- pass adds each record once, over exactly the transactions that it reads (docs/design/metering.md, Roll-ups). Totals: what
--- the roll-ups of days add up to where reports ask for less than those tell apart. A report of ten thousand organizations
--- then reads a row for each, and not one for each of their keys, models and days (docs/design/metering.md, Totals).
+-- Roll-ups: the sums of records by the hour and by the day (UTC) in which their requests were admitted. The audit's pass
+-- adds each record once, over exactly the transactions that it reads (docs/design/metering.md, Roll-ups). Totals: the sums
+-- of the roll-ups of days, for reports that tell less apart than those. A report of ten thousand organizations then reads a
+-- row for each, and not one for each of their keys, models and days (docs/design/metering.md, Totals).
 --
--- Units stand by the kind of token that they were charged for. What was charged pays the input first, then what was read
--- from the cache, what was written to it, and the output, each up to its price. So the kinds of a request add up to its
--- charge, but for what is no token's: an operator's entry, and a hold that was charged whole. That rest is what a row's
--- nanos are more than its kinds.
+-- Units are split by the kind of token that they were charged for. The charge pays for the input first, then for what was
+-- read from the cache, what was written to it, and the output, each up to its price. So the kinds of a request add up to
+-- its charge, except for what no token is charged for: an operator's entry, and a hold that was charged whole. That rest is
+-- the difference between a row's nanos and the sum of its kinds.
 
--- The sum of whole numbers as one. That of sum(bigint) is a numeric: slower to add up, and slow to turn back.
+-- Sums bigint into bigint. sum(bigint) returns a numeric, which is slower to add up and slow to convert back.
 create aggregate usage_sum(bigint) (
   sfunc = int8pl, stype = bigint, initcond = '0', combinefunc = int8pl, parallel = safe
 );
 
--- The team is the one that the key was in when the request was admitted. No team, and no key of an operator's entry, is the
--- id of zeros. A row's place in the table follows its time, so that a small index finds a month.
+-- The team is that of the key when the request was admitted. If there is no team, or no key, as in an operator's entry, the
+-- id is all zeros. A row's place in the table follows its time, so that a small index finds a month.
 create table usage_hour (
   starts_at timestamptz not null,
   organization_id uuid not null,
@@ -44,9 +44,9 @@ create index usage_hour_by_start on usage_hour using brin (starts_at) with (page
 create table usage_day (like usage_hour including all) with (fillfactor = 80);
 alter index usage_day_starts_at_idx rename to usage_day_by_start;
 
--- `day` is a day of all organizations, by model, operation and outcome; `organization` a month of one, by the same; `key` a
--- month of a key in a team, and `key_all`, from 'infinity' on, all its months that are kept. Ids and texts that a kind does
--- not tell apart are zeros and empty.
+-- A row of kind `day` is a day of all organizations, by model, operation and outcome; `organization`: a month of one, by
+-- the same; `key`: a month of a key in a team; and `key_all`, whose start is 'infinity', all months of it that are kept.
+-- Ids and texts that a kind does not tell apart are zeros and empty.
 create table usage_total (
   kind text not null,
   starts_at timestamptz not null,
@@ -74,7 +74,7 @@ create table usage_total (
 ) with (fillfactor = 80);
 create index usage_total_by_start on usage_total using brin (starts_at) with (pages_per_range = 32, autosummarize = on);
 
--- The transactions that the roll-ups of a day were added from. A day that has ended and to which no hold points is
+-- The transactions whose records were added to the roll-ups of a day. A day that has ended and to which no hold points is
 -- compared with its records once, and sealed. A later addition removes the seal.
 create table usage_rolled (
   starts_at timestamptz primary key,
@@ -84,7 +84,7 @@ create table usage_rolled (
   sealed_at timestamptz
 );
 
--- A row that is inserted into one of these is added to the row of the table that has its key.
+-- A row that is inserted into one of these views is added to the table's row with the same key.
 create view usage_hour_added as select * from usage_hour;
 create view usage_day_added as select * from usage_day;
 create view usage_total_added as select * from usage_total;
@@ -101,9 +101,10 @@ begin
   end loop;
 end $$;
 
--- What records of transactions from `since` on, and before `until`, add to the hours of a span: docs/design/metering.md,
--- Roll-ups. It avoids sorting, since texts are slow to compare and the planner does not know how few groups there are. An
--- operator's entry counts where it changes what a month has used: one for a session or a week takes nothing off the bill.
+-- What the records of transactions from `since` on, and before `until`, add to the hours of a time range:
+-- docs/design/metering.md, Roll-ups. It avoids sorting, since texts are slow to compare and the planner does not know how
+-- few groups there are. An operator's entry counts if it changes what a month has used: one for a session or a week takes
+-- nothing off the bill.
 create function usage_recorded_hours(since bigint, until bigint, starts timestamptz, ends timestamptz)
   returns table (
     starts_at timestamptz, organization_id uuid, key_id uuid, team_id uuid, model text, operation text, outcome text,
@@ -200,9 +201,9 @@ create function usage_roll_up(since bigint, until bigint) returns void
       records = u.records + excluded.records, sealed_at = null
   $$;
 
--- The roll-ups of a day beside its records, where they differ: of the hours, and of the day. `used` are the nanos that were
--- rolled up and `recorded` those of the records, `held` and `holding` the same of tokens, in all rows of an organization
--- that differ. What nobody has read yet is in neither.
+-- Compares the roll-ups of a day with its records, and returns where they differ: for the hours, and for the day. `used`
+-- are the nanos of the roll-ups and `recorded` those of the records, `held` and `holding` the same for tokens, over all
+-- rows of an organization that differ. Records that no pass has read yet are in neither.
 create function usage_day_differences(day timestamptz)
   returns table (organization_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)
@@ -250,8 +251,8 @@ create function usage_day_differences(day timestamptz)
     from differing d group by 1, 2
   $$;
 
--- Compares a day that has ended, and seals it if it agrees and no hold points to it. The pass waits meanwhile: nothing is
--- added between the look and the seal.
+-- Compares a day that has ended, and seals it if it agrees and no hold points to it. The pass waits meanwhile, so that
+-- nothing is added between the comparison and the seal.
 create function usage_seal_day(day timestamptz)
   returns table (organization_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)
@@ -268,7 +269,8 @@ create function usage_seal_day(day timestamptz)
     end if;
   end $$;
 
--- Records that a pass has read and that lie outside of what was noted for their days: in no roll-up, or nowhere to be found.
+-- Records that a pass has read, but whose transactions are outside of those noted for their day (usage_rolled), or whose
+-- day has no note: no roll-up has them.
 create function usage_unrolled(since bigint, until bigint)
   returns table (organization_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)
@@ -284,7 +286,7 @@ create function usage_unrolled(since bigint, until bigint)
     group by 1, 3
   $$;
 
--- The totals of the days of a span.
+-- The totals that the days of a time range add up to.
 create function usage_totals_of(starts timestamptz, ends timestamptz) returns setof usage_total
   language sql stable
   set enable_sort = off set jit = off
@@ -308,7 +310,7 @@ create function usage_totals_of(starts timestamptz, ends timestamptz) returns se
     )
   $$;
 
--- Months of keys are gone, whoever deletes them: they are taken off what all months add up to. The pass waits meanwhile.
+-- Subtracts deleted months of keys, whoever deletes them, from the sums over all months. The pass waits meanwhile.
 create function usage_total_gone() returns trigger
   language plpgsql
   as $$
@@ -322,7 +324,7 @@ create function usage_total_gone() returns trigger
         -usage_sum(g.extra_nanos), -usage_sum(g.uncharged_nanos), -usage_sum(g.input_nanos),
         -usage_sum(g.cached_input_nanos), -usage_sum(g.cache_write_nanos), -usage_sum(g.output_nanos)
       from gone g where g.kind = 'key' group by g.organization_id, g.key_id, g.team_id;
-      -- Nothing is left of them, or they are gone with their months.
+      -- Deletes sums of which nothing is left, and those that were themselves deleted with their months.
       delete from usage_total t using gone g
       where g.kind = 'key' and t.kind = 'key_all' and t.starts_at = 'infinity' and t.records <= 0
         and (t.organization_id, t.key_id, t.team_id) = (g.organization_id, g.key_id, g.team_id);
@@ -333,8 +335,9 @@ create function usage_total_gone() returns trigger
 create trigger usage_total_gone after delete on usage_total
   referencing old table as gone for each statement execute function usage_total_gone();
 
--- The totals of a month beside its days, where they differ, in the columns of usage_day_differences; those of 'infinity' are
--- what all months of a key add up to, beside those months. Totals of all organizations have no id.
+-- Compares the totals of a month with its days, and returns where they differ, in the columns of usage_day_differences; the
+-- totals of 'infinity', the sums over all months of a key, are compared with those months. Totals of all organizations have
+-- no id.
 create function usage_total_differences(month timestamptz)
   returns table (organization_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)

@@ -21,10 +21,10 @@ export const anyLlm: Target = {
   version: python.version,
   settings: "two nodes of any-llm-gateway, Postgres; a budget for each user at a price of 1 for a token of output",
   settled_ms_max: 15_000,
-  // Its documents promise nothing for what a dead node delivered.
+  // The gateway's documents promise nothing for what a dead node delivered.
   uncounted_ms_max: 0,
   cut_off_ms_max: 0,
-  // It promises no exactness for what no report confirms.
+  // The gateway promises no exactness for counts that no report confirms.
   estimate_share_max: 0.5,
   start,
 };
@@ -136,7 +136,7 @@ function sumOf(lines: readonly Line[]): Usage {
   return sum;
 }
 
-/** Asks any node that answers. */
+/** Sends management requests to any node that answers. */
 function managing(urls: readonly string[]) {
   return async (method: string, path: string, body?: unknown): Promise<unknown> => {
     let failure = "no node answers";

@@ -13,7 +13,7 @@ import type { Key, Link, Site, Target, Usage } from "../../target.ts";
 import { wireTo } from "../../wire.ts";
 
 const model = "proof-1";
-/** Its tenants stand in its file, so there are as many as a run can need. */
+/** Tenants are defined in hardcap's file, so it has as many as a run can need. */
 const tenants_of_each_limit = 200;
 const tenants_without_limit = 6_000;
 
@@ -24,10 +24,11 @@ export const hardcap: Target = {
   version: python.version,
   settings: "two replicas, Redis with an append-only file; reservations live 5 s, otherwise as it comes",
   settled_ms_max: 15_000,
-  // Its documents promise that reservations of a dead replica expire, and nothing about what that replica delivered.
+  // hardcap's documents promise that reservations of a dead replica expire, and nothing about what that replica
+  // delivered.
   uncounted_ms_max: 0,
   cut_off_ms_max: 0,
-  // It promises no exactness for what no report confirms.
+  // hardcap promises no exactness for counts that no report confirms.
   estimate_share_max: 0.5,
   start,
 };

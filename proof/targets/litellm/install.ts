@@ -16,7 +16,10 @@ export interface Installed {
   environment: Record<string, string>;
 }
 
-/** Those of the engine that the client for Python is made for; and a newer one that has the schema engine. */
+/**
+ * The npm packages: those of the engine version that the Python client is made for, and those of a newer one that has
+ * the schema engine.
+ */
 const packages = {
   "@prisma/client": "5.17.0",
   "@prisma/adapter-pg": "5.17.0",
@@ -27,7 +30,7 @@ const packages = {
   "adapter-of-schema": "npm:@prisma/adapter-pg@7.10.1",
   "utils-of-schema": "npm:@prisma/driver-adapter-utils@7.10.1",
 };
-/** The version of the engine that the client asks for when it starts. */
+/** The engine version that the Python client checks for when it starts. */
 const engine_version = "393aa359c9ad4a4bb28630fb5613f9c281cde053";
 const limit_ms = 10 * 60_000;
 
@@ -41,7 +44,7 @@ export async function installed(): Promise<Installed> {
   const bin = join(python, "..");
   const environment = {
     PRISMA_QUERY_ENGINE_BINARY: join(folder, "query-engine"),
-    // Only so that it is not downloaded.
+    // Set only to keep Prisma from downloading it.
     PRISMA_SCHEMA_ENGINE_BINARY: join(folder, "query-engine"),
     PRISMA_HOME_DIR: folder,
     LITELLM_PRISMA: folder,
@@ -69,7 +72,7 @@ exec node ${resolve(import.meta.dir, "query-engine.mjs")} "$@"
   const [site] = new Bun.Glob("lib/python*/site-packages/litellm/proxy/schema.prisma").scanSync(join(python, "../.."));
   const prisma = join(python, "../..", site!);
   await ran([join(python, "../prisma"), "generate", "--schema", prisma], environment);
-  // The schema engine wants a database, and leaves it as it is.
+  // The schema engine needs a database, which it does not change.
   const postgres = await postgresProgram();
   await postgres.start();
   const words = ["node", join(import.meta.dir, "schema.mjs"), prisma];

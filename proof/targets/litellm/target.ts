@@ -22,10 +22,10 @@ export const litellm: Target = {
     "two instances of one worker, Postgres, a Redis with an append-only file; fail_closed_budget_enforcement, and spend " +
     "written each second, otherwise as it comes; Prisma's engine in WebAssembly; a price of 1 for a token of output",
   settled_ms_max: 30_000,
-  // Its documents promise nothing for what a dead instance delivered.
+  // LiteLLM's documents promise nothing for what a dead instance delivered.
   uncounted_ms_max: 0,
   cut_off_ms_max: 0,
-  // It promises no exactness for what no report confirms.
+  // LiteLLM promises no exactness for counts that no report confirms.
   estimate_share_max: 0.5,
   limit_status: 422,
   start,
@@ -106,7 +106,7 @@ async function nodeOf(
   return { ...node, port };
 }
 
-/** It says that it is ready before it has made the views by which it looks keys up. */
+/** Whether the node can look up keys: LiteLLM reports that it is ready before it has created the views for that. */
 async function takesKeys(port: number): Promise<boolean> {
   const base = `http://127.0.0.1:${port}`;
   if (!(await answersWith(`${base}/health/readiness`, 200))) return false;
@@ -116,7 +116,7 @@ async function takesKeys(port: number): Promise<boolean> {
   return response.ok;
 }
 
-/** JSON is YAML. */
+/** The configuration, written as JSON, which is valid YAML. */
 function configuration(engine_url: string, redis_port: number): string {
   const engine = {
     model: `openai/${model}`,
@@ -129,7 +129,7 @@ function configuration(engine_url: string, redis_port: number): string {
   return JSON.stringify({
     model_list: [{ model_name: model, litellm_params: engine }],
     router_settings: { redis_host: redis.host, redis_port: redis.port },
-    // Without the cache of answers.
+    // No kind of call uses the cache of answers.
     litellm_settings: { cache: true, cache_params: { type: "redis", ...redis, supported_call_types: [] } },
     general_settings: {
       master_key: masterKey,
@@ -152,7 +152,7 @@ async function usageOf(manage: Manage, keys: readonly Key[]): Promise<Map<string
   return usage;
 }
 
-/** Asks any instance that answers. */
+/** Sends management requests to any instance that answers. */
 function managing(urls: readonly string[]) {
   return async (method: string, path: string, body?: object): Promise<unknown> => {
     let failure = "no instance answers";

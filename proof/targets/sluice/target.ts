@@ -13,7 +13,7 @@ const lease_s = 2;
 const checkpoint_s = 0.2;
 const model = "proof/proof-1";
 
-/** From this checkout's source, unless PROOF_SLUICE names an executable. */
+/** The command of Sluice: this checkout's source, unless PROOF_SLUICE names an executable. */
 function words(): [string, ...string[]] {
   const executable = process.env.PROOF_SLUICE;
   if (executable) return [executable];
@@ -27,7 +27,8 @@ export const sluice: Target = {
   },
   settings: `two nodes, Postgres, Redis; lease ${lease_s} s, checkpoint ${checkpoint_s} s, answers beyond 16 tokens collected from streams, otherwise as it comes`,
   settled_ms_max: 30_000,
-  // docs/metering.md: what was delivered after the last checkpoint of a node that died. A checkpoint takes a moment.
+  // docs/metering.md: what was delivered after the last checkpoint of a node that died may be uncounted. A checkpoint
+  // takes a moment.
   uncounted_ms_max: 1000 * (checkpoint_s * 2 + 0.6),
   // docs/metering.md: a node that has no database forwards until shortly before its lease ends.
   cut_off_ms_max: 1000 * lease_s,
@@ -73,7 +74,10 @@ async function start(engine_url: string): Promise<Site> {
   };
 }
 
-/** The model PROOF_MODEL must lead to the engine of the test, at prices of 0 and 1 for a million tokens. */
+/**
+ * Attaches to a running server. The model PROOF_MODEL must lead to the engine of the test, at prices of 0 and 1 for a
+ * million tokens.
+ */
 async function attach(url: string): Promise<Site> {
   const { PROOF_OPERATOR_URL, SLUICE_OPERATOR_TOKEN } = process.env;
   if (!PROOF_OPERATOR_URL || !SLUICE_OPERATOR_TOKEN)
@@ -85,7 +89,7 @@ async function attach(url: string): Promise<Site> {
 
 type Manage = ReturnType<typeof managing>;
 
-/** The book, by the management interface. The organization is new, so that no earlier run is in it. */
+/** The book, read through the management interface. The organization is new, so that it has nothing of earlier runs. */
 async function bookOf(manage: Manage): Promise<Pick<Site, "model" | "createKey" | "usage" | "running">> {
   const organization = `proof-${Date.now().toString(36)}`;
   await manage("POST", "organizations", { slug: organization, plan: "unlimited" });
@@ -175,7 +179,7 @@ function usageOf(keys: readonly Key[], { rows }: Report): Map<string, Usage> {
   );
 }
 
-/** Asks one node after the other: one of them may be dead. */
+/** Sends management requests to one node after the other, because one of them may be dead. */
 function managing(urls: readonly string[], token: string) {
   return async (method: string, path: string, body?: object): Promise<unknown> => {
     const failures: string[] = [];

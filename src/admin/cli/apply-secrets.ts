@@ -80,7 +80,7 @@ function saveSecret(path: string, { name }: Step, { id, secret }: { id: string; 
 
 const lineOf = (organization: string | null, name: string) => JSON.stringify([organization, name]);
 
-/** The process that wrote it last, and the lines of the keys that were begun. */
+/** The process that wrote the journal last, and the lines of the keys that were begun. */
 function readJournal(path: string): { pid: number | null; keys: Set<string> } {
   if (!existsSync(path)) return { pid: null, keys: new Set() };
   const [pid = "", ...keys] = readFileSync(path, "utf8").split("\n");

@@ -7,7 +7,10 @@ import { painted, type Terminal } from "./terminal.ts";
 const signs = { add: "+", change: "~", remove: "-" } as const;
 const colors = { add: "green", change: "yellow", remove: "red" } as const;
 
-/** A line for the thing, and one for each field: `plan: starter → pro`. */
+/**
+ * The step in words: a line for the organization, team, key, plan or person, and one for each field: `plan: starter →
+ * pro`.
+ */
 export function describeStep(terminal: Terminal, step: Step): string {
   const { action, kind, differences } = step;
   const end = action === "remove" ? (kind === "key" ? ": revoked" : ": removed") : "";
@@ -16,7 +19,7 @@ export function describeStep(terminal: Terminal, step: Step): string {
   return [first, ...lines].map((line) => `${line}\n`).join("");
 }
 
-/** `acme`, `acme/build server` */
+/** The full name of the thing that the step is about: `acme`, `acme/build server` */
 function nameOf({ kind, organization, name }: Step): string {
   return kind === "team" || kind === "key" ? `${organization}/${name}` : name;
 }

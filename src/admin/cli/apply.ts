@@ -61,7 +61,7 @@ interface Run {
   options: ApplyOptions;
 }
 
-/** Returns the number of steps. The whole difference is known before any step is made. */
+/** Applies the file and returns the number of steps. The whole difference is known before any step is made. */
 async function applied(manage: Management, file: OrganizationsFile, run: Run): Promise<number> {
   const { services, options } = run;
   const folder = options.secrets === undefined ? null : secretsFolder(options.secrets);
@@ -92,7 +92,10 @@ async function applied(manage: Management, file: OrganizationsFile, run: Run): P
   return steps.length;
 }
 
-/** Warns of limits for models of which there is none today, and returns their patterns, each with what was perhaps meant. */
+/**
+ * Warns of limits for models that the server does not have today, and returns the patterns of these limits, each with
+ * the model that was perhaps meant.
+ */
 async function unmatchedIn(manage: Management, file: OrganizationsFile, { terminal }: Services): Promise<Unmatched> {
   const places = patternsIn(file.wanted);
   if (places.length === 0) return {};

@@ -9,7 +9,7 @@ export interface VerifyOptions {
   file?: string;
 }
 
-/** `120:9f2c…`, as it is kept. */
+/** A head as text, as somebody keeps it: `120:9f2c…`. */
 export function headText({ number, hash }: AuditHead): string {
   return `${number}:${hash}`;
 }
@@ -23,7 +23,7 @@ export function headOf(text: string): AuditHead {
 }
 
 export interface Proof {
-  /** The number after which entries are needed. */
+  /** The number after which the proof needs entries. */
   first: number;
   /** Takes the next entries. Throws an Error where the chain is broken. */
   take(lines: readonly AuditLine[]): void;

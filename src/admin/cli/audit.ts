@@ -56,7 +56,7 @@ function addVerify(audit: Command, { services }: CommandContext): void {
     });
 }
 
-/** All entries after a number, in parts. */
+/** Passes all entries after a number to `take`, in parts. */
 async function eachPart(manage: Management, after: number, take: (lines: AuditLine[]) => void): Promise<void> {
   let cursor: string | null = String(after);
   while (cursor !== null) {

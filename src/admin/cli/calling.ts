@@ -1,4 +1,4 @@
-/** Calls of another server. */
+/** Calls to another server. */
 export async function reached({ url }: { url: string }, work: () => Promise<Response>): Promise<Response> {
   try {
     return await work();

@@ -1,7 +1,7 @@
 /** The findings of `sluice doctor` about a certificate: how long it is valid, and whether it is for the name that is called. */
 
 export interface SeenCertificate {
-  /** `of Redis`: the server that shows it; `for Redis`: the server that we show it to. */
+  /** Whose certificate it is: `of Redis` if the server shows it; `for Redis` if we show it to the server. */
   whose: string;
   /** The name that clients call; null if it is not configured. */
   host: string | null;

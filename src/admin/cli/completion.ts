@@ -17,7 +17,7 @@ export function addCompletionCommand(program: Command, { services }: CommandCont
     });
 }
 
-/** The words that may follow, by the words before them (`org create`, or none). */
+/** The words that may follow, by the words typed before them (`org create`, or none). */
 type Words = ReadonlyMap<string, readonly string[]>;
 
 function wordsAfter(program: Command): Words {
@@ -35,7 +35,7 @@ function wordsAfter(program: Command): Words {
 
 const isServer = ({ long }: Option) => long === "--server";
 
-/** A case for each command, by the words that are not options. */
+/** A `case` branch of the shell script for each command, by the typed words that are not options. */
 function casesOf(words: Words, line: (names: string) => string): string {
   return [...words].map(([typed, names]) => `    "${typed}") ${line(names.join(" "))} ;;`).join("\n");
 }

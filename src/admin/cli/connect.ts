@@ -44,7 +44,10 @@ export async function withManagement<T>(services: Services, work: (manage: Manag
   }
 }
 
-/** The node of `--server`; null: this one. Throws an Error if the token is missing or the URL is unsafe. */
+/**
+ * The node that `--server` names; null: commands use the data of this machine. Throws an Error if the token is missing
+ * or the URL is unsafe.
+ */
 export function remoteServer({ environment }: Services): RemoteServer | null {
   const url = environment.SLUICE_SERVER?.trim();
   if (!url) return null;
@@ -85,7 +88,7 @@ export function socketCaller(services: Services, { dataDir }: StorageSettings): 
   return { dataDir, actor: actorOf(services) };
 }
 
-/** Null if the data folder is in use and there is time to try again. */
+/** Opens the store. Null if the data folder is in use and there is time to try again. */
 async function openStore(services: Services, storage: StorageSettings, mayWait: boolean): Promise<OpenStore | null> {
   try {
     return await services.openStore(storage);
@@ -102,8 +105,8 @@ function actorOf(services: Services): string {
 }
 
 /**
- * The plans in force, if nodes have published any. Before that, and where only this process uses the database: those of
- * its own file, which the next node puts into force, and those that were made at run time.
+ * The plans in force, if nodes have published any. If they have not, or if only this process uses the database: the
+ * plans of its own file, which the next node puts into force, and those that were made at run time.
  */
 function plansBeside(
   ofFile: ReadonlyMap<string, Plan>,

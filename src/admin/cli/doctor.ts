@@ -161,7 +161,7 @@ async function database(services: Services, storage: StorageSettings): Promise<P
   return services.inspectDatabase(storage);
 }
 
-/** A start migrates an older schema, unless it may not. */
+/** Says what `sluice doctor` reports of the schema. An older schema is only a warning if the next start migrates it. */
 function schemaSays({ is, problem }: Inspection["schema"], migrates: boolean): string {
   if (problem === null) return "as this version makes it";
   if (is === "older" && migrates) throw new Warning(problem);
@@ -169,8 +169,8 @@ function schemaSays({ is, problem }: Inspection["schema"], migrates: boolean): s
 }
 
 /**
- * Warns of what lacks a key: where there are webhooks, the database alone is enough to sign notices, and nothing can be sent to
- * channels, whose URLs are encrypted.
+ * Warns of notices that need SLUICE_SECRET_KEY, which is not set: for webhooks, the database alone is enough to sign
+ * notices, and nothing can be sent to channels, whose URLs are encrypted.
  */
 async function noticesWithoutKey(manage: Management): Promise<Finding[]> {
   const { data } = await manage.pageNotices({ limit: 1000 });
@@ -190,12 +190,12 @@ async function noticesWithoutKey(manage: Management): Promise<Finding[]> {
   ];
 }
 
-/** Whether a server has ever run there: opening a database that does not exist would create it. */
+/** Whether a server has ever run with this data folder: opening a database that does not exist would create it. */
 function hasData(dataDir: string): boolean {
   return existsSync(dataDir) && readdirSync(dataDir).length > 0;
 }
 
-/** `shares`: how the fleet that serves now keeps its limits a minute without Redis, if that is not exact. */
+/** `shares`: how the fleet that serves now keeps its limits per minute without Redis, if that is not exact. */
 async function redis(
   services: Services,
   { databaseUrl, redisUrl }: Pick<StorageSettings, "databaseUrl" | "redisUrl">,
@@ -236,7 +236,7 @@ function descriptors(limit: number | null): string {
   throw new Warning(`this process may open ${limit}; raise the limit to ${descriptors_min} or more (ulimit -n)`);
 }
 
-/** `warnings`: those of the running server, by check. */
+/** Whether the server on this machine runs, in words. `warnings`: what a running server warns of, by check. */
 async function server(services: Services): Promise<{ says: string; runs: boolean } & Pick<Health, "warnings">> {
   const url = localUrl(services.environment);
   const { ready, answered, message, warnings } = await healthOf(new URL("?verbose", url), true);

@@ -53,7 +53,7 @@ function judge(status: number, where: string): void {
     throw new Warning(`${where} responds, but does not list models (${status}); does the url end with /v1?`);
 }
 
-/** The addresses of the name, and which of them respond. */
+/** The addresses of the engine's host name, and which of them respond. */
 async function replicasSay(upstream: Upstream, how: Resolving): Promise<string> {
   const { addresses, problem } = await resolvedNow(upstream, how);
   const engines = client();

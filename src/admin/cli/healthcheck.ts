@@ -1,4 +1,4 @@
-/** `sluice healthcheck`: is the server on this machine ready? For images without curl. */
+/** `sluice healthcheck`: is the server on this machine ready? For container images without curl. */
 import type { Command } from "commander";
 import type { CommandContext } from "./context.ts";
 import { localSettings, urlHost } from "./local-server.ts";
@@ -67,7 +67,7 @@ export function localUrl(environment: Readonly<Record<string, string | undefined
   return new URL(`${tls ? "https" : "http"}://${urlHost(host)}:${port}/readyz`);
 }
 
-/** The URL as given; without a path, its /readyz. */
+/** The URL as given; if it has no path, its /readyz. Null if it is no HTTP URL. */
 function readyUrl(url: string): URL | null {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) return null;
   const parsed = new URL(url);
@@ -90,7 +90,7 @@ function warningsIn(body: string): ReadonlyMap<string, string> {
   return new Map(warned.map(([name, status]) => [name, status.slice(warning.length)]));
 }
 
-/** The checks of an answer of /readyz. Another server may answer anything. */
+/** The checks in the body of /readyz; none if another server sent something else. */
 function answerIn(body: string): { checks: [string, string][]; error?: { message?: unknown } } {
   try {
     const { checks, error } = JSON.parse(body);

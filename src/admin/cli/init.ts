@@ -52,7 +52,10 @@ export function addInitCommand(program: Command, { services }: CommandContext): 
 
 const keyVariable = "SLUICE_UPSTREAM_KEY";
 
-/** Each of several engines has a key of its own: none is told the key of another. */
+/**
+ * The engines that were typed. Each of several engines needs a key of its own, so that none receives the key of
+ * another.
+ */
 function enginesIn(typed: readonly string[], environment: Readonly<Record<string, string | undefined>>): InitEngine[] {
   const engines = typed.map((one, at) => {
     const [, name, url] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,62})=(https?:.*)$/i.exec(one) ?? [];

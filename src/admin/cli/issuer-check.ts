@@ -28,7 +28,7 @@ export async function issuerSays(issuer: Issuer, issuers: IssuerClients, now_ms:
   return `responds, with ${usable === 1 ? "a key" : `${usable} keys`} for ${issuer.algorithms.join(", ")}`;
 }
 
-/** The seconds by which its clock is ahead; null if the answer has no date. */
+/** The seconds by which the issuer's clock is ahead; null if the response has no date. */
 function clockDifference(answer: Response, now_ms: number): number | null {
   const at_ms = Date.parse(answer.headers.get("date") ?? "");
   return Number.isNaN(at_ms) ? null : Math.round((at_ms - now_ms) / 1000);

@@ -1,4 +1,7 @@
-/** `sluice limit request`: the one verb that somebody who is signed in at a server uses from there (src/admin/people/limit-requests.ts). */
+/**
+ * `sluice limit request`: the only verb that a command calls with the user's sign-in at a server
+ * (src/admin/people/limit-requests.ts).
+ */
 import { client } from "../management/client.ts";
 import type { Management } from "../management/verbs.ts";
 import { limitRequestsPath } from "../people/limit-requests.ts";

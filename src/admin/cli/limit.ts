@@ -111,7 +111,7 @@ export function addLimitCommands(program: Command, context: CommandContext): voi
   addVerbCommands(group, context, { requestLimit: withSignIn });
 }
 
-/** The words that name somebody, and the limits among them. */
+/** Splits the typed words into those that name the subject and those that set limits. */
 function split(command: Command, words: readonly string[]) {
   const limits = words.filter((word) => word.includes("="));
   try {
@@ -125,7 +125,7 @@ function split(command: Command, words: readonly string[]) {
 
 const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
-/** A weekday is the next one, from its first moment in UTC, as a date is. */
+/** The instant that was typed. A weekday means the next such day and, like a date, its first moment in UTC. */
 export function instantTyped(text: string, now_ms: number): string {
   const day = weekdays.indexOf(text.trim().toLowerCase());
   if (day < 0) return text;
@@ -226,7 +226,7 @@ const origins = {
   raise: "temporary increase",
 } as const;
 
-/** Shown even where they say nothing: these are what one looks for first. */
+/** The limits in words. Limits that are not set are shown too, because people look for them first. */
 export function limitsSaid(limits: SubjectLimitsShown): Said {
   const {
     subject,
@@ -269,7 +269,7 @@ const saidOf = (value: LimitValue | null) => value && (valueInWords(value) ?? "n
 const raiseWords = ({ limits, until, setBy }: SubjectLimitsShown["raises"][number]) =>
   `${valueInWords(limits)}, until ${instant(until)} (${setBy})`;
 
-/** The limits without the patterns that do not count for the model. */
+/** The limits, with only those patterns that match the model. */
 function onlyFor(limits: SubjectLimitsShown, model: string): SubjectLimitsShown {
   const counts = (pattern: string) => matchesModel(pattern, model);
   const counting = <Value>(of: Record<string, Value>) =>

@@ -46,7 +46,10 @@ function planLimit(name: LimitName, amount: string): string | number | null {
   return isMoney ? amount : Number(amount);
 }
 
-/** Money stays text, which the server reads; `inherit` says nothing, so that what is inherited counts. */
+/**
+ * The value of a typed limit. Money stays text, which the server parses. `inherit` becomes null, so that the inherited
+ * limit counts.
+ */
 function typedLimit(name: LimitName, amount: string): string | number | null {
   if (amount === "inherit") return null;
   if (amount === "none") return amount;

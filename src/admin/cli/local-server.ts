@@ -2,7 +2,7 @@
 import { type Environment, type EnvironmentSettings, readEnvironment } from "../../config/environment.ts";
 import { readFileBounded } from "../../config/source.ts";
 
-/** Throws an Error for settings that are wrong. */
+/** The server's settings in this environment. Throws an Error for settings that are wrong. */
 export function localSettings(environment: Environment): EnvironmentSettings["server"] {
   const read = readEnvironment(environment, readFileBounded);
   if ("problems" in read) throw new Error(read.problems.join("; "));
@@ -12,6 +12,6 @@ export function localSettings(environment: Environment): EnvironmentSettings["se
 /** Hosts at which a server listens on all addresses. */
 export const anywhere = ["0.0.0.0", "::", ""];
 
-/** The host of a URL for a server that listens at this host. */
+/** The host to write into a URL for a server that listens at this host. */
 export const urlHost = (host: string): string =>
   anywhere.includes(host) ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;

@@ -1,4 +1,6 @@
-/** The finding of `sluice doctor` about the server that sends notices by mail. It is asked as for a mail, and gets none. */
+/**
+ * The finding of `sluice doctor` about the server that sends notices by mail. The check begins a mail, but sends none.
+ */
 import type { MailServer, Unusable } from "../../features/notices/mail/smtp.ts";
 
 const server_ms = 12_000;

@@ -11,7 +11,7 @@ export function jsonOption(): Option {
   return new Option("--json", "print one JSON value and nothing else");
 }
 
-/** `a,b`; if the option is repeated, its names add up. */
+/** Parses `a,b`; if the option is repeated, the names of all are joined. */
 export function names(value: string, before: string[] | undefined): string[] {
   return [...(before ?? []), ...value.split(",").filter((name) => name.trim() !== "")];
 }
@@ -24,7 +24,7 @@ export function wholeNumber(min: number, max: number): (value: string) => number
   };
 }
 
-/** `30m`, `1h`, `0s`, in milliseconds. */
+/** Parses `30m`, `1h` or `0s` into milliseconds. */
 export function duration(value: string): number {
   const unit_ms = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[value.slice(-1)];
   if (unit_ms && /^\d{1,9}.$/.test(value)) return Number(value.slice(0, -1)) * unit_ms;

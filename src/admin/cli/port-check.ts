@@ -1,4 +1,7 @@
-/** The findings of `sluice doctor` about the operator's and the console's port: who reaches them, and whether they answer. */
+/**
+ * The findings of `sluice doctor` about the ports of the operator and the console: who can reach them, and whether they
+ * respond.
+ */
 import { isIP } from "node:net";
 import type { Configuration, ServerSettings } from "../../config/configuration.ts";
 import { isPublicAddress } from "../../features/notices/webhook.ts";
@@ -7,13 +10,13 @@ import { Warning } from "./warning.ts";
 
 const answer_ms = 5000;
 
-/** The first address of the internet at which the host listens; null: it listens on this machine and private networks. */
+/** The first public address at which the host listens; null: it listens on this machine and private networks. */
 function publicAddress(host: string, addresses: readonly string[]): string | null {
   const listening = anywhere.includes(host) ? addresses : [host];
   return listening.find((address) => isIP(address.split("%")[0]!) !== 0 && isPublicAddress(address)) ?? null;
 }
 
-/** The metrics name no organizations, but models and their use. */
+/** Says what `sluice doctor` reports of the operator's port. Its metrics name no organizations, but models and their use. */
 export function operatorPortSays({ operator }: ServerSettings, addresses: readonly string[]): string {
   const { host, port, tls } = operator!;
   const seen = publicAddress(host, addresses);
@@ -56,7 +59,7 @@ export async function consolePortSays(
   );
 }
 
-/** Why no console answers there; null: one does. The certificate of our own server is not verified. */
+/** Why no console responds at this origin; null: one does. The certificate of our own server is not verified. */
 async function whyNoConsole(origin: string, isOwn: boolean): Promise<string | null> {
   try {
     const response = await fetch(`${origin}/session/ways`, {

@@ -1,4 +1,4 @@
-/** Prompts for required values that are missing. Loaded only when one is needed. */
+/** Prompts for required values that are missing. This module is loaded only when a prompt is needed. */
 import { confirm, isCancel, select, text } from "@clack/prompts";
 
 export interface Prompts {

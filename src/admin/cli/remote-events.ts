@@ -9,12 +9,12 @@ import { jsonOf, reached } from "./calling.ts";
 import { type RemoteServer, refusalOf } from "./remote.ts";
 
 const again_ms = 1_000;
-/** How long a node may be away after its last event. */
+/** How long a node may be unreachable after its last event. */
 const away_ms_max = 60_000;
 
 /**
- * Ends when `stopped` does. A stream that breaks off, or that its node ends because it stops, is begun anew: behind a
- * balancer, another node answers.
+ * Yields the answers until `stopped` aborts. A stream that breaks off, or that its node ends because the node stops, is
+ * begun anew: behind a balancer, another node serves it.
  */
 export async function* remoteAnswers(
   server: RemoteServer,

@@ -15,7 +15,7 @@ export interface RemoteServer {
 type Input = Record<string, unknown>;
 
 const call_ms = 60_000;
-/** A check of all records can take long. */
+/** The limit of a check of all records, which can take long. */
 const check_ms = 30 * 60_000;
 
 /** Sends nothing until a verb is called. */

@@ -7,7 +7,7 @@ import { Warning } from "./warning.ts";
 
 const listed_max = 5;
 
-/** Returns one sentence. Throws a Warning that names the missing ones and says what to do. */
+/** Returns one sentence. Throws a Warning that names the missing organizations and teams, and says what to do. */
 export async function rulesSay(rules: readonly Rule[], manage: Management): Promise<string> {
   const missing: string[] = [];
   const organizations = new Set(rules.flatMap(({ organization }) => organization ?? []));
@@ -44,7 +44,7 @@ async function missingTeams({ rules, own, organization }: RulesInView, manage: M
   return missing;
 }
 
-/** The rules by their numbers in the file. */
+/** Names `some` of the rules by their numbers in the file. */
 function giving(rules: readonly Rule[], some: readonly Rule[]): string {
   const numbers = some.map((rule) => rules.indexOf(rule) + 1);
   return numbers.length === 1

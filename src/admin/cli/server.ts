@@ -75,7 +75,10 @@ export function addServerCommands(program: Command, { services, exitWith }: Comm
     });
 }
 
-/** A server that holds the embedded database migrated it when it started. */
+/**
+ * Migrates the database, and returns the names of the migrations. A server that holds the embedded database migrated it
+ * when it started.
+ */
 async function migrate(services: Services): Promise<string[]> {
   const storage = services.storage();
   return (await runningServer(services, storage)) ? [] : services.migrate(storage);

@@ -12,9 +12,9 @@ import type { Terminal } from "./terminal.ts";
 export interface Services {
   /** The version of this build, such as `0.2.0`. */
   version: string;
-  /** The newest migration that it knows. */
+  /** The newest migration that this build knows. */
   schema(): Promise<string>;
-  /** The words that start this program. */
+  /** The command that starts this program. */
   program: readonly [string, ...string[]];
   terminal: Terminal;
   environment: Readonly<Record<string, string | undefined>>;
@@ -41,7 +41,7 @@ export interface Services {
   migrate(storage: StorageSettings): Promise<string[]>;
   /** Throws an Error that says what is wrong. */
   inspectDatabase(storage: StorageSettings): Promise<Inspection>;
-  /** One sentence on its state; throws an Error that says what is wrong. */
+  /** One sentence on the state of Redis; throws an Error that says what is wrong. */
   inspectRedis(redisUrl: string): Promise<string>;
   /** The memory and cores that the workers of a node may take here. */
   room(configuration: Configuration): MachineRoom;
@@ -58,9 +58,9 @@ export interface Services {
   openapi(of: "api" | "management"): Promise<string>;
 
   /**
-   * Serves until stopped; returns the exit code. `migrate`: whether it may, if the settings allow it too.
-   * `waitForDatabase_ms`: how long it waits for Postgres; absent: as the settings say. `worker`: the number of this process
-   * among the workers of a node; absent: it is the node.
+   * Serves until stopped; returns the exit code. `migrate`: whether it may migrate the database, if the settings allow
+   * that too. `waitForDatabase_ms`: how long it waits for Postgres; absent: as the settings say. `worker`: the number
+   * of this process among the workers of a node; absent: this process is the whole node.
    */
   serve(options: { migrate: boolean; waitForDatabase_ms?: number; worker?: number }): Promise<number>;
   simulate(options: { host: string; port: number }): Promise<{ url: string; stop(): Promise<void> }>;
@@ -73,14 +73,19 @@ export interface Inspection {
   says: string;
   /** How the schema compares with this build's; `problem` is null where it is the same. */
   schema: { is: "current" | "older" | "newer" | "outdated" | "other"; problem: string | null };
-  /** Why nobody can administer, or soon; null: somebody can, or the schema is not this build's. */
+  /**
+   * Why nobody can administer the service, or soon nobody can; null: somebody can, or the schema is not this build's.
+   */
   administrators: string | null;
-  /** The processes of the fleet that report; 0 if the schema is not this build's. */
+  /** The number of the fleet's processes that report themselves; 0 if the schema is not this build's. */
   processes: number;
 }
 
 export interface OpenStore extends ManagementStores {
-  /** In which the database counts; null: no node has started with it. Absent: as the configuration says. */
+  /**
+   * The currency in which the database counts; null: no node has started with this database. Absent: the
+   * configuration's currency.
+   */
   currency?(): Promise<string | null>;
   close(): Promise<void>;
 }

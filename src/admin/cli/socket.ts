@@ -15,7 +15,7 @@ import type { Verb } from "../management/verb.ts";
 import { type Management, verbs } from "../management/verbs.ts";
 import { userNumbered } from "./user.ts";
 
-/** Changes when a verb changes its meaning, so that a CLI and a server of different versions find out. */
+/** Changes when a verb changes its meaning, so that a CLI and a server of different versions notice it. */
 const protocol_version = 2;
 const body_bytes_max = 64 * 1024;
 const call_ms = 30_000;
@@ -40,11 +40,14 @@ function socketPath(dataDir: string): { folder: string; path: string } {
  */
 export async function adminSocket(options: {
   dataDir: string;
-  /** Acts for this actor: the folder's owner, and the name that the client gave. */
+  /**
+   * Makes the transport that calls verbs as this actor, who is named by the folder's owner and the name that the client
+   * gave.
+   */
   actAs: (actor: string) => Transport;
   /** Tries models for this actor; absent: nobody can. */
   tryAs?: (actor: string) => Serve;
-  /** Called with outages, which the caller gets as well. */
+  /** Called with each outage; the client gets the error as well. */
   failed?: (cause: unknown) => void;
 }): Promise<{ path: string; stop(): Promise<void> }> {
   const { folder, path } = socketPath(options.dataDir);
@@ -65,7 +68,7 @@ export async function adminSocket(options: {
 }
 
 /**
- * The same verbs through the socket of a running server; null if none is running there. Throws a ManagementError if the
+ * The verbs through the socket of a running server; null if no server runs there. Throws a ManagementError if the
  * socket is not this user's own or its server is another version.
  */
 export async function socketManagement(options: SocketCaller): Promise<Management | null> {
@@ -78,7 +81,10 @@ export interface SocketCaller {
   actor: string;
 }
 
-/** A completion that the running server makes as this key, as the API answers it; null and errors as above. */
+/**
+ * Tries models through the running server: the returned function sends a request as this key, and returns the API's
+ * response. Null and errors as above.
+ */
 export async function socketTry({
   dataDir,
   actor,
@@ -124,7 +130,10 @@ function actorOf(owner: string, claimed: string): string {
   return name === owner ? `cli:${owner}` : `cli:${owner} (claims ${name})`;
 }
 
-/** Called before anything is sent: a socket of another user would get the command, and its answer would be trusted. */
+/**
+ * Refuses a socket of another user before anything is sent: that socket would get the command, and its answer would be
+ * trusted.
+ */
 function assertOwn(folder: string, path: string): void {
   const user = process.getuid?.();
   if (user === undefined) return;

@@ -1,4 +1,7 @@
-/** Tables for people: no borders, and no wider than the screen. On too narrow a screen, records below each other. */
+/**
+ * Tables for people: no borders, and no wider than the screen. If the screen is too narrow for a table, the records
+ * stand one below the other.
+ */
 import Table from "cli-table3";
 import { plain } from "../../core/inference/plain-text.ts";
 import type { Column, Facts } from "../management/command.ts";
@@ -21,14 +24,14 @@ export function table<Row>(
   return grid(terminal, columns, cells) ?? records(terminal, columns, cells);
 }
 
-/** Screens below this are narrow for a bar. */
+/** Screens below this width have little room for a bar. */
 const narrow_max = 110;
 
 function cellOf<Row>({ cell, bar: drawn }: Column<Row>, row: Row, now_ms: number, isNarrow: boolean): string {
   return drawn ? bar(drawn.cells[isNarrow ? 0 : 1], drawn.of(row)) : plain(cell(row, now_ms));
 }
 
-/** Null if the screen is too narrow even for the columns that cannot be left out. */
+/** The table as a grid. Null if the screen is too narrow even for the columns that cannot be left out. */
 function grid<Row>(terminal: Terminal, columns: readonly Column<Row>[], cells: string[][]): string | null {
   const widths = fittingWidths(columns, cells, terminal.width);
   if (!widths) {

@@ -22,16 +22,16 @@ export interface TryEntrance {
   /** Sends a request of inference: its path and its body. */
   ask(path: string, body: string): Promise<Response>;
   receiptOf(id: string): Promise<RequestReceipt | "unsettled" | "forbidden">;
-  /** `chat` if the caller cannot find out. */
+  /** The kind of the model; `chat` if the caller cannot find it out. */
   kindOf(model: string): Promise<ModelKind>;
-  /** Null if the caller can list none. */
+  /** The first model that the caller can list; null if there is none. */
   firstModel(): Promise<string | null>;
 }
 
 export interface TryPlace {
-  /** The URL of a server where the caller is signed in; else that of the last sign-in. */
+  /** The URL of a server where the caller is signed in; absent: the server of the last sign-in. */
   at?: string;
-  /** The ID of the key that an operator uses. */
+  /** The ID of the key as which an operator tries the model. */
   key?: string;
 }
 
@@ -93,13 +93,13 @@ function kindAmong(models: readonly (Kinded | null)[] = [], wanted: string): Mod
   return models.find((one) => one?.id === wanted)?.kind ?? "chat";
 }
 
-/** Null where it may not be read. */
+/** The JSON at this path. Null if the caller may not read it. */
 async function answerAt<T>({ url, secret }: { url: string; secret: string }, path: string): Promise<T | null> {
   const response = await request(url, path, { headers: { authorization: `Bearer ${secret}` } });
   return response.ok ? ((await jsonOf(response)) as T) : null;
 }
 
-/** Through the socket of the running server, which needs no token. */
+/** Tries a model through the socket of the running server, which needs no token. */
 async function onThisMachine(services: Services, key: string, at: string | undefined): Promise<TryEntrance> {
   const storage = services.storage();
   const [manage, ask] =

@@ -1,4 +1,4 @@
-/** How a model of each kind is tried, and how its answer is said in text. Pure. */
+/** How a model of each kind is tried, and how its answer is shown as text. Pure. */
 import type { ModelKind } from "../../core/inference/model.ts";
 
 /** The texts that the user gives. */
@@ -11,7 +11,7 @@ export interface Tried {
 export interface Trial {
   path: string;
   body: object;
-  /** A streamed answer brings its text in events, part by part. */
+  /** Whether the answer is streamed, so that its text comes in events, part by part. */
   isStreamed: boolean;
   /** The text of an event, or of the whole answer. */
   textOf(answer: unknown): string;
@@ -20,7 +20,7 @@ export interface Trial {
 const tokens_max = 256;
 const numbers_shown = 8;
 
-/** A ranking needs documents. */
+/** The documents of a ranking, which needs some, if the user gives none. */
 const documents_default = ["Hello, and welcome.", "The tide is out at noon."];
 
 export const trialOf: Record<ModelKind, (tried: Tried) => Trial> = {

@@ -16,7 +16,7 @@ interface TryOptions extends JsonFlag, TryPlace {
   document: string[];
 }
 
-/** The receipt is complete when the request is settled, a moment after its answer. */
+/** How long the receipt may take: it is complete when the request is settled, a moment after its answer. */
 const settled_ms_max = 10_000;
 const again_ms = 100;
 
@@ -56,11 +56,14 @@ async function firstModel(entrance: TryEntrance): Promise<string> {
 interface TryAnswer {
   text: string;
   request: string | null;
-  /** Why the answer is not whole; null: it is. */
+  /** Why the answer is not whole; null: the answer is whole. */
   failure: string | null;
 }
 
-/** The answer, part by part. Throws an Error where the request is refused. */
+/**
+ * Sends the request, passes the answer's text to `onText` part by part, and returns the whole. Throws an Error if the
+ * request is refused.
+ */
 async function answered(
   entrance: TryEntrance,
   { path, body, isStreamed, textOf }: Trial,
@@ -94,7 +97,7 @@ function refusalIn(body: unknown, status: number, server: string): string {
   return typeof error?.message === "string" ? error.message : `${server} answered ${status}.`;
 }
 
-/** Null where it may not be read. */
+/** The receipt of the request. Null if the caller may not read it. */
 async function receiptOf(entrance: TryEntrance, request: string | null): Promise<RequestReceipt | null> {
   const until_ms = performance.now() + settled_ms_max;
   while (request !== null) {

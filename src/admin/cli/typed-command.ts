@@ -1,4 +1,4 @@
-/** A command that answers a usage error with the form in which it is typed. */
+/** A command whose usage errors show the form in which it is typed. */
 import { Command, type ErrorOptions, type Option } from "commander";
 
 export class TypedCommand extends Command {
@@ -11,13 +11,13 @@ export class TypedCommand extends Command {
   }
 }
 
-/** `sluice team create [options] --org <org> --name <name>` */
+/** How the command is typed: `sluice team create [options] --org <org> --name <name>` */
 function formOf(command: Command): string {
   const required = command.options.filter(({ mandatory }) => mandatory).map(optionForm);
   return [command.createHelp().commandUsage(command), ...required].join(" ");
 }
 
-/** `--window <session|week>` of an option that has choices. */
+/** How the option is typed; with choices: `--window <session|week>`. */
 function optionForm({ flags, argChoices }: Option): string {
   return argChoices === undefined ? flags : flags.replace(/<.*>/, `<${argChoices.join("|")}>`);
 }

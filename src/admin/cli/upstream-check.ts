@@ -65,7 +65,7 @@ interface Written {
   file: ConfigurationFile;
 }
 
-/** sluice.yaml as it is; null if there is none, or the environment names the engine in its place. */
+/** sluice.yaml as it is; null if there is none, or if the environment names the engine instead. */
 function writtenAt({ environment: given }: Services): Written | null {
   const { environment } = withSecrets(given, readFileBounded);
   if (environment.SLUICE_UPSTREAM_URL?.trim()) return null;
@@ -87,7 +87,7 @@ function loaded(bytes: Uint8Array, path: string, environment: Services["environm
   return read.file;
 }
 
-/** In the place of the file, and not of a link to it, with its permissions. */
+/** Replaces the file, and not a link to it, and keeps its permissions. */
 function write({ path }: Written, text: string, { environment }: Services): void {
   loaded(new TextEncoder().encode(text), path, withSecrets(environment, readFileBounded).environment);
   const place = realpathSync(path);

@@ -1,6 +1,6 @@
 /**
- * `sluice upstream list` shows how a running server finds its engines now. That is the memory of its processes, so they are
- * asked. `check` asks an engine itself. The other commands of the group are verbs.
+ * `sluice upstream list` shows the state of the engines as a running server sees it now. Only the server's processes
+ * know it, so they are asked. `check` asks an engine itself. The other commands of the group are verbs.
  */
 import type { Command } from "commander";
 import { grouped } from "../../core/inference/money.ts";

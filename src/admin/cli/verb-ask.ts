@@ -1,4 +1,6 @@
-/** Questions of a command on a terminal before it calls its verb: for values that are missing, and whether it is meant. */
+/**
+ * Questions of a command on a terminal before it calls its verb: for values that are missing, and for a confirmation.
+ */
 import type { Command } from "commander";
 import type { Confirmation, Flag, FlagQuestion } from "../management/command.ts";
 import { allOf, type Part } from "../management/page.ts";
@@ -10,7 +12,10 @@ import type { Services } from "./services.ts";
 import { validator } from "./validator.ts";
 import type { Given } from "./verb-option.ts";
 
-/** Adds what is required and was not typed. Where nobody can be asked, that is a usage error. */
+/**
+ * Asks for the required values that were not typed, and adds them. If nobody can be asked, a missing value is a usage
+ * error.
+ */
 export async function askMissing(services: Services, command: Command, verb: Verb, given: Given): Promise<Given> {
   const open = Object.entries(verb.command!.takes as Record<string, Flag>).filter(
     ([member, { asks }]) => asks && given[member] === undefined,
@@ -39,7 +44,10 @@ async function asked(services: Services, { message, from }: FlagQuestion, verb: 
 
 type List = (page: object) => Promise<Part<unknown>>;
 
-/** Throws an Error unless the answer is yes. No connection is open meanwhile, so that nobody else has to wait for it. */
+/**
+ * Throws an Error unless the answer is yes. No connection to the data is open while the user thinks, so that nobody
+ * else has to wait for it.
+ */
 export async function confirm(
   services: Services,
   { json }: JsonFlag,

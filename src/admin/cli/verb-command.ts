@@ -27,16 +27,19 @@ export function addVerbGroup(program: Command, context: CommandContext, name: st
   return group;
 }
 
-/** How a command reaches the verbs. */
+/** How a command gets the `Management` whose verbs it calls. */
 type Reaching = typeof withManagement;
 
-/** Adds the commands of verbs to a group that has others, too; `reaching`: of those that are not used as usual. */
+/**
+ * Adds the commands of verbs to a group that has other commands, too. `reaching`: by the name of a verb, how it is
+ * reached if not as usual.
+ */
 export function addVerbCommands(group: Command, context: CommandContext, reaching: Readonly<Record<string, Reaching>>) {
   const mine = verbs.filter(({ command }) => command?.words.startsWith(`${group.name()} `));
   for (const verb of mine) addVerbCommand(group, context, verb, reaching[verb.name]);
 }
 
-/** Adds the command of one word that a verb has. */
+/** Adds a verb's command that is a single word. */
 export function addWordCommand(program: Command, context: CommandContext, word: string): void {
   addVerbCommand(program, context, verbs.find(({ command }) => command?.words === word)!);
 }
@@ -71,7 +74,7 @@ function addVerbCommand(
   });
 }
 
-/** `--json`, and an option for each other form. */
+/** Adds `--json`, and an option for each other output format. */
 function addForms(command: Command, { formats = {} }: Spec): void {
   const names = Object.values(formats).map(({ flag }) => flag.replace("--", ""));
   const json = jsonOption();

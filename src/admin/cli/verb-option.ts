@@ -15,7 +15,7 @@ interface MemberFlag extends Flag {
   shape: Shape;
 }
 
-/** An argument. `member` null: it says whether the member `switches` has a value (`<on|off>`). */
+/** An argument. If `member` is null, the argument says whether the member `switches` has a value (`<on|off>`). */
 interface FlagTarget extends Omit<MemberFlag, "member"> {
   member: string | null;
   switches: string | null;
@@ -47,7 +47,7 @@ function shapeOf({ input }: Verb, member: string): Shape {
   return others.length === 1 ? others[0]! : shape;
 }
 
-/** The options of a member: its own, and the one that gives null. */
+/** The options of a member: the one that sets it, and the one that makes it null. */
 export function optionsOf(one: MemberFlag): Option[] {
   const { none } = one;
   return [
@@ -91,7 +91,7 @@ function wordParser(words: Readonly<Record<string, boolean>>): Parser {
   };
 }
 
-/** `90d` or `90`. */
+/** Parses a number with or without its unit: `90d` or `90`. */
 function counted(unit: string, none: string): Parser {
   const form = new RegExp(`^(\\d{1,4})${unit}?$`);
   return (text) => {
@@ -103,7 +103,7 @@ function counted(unit: string, none: string): Parser {
 
 type Pairs = Record<string, string | null>;
 
-/** `stage=production`; repeated, the pairs add up. */
+/** Parses `stage=production`; if the option is repeated, its pairs add up. */
 function pairs(text: string, before: Pairs | undefined): Pairs {
   const [name = "", ...value] = text.split("=");
   return { ...before, [name]: value.join("=") || null };
@@ -135,7 +135,10 @@ export function givenBy(command: Command, { places, options }: VerbArguments, re
   return given;
 }
 
-/** Reads a place such as `<on|off>`: its first word needs the value of the member, its second one makes it null. */
+/**
+ * Reads an argument such as `<on|off>`: its first word requires a value of the member, and its second word makes the
+ * member null.
+ */
 function applySwitch(
   command: Command,
   { flag, switches }: FlagTarget,

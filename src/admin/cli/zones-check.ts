@@ -8,7 +8,7 @@ import { Warning } from "./warning.ts";
 
 const hour_ms = 3_600_000;
 
-/** Null: no organization has a calendar. */
+/** The finding in words. Null: no organization has a calendar. */
 export async function zonesSay(manage: Management): Promise<string | null> {
   const { data } = await manage.listZones();
   if (data.length === 0) return null;
@@ -25,7 +25,7 @@ export async function zonesSay(manage: Management): Promise<string | null> {
 
 type Zone = Awaited<ReturnType<Management["listZones"]>>["data"][number];
 
-/** The first hour at which this program knows another offset. */
+/** The first hour at which this program knows another offset of the zone than the database. */
 function firstDifference({ zone, offsets }: Zone): Date | null {
   if (!isZone(zone)) return offsets[0]?.from ?? null;
   const offset_ms = offsetsIn(zone);

@@ -12,18 +12,18 @@ export interface ConsoleFile {
 export interface ConsoleFiles {
   /** The HTML of every page. */
   document: string;
-  /** The script that stands in it; empty: there is none. */
+  /** The script within the document; empty: there is none. */
   script: string;
   /** By path: `/assets/<name>.<hash>.<ext>`. A path always has the same bytes. */
   assets: ReadonlyMap<string, ConsoleFile>;
 }
 
-/** The files as they are written. */
+/** The files in the form in which scripts/console.ts writes them. */
 export interface WrittenFiles extends Pick<ConsoleFiles, "document" | "script"> {
   assets: { path: string; type: string; text: string }[];
 }
 
-/** The import stands in a `try`, so that a build passes, and a node starts, where nothing was made. */
+/** The import stands in a `try`, so that a build passes, and a node starts, even if the files were not made. */
 export async function consoleFiles(): Promise<ConsoleFiles> {
   try {
     const made = await import("../../../.cache/console.data", { with: { type: "file" } });

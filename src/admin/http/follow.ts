@@ -52,7 +52,9 @@ const text = new TextEncoder();
 
 type Controller = ReadableStreamDefaultController<Uint8Array>;
 
-/** The body of a followed answer. It learns that its client left by `cancel` (docs/design/runtime.md, Bun as a server). */
+/**
+ * The body of a followed answer. It learns by `cancel` that its client left (docs/design/runtime.md, Bun as a server).
+ */
 class FollowSource implements Bun.UnderlyingSource<Uint8Array> {
   readonly #followed: Followed;
   readonly #owner: StreamOwner;

@@ -30,7 +30,7 @@ import { shared } from "./shared.ts";
 export const managementPath = "/management/v1";
 
 export interface ManagementEntrance {
-  /** Throws Fault. */
+  /** The caller who makes the request. Throws Fault. */
   authenticate(call: Call): Promise<Caller>;
   /** The context of verbs for this caller at this address. */
   contextFor(who: { caller: Caller; address: string; repeatKey: string | null }): ManagementContext;
@@ -140,7 +140,7 @@ export function gate(entrance: ManagementEntrance, verb: Verb, followers: Follow
   };
 }
 
-/** All followers of a live verb get the same answer, so that one of them reads and encodes it for the others. */
+/** All followers of a live verb get the same answer, so one of them reads and encodes it for the others. */
 function sharing(verb: Verb): (context: ManagementContext) => Promise<string> {
   let reader: ManagementContext | null = null;
   const look = async () => JSON.stringify(encode(verb.answers, await verb.act(reader!, verb.take({}))));
@@ -184,8 +184,8 @@ interface Following {
 }
 
 /**
- * Each time that it reads, a stream checks whether its caller still may. All streams do so in the same beat, so that the
- * stores answer them with one query (src/stores/postgres/batched.ts).
+ * Each time that it reads, a stream checks whether its caller may still use the verb. All streams do so in the same
+ * beat, so that the stores answer them with one query (src/stores/postgres/batched.ts).
  */
 function events(
   { entrance, followers, verb, event, beat, dependencies, call }: Following,
@@ -217,7 +217,7 @@ function answered(body: unknown): Response {
   return json(200, body, typeof version === "number" ? { etag: `"${version}"` } : {});
 }
 
-/** The lines of one part. Other requests are served between the parts of a large answer. */
+/** The number of lines in one part of an answer. Other requests are served between the parts of a large answer. */
 const lines_part = 500;
 
 function written({ type, filename }: { type: string; filename: string }, lines: Iterable<string>): Response {
@@ -299,12 +299,12 @@ export function refuseUnknown(query: URLSearchParams, names: readonly string[]):
   }
 }
 
-/** A name may have characters that a path can only have encoded. */
+/** The name in the path, decoded: it may have characters that a path can only have encoded. */
 function nameIn(pattern: string, request: Request): string {
   return decodedName(idIn(pattern, request));
 }
 
-/** The name in the second place: the part of the path where the pattern has it. */
+/** The second name in the path, at the place where the pattern has it. */
 function secondNameIn(request: Request, pattern: string): string {
   const place = (managementPath + pattern).split("/").findLastIndex((part) => part.startsWith("{"));
   return decodedName(pathOf(request).split("/")[place] ?? "");

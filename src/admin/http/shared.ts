@@ -1,6 +1,6 @@
 /**
- * A look whose result all share who ask within `age_ms`, or while it is under way. A failure is shared by those alone
- * who wait for it.
+ * Shares the result of `look` among all who ask while it runs, or within `age_ms` after it. A failure is shared only by
+ * those who already wait for it.
  */
 export function shared<T>(look: () => Promise<T>, age_ms: number, now_ms: () => number): () => Promise<T> {
   let last: { result: Promise<T>; until_ms: number } | null = null;
@@ -20,7 +20,7 @@ export function shared<T>(look: () => Promise<T>, age_ms: number, now_ms: () => 
   };
 }
 
-/** The same, but nobody waits for a look when there is an earlier result, nor learns that it failed. */
+/** As `shared`. But if there is an earlier result, nobody waits for a new look, nor learns that it failed. */
 export function latest<T>(look: () => Promise<T>, age_ms: number, now_ms: () => number): () => Promise<T> {
   const ask = shared(look, age_ms, now_ms);
   let known: { value: T } | null = null;

@@ -35,7 +35,7 @@ export const tryRoles: readonly [CallerRole, ...CallerRole[]] = keepers;
 /** The operations beside chat by which models are tried, by their paths. */
 const otherOperations = new Map([createEmbeddings, createRerank, createCompletion].map((one) => [one.path, one]));
 
-/** The query by which a request for this path is tried as a key. */
+/** The query of a request for this path of the API that is to be tried as a key. */
 export function triedQuery(keyId: string, path: string): string {
   return String(new URLSearchParams({ key: keyId, ...(path !== createChatCompletion.path && { path }) }));
 }
@@ -94,7 +94,7 @@ export function tryingHere(dependencies: Dependencies, entrance: ManagementEntra
   };
 }
 
-/** Null: a chat completion. */
+/** The operation at this path. Null: a chat completion. */
 function operationAt(path: string | null): Operation | null {
   if (path === null || path === createChatCompletion.path) return null;
   const known = otherOperations.get(path);

@@ -26,7 +26,7 @@ export interface Flag {
   adds?: true;
   /** A unit that may follow the number: `90d`. */
   unit?: string;
-  /** Asks for the value on a terminal, where it is left out. */
+  /** The question for the value on a terminal, if the value is left out. */
   asks?: FlagQuestion;
 }
 
@@ -38,7 +38,7 @@ export function required(written: string, description: string): Flag {
   return { flag: written, description, isRequired: true };
 }
 
-/** Text is asked for, unless there is a list to choose from. */
+/** The question for a value: the user types text, unless there is a list to choose from. */
 export interface FlagQuestion {
   message: string;
   from?: Choices;
@@ -47,20 +47,20 @@ export interface FlagQuestion {
 interface Choices {
   /** The verb that lists the things. */
   list: { name: string };
-  /** Null: this one cannot be chosen. */
+  /** The choice for an item of the list. Null: this item cannot be chosen. */
   option(item: unknown): { value: string; label: string } | null;
   /** The refusal where there is nothing to choose from. */
   none: string;
 }
 
-/** Asks before it acts. */
+/** A question that the command asks before it acts. */
 export interface Confirmation {
-  /** The reading that shows what the question is about. */
+  /** The verb that reads what the question is about. */
   of: { name: string };
   question(found: unknown, given: Record<string, unknown>): string;
   /** The failure if the answer is no. */
   refusal: string;
-  /** The failure where nobody can be asked and `--yes` is not given; absent: then it acts. */
+  /** The failure if nobody can be asked and `--yes` is not given; absent: the command then acts. */
   needsYes?: string;
 }
 
@@ -84,7 +84,7 @@ export interface Column<Row> {
   head: string;
   /** `now_ms` is this machine's clock, for display. */
   cell: (row: Row, now_ms: number) => string;
-  /** Shows how much is used, in the place of a text. */
+  /** Shows how much is used as a bar, in place of a text. */
   bar?: Bar<Row>;
   /** A narrow screen may break the cell over several lines; ids and dates stay whole, so that they can be copied. */
   breaks?: boolean;
@@ -93,7 +93,7 @@ export interface Column<Row> {
 }
 
 interface Bar<Row> {
-  /** How many characters it has on a narrow screen, and on a wide one. */
+  /** How many characters the bar has on a narrow screen, and on a wide one. */
   cells: readonly [narrow: number, wide: number];
   of(row: Row): { used: number; held: number; limit: number | null };
 }
@@ -108,7 +108,7 @@ interface Declared<Given, Answer> {
   description: string;
   /** The members of the input, in the order of help. */
   takes: { readonly [Member in keyof Given]?: Flag };
-  /** The option `--limit`, where the limits are members of the input by themselves. */
+  /** The option `--limit`, if each limit is a member of the input by itself. */
   limits?: Flag;
   /** The options of which the command needs one at least, in words. */
   needsOneOf?: string;
@@ -119,11 +119,11 @@ interface Declared<Given, Answer> {
   confirms?: Confirmation;
   /** The options that print the answer in another form than words and JSON, by the names of the verb's formats. */
   formats?: Readonly<Record<string, Flag>>;
-  /** The member of the answer that `--json` prints; absent: the whole, of a list its items. */
+  /** The member of the answer that `--json` prints; absent: the whole answer, or the items of a list. */
   prints?: string;
   /** Words for stderr, where no program reads them. */
   notes?(answer: Answer): string;
-  /** Why the command fails although the verb has answered; null: it does not. */
+  /** Why the command fails although the verb has succeeded; null: the command does not fail. */
   fails?(answer: Answer): string | null;
   /** Text after the help: examples. */
   help?: string;
@@ -141,7 +141,10 @@ export interface ListCommand<Given, Item> extends Declared<Given, unknown> {
   none: string | ((given: Given) => string);
   /** A sentence below the table; null: there is nothing to add. */
   after?: (items: readonly Item[], now_ms: number) => string | null;
-  /** `all` gets part after part, in this order; `enough` does so until there are as many as the limit says. */
+  /**
+   * `all` gets part after part, and puts all items into the order of `order`; `enough` gets parts until it has as many
+   * items as the limit says.
+   */
   parts: "all" | "enough" | "one";
   order?: (items: readonly Item[]) => Item[];
 }

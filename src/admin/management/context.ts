@@ -74,7 +74,7 @@ export interface ManagementStores {
 }
 
 export interface ManagementOptions extends ManagementStores {
-  /** Called only by verbs that need it. */
+  /** Called only by verbs that need the catalog. */
   catalog: () => ManagedCatalog | Promise<ManagedCatalog>;
   /** Reads the organizations nearest to a limit, perhaps one result for several callers. Absent: each call reads them. */
   nearest?: (() => Promise<NearOrganization[]>) | undefined;
@@ -111,7 +111,7 @@ export type ManagementContext = ReturnType<typeof managementContext>;
 export function managementContext(options: ManagementOptions) {
   const { administration, within = null, person = null } = options;
   let known: Currency | null = null;
-  /** Every verb finds its organization here. One that the actor does not see does not exist. */
+  /** Every verb finds its organization here. An organization that the actor does not see counts as missing. */
   async function organizationOf(name: string): Promise<Organization> {
     const found = await administration.findOrganization(name);
     if (found && isWithin(within, found.id)) return found;
@@ -139,15 +139,15 @@ export function managementContext(options: ManagementOptions) {
     within,
     person,
     nearest: options.nearest ?? (() => nearestOrganizations(options)),
-    /** The currency in which the service counts. A database keeps its own, so it is asked for once. */
+    /** The currency in which the service counts. That of a database never changes, so it is read once. */
     async currency(): Promise<Currency> {
       known ??= (await options.catalog()).billing.currency;
       return known;
     },
-    /** The only domains to which the service sends mail, none: all; null: it sends no mail. */
+    /** The only domains to which the service sends mail; an empty list: all domains; null: it sends no mail. */
     mailDomains: async () => (await options.configuration?.())?.smtp?.recipientDomains ?? null,
     organizationOf,
-    /** An organization in which something is to be made or changed. */
+    /** Finds an organization in which something is to be made or changed, and refuses a closed one. */
     async openOrganization(slugOrId: string): Promise<Organization> {
       const found = await organizationOf(slugOrId);
       return found.status === "closed" ? isClosed(found.slug) : found;
@@ -172,7 +172,7 @@ export function managementContext(options: ManagementOptions) {
       if (repeatKey === null || repeatKey === undefined) return undefined;
       return { keyHash: hashKey(repeatKey), requestHash: hashKey(canonical([verb, input])) };
     },
-    /** The same key, unless its kind does not allow the act. */
+    /** The key with this ID. Refuses a key whose kind does not allow the act. */
     async keyFor(name: string, act: KeyAct): Promise<StoredKey> {
       const found = await keyOf(name);
       refuseByKind(found, act);

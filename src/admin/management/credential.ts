@@ -21,7 +21,9 @@ export function secretState(
   return expiresAt && expiresAt.getTime() <= now_ms ? "expired" : "active";
 }
 
-/** The only words with the secret itself. Null: the answer of a repeat has none. */
+/**
+ * The words that show a new secret, the only ones that do. `secret` null: the answer to a repeated request has none.
+ */
 export function secretSaid(first: string, secret: string | null, last: string): Said {
   return { pieces: [`${first}\n`, { secret: secret ?? "" }, last] };
 }
@@ -35,10 +37,10 @@ export const usedWords = ({ lastUsedAt, lastUsedFrom }: Pick<Credential, "lastUs
 
 type Noun = "secret" | "token";
 
-/** A rotation whose caller chooses no grace. An old secret always ends. */
+/** The grace of a rotation whose caller chooses none. An old secret always ends. */
 const graceUsual_ms = 86_400_000;
 
-/** How long the old secret works. */
+/** How long the old secret works after a rotation. */
 export const grace = Type.Optional(nullable(duration("Such as `30m`, `1h`, `7d`, or `0s`; else `24h`.")));
 export const graceFlag = (noun: Noun) =>
   flag("--grace <time>", `how long the old ${noun} works: 30m, 1h, 7d, or 0s (default: 24h)`);
@@ -48,7 +50,7 @@ interface Holder {
   secrets: readonly Secret[];
 }
 
-/** When the secrets that a rotation replaced end, the last of them. */
+/** When the last of the secrets that rotations replaced ends, in words. */
 export function oldEndsInWords(kind: "key" | "operator", { id, secrets }: Holder, now_ms: number): string {
   const noun = kind === "key" ? "secret" : "token";
   const old = secrets.slice(1).filter((secret) => secretState(secret, now_ms) === "active");
@@ -88,7 +90,8 @@ export async function rotated<Kept>(
   const secret = newSecret(context, form);
   const after = await rotate({ id, secret: secretOf(secret), graceEndsAt, actor });
   if (after === "revoked") return fail(refusal("is revoked"), "wrong_state");
-  // No grace at all is a revocation: a deadline would come from this machine's clock, and the store's may be behind it.
+  // A grace of 0 revokes the old secrets: a deadline would come from this machine's clock, and the store's may be
+  // behind it.
   const kept = after && grace_ms === 0 ? await revoke({ id, old: true, actor }) : after;
   return { kept: kept ?? gone(id), secret };
 }

@@ -47,7 +47,7 @@ const day_ms = 86_400_000;
 /** How long before its expiry a certificate is warned of, as in `sluice doctor`. */
 const expiry_days = 14;
 
-/** Sentences that stay the same while nothing changes. */
+/** The warnings about nodes, in sentences that stay the same while nothing changes. */
 export function warningsOf(nodes: readonly Node[], now_ms: number): string[] {
   const one = (some: readonly Node[], sentence: (names: string, isOne: boolean) => string) =>
     some.length > 0 ? [sentence(named(some), some.length === 1)] : [];
@@ -69,7 +69,7 @@ export function warningsOf(nodes: readonly Node[], now_ms: number): string[] {
   ];
 }
 
-/** Nodes whose certificates end on the same day mostly have the same one. */
+/** Nodes whose certificates end on the same day mostly have the same certificate, so one warning names them all. */
 function certificateWarnings(nodes: readonly Node[], now_ms: number): string[] {
   const expiring = nodes.flatMap(({ name, certificateExpiresAt: at }) =>
     at !== null && at.getTime() - now_ms < expiry_days * day_ms ? [{ name, at }] : [],
@@ -90,7 +90,7 @@ function named(nodes: readonly Pick<Node, "name">[]): string {
   return names.join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
-/** The most frequent first. */
+/** How many nodes have each value, the most frequent value first. */
 function counted(nodes: readonly Node[], of: (node: Node) => string): [string, number][] {
   const counts = [...Map.groupBy(nodes, of)].map(([value, some]): [string, number] => [value, some.length]);
   return counts.sort(([, one], [, other]) => other - one);
@@ -100,7 +100,10 @@ export function isLive({ state }: Pick<Node, "state">): boolean {
   return state !== "silent";
 }
 
-/** The reports of the processes that live; those of a worker that is gone stay for a while beside its node's others. */
+/**
+ * The reports of live processes. The reports of a worker that has ended stay for a while beside those of its node's
+ * other workers.
+ */
 function liveReports(reports: readonly StoredReport[]): StoredReport[] {
   return reports.filter(({ age_ms }) => age_ms < silent_ms);
 }
@@ -138,7 +141,7 @@ function stateOf(reports: readonly StoredReport[], problems: readonly string[]):
   return problems.length > 0 ? "not_ready" : "ready";
 }
 
-/** The configuration of most live nodes; of two that are as frequent, that of the node that runs longest. */
+/** The configuration of most live nodes; of two that are equally frequent, that of the node that has run longest. */
 function usualConfiguration(nodes: readonly Pick<Node, "state" | "configuration">[]): string | null {
   const live = nodes.filter(isLive);
   const frequent = [...Map.groupBy(live.length > 0 ? live : nodes, ({ configuration }) => configuration)];
@@ -163,7 +166,10 @@ function figuresOf(reports: readonly StoredReport[]): ShownFigures {
   };
 }
 
-/** The time within which this share of the requests had its first part. Between two bounds, requests count as even. */
+/**
+ * The time within which this share of the requests had the first part of their answers. Requests between two bounds
+ * count as spread evenly.
+ */
 export function quantile_ms(waits: readonly FirstParts[], share: number): number | null {
   const bounds = [...Map.groupBy(waits, ({ within_s }) => within_s ?? Number.POSITIVE_INFINITY)]
     .map(([bound, some]) => ({ bound, requests: some.reduce((sum, { requests }) => sum + requests, 0) }))

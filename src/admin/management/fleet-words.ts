@@ -1,4 +1,4 @@
-/** The sum of all nodes in words. */
+/** The fleet in words: the sums over its nodes, its engines, and the organizations nearest to a limit. */
 import { counted, grouped } from "../../core/inference/money.ts";
 import { minute } from "../../core/time/written.ts";
 import { type Column, type Facts, type Said, tablePiece } from "./command.ts";

@@ -2,7 +2,7 @@
 import { nanosOf } from "../../core/inference/money.ts";
 import type { Row } from "./report-shape.ts";
 
-/** The sums of a row, each of which stands in one of its charges. */
+/** The sums of a row, each of which appears in one of the row's charges. */
 interface Measures
   extends Partial<
     Pick<
@@ -10,7 +10,7 @@ interface Measures
       "requests" | "inputTokens" | "cachedInputTokens" | "cacheWriteTokens" | "outputTokens" | "reasoningTokens"
     >
   > {
-  /** Decimal text. */
+  /** An amount as decimal text. */
   extraUsage?: string;
   uncharged?: string;
 }
@@ -32,7 +32,10 @@ const kinds = [
   { meter: "Output Tokens", tokens: "outputTokens", cost: "output" },
 ] as const;
 
-/** A cost of no kind: of an entry, of a hold that was charged whole, or of a day that was rolled up without kinds. */
+/**
+ * The meter of a cost without a kind: of an operator's entry, of a hold that was charged whole, or of a day that was
+ * rolled up without kinds.
+ */
 const allKinds = "Tokens";
 
 /**
@@ -67,7 +70,10 @@ export function chargesOf(row: Row): Charge[] {
   return charges;
 }
 
-/** FOCUS wants the price times the quantity to be the cost, so there is none where costs were rounded up or prices differed. */
+/**
+ * FOCUS wants the price times the quantity to be the cost, so there is no price if costs were rounded up or prices
+ * differed.
+ */
 function priceOf({ tokens, nanos }: Charge): bigint | null {
   if (tokens === 0 || nanos < 0n !== tokens < 0) return nanos === 0n && tokens !== 0 ? 0n : null;
   const picos = nanos * 1000n;

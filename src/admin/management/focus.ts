@@ -11,7 +11,7 @@ import { type Charge, chargesOf } from "./focus-charges.ts";
 import { type Cell, csvCells, csvLine } from "./report-csv.ts";
 import type { Report, Row } from "./report-shape.ts";
 
-/** The groups of a FOCUS report: the period that is given, else days, and all that FOCUS has. */
+/** The groups of a FOCUS report: the given period, else days, and all groups that FOCUS knows. */
 export function focusGroups(given: string | null): string {
   const words = [...new Set(given?.split(",").map((word) => word.trim()))];
   const period = words.length === 0 ? "day" : words[0];
@@ -80,7 +80,10 @@ const ofPeriod: Columns<Period> = {
   ChargePeriodStart: (period) => period.start,
 };
 
-/** Columns of each charge, in the order in which `chargeText` writes them. FOCUS has none with x_. */
+/**
+ * Columns of each charge, in the order in which `chargeText` writes them. Those that begin with x_ are not part of
+ * FOCUS.
+ */
 const ofCharge = [
   ...["BilledCost", "ContractedCost", "EffectiveCost", "ListCost", "ChargeDescription", "SkuMeter", "SkuPriceId"],
   ...["ConsumedQuantity", "PricingQuantity", "ListUnitPrice", "x_Requests"],
@@ -90,7 +93,7 @@ const ofCharge = [
 
 const noCost = decimalOf(0, nano_decimals);
 
-/** One text instead of cells: there are several hundred thousand of them. */
+/** The cells of a charge as one text: a report can have several hundred thousand charges. */
 function chargeText(facts: ThingFacts, charge: Charge, written: (value: Cell) => string): string {
   const { requests = 0, inputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0 } = charge.measures;
   const { outputTokens = 0, reasoningTokens = 0, extraUsage = noCost, uncharged = noCost } = charge.measures;
@@ -123,12 +126,15 @@ function* focusLines({ rows, asOf, currency, provider }: Report): Generator<stri
   }
 }
 
-/** A late settlement is usage of a key; an operator's entry is of none. */
+/**
+ * Whether the row is usage. A late settlement is usage of a key; an operator's entry belongs to no key, and is not
+ * usage.
+ */
 function isUsageOf({ operation, keyId = null }: Row): boolean {
   return operation !== "adjustment" || keyId !== null;
 }
 
-/** Lines with the same name have the same cells of key, model and operation. */
+/** A name for what a line is about: lines with the same name have the same cells of key, model and operation. */
 function nameOf({ organizationId, teamId, keyId, model, operation }: Row): string {
   return `${organizationId} ${teamId} ${keyId} ${model} ${operation}`;
 }

@@ -18,7 +18,7 @@ export interface KeyChanges {
   allowFrom?: string[] | null | undefined;
 }
 
-/** A change of a key that there is. */
+/** A change of an existing key. */
 export interface ExistingKeyChanges extends KeyChanges {
   team?: { id: string } | null | undefined;
 }
@@ -27,7 +27,7 @@ interface KeyContext extends Pick<ManagedCatalog, "models" | "aliases"> {
   now_ms: number;
 }
 
-/** A new key: what is left out is as null, and scopes are all three. */
+/** A new key: what the input leaves out counts as null, except the scopes, of which the key gets all three. */
 export function newKeyOf(input: KeyChanges & { name: string }, known: KeyContext): NewKeyFields {
   const blank = { models: null, allowFrom: null, expiresAt: null, owner: null, labels: {} };
   const { teamId: _, ...given } = changeOf(input, { labels: {} }, known);

@@ -1,4 +1,4 @@
-/** Keys: the secrets with which clients call. A new secret is answered once and is nowhere else. */
+/** Keys: the secrets with which clients call. A new secret is returned once, and can be read nowhere else. */
 import Type from "typebox";
 import { oneOf } from "../../core/protocol/shapes/contract.ts";
 import { exampleOf } from "../../core/schema/example.ts";

@@ -55,7 +55,7 @@ async function limitMet(context: ManagementContext, personId: string, requestId:
   return { subject: met.limitedBy, subjectId, organizationId, models: met.models ?? "", limit };
 }
 
-/** `keyId`: the key that met the limit, or that is named. */
+/** The ID of the subject whose limit is meant. `keyId`: the key that met the limit, or that is named. */
 async function subjectOf(
   context: ManagementContext,
   personId: string,
@@ -69,12 +69,12 @@ async function subjectOf(
     if (!key) return fail("Name the key, by its ID.");
     return (await context.keyFor(key.id, "limit")).id;
   }
-  // A key counts in its own team, and the tokens of a sign-in in that of the membership.
+  // A key counts in its own team, and the tokens of a sign-in count in the team of the membership.
   const team = key?.kind === "key" ? key.team : membershipIn(context, await personOf(context, personId))?.team;
   return team?.id ?? fail("You are in no team.", "wrong_state");
 }
 
-/** How much the limit is now. Refuses one that is not limited. */
+/** How much the limit is now. Refuses if there is no such limit now. */
 export async function askedValue(context: ManagementContext, asked: AskedLimit): Promise<number> {
   const { subject, subjectId: id, organizationId, models, limit } = asked;
   const found = await context.administration.limitsOf({ subject, id, organizationId });
@@ -112,7 +112,7 @@ export async function asksFor(
 
 type Decision = Pick<StoredLimitRequest, "granted" | "until" | "reason"> & { state: "approved" | "declined" };
 
-/** The data of the mail to who asked; null: the service sends no mail. */
+/** The data of the mail that tells the decision to the person who asked; null: the service sends no mail. */
 export async function decisionTold(
   context: ManagementContext,
   { id, organization, subject, models, limit, value }: StoredLimitRequest,

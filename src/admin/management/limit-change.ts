@@ -14,7 +14,7 @@ const day_ms = 86_400_000;
 const raise_max_days = 366;
 export const patterns_max = 8;
 
-/** A field that is left out stays; null takes all of it away. */
+/** A field that is left out stays; null removes all limits of the field. */
 export interface LimitChanges {
   own?: LimitValueChanges | null | undefined;
   keys?: LimitValueChanges | null | undefined;
@@ -37,7 +37,7 @@ export interface LimitContext {
   models: readonly string[];
 }
 
-/** The change of the values as they are; `organization` limits all others. */
+/** The change from the values as they are in `now`. No limit of another subject may be above that of `organization`. */
 export function changeOf(
   changes: LimitChanges,
   now: SubjectLimits,
@@ -110,7 +110,9 @@ function modelsAfter(
   return after;
 }
 
-/** So that of one subject two patterns count for a model at most: its ID, and one prefix. */
+/**
+ * Refuses prefixes that overlap, so that at most two patterns of a subject count for a model: its ID, and one prefix.
+ */
 function refuseOverlap(prefixes: readonly string[]): void {
   for (const [at, one] of prefixes.entries())
     for (const other of prefixes.slice(at + 1)) {
@@ -166,7 +168,9 @@ function raiseOf(
   return { models, limits, until };
 }
 
-/** A raise of one limit, beside what else of the same limits is raised now: one raise has one end. */
+/**
+ * A raise of one limit, together with the other limits that are raised for the same models now: one raise has one end.
+ */
 export function raisedBeside(
   { limit, models, granted, until }: { limit: keyof Budget; models: string; granted: number; until: Date },
   now: SubjectLimits,
@@ -177,7 +181,7 @@ export function raisedBeside(
   const below = models === "" ? now.inForce : now.models.get(models);
   const raised = budgetNames.map((name) => {
     if (name === limit) return [name, granted];
-    // A limit that has risen above its raise needs none.
+    // A limit that is above its raise by now no longer needs the raise.
     return [name, (before[name] ?? 0) > ((below?.[name] || null) ?? Number.POSITIVE_INFINITY) ? before[name] : null];
   });
   const limits = valueShown(Object.fromEntries(raised) as Budget, known.currency);

@@ -1,4 +1,4 @@
-/** Limits as verbs take and answer them (docs/limits.md): money for windows, whole numbers for the others. */
+/** Limits as verbs take and return them (docs/limits.md): money for windows, whole numbers for the others. */
 
 import Type from "typebox";
 import {
@@ -150,7 +150,7 @@ export const OrganizationLimits = Type.Object(
   { $id: "OrganizationLimits" },
 );
 
-/** A value in the program, as verbs answer it. */
+/** Limits as the program has them, in the form in which verbs return them. */
 export function valueShown(value: Budget, currency: Currency): LimitValue {
   const amounts = budgetNames.map((name) => [name, amountShown(name, value[name], currency)]);
   return Object.fromEntries(amounts) as LimitValue;
@@ -161,7 +161,7 @@ function amountShown(name: keyof Budget, limit: number | null, currency: Currenc
   return limit !== null && isWindow(name) ? moneyOf(limit, currency) : limit;
 }
 
-/** The value after a change: what is named is set; null takes all away. */
+/** The limits after a change: what is named is set; null removes all of them. */
 export function valueAfter(changes: LimitValueChanges | null, before: Budget, currency: Currency): Budget {
   if (changes === null) return noBudget;
   const value = { ...before };
@@ -173,7 +173,7 @@ export function valueAfter(changes: LimitValueChanges | null, before: Budget, cu
   return value;
 }
 
-/** Limits of something new. */
+/** The limits of something that is created. */
 export const newValue = (changes: LimitValueChanges | null | undefined, currency: Currency): Budget =>
   valueAfter(changes ?? {}, noBudget, currency);
 
@@ -195,7 +195,10 @@ export const sentAmount = (description: string) =>
     "x-must-be": 'an amount such as "50" or "0.25"',
   });
 
-/** A limit that a caller sent, in the unit in which it counts: nanos, or a whole number. Throws if it has no such value. */
+/**
+ * A limit that a caller sent, in the unit in which it counts: nanos, or a whole number. Throws if this limit cannot
+ * have the amount.
+ */
 export function sentIn(name: keyof Budget, given: string | number, currency: Currency): number {
   if (isWindow(name)) return amountOf(name, given, currency);
   const whole = Number(given);
@@ -203,7 +206,7 @@ export function sentIn(name: keyof Budget, given: string | number, currency: Cur
   return fail(`The limit '${snakeName(name)}' is a whole number from 1.`);
 }
 
-/** An amount in the program, as verbs answer it. */
+/** The amount of a limit, as verbs return it. */
 export const oneAmount = (description: string) => Type.Union([Money, Type.Integer({ minimum: 1 })], { description });
 export const amountOut = (name: keyof Budget, amount: number, currency: Currency) =>
   isWindow(name) ? moneyOf(amount, currency) : amount;
@@ -220,12 +223,12 @@ function outOfRange(nanos: number, currency: Currency): string | null {
   return `must be more than 0 and at most ${moneyInWords(limit_nanos_max, currency)}; for no limit, say none`;
 }
 
-/** `$50.00`, or `60`. */
+/** The limit in words: `$50.00`, or `60`. */
 export function limitInWords(name: keyof Budget, limit: number, currency: Currency): string {
   return isWindow(name) ? moneyInWords(limit, currency) : grouped(limit);
 }
 
-/** `month $50.00, requests_per_minute 60`; null: it says nothing. */
+/** The limits in words: `month $50.00, requests_per_minute 60`; null: none is set. */
 export function valueInWords(value: LimitValue | null): string | null {
   const said = limitNames.flatMap((name) => {
     const limit = value?.[camelName(name) as keyof LimitValue] ?? null;
@@ -234,7 +237,7 @@ export function valueInWords(value: LimitValue | null): string | null {
   return said.join(", ") || null;
 }
 
-/** `$50.00`, or `60`. */
+/** The amount in words: `$50.00`, or `60`. */
 export const limitAmountWritten = (amount: Value<typeof Money> | number) =>
   typeof amount === "number" ? grouped(amount) : moneyWritten(amount);
 

@@ -267,7 +267,7 @@ const pageOf = (input: { limit?: number | undefined; cursor?: string | undefined
   after: input.cursor,
 });
 
-/** Refuses the limits of an organization to those who do not administer the service. */
+/** Refuses a change of the limits that bind an organization itself, unless the caller administers the service. */
 export function requireAdmin({ within }: ManagementContext, input: LimitChanges): void {
   if (within === null) return;
   for (const field of ["own", "models", "raise"] as const)
@@ -275,7 +275,7 @@ export function requireAdmin({ within }: ManagementContext, input: LimitChanges)
       fail(`The limits '${field}' of an organization are for the role admin. Leave them out.`, "missing_role");
 }
 
-/** The own limits of a team or a key to be made. */
+/** The own limits of a team or a key that is to be created. */
 export async function newLimits(
   { administration, currency: used }: ManagementContext,
   { id, slug }: Organization,

@@ -27,7 +27,7 @@ function closestPattern(pattern: string, models: readonly string[]): string | nu
   return prefix && `${prefix}/*`;
 }
 
-/** `a` and `a/b` of `a/b/c`. */
+/** The prefixes of a model: `a` and `a/b` of `a/b/c`. */
 function prefixesOf(model: string): string[] {
   const parts = model.split("/").slice(0, -1);
   return parts.map((_, last) => parts.slice(0, last + 1).join("/"));

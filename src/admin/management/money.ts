@@ -35,7 +35,7 @@ export const givenMoney = (description: string) => Type.Union([typed(""), writte
 export const signedMoney = (description: string) =>
   Type.Union([typed("-?"), written("-?")], { description, ...mustBe });
 
-/** The nanos of an amount from a nano to a million, which `what` names in the refusal of another. */
+/** The nanos of an amount from a nano to a million. `what` names the amount in a refusal. */
 export function limitNanos(given: GivenMoney, currency: Currency, what: string): number {
   const nanos = nanosGiven(given, currency, what);
   if (nanos >= 1 && nanos <= limit_nanos_max) return nanos;

@@ -13,7 +13,7 @@ export interface Narrowing {
   person?: string | undefined;
 }
 
-/** IDs; those that are left out narrow nothing. */
+/** The filters as IDs; one that is left out filters nothing. */
 export interface Narrowed {
   organizationId?: string | undefined;
   teamId?: string | undefined;

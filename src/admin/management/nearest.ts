@@ -11,7 +11,7 @@ interface Stores {
   standings: Pick<Standings, "nearest">;
 }
 
-/** The nearest to its limit first. */
+/** The organizations, the one nearest to its limit first. */
 export async function nearestOrganizations({ administration, standings }: Stores): Promise<NearOrganization[]> {
   const found = await standings.nearest("organization", organizations_max);
   const named = await Promise.all(

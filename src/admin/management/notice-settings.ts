@@ -1,4 +1,4 @@
-/** The settings of a destination of notices, made of what somebody has sent and of those before. Pure. */
+/** The settings of a destination of notices, made of what somebody has sent and of the settings before. Pure. */
 import { isAllowedAt, mailAddress } from "../../features/notices/mail/address.ts";
 import type { DestinationSettings, NoticeDestination } from "../store/notices.ts";
 import { fail } from "./error.ts";
@@ -19,7 +19,7 @@ interface Wanted {
 
 interface Service {
   canSeal: boolean;
-  /** The only domains to which mail goes, none: all; null: the service sends no mail. */
+  /** The only domains to which mail goes; an empty list: all domains; null: the service sends no mail. */
   domains: readonly string[] | null;
 }
 
@@ -76,6 +76,6 @@ function urlOf({ to, url }: Wanted, form: DestinationSettings["form"], { canSeal
 function webhookUrl(word: string): URL {
   const url = URL.parse(word);
   if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return url;
-  // The URL may be a secret, also where it is none.
+  // The text may be a secret even if it is no URL, so the refusal does not show it.
   return fail("That is not a webhook's URL. Use one that begins with https:// and has no user name.");
 }

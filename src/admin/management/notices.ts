@@ -277,7 +277,10 @@ export const noticeVerbs = [
 
 type NoticeOwner = Organization | null;
 
-/** Null: the operators, who are told of the fleet. The administrator of one organization is never asked which. */
+/**
+ * The owner of a destination. Null: the operators, who get notices about the fleet. An administrator of one
+ * organization need not name it.
+ */
 async function ownerOf(context: ManagementContext, organization: string | null | undefined): Promise<NoticeOwner> {
   const wanted = organization ?? context.within;
   return wanted === null ? null : context.organizationOf(wanted);

@@ -1,4 +1,4 @@
-/** Operators: who may administer over HTTP. A new token is answered once. Only an admin sees operators. */
+/** Operators: who may administer over HTTP. A new token is returned once. Only an admin sees operators. */
 import Type from "typebox";
 import { secretOf } from "../../core/auth/credential.ts";
 import { Secret } from "../../core/operations/fields.ts";

@@ -9,7 +9,7 @@ import { admins } from "./shapes.ts";
 import { changed } from "./version.ts";
 
 export const sent = { organization: "acme" };
-/** The fields that all these verbs have in common. */
+/** The fields that all verbs that change an organization have in common. */
 export const change = {
   roles: admins,
   kind: "change",
@@ -20,7 +20,7 @@ export const change = {
 export interface OrganizationChange {
   organization: string;
   version?: number;
-  /** The new slug, where it is one. */
+  /** The new slug, if the change sets one. */
   slug?: string | null;
 }
 type Refused = "no_plan" | "slug_taken" | "has_calendar" | "calendar_changes";

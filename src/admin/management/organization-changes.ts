@@ -1,4 +1,4 @@
-/** Changes of organizations: their names and their state, and what they ask of their keys. */
+/** Changes of organizations: their names and their state, and what they require of their keys. */
 import Type from "typebox";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Policies } from "../store/organization.ts";
@@ -21,7 +21,7 @@ const verb = verbsOf("Organizations");
 
 const statusWords = ({ slug, status }: Organization) => `Organization ${slug} is ${status}.\n`;
 
-/** Ten years: what is longer means never, and that is null. */
+/** Ten years. A longer time would mean never, which is null. */
 const policyDays_max = 3650;
 const days = (description: string) =>
   Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: policyDays_max, description })));

@@ -1,4 +1,7 @@
-/** The plan of an organization, by what its weeks and months are counted, and usage beyond the plan. */
+/**
+ * The plan of an organization, the anchor or calendar by which its weeks and months are counted, and usage beyond the
+ * plan.
+ */
 import Type from "typebox";
 import { inWords } from "../../core/inference/money.ts";
 import { nullable } from "../../core/protocol/shapes/contract.ts";

@@ -1,11 +1,14 @@
-/** Binds somebody to the rule that no act of a person raises what counts for that person (docs/access.md, Limits of one's own). */
+/**
+ * Binds a caller to the rule that no act of a person raises the limits that count for that person (docs/access.md,
+ * Limits of one's own).
+ */
 import type { OwnLimits } from "../store/own-limits.ts";
 import type { ManagementOptions } from "./context.ts";
 import { fail } from "./error.ts";
 
 /**
- * The person who acts by a role in an organization; null: a caller who is not bound. An `admin` sets plans and limits of all,
- * and operators and the user of a node are no people who call models.
+ * The person who acts by a role in an organization; null: a caller who is not bound by the rule. An `admin` sets plans
+ * and limits of all, and operators and the user of a node are no people who call models.
  */
 export function ownLimitsOf({ actor, within }: Pick<ManagementOptions, "actor" | "within">): OwnLimits | null {
   const personId = personActing(actor);

@@ -7,7 +7,7 @@ export interface Part<Item> {
   nextCursor: string | null;
 }
 
-/** A part of a list in the order of ids, each item as `listed` answers it. */
+/** A part of a list in the order of ids, each item as `listed` returns it. */
 export function partFrom<Found extends { id: string }>(page: PageOf<Found>): Part<Found>;
 export function partFrom<Found extends { id: string }, Item>(
   page: PageOf<Found>,
@@ -34,7 +34,7 @@ export async function allOf<Item>(
   return items;
 }
 
-/** The first items of a list, of which a part may have fewer than it could. */
+/** The first items of a list. A part may have fewer items than were requested, so several parts are read if need be. */
 export async function firstOf<Item>(
   part: (page: { limit: number; cursor?: string }) => Promise<Part<Item>>,
   limit: number,

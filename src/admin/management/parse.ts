@@ -44,7 +44,7 @@ export function hour(word: string): Date {
   return inRange(at, (year) => `A report must lie between the years 2000 and 2200, not in ${year}.`);
 }
 
-/** Past or future: weeks and months extend in both directions. */
+/** An anchor may be past or future: weeks and months extend from it in both directions. */
 export function anchor(at: Date): Date {
   return inRange(at, (year) => `An anchor must be between the years 2000 and 2200, not in ${year}.`);
 }
@@ -103,7 +103,7 @@ export function networks(given: readonly string[]): string[] {
 
 export const labels_max = 20;
 
-/** The labels after a change: a label that is named is set, or with null taken away. */
+/** The labels after a change: a label that is named is set, or removed if its value is null. */
 export function labels(
   changes: Readonly<Record<string, string | null>>,
   before: Readonly<Record<string, string>>,

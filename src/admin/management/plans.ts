@@ -90,7 +90,7 @@ const changeColumns: Column<AuditEntry>[] = [
   { head: "LIMITS", cell: changedLimits },
 ];
 
-/** The log has money as decimal text. */
+/** The audit log has money as decimal text. */
 type WrittenLimits = Partial<Record<LimitName, string | number | null>> | null;
 
 const writtenWords = (value: string | number | null) =>
@@ -318,7 +318,7 @@ async function foundPlan(context: ManagementContext, name: string): Promise<Plan
   );
 }
 
-/** Refuses a plan that the store does not have: an unpublished file has it, or it does not exist. */
+/** Refuses a plan that the store does not have: it is in a file that is not yet published, or it does not exist. */
 async function notManaged(context: ManagementContext, name: string): Promise<never> {
   await foundPlan(context, name);
   return inFile(name);

@@ -61,7 +61,7 @@ function columnsOf({ by, rows, zone }: Report): Column<Row>[] {
   ];
 }
 
-/** The tightest limit as it stands now, whatever the span of the report. */
+/** The state of the tightest limit now, whatever the span of the report. */
 const standing: Column<Row>[] = [
   { head: "OF LIMIT", cell: ({ standing = null }) => shareInWords(standing), optional: true },
   { head: "RESETS (UTC)", cell: ({ standing = null }) => minute(tightestReset(standing)) ?? "-", optional: true },

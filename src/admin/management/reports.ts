@@ -57,7 +57,7 @@ const hour = (description: string) =>
 
 const group = `(${reportGroups.join("|")})`;
 const csvType = "text/csv; charset=utf-8";
-/** The rows for a day of a thousand keys and three models, for each day of a month. */
+/** The most rows of a report: those of a thousand keys and three models, for each day of a month. */
 const rows_max = 100_000;
 /** The most groups that have rows of their own: more than somebody can tell apart in a chart. */
 const told_max = 100;
@@ -237,7 +237,7 @@ async function reported(context: ManagementContext, input: ReportInput): Promise
   };
 }
 
-/** The narrowest first. */
+/** The subjects whose standing a row can have, the narrowest first. */
 const subjects = ["key", "person", "team", "organization"] as const satisfies readonly ReportGroup[];
 type Subject = (typeof subjects)[number];
 const isSubject = (group: ReportGroup): group is Subject => subjects.some((one) => one === group);
@@ -245,11 +245,13 @@ const isSubject = (group: ReportGroup): group is Subject => subjects.some((one) 
 interface Counted {
   by: readonly ReportGroup[];
   isUntilNow: boolean;
-  /** The one organization that the report is of. */
+  /** The one organization to which the report is limited; null: there is none. */
   organizationId: string | null;
 }
 
-/** Adds the standing of each row's key, else its person, team or organization, where the rows are nothing else. */
+/**
+ * Adds the standing of each row's key, else its person, team or organization, if the rows are grouped by nothing else.
+ */
 async function withStanding(
   context: ManagementContext,
   { by, isUntilNow, organizationId }: Counted,
@@ -282,7 +284,9 @@ function memberIds(organizationId: string | null, rows: readonly Row[]): (string
   });
 }
 
-/** The latest period last; within a period the largest first, and equal ones by the ids of their groups. */
+/**
+ * Orders rows: the latest period last; within a period the largest first, and equal ones by the ids of their groups.
+ */
 function largestFirst(one: ReportRow, other: ReportRow): number {
   const order = (one.startsAt?.getTime() ?? 0) - (other.startsAt?.getTime() ?? 0);
   if (order !== 0) return order;
@@ -324,7 +328,7 @@ async function inZone({ administration }: ManagementContext, { from, to, zone }:
   return { ...span, zone: known };
 }
 
-/** From the first of this month until now, by the store's clock, unless a span is given. */
+/** The given span; by default, from the first of this month until now, by the store's clock. */
 function spanOf(input: Span, now: number): { from: Date; to: Date } {
   const today = new Date(now - (now % day_ms));
   const { from = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth())) } = input;
@@ -357,7 +361,9 @@ function rowShown(row: ReportRow, by: readonly ReportGroup[], currency: Currency
   return withMeasures(groups, row, currency);
 }
 
-/** Each fills the same object: merging several objects for each of so many rows takes several times as long. */
+/**
+ * Each function fills the same object: merging several objects for each of so many rows takes several times as long.
+ */
 const showGroup: Record<ReportGroup, (listed: Partial<Row>, row: ReportRow) => void> = {
   organization(listed, { organization }) {
     listed.organizationId = organization?.id ?? "";

@@ -199,7 +199,7 @@ function detailsOf(receipt: Receipt | null, currency: Currency) {
   };
 }
 
-/** The percentages that the owner reads, and the amounts that they are calculated from. */
+/** The percentages that the request's owner sees, and the amounts from which they are calculated. */
 function exact({ startsAt, resetAt, limit, usedBefore, usedAfter }: ReceiptWindow, currency: Currency) {
   return {
     usage_percent_before: percentOf(usedBefore, limit),
@@ -271,7 +271,7 @@ const forModels = (pattern: string | null) => (pattern === null ? "" : ` for ${p
 /** A receipt is exact: `$0.00021 (0.000213440 USD)`. */
 const exactly = (money: Request["cost"]["held"]) => `${inWords(money)} (${money.amount} ${money.currency})`;
 
-/** `output above_cap; said: prompt_tokens 12, output_tokens 5000000` */
+/** A rejected report in words: `output above_cap; said: prompt_tokens 12, output_tokens 5000000` */
 function describeReport({ input, output, said }: RejectedReport): string {
   const flaws = [input && `input ${input}`, output && `output ${output}`].filter(Boolean).join(", ");
   const words = Object.entries(said).map(([name, word]) => `${name} ${word}`);

@@ -1,4 +1,4 @@
-/** One search over all that has a name or an ID, of which everybody finds what their lists show. */
+/** One search over all that has a name or an ID, in which everybody finds what their own lists show. */
 import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
@@ -117,7 +117,7 @@ async function thingsFound({ administration, person }: ManagementContext, asked:
   return administration.search({ ...asked, kinds: asked.kinds.filter(isSearched), personId: person ?? undefined });
 }
 
-/** By the list of requests, so that who may see what is decided in one place. */
+/** Searches through the list of requests, so that one place decides who may see what. */
 async function requestsFound(
   context: ManagementContext,
   { text, kinds, limit, organizationId }: SearchQuery,
@@ -145,7 +145,7 @@ const millisecondDigits = 12;
 /** The clock of a node, which makes an ID, may be ahead of the store's. */
 const slack_ms = 600_000;
 
-/** The instant at the beginning of an ID, and of all that follow it. */
+/** The earliest time at which an ID that begins with these digits can have been made, by the store's clock. */
 function beginningOf(digits: string): Date {
   const at_ms = Number.parseInt(digits.slice(0, millisecondDigits).padEnd(millisecondDigits, "0"), 16);
   return new Date(Math.max(0, Math.min(at_ms - slack_ms, date_ms_max)));

@@ -65,7 +65,7 @@ export function limitChanges(description: string) {
   return Type.Object(eachLimit(amount), { description, propertyNames: oneOf(limitNames) });
 }
 
-/** A part of a list, and where the next part begins. */
+/** The schema of a part of a list, with the place where the next part begins. */
 export function partOf<Item extends TSchema>(item: Item, $id: string) {
   return Type.Object(
     {
@@ -79,7 +79,10 @@ export function partOf<Item extends TSchema>(item: Item, $id: string) {
 export const page_max = 1000;
 const page_default = 100;
 
-/** The size of a part, and its cursor: in a list in the order of ids, the last id of the part before. */
+/**
+ * The members of an input for a list: the size of a part, and its cursor, which in a list in the order of ids is the
+ * last id of the part before.
+ */
 export function part(cursorForm: RegExp) {
   return {
     limit: Type.Optional(

@@ -1,4 +1,4 @@
-/** The share of its limits that a subject has used, as verbs answer it and commands print it. */
+/** The share of its limits that a subject has used, as verbs return it and commands print it. */
 import Type from "typebox";
 import { type Currency, grouped, inWords, isNothing, moneyOf, percentOf } from "../../core/inference/money.ts";
 import { count, Money, nullable } from "../../core/protocol/shapes/contract.ts";
@@ -58,7 +58,7 @@ export const exampleStanding: Standing = {
   concurrentRequests: 20,
 };
 
-/** The member of a list's input that narrows it by standing. */
+/** The member of a list's input that filters the list by standing. */
 export const over = Type.Optional(
   Type.Integer({
     minimum: 1,

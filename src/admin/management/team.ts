@@ -1,4 +1,6 @@
-/** A team in the management interface: what the store returns, and how much of its limits is used; how one is found. */
+/**
+ * A team in the management interface: what the store returns, how much of its limits is used, and how to find a team.
+ */
 
 import Type from "typebox";
 import type { Value } from "../../core/schema/codec.ts";

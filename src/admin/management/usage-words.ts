@@ -79,7 +79,7 @@ const usageColumns: Column<Line>[] = [
   { head: "HELD", cell: (line) => inWords(line.held), optional: true },
 ];
 
-/** A difference may be a billionth of the currency. */
+/** Shows all digits, because a difference may be a billionth of the currency. */
 const exactly = (value: Money | number) => (typeof value === "number" ? grouped(value) : value.amount);
 
 export const differenceColumns: Column<Difference>[] = [

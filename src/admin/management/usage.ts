@@ -219,7 +219,7 @@ Examples:
       words: "usage check",
       description: "compare every total of the past year with the sum of its records",
       takes: { full: { ...flag("--full", "read the records of sealed windows too"), fallback: false } },
-      // Scripts read a list of differences on stdout, and a loss is no difference.
+      // Scripts read a list of differences on stdout. A loss is no difference, so it is noted on stderr.
       prints: "differences",
       notes: ({ lost }) => onLost(lost),
       says: ({ differences, trusted }) =>
@@ -249,7 +249,10 @@ Examples:
 const ofMoney = new Set<LedgerDifference["kind"]>([...windowKinds, "extra"]);
 const ofMoneyAndCounts = new Set<LedgerDifference["kind"]>(["hour", "day", "total", "pass"]);
 
-/** Windows differ in money, roll-ups and passes in money and in numbers of things, and the others in numbers alone. */
+/**
+ * Windows differ in money; roll-ups and passes differ in money and in numbers of things; all others differ in numbers
+ * alone.
+ */
 function differenceShown(
   { kind, entry, used, recorded, held, holding, ...rest }: LedgerDifference,
   currency: Currency,

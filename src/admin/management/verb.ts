@@ -51,30 +51,34 @@ type Input<How extends Kind, Takes extends TProperties> = TObject<
 export interface Declared<Name extends string, How extends Kind, Takes extends TProperties, Answers extends TSchema> {
   /** The name of the verb, and the operation's id in the contract. */
   name: Name;
-  /** Below `/management/v1`; a member of `takes` stands in its place: `PATCH /teams/{team}`. A `GET` only reads. */
+  /**
+   * The method, and the path below `/management/v1`, in which a member of `takes` stands in braces: `PATCH
+   * /teams/{team}`. A `GET` only reads.
+   */
   route: `${Method} /${string}`;
   summary: string;
   description: string;
-  /** Who may use it. An `organization-admin` sees only their own organization, a `member` only their own data. */
+  /** Who may use the verb. An `organization-admin` sees only their own organization, a `member` only their own data. */
   roles: readonly [CallerRole, ...CallerRole[]];
-  /** Absent: it only reads. */
+  /** Absent: the verb only reads. */
   kind?: How;
   /** The act on the key that `id` names, which the key's kind may refuse (key-kinds.ts). Absent: it names no key. */
   onKey?: KeyAct;
-  /** The faults of the verb, beside those before it acts (api/management/gate.ts). */
+  /** The faults of the verb itself, beside those of the gate before it (api/management/gate.ts). */
   faults: readonly FaultCode[];
   /**
-   * A `get` takes it in the query, the others in the body; `someChange` is among the options of a body that may not be empty.
+   * The input: a `get` takes it in the query, other methods in the body. `someChange` is among the options of a body
+   * that may not be empty.
    */
   takes: TObject<Takes>;
   answers: Answers;
-  /** An answer, and the JSON of its request. */
+  /** An example of an answer, and the JSON of its request. */
   example: { takes: Static<TObject<Takes>>; answer: Value<Answers> };
-  /** How the command line offers it; absent where it has a command of its own making, or none. */
+  /** The verb's command on the command line; absent if that command is written by hand, or if there is none. */
   command?: Command<Given<Input<How, Takes>>, Value<Answers>>;
   /** Other forms of the answer than JSON, by the name that the parameter `format` gives. */
   formats?: Readonly<Record<string, Format<Answers>>>;
-  /** How the answer is followed with `format=events`; absent: it is not. */
+  /** How the answer is followed with `format=events`; absent: it cannot be followed. */
   live?: Live;
   act(context: ManagementContext, input: Value<Input<How, Takes>>): Promise<Value<Answers>>;
 }
@@ -86,7 +90,9 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
 export interface Live {
   /** The name of the events. */
   event: string;
-  /** How often the answer is read, and whether the caller still may: less than a second, as everywhere. */
+  /**
+   * How often the answer is read, and the right of the caller to read it is checked: less than a second, as everywhere.
+   */
   every_ms: number;
 }
 
@@ -94,11 +100,11 @@ export interface Format<Answers extends TSchema> {
   description: string;
   /** Media type. */
   type: string;
-  /** The name under which a browser saves it. */
+  /** The name under which a browser saves the answer. */
   filename: string;
-  /** Replaces the input by the one that this form needs. */
+  /** Replaces the verb's input by the input that this form needs. */
   asks?(taken: Record<string, unknown>): Record<string, unknown>;
-  /** The form, line by line. */
+  /** The answer in this form, line by line. */
   write(answer: Value<Answers>): Iterable<string>;
 }
 
@@ -126,7 +132,7 @@ export interface Verb<
 export type GivenTo<V> = V extends Verb<string, infer How, infer Takes, TSchema> ? Given<Input<How, Takes>> : never;
 export type AnswerOf<V> = V extends Verb<string, Kind, infer _, infer Answers> ? Value<Answers> : never;
 
-/** A question before an act, about what a reading shows. */
+/** A question before an act, about what the verb `of` reads. */
 export function confirmation<V>(
   of: V & { name: string },
   asks: Omit<Confirmation, "of" | "question"> & {
@@ -187,7 +193,7 @@ export function verbsOf(tag: Tag) {
   };
 }
 
-/** Performs the verb with the JSON of a request, and answers JSON. */
+/** Performs the verb with the JSON of a request, and returns JSON. */
 export async function perform(one: Verb, context: ManagementContext, json: unknown): Promise<unknown> {
   return encode(one.answers, await one.act(context, one.take(json)));
 }

@@ -5,13 +5,13 @@ import type { Stale } from "../../core/store/change.ts";
 import type { ManagementContext } from "./context.ts";
 import { ManagementError } from "./error.ts";
 
-/** A kind of things as its verbs answer them, and the sentences with which a change of one is refused. */
+/** A kind of things as its verbs return them, and the sentences with which a change of one is refused. */
 export interface VersionedKind<Stored, Schema extends TSchema, Refusal extends string> {
   schema: Schema;
   /** Begins a sentence: `Key 'build server'`. */
   title(now: Stored): string;
   listed(now: Stored): Value<Schema> | Promise<Value<Schema>>;
-  /** `gone`: there is no such thing. */
+  /** `gone`: the refusal if the thing does not exist. */
   refusals: Record<Refusal | "gone", () => never | Promise<never>>;
 }
 
@@ -22,7 +22,7 @@ interface VersionedChange {
   announced?: string | null;
 }
 
-/** The thing after its change, of which the nodes are told; or the refusal. */
+/** Returns the thing after its change, and informs the nodes; or throws the refusal. */
 export async function changed<Stored extends object, Schema extends TSchema, Refusal extends string>(
   context: Pick<ManagementContext, "administration" | "announce" | "within">,
   { read, id, announced = id }: VersionedChange,

@@ -8,7 +8,10 @@ import { TokenRefused } from "../../features/identity/tokens.ts";
 import { cookieIn } from "./cookies.ts";
 import type { Visit } from "./place.ts";
 
-/** An answer that is false or null counts as a failure. Throws SlowRefusal if the address had too many failures. */
+/**
+ * Runs the check. A result that is false or null counts as a failure. Throws SlowRefusal if the address had too many
+ * failures.
+ */
 export async function bounded<Answer>(
   { unknown }: Pick<IdentityParts, "unknown">,
   { client }: Call,

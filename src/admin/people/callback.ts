@@ -1,4 +1,4 @@
-/** Sends a browser to an issuer, and takes it back. Both places use it. */
+/** Sends a browser to an issuer, and takes it back. Both the console and the page for devices use this. */
 import { hashOf } from "../../features/identity/identity.ts";
 import { attempt_ms, beginSignIn, finishSignIn } from "../../features/identity/sign-in.ts";
 import { bounded } from "./bounded.ts";
@@ -16,7 +16,7 @@ export async function toIssuer(
   return redirect(url.href, [setCookie(place.attempt, cookie, attempt_ms / 1000)]);
 }
 
-/** Takes the browser back. It gets a session with a new id, and its earlier session ends. */
+/** Takes the browser back, which gets a session with a new id; its earlier session ends. */
 export async function fromIssuer(
   { parts, place, call, query }: Visit,
   endEarlier: (cookie: string) => Promise<unknown> = (cookie) => parts.sessions.end(hashOf(cookie)),

@@ -19,14 +19,14 @@ const secretHeader = "x-sluice-console";
 
 const safe = ["GET", "HEAD"];
 
-/** Throws Fault. */
+/** Requires the console's own host and, for a change, one of its pages. Throws Fault. */
 export function requireOwnPage(parts: ConsoleParts, call: Call): void {
   const origins = parts.origins();
   requireHost(call, origins, "The console");
   if (!safe.includes(call.request.method)) requireOrigin(call, origins);
 }
 
-/** Throws NotConfigured. */
+/** The cookie of the console's sessions. Throws NotConfigured. */
 export function consoleCookie({ origins }: ConsoleParts): CookieName {
   const [origin] = origins();
   if (origin === undefined) throw new NotConfigured("the console does not listen");
@@ -37,7 +37,7 @@ export function cookieOf(parts: ConsoleParts, { request }: Call): string | null 
   return cookieIn(request.headers, consoleCookie(parts));
 }
 
-/** The session of a page that knows its secret. Throws Fault. */
+/** The session of a page that knows the session's secret. Throws Fault. */
 export async function requireSession(parts: ConsoleParts, call: Call): Promise<ConsoleSession> {
   const cookie = cookieOf(parts, call);
   const found = cookie && (await bounded(parts, call, () => consoleSession(parts, cookie, call.client)));

@@ -28,13 +28,13 @@ export interface ConsoleServed {
   /** The management interface of the operator's port: the same verbs, contexts and contract. */
   management: ManagementEntrance;
   files: ConsoleFiles;
-  /** The subscriptions that links of mail decide on. */
+  /** The subscriptions that the links in mails end or renew. */
   subscriptions: Subscriptions;
 }
 
 interface MountedConsole {
   operations: Operation[];
-  /** Answers at the addresses of pages, which are not operations. */
+  /** Serves the addresses of pages, which are not operations. */
   page: Framed;
 }
 
@@ -109,7 +109,7 @@ function issuerOperations(parts: ConsoleParts, people: IdentityParts): Operation
 function consoleEntrance(parts: ConsoleParts, management: ManagementEntrance): ManagementEntrance {
   return {
     ...management,
-    // The port speaks HTTPS, stands behind what does, or is on this machine: docs/console.md, The port.
+    // The port speaks HTTPS, stands behind a proxy that does, or is on this machine: docs/console.md, The port.
     tls: "proxy",
     async authenticate(call) {
       requireOwnPage(parts, call);

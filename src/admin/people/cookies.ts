@@ -14,7 +14,7 @@ export interface CookieName {
 const isSecure = (origin: Origin) => origin.startsWith("https:");
 const written = ({ name, origin }: CookieName) => (isSecure(origin) ? `__Host-${name}` : name);
 
-/** Null: it is missing, or there are several, of which somebody else may have set one. */
+/** The value of the cookie. Null: it is missing, or there are several, of which somebody else may have set one. */
 export function cookieIn(headers: Headers, cookie: CookieName): string | null {
   const prefix = `${written(cookie)}=`;
   const values = (headers.get("cookie") ?? "").split(/; ?/).filter((pair) => pair.startsWith(prefix));

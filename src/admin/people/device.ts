@@ -69,7 +69,7 @@ async function withForm(
   return handle(visit, session, fields);
 }
 
-/** The device, or a page with what is wrong. */
+/** The device that waits under the typed code, or a page that says what is wrong. */
 async function deviceOf({ parts, call }: Visit, session: CurrentSession, fields: Fields) {
   const text = fields.get("user_code") ?? "";
   const found = await findDevice(parts, { text, address: call.client, personId: session.known.id });

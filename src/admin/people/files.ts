@@ -4,7 +4,7 @@ import { takesGzip } from "../../core/http/accept.ts";
 import { pathOf } from "../../core/operations/path.ts";
 import type { ConsoleFile, ConsoleFiles } from "../console/files.ts";
 
-/** The only script in the document that runs is the one that was built. */
+/** The only script within the document that may run is the one that was built. */
 const policyWith = (script: string) =>
   [
     "default-src 'none'",
@@ -45,17 +45,17 @@ export function consolePages({ document, script, assets }: ConsoleFiles): Consol
   return { document: page, asset: (request) => files.get(pathOf(request))?.(request) ?? null };
 }
 
-/** Reports whether the request is a browser's for a page, and not a program's for a path that does not exist. */
+/** Reports whether a browser asks for a page, and not a program for a path that does not exist. */
 export function wantsPage({ method, headers }: Request): boolean {
   return (method === "GET" || method === "HEAD") && /\btext\/html\b/i.test(headers.get("accept") ?? "");
 }
 
-/** Reports whether the request is a browser's at an address where programs get JSON. */
+/** Reports whether a browser asks for a page, at an address where programs get JSON. */
 export function prefersPage(request: Request): boolean {
   return wantsPage(request) && weightOf(request, "text/html") > weightOf(request, "application/json");
 }
 
-/** The weight of a media type in `accept`; 0 if it has not the type by name. */
+/** The weight of a media type in `accept`; 0 if `accept` does not name the type. */
 function weightOf({ headers }: Request, type: string): number {
   for (const one of (headers.get("accept") ?? "").toLowerCase().split(",")) {
     const [name = "", ...parameters] = one.split(";").map((part) => part.trim());

@@ -7,7 +7,7 @@ export class Html {
 
 type Part = Html | string | number | null | readonly Part[];
 
-/** A template whose values are escaped, unless they are HTML. Null is nothing. */
+/** A template whose values are escaped, unless they are HTML. Null adds nothing. */
 export function html(texts: TemplateStringsArray, ...values: Part[]): Html {
   return new Html(texts.map((text, index) => text + textOf(values[index] ?? null)).join(""));
 }

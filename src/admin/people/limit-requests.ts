@@ -1,6 +1,6 @@
 /**
- * POST /api/limit-requests: a person asks for more with a key or a sign-in's token, as in the console. Such a credential may do
- * nothing else of management, and asking carries no right.
+ * POST /api/limit-requests: a person asks for a higher limit with a key or a sign-in's token, as in the console. Such a
+ * credential may do nothing else of management, and asking carries no right.
  */
 
 import { planOf } from "../../core/admission/allowance.ts";

@@ -18,7 +18,7 @@ import { html, page } from "./html.ts";
 
 export interface SignInPlace {
   kind: SessionKind;
-  /** Such as `https://console.example`. */
+  /** The origin, such as `https://console.example`. */
   origin: string;
   redirectUri: string;
   /** The cookies of a session, and of a sign-in that has begun. */
@@ -26,7 +26,7 @@ export interface SignInPlace {
   attempt: CookieName;
 }
 
-/** Throws NotConfigured. */
+/** The place of this kind, from the settings. Throws NotConfigured. */
 export function placeOf(parts: IdentityParts, kind: SessionKind): SignInPlace {
   const { consoleUrl, serviceUrl } = identityOf(parts);
   const origin = kind === "console" ? consoleUrl : serviceUrl;

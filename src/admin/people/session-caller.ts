@@ -14,7 +14,7 @@ export const organizationHeader = "x-sluice-organization";
 
 export function callerOf(session: ConsoleSession, organization: string | null): Caller {
   if (session.kind === "person") return personCaller(session.person.known, organization);
-  // The browser that opened the link of a node on its own machine acts as its user, as the commands there do.
+  // The browser that opened the link of a node on its own machine acts as the machine's user, as the commands there do.
   return session.operator
     ? operatorCaller(session.operator)
     : { ...localCaller(`cli:${session.localUser}`), name: session.localUser };

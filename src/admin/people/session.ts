@@ -55,7 +55,7 @@ export function sessionOperations(parts: ConsoleParts): Operation[] {
   ];
 }
 
-/** Each issuer is a link, since a form may not lead to another host. */
+/** The ways to sign in. Each issuer is a link, since a form may not lead to another host. */
 function waysIn({ people, links }: ConsoleParts) {
   const identity = people?.identity() ?? null;
   const issuers = (identity ? issuersOf(identity) : []).map(({ issuer, name }) => ({
@@ -65,7 +65,10 @@ function waysIn({ people, links }: ConsoleParts) {
   return { issuers, operator: true, embedded: links !== null };
 }
 
-/** Who is signed in, and what they may do in this organization; null: in the one that is theirs without a choice. */
+/**
+ * Who is signed in, and what they may do in this organization; null: in the organization in which they act if they
+ * choose none.
+ */
 async function listed(parts: ConsoleParts, session: ConsoleSession, organization: string | null): Promise<object> {
   const { role } = callerOf(session, organization);
   const known = session.kind === "person" ? session.person.known : null;
@@ -107,7 +110,7 @@ function membershipsOf({ memberships }: KnownPerson) {
     }));
 }
 
-/** Null: the issuer has no page for that, or is away. */
+/** The issuer's page for signing out. Null: the issuer has none, or cannot be reached. */
 async function issuersSignOut({ people, origins }: ConsoleParts, name: string): Promise<URL | null> {
   const issuer = people && issuerNamed(identityOf(people), name);
   if (!people || !issuer) return null;
@@ -144,7 +147,7 @@ async function signedIn(parts: ConsoleParts, call: Call, { cookie, secret }: New
   return begun(parts, call, { cookie, secret }, headers);
 }
 
-/** The page gets its secret and who is signed in at once, so that it need not ask again. */
+/** The page gets its secret together with who is signed in, so that it need not ask again. */
 async function begun(
   parts: ConsoleParts,
   call: Call,

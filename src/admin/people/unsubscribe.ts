@@ -1,7 +1,8 @@
 /**
- * The page to which a mail's link that unsubscribes leads (docs/notices.md, Mail). To read it does nothing, because scanners of mail
- * follow every link; its button acts, and so does the one POST that mail programs send (RFC 8058). They have no cookie and no
- * origin: the secret in the address is all that it needs, and it permits nothing else.
+ * The page to which a mail's link that unsubscribes leads (docs/notices.md, Mail). Reading the page does nothing,
+ * because scanners of mail follow every link; its button acts, and so does the one POST that mail programs send (RFC
+ * 8058). Mail programs have no cookie and no origin: the secret in the address is all that a request needs, and it
+ * permits nothing else.
  */
 import type { Call } from "../../core/http/call.ts";
 import type { Operation } from "../../core/operations/operation.ts";
@@ -16,7 +17,7 @@ import { requireHost } from "./place.ts";
 
 const path = "/unsubscribe/{id}";
 
-/** Names the button that subscribes again. Mail programs send another field. */
+/** The name of the button that subscribes again. Mail programs send another field. */
 const again = "subscribe";
 
 export function unsubscribing(parts: ConsoleParts, subscriptions: Subscriptions): Operation[] {

@@ -9,9 +9,9 @@ import { prefersPage } from "./files.ts";
 import { type Html, html, page } from "./html.ts";
 
 interface WelcomeParts {
-  /** Null: nobody comes in by an issuer. */
+  /** Null: nobody signs in through an issuer. */
   identity(): Identity | null;
-  /** The addresses of the console; of several, those on this machine. Empty: it does not listen. */
+  /** The addresses of the console; if there are several, those on this machine. Empty: the console does not listen. */
   consoleOrigins(): readonly string[];
 }
 
@@ -52,19 +52,22 @@ ${isForPeople ? html`<li><a href="device">Approve a device</a> that shows a code
 const entrance = (console: string): Html =>
   html`<p><a class="button main" href="${console}/">Sign in</a><a class="button" href="${console}/connect">Connect</a></p>`;
 
-/** A proxy in front that speaks HTTPS says so. */
+/** The address by which the browser came. A proxy in front that speaks HTTPS says so in a header. */
 function originOf({ url, headers }: Request): URL {
   const here = new URL(url);
   if (headers.get("x-forwarded-proto") === "https") here.protocol = "https:";
   return here;
 }
 
-/** A console on this machine alone is of use only to a browser on this machine, under the name that it used. */
+/**
+ * The address of the console for this browser. A console on this machine alone is of use only to a browser on this
+ * machine, under the name that it used.
+ */
 function consoleFor(origins: readonly string[], hostname: string): string | null {
   const [first] = origins;
   if (first === undefined || origins.length === 1) return first ?? null;
   return origins.find((origin) => new URL(origin).hostname === hostname) ?? null;
 }
 
-/** The mark of the console (console/frame.tsx). */
+/** The console's logo (console/frame.tsx). */
 const mark = html`<svg class="mark" viewBox="0 0 16 16" aria-hidden="true"><path d="M2 1.5h2.2v13H2zM11.8 1.5H14v13h-2.2zM5.5 3h5v5h-5z"/><path class="stream" d="M5.5 10h5v1.2h-5zM5.5 12.8h5V14h-5z"/></svg>`;

@@ -59,12 +59,12 @@ export interface Administration extends TeamAdministration, LimitAdministration,
   setPolicies(id: string, policies: Partial<Policies>, actor: Actor, version?: number | null): Promise<Changed>;
   /**
    * Closes an organization for good: revokes its keys and removes its plan, extra usage and webhook. Its records are
-   * kept as long as others.
+   * kept as long as those of others.
    */
   closeOrganization(id: string, actor: Actor, version?: number | null): Promise<Changed>;
   /** Deletes the stored content of an organization that is closed or keeps no content. */
   purgeContent(id: string): Promise<void>;
-  /** In force at once; use and window boundaries stay. Null removes the plan. */
+  /** Sets the plan, which is in force at once; use and window boundaries stay. Null removes the plan. */
   setOrganizationPlan(
     id: string,
     plan: string | null,
@@ -79,8 +79,8 @@ export interface Administration extends TeamAdministration, LimitAdministration,
     version?: number | null,
   ): Promise<Changed | "has_calendar">;
   /**
-   * Sets a calendar for weeks and months, or takes it away: from the end of the running ones on, or at once where nothing
-   * was used yet. `calendar_changes`: another one was set this month.
+   * Sets a calendar for weeks and months, or removes it: from the end of the running week and month on, or at once if
+   * nothing was used yet. `calendar_changes`: another calendar was set this month.
    */
   setOrganizationCalendar(
     id: string,
@@ -93,11 +93,12 @@ export interface Administration extends TeamAdministration, LimitAdministration,
   /** The zones of calendars, and how far their clocks are ahead of UTC in the coming year, by the database's rules. */
   zones(): Promise<ZoneRules[]>;
   /**
-   * The instants at which days of a time zone begin: those of two local dates (their midnights, as if in UTC), else of the
-   * first of its month and of its tomorrow. `hasFullHours`: each day of the span begins at a full hour in UTC.
+   * The instants at which days of a time zone begin: those of two local dates (their midnights, as if in UTC), else of
+   * the first day of the zone's present month and of its tomorrow. `hasFullHours`: each day of the span begins at a
+   * full hour in UTC.
    */
   spanIn(zone: string, first: Date | null, end: Date | null): Promise<{ from: Date; to: Date; hasFullHours: boolean }>;
-  /** If it is turned off, the cap stays: it still bounds running requests. */
+  /** Sets extra usage. If it is turned off, the cap stays: it still bounds running requests. */
   setExtraUsage(
     id: string,
     extra: { enabled: true; capNanos: number } | { enabled: false },
@@ -118,11 +119,14 @@ export interface Administration extends TeamAdministration, LimitAdministration,
       Pick<StoredKey, "labels" | "allowFrom"> & {
         /** The key's own limits. */
         limits: Budget;
-        /** The person whose key it is: that person's limits count for it. Absent or null: the organization's. */
+        /**
+         * The person to whom the key belongs, and whose limits count for it. Absent or null: it belongs to the
+         * organization.
+         */
         personId?: string | null;
         teamId: string | null;
         secret: NewSecret;
-        /** The name must be its own: the creation is refused if a key of the organization has it and is not revoked. */
+        /** The name must be unique: the creation is refused if a key of the organization has it and is not revoked. */
         hasOwnName?: boolean;
         actor: Actor;
         repeat?: Repeat | undefined;
@@ -145,8 +149,8 @@ export interface Administration extends TeamAdministration, LimitAdministration,
       },
   ): Promise<PageOf<StoredKey>>;
   /**
-   * Sets the fields that `patch` gives for the key as it is when it is locked; the others stay. A change that changes nothing
-   * writes nothing. `no_team`: the organization has no such team.
+   * Locks the key, passes it to `patch`, and sets the fields that `patch` returns; the others stay. A change that
+   * changes nothing writes nothing. `no_team`: the organization has no such team.
    */
   updateKey(
     change: VersionedChange,
@@ -157,7 +161,7 @@ export interface Administration extends TeamAdministration, LimitAdministration,
   revokeKey(revocation: Revocation): Promise<StoredKey | null>;
 
   listAudit(input: AuditQuery): Promise<NamedEntry[]>;
-  /** The current head of the chain. */
+  /** The current head of the audit log's chain. */
   auditHead(): Promise<AuditHead>;
 }
 
@@ -176,12 +180,12 @@ export interface TeamAdministration {
   /** Returns a page of the teams of one organization or of all, in the order of their creation. */
   pageTeams(page: Page & OverShare & { organizationId?: string | undefined }): Promise<PageOf<StoredTeam>>;
   findTeam(id: string): Promise<StoredTeam | null>;
-  /** Sets what `patch` gives for the team as it is when it is locked; the rest stays. */
+  /** Locks the team, passes it to `patch`, and sets what `patch` returns; the rest stays. */
   updateTeam(
     change: VersionedChange,
     patch: (now: StoredTeam) => TeamChange,
   ): Promise<StoredTeam | Stale<StoredTeam> | "name_taken" | null>;
-  /** The team's keys stay, without a team. Null if the team does not exist any more. */
+  /** Removes a team, whose keys stay, without a team. Null if the team does not exist any more. */
   removeTeam(id: string, actor: string): Promise<StoredTeam | null>;
 }
 
@@ -203,7 +207,7 @@ export interface AuditQuery {
   /** Only entries with a smaller number, or a greater one. */
   before?: number | undefined;
   after?: number | undefined;
-  /** The newest first, unless it says `oldest`. */
+  /** The newest entries come first, unless this is `oldest`. */
   order?: "newest" | "oldest" | undefined;
   limit: number;
 }
@@ -237,17 +241,22 @@ export interface AuditEntry {
   organizationId: string | null;
   subject: string;
   details: Record<string, unknown>;
-  /** See src/admin/store/audit-chain.ts. Null if it was written before there was a chain. */
+  /**
+   * The hash in the chain: see src/admin/store/audit-chain.ts. Null if the entry was written before there was a chain.
+   */
   hash: string | null;
 }
 
-/** An entry with the names that its IDs have now; null: what they name is gone, or has no name. They are no part of the log. */
+/**
+ * An entry with the names that its IDs have now; null: the thing no longer exists, or has no name. The names are no
+ * part of the log.
+ */
 export interface NamedEntry extends AuditEntry {
   /** The name of a person who acted. */
   actorName: string | null;
   subjectName: string | null;
-  /** The names of what the details have, by ID; what is gone or has none is not in it. */
+  /** The names of things in the details, by ID; a thing that no longer exists or has no name is left out. */
   names: Record<string, string>;
-  /** The slug. */
+  /** The organization's slug. */
   organization: string | null;
 }

@@ -6,20 +6,23 @@
 import { minute } from "../../core/time/written.ts";
 
 export interface AdministratorsOutlook {
-  /** Whether there is one. */
+  /** Whether there is an administrator by the definition above. */
   isLasting: boolean;
   /**
-   * The last end that no act decided, past or to come: of an operator's expiry, or of a person's role that a rule no longer
-   * gives. Null: there is none.
+   * The latest end of an administrator that no act decided, in the past or the future: of an operator's expiry, or of a
+   * person's role that a rule no longer gives. Null: there is none.
    */
   endsAt: Date | null;
-  /** The store's clock at the reading. */
+  /** The store's clock when this was read. */
   readAt: Date;
 }
 
 const warned_ms = 14 * 86_400_000;
 
-/** The end of the last administrator, shortly before or after it, and the way back; null: there is nothing to tell. Pure. */
+/**
+ * A warning shortly before or after the end of the last administrator, with what to do; null: there is nothing to warn
+ * of. Pure.
+ */
 export function administratorsProblem({ isLasting, endsAt, readAt }: AdministratorsOutlook): string | null {
   if (isLasting || endsAt === null) return null;
   const left_ms = endsAt.getTime() - readAt.getTime();

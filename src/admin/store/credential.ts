@@ -3,7 +3,7 @@ import { Secret } from "../../core/operations/fields.ts";
 import { decode } from "../../core/schema/codec.ts";
 import type { Actor, NewSecret } from "../../core/store/directory.ts";
 
-/** A secret out of the JSON that SQL makes of its row. */
+/** A secret, decoded from the JSON that SQL makes of its row. */
 export const secretOfRow = (json: unknown): Secret => decode(Secret, json);
 
 /** Adds a secret; the ones before it end at `graceEndsAt` at the latest. */
@@ -14,7 +14,7 @@ export interface Rotation {
   actor: Actor;
 }
 
-/** Revokes it whole, or with `old` only the secrets that the newest one replaced. Idempotent. */
+/** Revokes the credential as a whole, or with `old` only the secrets that the newest one replaced. Idempotent. */
 export interface Revocation {
   id: string;
   old: boolean;

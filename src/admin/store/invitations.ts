@@ -1,6 +1,6 @@
 /**
- * INVITATIONS: the first who signs in by the named issuer with the verified address gets a membership by hand (docs/identity.md,
- * Invitations). Until then the limits of the invitation are kept with it. Implemented by `postgres`.
+ * INVITATIONS: the first person who signs in by the named issuer with the verified address gets a membership by hand
+ * (docs/identity.md, Invitations). Until then the limits of the invitation are kept with it. Implemented by `postgres`.
  */
 import type { Budget } from "../../core/store/budget.ts";
 import type { Actor } from "../../core/store/directory.ts";
@@ -17,7 +17,7 @@ export interface NewInvitation {
   teamId: string | null;
   role: (typeof memberRoles)[number];
   issuer: string;
-  /** Without capital letters. */
+  /** The address without capital letters. */
   email: string;
   /** The own limits of the person; null: none. */
   limits: Budget | null;
@@ -31,16 +31,16 @@ export interface StoredInvitation extends NewInvitation {
   createdBy: Actor;
   expiresAt: Date;
   state: InvitationState;
-  /** When it was taken or revoked. */
+  /** When somebody took the invitation, or it was revoked. */
   endedAt: Date | null;
   endedBy: Actor | null;
-  /** The person who has taken it. */
+  /** The person who has taken the invitation. */
   personId: string | null;
 }
 
 /** How long an invitation can be taken. */
 export const invitation_days = 14;
-/** How many of an organization can be open. */
+/** How many invitations of an organization can be open. */
 export const openInvitations_max = 1_000;
 /** How long an invitation is kept that can no longer be taken. */
 export const invitationKept_days = 90;
@@ -54,8 +54,8 @@ export interface InvitationAdministration {
   /** `member`: somebody with this address is in the organization. `already`: the address is invited. `too_many`: too many are open. */
   createInvitation(wanted: NewInvitation, actor: Actor): Promise<StoredInvitation | "member" | "already" | "too_many">;
   findInvitation(id: string): Promise<StoredInvitation | null>;
-  /** Pages through them in the order in which they were made. */
+  /** Pages through the invitations in the order in which they were made. */
   pageInvitations(query: InvitationQuery): Promise<PageOf<StoredInvitation>>;
-  /** `not_open`: it was taken or revoked, or has expired. */
+  /** `not_open`: the invitation was taken or revoked, or has expired. */
   revokeInvitation(id: string, actor: Actor): Promise<StoredInvitation | "not_open" | null>;
 }

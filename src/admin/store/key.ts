@@ -1,4 +1,4 @@
-/** A KEY, as the store returns it and the verbs answer it: never its secret. Pure. */
+/** A KEY, as the store and the verbs return it: never with its secret. Pure. */
 import Type from "typebox";
 import { credentialFields, id, instant, version } from "../../core/operations/fields.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
@@ -6,8 +6,8 @@ import type { Value } from "../../core/schema/codec.ts";
 import { keyKinds, scopes } from "../../core/store/directory.ts";
 
 /**
- * `expired`: past its expiry, or older than its organization allows. `unused`: unused for longer than that allows.
- * `active`: none of these.
+ * `expired`: past its expiry, or older than its organization allows. `unused`: unused for longer than its organization
+ * allows. `active`: none of these.
  */
 export const keyStates = ["active", "revoked", "expired", "unused"] as const;
 export type KeyState = (typeof keyStates)[number];

@@ -13,7 +13,7 @@ export type LimitRequestState = (typeof limitRequestStates)[number];
 /** The limit of a subject for which somebody asks for more. */
 export interface AskedLimit extends Pick<LimitSubject, "subject" | "organizationId"> {
   subjectId: string;
-  /** The models that it is for; "": all. */
+  /** The models that the limit is for; "": all. */
   models: string;
   limit: keyof Budget;
 }
@@ -22,7 +22,7 @@ export interface NewLimitRequest extends AskedLimit {
   /** `lreq_` + UUIDv7 hex. */
   id: string;
   personId: string;
-  /** How much the limit was when somebody asked, in what it counts. */
+  /** How much the limit was when somebody asked, in the unit in which it counts. */
   value: number;
   /** How much is asked for; null: the decision says how much. */
   asked: number | null;
@@ -34,9 +34,9 @@ export interface NewLimitRequest extends AskedLimit {
 export interface StoredLimitRequest extends NewLimitRequest {
   /** The organization's slug. */
   organization: string;
-  /** Name, else e-mail address, of who asks; null: erased. */
+  /** The name, else the e-mail address, of the person who asks; null: erased. */
   person: string | null;
-  /** The name of the subject: an organization's slug; null: it is gone, or has none. */
+  /** The name of the subject: an organization's slug; null: the subject no longer exists, or has no name. */
   name: string | null;
   createdAt: Date;
   expiresAt: Date;
@@ -46,7 +46,7 @@ export interface StoredLimitRequest extends NewLimitRequest {
   /** How much was granted, and until when. */
   granted: number | null;
   until: Date | null;
-  /** Why it was declined. */
+  /** Why the request was declined. */
   reason: string | null;
 }
 
@@ -72,27 +72,29 @@ export interface Approval {
   told: Told;
 }
 
-/** The details of the mail to who asked; null: the service sends none. */
+/** The details of the mail to the person who asked; null: the service sends no mail. */
 type Told = Record<string, unknown> | null;
 
-/** Why a request cannot be decided: it no longer is open, its subject is gone, or its organization is closed. */
+/**
+ * Why a request cannot be decided: it is no longer open, its subject no longer exists, or its organization is closed.
+ */
 type Undecided = "not_open" | "gone" | "closed";
 
 export interface LimitRequestAdministration {
   /**
-   * `details`: those of the notice to the organization. `too_many`: of this person too many are open. `already`: one for the same
-   * limit is.
+   * `details`: those of the notice to the organization. `too_many`: too many requests of this person are open.
+   * `already`: a request for the same limit is open.
    */
   openLimitRequest(
     wanted: NewLimitRequest,
     act: { actor: Actor; details: Record<string, unknown> },
   ): Promise<StoredLimitRequest | "too_many" | "already">;
   findLimitRequest(id: string): Promise<StoredLimitRequest | null>;
-  /** Pages through them in the order in which they were made. */
+  /** Pages through the requests in the order in which they were made. */
   pageLimitRequests(query: LimitRequestQuery): Promise<PageOf<StoredLimitRequest>>;
   /** Raises the limit and closes the request in one act. */
   approveLimitRequest(request: StoredLimitRequest, approval: Approval): Promise<StoredLimitRequest | Undecided>;
-  /** Closes it without any effect. `reason`: of a refusal. */
+  /** Closes the request without any effect. `reason`: why it is declined. */
   closeLimitRequest(
     id: string,
     closing: { actor: Actor; state: "declined" | "withdrawn"; reason: string | null; told: Told },

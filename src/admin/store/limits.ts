@@ -20,23 +20,27 @@ export interface LimitSubject {
 /** Where a limit comes from: `team` and `organization` are what these give to their keys or their people. */
 export type LimitOrigin = "own" | "team" | "organization" | "plan";
 
-/** The limits in force until an instant. */
+/** A temporary increase: limits that are in force until an instant. */
 export interface Raise {
-  /** The models that it is for; "": all. */
+  /** The models that the raise is for; "": all. */
   models: string;
-  /** Each is above the one below it; null: not raised. */
+  /** Each raised limit is above the limit that it raises; null: not raised. */
   limits: Budget;
   until: Date;
   setAt: Date;
   setBy: Actor;
 }
 
-/** The stored values of a subject. In each value null says nothing, and `not_limited` that nothing limits. */
+/** The stored values of a subject. In each value, null sets nothing, and `not_limited` means that nothing limits. */
 export interface LimitValues {
   own: Budget;
-  /** The limits of its keys that have nothing of their own; of organizations and teams. */
+  /**
+   * The limits of the subject's keys that have no limits of their own; only organizations and teams have this value.
+   */
   keys: Budget;
-  /** The limits of its people who have nothing of their own; of organizations and teams. */
+  /**
+   * The limits of the subject's people who have no limits of their own; only organizations and teams have this value.
+   */
   members: Budget;
   /** The subject's own limits for models, by their patterns. */
   models: ReadonlyMap<string, Budget>;
@@ -45,11 +49,11 @@ export interface LimitValues {
 }
 
 export interface SubjectLimits extends LimitSubject, LimitValues {
-  /** The ID by which the ledger and standings know it. */
+  /** The ID by which the ledger and standings know the subject. */
   countedId: string;
-  /** The same of its own limits for models, by their patterns. */
+  /** The IDs by which the ledger and standings know the subject's own limits for models, by the patterns. */
   countedModels: ReadonlyMap<string, string>;
-  /** The slug of an organization; else the name. */
+  /** The slug of an organization, or the name of another subject. */
   name: string | null;
   /** The limits in force without raises; null: not limited. */
   inForce: Budget;
@@ -57,10 +61,10 @@ export interface SubjectLimits extends LimitSubject, LimitValues {
   version: number;
 }
 
-/** A raise as it is to be. */
+/** A raise that is to be set. */
 export type NewRaise = Pick<Raise, "models" | "limits" | "until">;
 
-/** The values as they are to be; those that are left out stay. */
+/** The values that are to be set; those that are left out stay. */
 export interface LimitsChange extends Partial<Pick<LimitValues, "own" | "keys" | "members" | "models">> {
   raises?: readonly NewRaise[];
 }
@@ -68,13 +72,17 @@ export interface LimitsChange extends Partial<Pick<LimitValues, "own" | "keys" |
 export interface LimitAdministration {
   /** Null: there is no such subject. */
   limitsOf(subject: LimitSubject): Promise<SubjectLimits | null>;
-  /** Teams, people or keys of an organization that are not gone, in the order of their IDs. */
+  /**
+   * Pages through the limits of the teams, people or keys of an organization that still exist, in the order of their
+   * IDs.
+   */
   pageLimits(
     page: Page & { organizationId: string; of: Exclude<StandingSubject, "organization"> },
   ): Promise<PageOf<SubjectLimits>>;
   /**
-   * Sets what `patch` gives for the values as they are when the subject is locked; in force at once, for running requests too.
-   * When this returns, what the subject had used before it was limited counts, too. `closed`: the organization is closed.
+   * Locks the subject, passes its values to `patch`, and sets what `patch` returns; in force at once, for running
+   * requests too. When this returns, what the subject had used before it was limited counts, too. `closed`: the
+   * organization is closed.
    */
   updateLimits(
     subject: LimitSubject,

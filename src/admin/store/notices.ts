@@ -1,6 +1,6 @@
 /**
- * DESTINATIONS of notices, as the store returns them and the verbs answer them: never a secret, and of an address that is one
- * the host alone (docs/notices.md).
+ * DESTINATIONS of notices, as the store and the verbs return them: never with a secret, and with the host alone of an
+ * address that is a secret (docs/notices.md).
  */
 import Type from "typebox";
 import { id, instant } from "../../core/operations/fields.ts";
@@ -59,7 +59,7 @@ export const NoticeDestination = Type.Object(
 export type NoticeDestination = Value<typeof NoticeDestination>;
 
 export interface DestinationSettings extends Pick<NoticeDestination, "form" | "host" | "shares" | "keyExpiryDays"> {
-  /** A URL, or addresses of mail with commas between them; null: it stays as it was, and so does the host. */
+  /** A URL, or addresses of mail with commas between them; null: the address stays as it was, and so does the host. */
   address: string | null;
 }
 
@@ -70,12 +70,15 @@ export interface NoticeAdministration {
   pageDestinations(
     query: Page & {
       organizationId?: string | undefined;
-      /** Only those to which a recent notice could not be delivered. */
+      /** Only destinations to which a recent notice could not be delivered. */
       undelivered?: boolean | undefined;
     },
   ): Promise<PageOf<NoticeDestination>>;
   findDestination(owner: NoticeOwner, name: string): Promise<NoticeDestination | null>;
-  /** The ID and the secret are used if there is no such destination yet, the secret also if it `renews` the one before. */
+  /**
+   * The ID and the secret are used if there is no such destination yet. With `renews`, the secret also replaces that of
+   * an existing one.
+   */
   setDestination(
     owner: NoticeOwner,
     name: string,

@@ -4,37 +4,38 @@
 export interface OwnLimits {
   personId: string;
   organizationId: string;
-  /** Throws the refusal; what the act has done is then undone. */
+  /** Throws the refusal; what the act has done is then rolled back. */
   refuse(): never;
 }
 
 /**
- * Limits that count where the person calls: by a key (`entrance`: its ID), by a key or a token to come (`new`), or by any
- * (`all`). Of one entrance, each `place` has one at most.
+ * Limits that count for calls of the person: by one key (`entrance`: its ID), by a future key or token (`new`), or by
+ * any (`all`). For one entrance, each `place` has one such value at most.
  */
 export interface CountingLimits {
   entrance: string;
   place: "key" | "team" | "person";
   /** The team, if the place is `team`. Null for keys: a key's own limits are compared with those that a new key gets. */
   team: string | null;
-  /** The models that they are for; "": all. */
+  /** The models that the limits are for; "": all. */
   models: string;
   /** The limits of a budget in a fixed order; null does not limit. */
   limits: readonly (number | null)[];
-  /** The same under the raise in force, which ends at `raisedUntil`. */
+  /** The limits with the raise in force, which ends at `raisedUntil`. */
   raised: readonly (number | null)[];
   raisedUntil: Date | null;
 }
 
 /**
- * Whether a limit that counted before is gone or higher, also if it only lasts longer. Another team with the same limits
- * does not count as the same limit, because it has used another amount. The limits of a key that the act created are
- * compared with those that a new key would have had before.
+ * Whether a limit that counted before no longer counts, is higher, or is raised for longer. Another team with the same
+ * limits does not count as the same limit, because it has used another amount. The limits of a key that the act created
+ * are compared with those that a new key would have had before.
  */
 export function isAnyRaised(before: readonly CountingLimits[], after: readonly CountingLimits[]): boolean {
   const was = Map.groupBy(before, ({ entrance }) => entrance);
   const is = Map.groupBy(after, ({ entrance }) => entrance);
-  // A key that has ended calls no more; what counts for all keys and for those to come always does.
+  // A key that has ended can no longer call, so it is not compared. What counts for all keys and for future ones always
+  // is.
   const entrances = new Set(["new", "all", ...is.keys()]);
   return [...entrances].some((entrance) =>
     (was.get(entrance) ?? was.get("new") ?? []).some((one) => {

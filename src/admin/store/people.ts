@@ -32,14 +32,17 @@ export interface PeopleAdministration extends Pick<People, "findPerson"> {
    * confirms the person again, the same ID returns, without what was given by hand; a suspension stays.
    */
   forgetPerson(id: string, actor: Actor, version?: number | null): Promise<PersonChanged>;
-  /** Gives a membership by hand, in place of an earlier one by hand there. */
+  /** Gives a membership by hand, in place of an earlier one by hand for the same organization, or for the service. */
   giveMembership(
     id: string,
     membership: NamedMembership,
     actor: Actor,
     version?: number | null,
   ): Promise<PersonChanged | "no_organization" | "no_team">;
-  /** Takes one that was given by hand; one by a rule then counts again. `organizationId` null: the service's. */
+  /**
+   * Takes away a membership that was given by hand; one by a rule then counts again. `organizationId` null: that of the
+   * service.
+   */
   takeMembership(
     id: string,
     organizationId: string | null,

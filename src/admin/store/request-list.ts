@@ -14,10 +14,10 @@ export interface RequestQuery {
   operation?: Operation | undefined;
   outcome?: ListedOutcome | undefined;
   upstream?: string | undefined;
-  /** When it was admitted, or refused: `from` and later, and before `to`. A report has the same spans. */
+  /** When the request was admitted, or refused: at `from` or later, and before `to`. A report has the same spans. */
   from?: Date | undefined;
   to?: Date | undefined;
-  /** Older than the request with this id. */
+  /** Only requests that are older than the one with this id. */
   before?: string | undefined;
   limit: number;
 }
@@ -25,25 +25,28 @@ export interface RequestQuery {
 export interface ListedRequest {
   requestId: string;
   organizationId: string;
-  /** Null for a key that is gone from the record. */
+  /** Null for a key that is no longer in the records. */
   keyId: string | null;
   /** The person whose key it is. */
   personId: string | null;
   /** The team that the key was in. */
   teamId: string | null;
-  /** Their names; a person's is the e-mail address where there is no name. Null: it is gone, or has none. */
+  /**
+   * The names of key, person and team; for a person without a name, the e-mail address. Null: the thing no longer
+   * exists, or has no name.
+   */
   key: string | null;
   person: string | null;
   team: string | null;
   operation: Operation;
-  /** Null: refused before it was understood. */
+  /** Null: the request was refused before its model was known. */
   model: string | null;
   stream: boolean | null;
   outcome: ListedOutcome;
   errorCode: string | null;
   stoppedBy: string | null;
   recovered: boolean;
-  /** The upstream that answered last. Null: none was asked, or it runs. */
+  /** The upstream that answered last. Null: no upstream was asked, or the request still runs. */
   upstream: string | null;
   attempts: number | null;
   firstPart_ms: number | null;
@@ -54,7 +57,7 @@ export interface ListedRequest {
   cacheWriteTokens: number;
   outputTokens: number;
   reasoningTokens: number;
-  /** While it runs, `charged` is 0 and `held` is its hold. */
+  /** While the request runs, `charged` is 0 and `held` is its hold. */
   held: number;
   charged: number;
   uncharged: number;
@@ -63,7 +66,7 @@ export interface ListedRequest {
 export interface RequestPage {
   /** At most `limit`. There may be fewer, or none, though more follow: a page reads a bounded number of rows. */
   items: ListedRequest[];
-  /** The id before which the list goes on. Null: this is its end. */
+  /** The id before which the list goes on. Null: the list ends here. */
   next: string | null;
 }
 

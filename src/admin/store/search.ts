@@ -24,6 +24,6 @@ export interface FoundThing {
 }
 
 export interface Searching {
-  /** Names that are the text come first, then those that begin with it, then those that contain it. */
+  /** Names that equal the text come first, then those that begin with it, then those that contain it. */
   search(query: SearchQuery): Promise<FoundThing[]>;
 }

@@ -1,17 +1,20 @@
 /** How engines answered in a span of time, by the records of the requests themselves. */
 
 export interface UpstreamQuery {
-  /** Half-open, by the admission of the requests. */
+  /** The requests are those that were admitted at `from` or later, and before `to`. */
   from: Date;
   to: Date;
-  /** Only requests that this upstream was asked for last; absent: of all upstreams. */
+  /** Only requests for which this upstream was asked last; absent: of all upstreams. */
   upstream?: string | undefined;
   model?: string | undefined;
   /** Only requests of this organization; absent: of all. */
   organizationId?: string | undefined;
 }
 
-/** Requests that have ended. Times are those within which half of them, and 95 %, had it; null if none had. */
+/**
+ * Measures of requests that have ended. A time is that within which half of the requests (P50), or 95 % of them (P95),
+ * had their first part or ended; null if none had.
+ */
 export interface UpstreamMeasures {
   requests: number;
   failed: number;
@@ -23,16 +26,16 @@ export interface UpstreamMeasures {
 }
 
 export interface UpstreamReport {
-  /** The instant of which it tells. */
+  /** The instant of the report, by the store's clock. */
   at: Date;
   total: UpstreamMeasures;
   /** Hours with a request, the earliest first. */
   hours: (UpstreamMeasures & { startsAt: Date })[];
-  /** By the upstream that was asked last, by name; null: none was. */
+  /** The measures by the upstream that was asked last, in the order of names; null: no upstream was asked. */
   upstreams: (UpstreamMeasures & { upstream: string | null })[];
   /** Requests that failed, by the error that their clients got; the most frequent first. */
   failures: { upstream: string | null; code: string | null; requests: number }[];
-  /** Attempts that another attempt followed, by what came of them. */
+  /** Attempts that another attempt followed, by their outcome. */
   followed: { upstream: string; outcome: string; attempts: number }[];
 }
 

@@ -9,7 +9,7 @@ interface KindQuestion {
   kind: ModelKind;
   path: string;
   body: Record<string, unknown>;
-  /** Words for a right answer; null if the answer is not one. */
+  /** The conclusion from a right answer, in words; null if the answer is not right. */
   saw(body: Record<string, unknown>): string | null;
 }
 

@@ -38,7 +38,10 @@ export interface UpstreamChecked {
   upstream: Upstream;
   /** The engine's own name of the model. */
   model: string;
-  /** The name of the dialect in which it was asked, and whether sluice.yaml names it or the engine's signs show it. */
+  /**
+   * The name of the dialect in which the model was asked, and whether sluice.yaml names it or the engine's signs show
+   * it.
+   */
   dialect: DialectName;
   isFound: boolean;
   findings: Finding[];

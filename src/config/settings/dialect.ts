@@ -1,6 +1,6 @@
 /**
- * The settings of how an engine differs from others of its protocol: the name of its dialect, and single rows that
- * replace that dialect's.
+ * The settings that describe how an engine differs from others of its protocol: the name of its dialect, and single
+ * settings that replace those of the dialect.
  */
 import { reasoningFields, strippedFields } from "../../core/protocol/dialect.ts";
 import { dialectNames } from "../../core/protocol/dialects.ts";

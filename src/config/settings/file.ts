@@ -44,8 +44,8 @@ export function schemaText(): string {
 }
 
 /**
- * A JSON replacer that leaves out these annotations, and the targets of links in descriptions, which lead nowhere in an
- * editor.
+ * A JSON replacer that leaves out the annotations in `own`, and the targets of links in descriptions, which lead
+ * nowhere in an editor.
  */
 function published(name: string, value: unknown): unknown {
   if (typeof value === "object") return value;

@@ -14,15 +14,15 @@ type Presence = "required" | "defaulted" | "optional";
 export interface Row<Value = unknown, Is extends Presence = Presence> extends Shape {
   description?: string;
   default?: unknown;
-  /** Says what a value must be, in place of words made from its type and bounds. */
+  /** Says what a value must be, in place of the words that are derived from its type and bounds. */
   patternErrorMessage?: string;
-  /** As `patternErrorMessage`, without "must be", for the schemas of the interfaces. */
+  /** The same as `patternErrorMessage`, but without "must be": for the schemas of the interfaces. */
   "x-must-be"?: string;
   /** Says what the names of a mapping must be. */
   "x-key"?: string;
   /**
-   * Marks a secret: no message shows its value. If a variable of the environment is one, `NAME_FILE` can name a file
-   * with it.
+   * Marks a secret: no message shows its value. If the setting is an environment variable, `NAME_FILE` can name a file
+   * that contains the secret.
    */
   writeOnly?: boolean;
   /** Whether the setting must be in the file. */
@@ -41,7 +41,7 @@ export interface Row<Value = unknown, Is extends Presence = Presence> extends Sh
   "x-gone"?: Record<string, string>;
   /** The problem of a variable's text, or of an item in it, that a schema cannot express; null if there is none. */
   problem?: (text: string) => string | null;
-  /** Carry only types, and are never set. */
+  /** These two fields carry only types, and are never set. */
   "~value"?: Value;
   "~presence"?: Is;
 }

@@ -18,7 +18,9 @@ const timeoutRows: Record<keyof UpstreamTimeouts, string> = {
   total_ms: "The longest for a whole answer, all attempts together.",
 };
 
-/** The rows of time-outs. Those of a model's route get no defaults, which would override those of the upstream. */
+/**
+ * The rows of time-outs. The time-outs of a model's route get no defaults, which would override those of the upstream.
+ */
 export const timeouts = (defaults: Partial<UpstreamTimeouts>, description: string) =>
   group(
     Object.fromEntries(

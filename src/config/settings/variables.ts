@@ -70,8 +70,8 @@ export const environment = {
     },
     "One engine for every model, see [below](#one-engine-no-file).",
   ),
-  // Without SLUICE_UPSTREAM_URL the key is no mistake: a file may name it as ${SLUICE_UPSTREAM_KEY}, as `sluice init`
-  // writes.
+  // Without SLUICE_UPSTREAM_URL this key is not a mistake: a file may refer to it as ${SLUICE_UPSTREAM_KEY}, as the
+  // file of `sluice init` does.
   SLUICE_UPSTREAM_KEY: text(
     {
       writeOnly: true,
@@ -170,7 +170,7 @@ export const rows: Rows = {
   ...Object.fromEntries(overrides.map(({ variable, row }) => [variable, row])),
 };
 
-/** The names of variables that are secrets: for each, `NAME_FILE` can name a file with it. */
+/** The names of variables that are secrets: for each, `NAME_FILE` can name a file that contains the secret. */
 export const secretVariables = Object.keys(rows).filter((name) => rows[name]!.writeOnly);
 
 /** The names of all variables that Sluice reads. */

@@ -19,20 +19,20 @@ export interface Admission extends Entrance {
    * at their last checkpoint.
    */
   stop(within_ms?: number): Promise<number>;
-  /** The requests of this node that hold nanos. */
+  /** The number of this node's requests that hold nanos. */
   holds(): number;
-  /** Settlements that the store has not confirmed yet. */
+  /** The number of settlements that the store has not confirmed yet. */
   waitingSettlements(): number;
 }
 
 export interface AdmissionParts {
   ledger: Pick<Ledger, "run" | "recover">;
   /**
-   * The limits that may change while requests run, other than those of plans. Absent: running requests keep the limits
-   * of keys and teams with which they began.
+   * The changes of limits other than those of plans, which apply to running requests too. Absent: running requests keep
+   * the limits of keys and teams with which they began.
    */
   changes?: LimitChanges;
-  /** Counts requests and tokens a minute. Absent: rate limits are not enforced. */
+  /** Counts the requests and tokens of each minute. Absent: rate limits are not enforced. */
   rates?: Rates;
   metering: { lease_s: number; checkpoint_s: number; sweep_s: number; currency: Currency };
   /** How long an admission waits for its grant before it is refused with 503. Called for each admission. */

@@ -20,7 +20,7 @@ export function planOf(
   return (name !== null && plans.get(name)) || null;
 }
 
-/** Throws `no_active_plan`. */
+/** The organization's plan in force. Throws `no_active_plan` if there is none. */
 export function activePlan(plans: ReadonlyMap<string, Plan>, organization: Pick<CallerOrganization, "plan">): Plan {
   const plan = planOf(plans, organization);
   if (plan) return plan;
@@ -28,8 +28,8 @@ export function activePlan(plans: ReadonlyMap<string, Plan>, organization: Pick<
 }
 
 /**
- * Throws `context_length_exceeded`. An estimate refuses only an input that is far too long; otherwise the engine has
- * the last word.
+ * Throws `context_length_exceeded` if the input is far longer than the model's context. Because the input's length is
+ * an estimate, the engine decides about any other input.
  */
 export function requireContext(model: Model, inputTokens: number): void {
   if (inputTokens < 2 * model.contextTokens) return;
@@ -41,7 +41,7 @@ export function outputTokensAllowed(model: Model, inputTokens: number): number {
   return Math.min(model.outputTokens_max, Math.max(1, model.contextTokens - inputTokens));
 }
 
-/** The output tokens that are held at a time, and the fewest that are worth starting with. */
+/** The output tokens that a hold reserves at a time, and the fewest that are worth starting with. */
 export const stepTokens = 4096;
 const leastTokens = 256;
 
@@ -52,7 +52,7 @@ export interface HoldPlan {
   inputNanos: number;
   outputTokens: number;
   outputTokens_min: number;
-  /** The request's cap or the model's, whichever is less. */
+  /** The request's cap or the model's, whichever is lower. */
   outputTokensCap: number;
 }
 
@@ -85,7 +85,7 @@ export function promptNanos(usage: Usage, prices: Prices): number {
   return wholeUpTo(input + cachedInput + cacheWrite, nanos_max);
 }
 
-/** A usage that the ledger can record, whatever an engine reported: whole counts, none below zero. */
+/** A usage in a form that the ledger can record, whatever an engine reported: whole counts, none below zero. */
 export function bookable(usage: Usage): Usage {
   const outputTokens = wholeUpTo(usage.outputTokens, tokens_max);
   return {
@@ -115,14 +115,14 @@ interface AmpleQuestion {
   running: number;
 }
 
-/** Readings of grants that are older than this are not used. */
+/** Limit readings from grants that are older than this are not used. */
 const believed_ms = 5_000;
 const remembered_max = 10_000;
-/** A window has ample room if this many such requests fit into it. */
+/** A window has ample room if this many requests of the same size fit into it. */
 const holds_fit_min = 20;
-/** A hold is slight if this many such requests fit into each window. */
+/** A hold is slight if this many holds of the same size fit into each window. */
 const slight_holds_fit_min = 100;
-/** A concurrency limit has ample room if it is this many times the running requests. */
+/** A concurrency limit leaves ample room if it is this many times the number of running requests. */
 const running_fit_min = 4;
 
 /**
@@ -133,8 +133,8 @@ const running_fit_min = 4;
 export class Ample {
   readonly #organizations = new Map<string, { windows: WindowReadings; at_ms: number }>();
   /**
-   * By key id: the last readings of the limits of its people and team. By key and model (`forModel`): those of limits
-   * for models.
+   * The last readings of limits. Under a key's id: the limits for all models of the key, its person and its team. Under
+   * a key and model (`forModel`): their limits for that model.
    */
   readonly #keys = new Map<string, { subjects: readonly SubjectReading[]; at_ms: number }>();
   readonly #now_ms: () => number;
@@ -159,14 +159,14 @@ export class Ample {
     const { windows } = organization;
     if (!runningFits(running, plan.concurrentRequests)) return false;
     if (!windowKinds.every((kind) => fits(windows[kind], windows[kind].limit, nanos))) return false;
-    // A key without a reading has no limit, or is new here; then the hint is wrong once.
+    // A key without a reading has no limit or is new to this node. If it is new, the hint may be wrong once.
     return [keyId, forModel(keyId, model)].every((name) => {
       const key = this.#keys.get(name);
       return !key || (!this.#isOld(key.at_ms) && key.subjects.every((subject) => hasRoom(subject, nanos)));
     });
   }
 
-  /** Learns from a grant. `subjects` are those beside the organization that have limits. */
+  /** Learns from a grant. `subjects` are the limited subjects other than the organization. */
   granted(
     { organizationId, keyId, model }: Pick<AmpleQuestion, "organizationId" | "keyId" | "model">,
     { windows, subjects = [] }: { windows: WindowReadings; subjects?: readonly SubjectReading[] | undefined },

@@ -12,11 +12,14 @@ import type { Plan } from "../store/plan.ts";
 export type Purpose = "inference" | "count";
 
 export interface Arrivals {
-  /** Throws `rate_limit_exceeded`. `plan` is the plan of the key's organization, if it has one. */
+  /**
+   * Counts a request of the key. Throws `rate_limit_exceeded` if there are too many. `plan` is the plan of the key's
+   * organization, if it has one.
+   */
   take(keyId: string, purpose: Purpose, plan: Pick<Plan, "requestsPerMinute"> | undefined): void;
 }
 
-/** A key may attempt this many times the plan's requests per minute. */
+/** A key may attempt this many times as many requests per minute as the plan allows. */
 const timesThePlan = 10;
 export const arrivalsPerMinute_min: Record<Purpose, number> = { inference: 600, count: 1200 };
 
@@ -32,7 +35,7 @@ export function arrivals(now_ms: () => number): Arrivals {
   const buckets = new Map<string, Bucket>();
   let swept_ms = now_ms();
 
-  /** A bucket that was left alone for a minute is full again, and can be dropped. */
+  /** A bucket that was not used for a minute is full again, and can be dropped. */
   function sweep(at_ms: number): void {
     if (at_ms - swept_ms < minute_ms) return;
     swept_ms = at_ms;
@@ -56,7 +59,7 @@ export function arrivals(now_ms: () => number): Arrivals {
   };
 }
 
-/** Null: a plan without a limit of requests has no limit of attempts. */
+/** Null if the plan does not limit requests: then attempts are not limited either. */
 function limitOf(purpose: Purpose, plan: Pick<Plan, "requestsPerMinute"> | undefined): number | null {
   const least = arrivalsPerMinute_min[purpose];
   if (plan === undefined) return least;

@@ -1,11 +1,11 @@
 /**
  * Gathers one node's commands for the ledger into batches. A command that somebody waits for leaves at once, unless a
- * batch is on its way or the last one had several: then up to `gap_ms` passes between departures, so that many leave
- * together. Settlements and checkpoints join them, or leave `gap_ms` after the last batch. A failed batch is sent
- * again, because every command is idempotent: an admission until its deadline, a settlement until it succeeds, a
- * checkpoint never (the next one says more). If batch after batch fails, the store is at fault. If one fails among
- * others that succeed, it holds a command that no store will ever take, and queue.ts keeps that from holding up the
- * others.
+ * batch is on its way or the last batch had several such commands: then up to `gap_ms` passes between departures, so
+ * that many leave together. Settlements and checkpoints join them, or leave `gap_ms` after the last batch. A failed
+ * batch is sent again, because every command is idempotent: an admission until its deadline, a settlement until it
+ * succeeds, a checkpoint never (the next one says more). If batch after batch fails, the store is at fault. If one
+ * batch fails among others that succeed, it holds a command that no store will ever take, and queue.ts keeps that
+ * command from holding up the others.
  */
 import { Fault } from "../inference/fault.ts";
 import type { AnswerOf, Command, Ledger, LedgerAnswer } from "../store/ledger.ts";
@@ -19,8 +19,8 @@ export interface BatcherSettings {
   /** The most batches that wait for the store's answer at a time. */
   batches_max: number;
   /**
-   * The settlements that may wait for a store that is away. Above it nothing new is admitted, which bounds their
-   * number.
+   * The most settlements that may wait for a store that is away. At this number nothing new is admitted, so that there
+   * are never many more.
    */
   settlements_waiting_max: number;
   /** The wait before a failed command is sent again, doubled from the first value to the second. */
@@ -37,10 +37,13 @@ export const batcherSettings: BatcherSettings = {
   retry_ms_max: 1_000,
 };
 
-/** After a batch with so many commands that somebody waits for, the next one gathers for the whole of `gap_ms`. */
+/**
+ * After a batch with this many commands that somebody waits for, the next batch gathers commands for the whole of
+ * `gap_ms`.
+ */
 const fullGap_commands = 3;
 
-/** After this many failed batches without a success in between, the store is at fault and not a command. */
+/** After this many failed batches without a success in between, the fault is the store's and not that of a command. */
 const outage_batches = 3;
 
 export interface Batcher {
@@ -50,13 +53,13 @@ export interface Batcher {
    * succeeds.
    */
   submit<C extends Command>(command: C, deadline_ms?: number): Promise<AnswerOf<C>>;
-  /** The settlements that the store has not confirmed. */
+  /** The number of settlements that the store has not confirmed. */
   waiting(): number;
   /** Milliseconds since the ledger last answered while commands waited for it; 0 if none waits. */
   silence_ms(): number;
   /**
    * Admits nothing more, and resolves when all settlements are confirmed or this time has passed. Returns how many are
-   * not.
+   * not confirmed.
    */
   stop(within_ms: number): Promise<number>;
 }
@@ -78,17 +81,20 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
   const idle = new Set<() => void>();
   let settlementsWaiting = 0;
   let underway = 0;
-  /** The batches that failed since one succeeded. */
+  /** The number of batches that failed since the last one that succeeded. */
   let failedInARow = 0;
   let lastFlush_ms = Number.NEGATIVE_INFINITY;
-  /** How many commands that somebody waits for the last batch had. */
+  /** The number of commands in the last batch that somebody waits for. */
   let lastAwaited = 0;
   let lastAnswer_ms = clock.now_ms();
   let stopped = false;
   let wake: { at_ms: number; cancel: () => void } | null = null;
   let pumpDue = false;
 
-  /** At the end of this turn of the event loop, so that commands that were submitted together leave together. */
+  /**
+   * Calls `pump` at the end of this turn of the event loop, so that commands that were submitted together leave
+   * together.
+   */
   function pumpSoon(): void {
     if (pumpDue) return;
     pumpDue = true;
@@ -114,7 +120,7 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
     }
   }
 
-  /** From when on a command that somebody waits for may leave. */
+  /** The time from which a command that somebody waits for may leave. */
   function opens_ms(): number {
     const share = underway > 0 ? 1 : Math.min(1, (lastAwaited - 1) / (fullGap_commands - 1));
     return lastFlush_ms + settings.gap_ms * share;

@@ -1,6 +1,7 @@
 /**
- * Turns a request into a reservation, or throws the fault of its refusal. It takes from the sliding rates, which cost
- * nothing if none limits it; then the ledger alone decides, in the next batch. This file computes the command.
+ * Turns a request into a reservation, or throws the fault of its refusal. The request first takes from the sliding
+ * rates, which costs nothing if no rate limits it; then the ledger alone decides, in the next batch. This file computes
+ * the command.
  */
 import { asFault, Fault } from "../inference/fault.ts";
 import type { Model } from "../inference/model.ts";
@@ -34,7 +35,7 @@ export interface EntranceSettings {
   checkpoint_ms: number;
   /** How long an admission waits for its grant before it is refused with 503. Called for each admission. */
   grant_ms(): number;
-  /** The currency in which refusals say what is left. */
+  /** The currency in which refusals state amounts. */
   currency: Currency;
 }
 
@@ -54,7 +55,7 @@ export interface Entry {
     readonly overPlan?: RatesOverPlan | null;
   };
   operation: Operation;
-  /** Whether the request came with an idempotency key. */
+  /** Whether the request has an idempotency key. */
   isRepeatable?: boolean;
   request: InferenceRequest;
   model: Model;
@@ -64,36 +65,37 @@ export interface Entry {
   inputTokens: number;
 }
 
-/** How a request is admitted. */
+/** The options of an admission. */
 export interface Admitting {
   /**
-   * The organization's plan at each later moment, the same object while nothing changed. Absent: it does not change.
+   * Returns the organization's current plan, which is the same object until the plan changes. Absent: the plan does not
+   * change.
    */
   planNow?: (() => Plan) | undefined;
   /**
    * Called at once if there is so much room that an engine may be asked while the ledger decides (allowance.ts).
-   * `isSlight`: as of a reservation.
+   * `isSlight`: the same as that of a `Reservation`.
    */
   ahead?(isSlight: boolean): void;
 }
 
 export interface Entrance {
   /**
-   * Resolves when the grant is durable. Throws the Fault of a refusal; then nothing is held, and nothing has to be
-   * settled.
+   * Admits a request, and resolves when the grant is durable. Throws the Fault of a refusal; then nothing is held, and
+   * nothing has to be settled.
    */
   enter(entry: Entry, admitting?: Admitting): Promise<Reservation>;
 }
 
 export interface CountedEntrance extends Entrance {
-  /** The requests that hold nanos: granted, and their settlement not yet confirmed. */
+  /** The number of requests that hold nanos: they are granted, and their settlement is not yet confirmed. */
   holds(): number;
 }
 
 export interface EntranceParts {
   batcher: Batcher;
   clock: Clock;
-  /** Counts requests and tokens a minute. Absent: rate limits are not enforced. */
+  /** Counts the requests and tokens of each minute. Absent: rate limits are not enforced. */
   rates?: Rates | undefined;
   /** The changes of limits that this node knows of. Absent: only plans change. */
   changes?: LimitChanges | undefined;
@@ -108,11 +110,14 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   let holds = 0;
   const ample = new Ample(() => clock.now_ms());
   const money = moneyWords(settings.currency);
-  /** One answer of a store lets many requests go on: docs/design/runtime.md, Starts give way. */
+  /**
+   * One answer of a store may let many requests continue, so they start in portions: docs/design/runtime.md, Starts
+   * give way.
+   */
   const counted = starts(clock);
   const decided = starts(clock);
 
-  /** The request takes from the sliding rates first, and gives back what it took if it is then not admitted. */
+  /** The request takes from the sliding rates first. If it is then not admitted, it gives back what it took. */
   async function enter(entry: Entry, admitting: Admitting = {}): Promise<Reservation> {
     const hold = holdFor(entry.inputTokens, entry.model, entry.request);
     const taken = rates ? await takenFrom(rates, entry, hold, money) : null;
@@ -209,8 +214,8 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   }
 
   /**
-   * One function for all requests of the entrance: a closure of a request would keep all that it was admitted with
-   * until its end.
+   * One function for all requests of the entrance: a closure for each request would keep the data of its admission in
+   * memory until the request ends.
    */
   function settled(answer: SettleAnswer, requestId: string): void {
     holds -= 1;
@@ -248,7 +253,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   return { enter, holds: () => holds };
 }
 
-/** If `ahead` throws, the engine is asked after the grant, and the error comes up again where the grant is settled. */
+/** If `ahead` throws, the engine is asked after the grant, and the error is thrown again when the request runs. */
 function askAhead(ahead: () => void): void {
   try {
     ahead();
@@ -258,8 +263,8 @@ function askAhead(ahead: () => void): void {
 }
 
 /**
- * Takes from the rates; null if no rate limits the request. Throws the Fault of a refusal, or `storage_unavailable`
- * (503) if no store can count.
+ * Takes a request from the sliding rates; null if no rate limits it. Throws the Fault of a refusal, or
+ * `storage_unavailable` (503) if no store can count.
  */
 async function takenFrom(
   rates: Rates,
@@ -269,7 +274,7 @@ async function takenFrom(
 ): Promise<RateTaken | null> {
   const subjects = subjectsOf(entry);
   if (subjects.length === 0) return null;
-  // The tokens that it may need, as many as it will hold; and the least with which a hold starts.
+  // `tokens` is all that the request will hold, and `tokens_min` the least with which a hold may start.
   const tokens_min = entry.inputTokens + outputTokens_min;
   const request: RateRequest = {
     organizationId: entry.principal.organization.id,

@@ -1,7 +1,7 @@
 /**
- * The lease of one hold, which checkpoints extend. The node's own deadline is the lease counted from before the command
- * that set it was first sent, less a margin. After that another node may have settled the hold, so nothing may be
- * forwarded any more (docs/design/metering.md, Rule 7: Forward only within the lease).
+ * The lease of one hold, which checkpoints extend. The node's own deadline for a lease counts from before the command
+ * that set the lease was first sent, less a margin. After that deadline another node may have settled the hold, so
+ * nothing may be forwarded any more (docs/design/metering.md, Rule 7: Forward only within the lease).
  */
 import { Fault } from "../inference/fault.ts";
 import { noUsage, type Usage } from "../inference/usage.ts";
@@ -21,7 +21,7 @@ export interface LeaseParts {
   checkpoint_ms: number;
 }
 
-/** How long before its lease ends the node stops forwarding. */
+/** How long before the end of a lease the node stops forwarding. */
 export function leaseMargin_ms(lease_ms: number): number {
   return Math.min(5_000, lease_ms / 10);
 }
@@ -77,13 +77,13 @@ export class Lease {
     );
   }
 
-  /** Ends checkpoints and deadline: the request is being settled. */
+  /** Stops the checkpoints and the deadline, because the request is being settled. */
   end(): void {
     this.#ended = true;
     this.#cancel();
   }
 
-  /** One timer serves both: nearly every request ends before either. */
+  /** One timer serves both the next checkpoint and the deadline, because nearly every request ends before either. */
   #untilDue(): () => void {
     const { clock } = this.#parts;
     return clock.after(Math.min(this.#checkpointAt_ms, this.#deadline_ms) - clock.now_ms(), () => this.#due());

@@ -1,9 +1,9 @@
 /** The changes of limits that a node knows of: docs/design/usage.md, Limits that change. Pure. */
 
 export interface LimitChanges {
-  /** Rises with each change. */
+  /** A number that rises with each change. */
   readonly edition: number;
-  /** Whether the limits of one of these subjects (ids) have changed since this edition. */
+  /** Whether the limits of one of these subjects (ids) have changed since the edition `since`. */
   concern(subjects: readonly string[], since: number): boolean;
 }
 
@@ -11,8 +11,8 @@ export interface LimitChanges {
 export const noLimitChanges: LimitChanges = { edition: 0, concern: () => false };
 
 /**
- * The number of changes that are kept. Whether older ones concern a subject is no longer known, so they count as
- * concerning every one.
+ * The number of changes that are kept. Which subjects an older change concerned is no longer known, so it counts as
+ * concerning every subject.
  */
 const kept_max = 10_000;
 
@@ -20,7 +20,7 @@ export class HeardChanges implements LimitChanges {
   #edition = 0;
   /** The oldest edition from which all changes are still known. */
   #knownFrom = 0;
-  /** The edition of the last change of each subject; the oldest first. */
+  /** The edition in which each subject last changed; the oldest comes first. */
   readonly #last = new Map<string, number>();
 
   get edition(): number {

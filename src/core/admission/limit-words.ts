@@ -5,14 +5,17 @@ import { type Operation, type WindowKind, type WindowReadings, windowKinds } fro
 import type { Plan } from "../store/plan.ts";
 import type { RateLimitName, RateReadings } from "../store/rates.ts";
 
-/** The plan of a refused request, and how the message about it names things. */
+/**
+ * The facts for the message about a refused request: the request's plan, the names of its subjects, and the writing of
+ * amounts.
+ */
 export interface RefusalWords extends MoneyWords {
   plan: Pick<Plan, "name" | "concurrentRequests">;
-  /** The names that are known. */
+  /** The names of the subjects, as far as they are known. */
   names: Partial<Record<LimitedBy, string | null | undefined>>;
 }
 
-/** The words of messages to a caller, whose names authentication knows. */
+/** The words of messages to a caller. Authentication has found the names. */
 export function wordsFor({ plan, principal }: Caller, money: MoneyWords): RefusalWords {
   const { team, person } = principal.names ?? {};
   const known = { organization: principal.organization.name, key: principal.key.name, team, person };
@@ -59,7 +62,7 @@ export function askAdvice(limited: Limited, extra?: { enabled: boolean } | undef
   return `ask your administrator for a higher plan or ${extra.enabled ? "a higher extra usage limit" : "for extra usage"}`;
 }
 
-/** The models of a limit as a message adds them: ` for openai/*`, or nothing if all models count. */
+/** The models of a limit as a message states them: ` for openai/*`, or nothing if the limit is for all models. */
 export const forModels = ({ models }: Pick<Limited, "models">): string =>
   models === undefined ? "" : ` for ${models}`;
 

@@ -1,6 +1,6 @@
 /**
- * Decides whose limit a refusal names: the organization's, the team's, the person's or the key's, for all models or some.
- * It is the limit without room whose window resets last, because waiting is in vain until then; between equals the
+ * Decides whose limit a refusal names: the organization's, the team's, the person's or the key's, for all models or
+ * some. It is the limit without room whose window resets last, because any shorter wait is useless; of equal ones the
  * narrowest, which is the easiest to raise: docs/design/usage.md, Budgets. Pure.
  */
 import { type Limited, limitedOf, narrowestFirst } from "../store/budget.ts";
@@ -26,7 +26,10 @@ export interface Limiter extends Shortage, Limited {}
 
 type Short = Extract<AdmitAnswer, { answer: "exhausted" | "reserved" }>;
 
-/** Extra usage of subjects that have none: it relieves the organization's windows for all models alone. */
+/**
+ * The extra usage of subjects other than the organization: none, because extra usage relieves only the organization's
+ * windows for all models.
+ */
 const noExtra: ExtraReading = Object.freeze({ enabled: false, capNanos: null, used: 0, held: 0 });
 
 export function limiterOf(answer: Short, leastNanos: number): Limiter {
@@ -50,7 +53,7 @@ export function limiterOf(answer: Short, leastNanos: number): Limiter {
 
 /**
  * The smallest window limit that is below the least hold of the request even when nothing is used, so that no reset
- * helps; of equal ones the narrowest subject's. The organization's windows count only if extra usage cannot take the
+ * helps. Of equal limits, the narrowest subject's. The organization's windows count only if extra usage cannot take the
  * request either.
  */
 export function smallestBelow(shortage: Shortage, leastNanos: number): WholeLimit | null {
@@ -65,7 +68,10 @@ export function smallestBelow(shortage: Shortage, leastNanos: number): WholeLimi
   return below.reduce<WholeLimit | null>((least, one) => (least && least.value <= one.value ? least : one), null);
 }
 
-/** The one that ends a running answer: of the limits without room the one that resets last, between equals the narrowest. */
+/**
+ * The limit that ends a running answer: of the limits without room, the one that resets last; of equal ones, the
+ * narrowest.
+ */
 export function stoppingLimit(full: readonly FullLimit[]): StoppingLimit {
   const [first, ...others] = full.toSorted(narrowestFirst);
   if (!first) return { limitedBy: "organization", window: "extra" };
@@ -73,7 +79,7 @@ export function stoppingLimit(full: readonly FullLimit[]): StoppingLimit {
   return { ...limitedOf(last), window: last.window };
 }
 
-/** The limit that left a grant the least room, between equals the narrowest. */
+/** The limit that left a grant the least room; of equal ones, the narrowest. */
 export function tightestLimit({ windows, subjects, source }: Granted): StoppingLimit {
   const rooms = [
     ...limitsOf({ subjects }),
@@ -91,14 +97,14 @@ export function extraAvailable({ enabled, capNanos, used, held }: ExtraReading):
   return enabled ? Math.max(0, (capNanos ?? Number.MAX_SAFE_INTEGER) - used - held) : 0;
 }
 
-/** The narrowest subject that runs as many requests at a time as it may; null: it is the organization. */
+/** The narrowest subject that already runs as many requests at a time as it may; null: it is the organization. */
 export function crowdedBy(answer: Pick<Shortage, "subjects">): (Limited & SubjectReading) | null {
   return (
     limitsOf(answer).find(({ running, concurrentRequests }) => running >= (concurrentRequests ?? Infinity)) ?? null
   );
 }
 
-/** The subjects beside the organization, the narrowest first. */
+/** The subjects other than the organization, with their limits; the narrowest first. */
 function limitsOf({
   subjects = [],
 }: {
@@ -120,7 +126,7 @@ function wholeLimits(windows: WindowReadings, owner: Limited & Pick<WholeLimit, 
 
 const resetsAt_ms = ({ kinds, windows }: Limiter) => Math.max(...kinds.map((kind) => windows[kind].resetAt.getTime()));
 
-/** The windows without room, the one that resets last first. */
+/** The kinds of the windows without room, beginning with the one that resets last. */
 function fullKinds(windows: WindowReadings, leastNanos: number, withHeld: boolean): WindowKind[] {
   return windowKinds
     .filter((kind) => roomIn(windows[kind], withHeld) < leastNanos)

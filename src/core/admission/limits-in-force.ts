@@ -1,7 +1,8 @@
 /**
  * The limits in force as this node knows them: the plans, and which limits have changed. They are read again when a
- * message says that some changed; every second, because a message may be lost; and when a raise ends, which no message
- * tells. While the store is away, they stay as they were. A plan that did not change stays the same object.
+ * message says that some changed; every second, because a message may be lost; and when a raise of a limit ends,
+ * because no message announces that. While the store is away, they stay as they were. A plan that did not change stays
+ * the same object.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ChangedLimits, LimitStore, Plan } from "../store/plan.ts";
@@ -12,13 +13,13 @@ export interface LimitsInForce {
   plans(): ReadonlyMap<string, Plan>;
   /** The changes of limits of keys, teams and organizations. */
   readonly changes: LimitChanges;
-  /** Rejects while the store is away. */
+  /** Reads the limits again. Rejects while the store is away. */
   read(): Promise<void>;
   stop(): Promise<void>;
 }
 
 const every_ms = 1_000;
-/** The least wait before the limits are read again for the end of a raise. */
+/** The shortest wait before the limits are read again because a raise ends. */
 const soonest_ms = 20;
 
 export async function limitsInForce(parts: {
@@ -30,7 +31,7 @@ export async function limitsInForce(parts: {
   let plans: ReadonlyMap<string, Plan> = new Map();
   let last: ChangedLimits | null = null;
   const changes = new HeardChanges();
-  /** Resolves when the last reading that has begun is over. */
+  /** Resolves when the last reading that has begun ends. */
   let reading: Promise<unknown> = Promise.resolve();
   let next: Promise<void> | null = null;
   const next_ms = () => Math.min(every_ms, Math.max(soonest_ms, last?.nextEnd_ms ?? every_ms));
@@ -41,7 +42,7 @@ export async function limitsInForce(parts: {
     });
   const looks = gathered(again, clock);
 
-  /** Readings run one after another; callers who ask before one has begun share it. */
+  /** Readings run one after another. All callers who ask before the next one has begun share it. */
   function read(): Promise<void> {
     if (next) return next;
     next = reading.then(readNow);
@@ -66,8 +67,8 @@ export async function limitsInForce(parts: {
     heard = read();
     heard.catch(failed);
   });
-  // A store that begins to listen announces at once that changes may have been missed, and that announcement is read:
-  // no second reading is needed.
+  // A store that begins to listen announces at once that changes may have been missed, and the announcement starts a
+  // reading: no second one is needed.
   await (heard ?? read());
   looks.ask(next_ms());
   return {

@@ -19,20 +19,20 @@ export interface Item {
   notBefore_ms: number;
 }
 
-/** Whether somebody's answer waits for the command. */
+/** Whether a request waits for the command's answer. */
 export const isAwaited = ({ command: { verb } }: Item) => verb === "admit" || verb === "grow";
 
 export interface CommandQueue {
   add(item: Item): void;
   remove(item: Item): void;
   isEmpty(): boolean;
-  /** When commands may leave: now at the earliest; Infinity if there are none. */
+  /** The time at which the next commands may leave: at the earliest `now_ms`; Infinity if there are none. */
   next_ms(now_ms: number): number;
-  /** The same of those alone that somebody waits for. */
+  /** As `next_ms`, but only for commands that a request waits for. */
   awaitedNext_ms(now_ms: number): number;
   /** Removes and returns the commands that leave together now. */
   take(now_ms: number): Item[];
-  /** Clears all suspicion and waits, because the store was away and is back. */
+  /** Resets the failures and the wait of every command, because the store was away and is back. */
   forgive(): void;
 }
 
@@ -87,7 +87,7 @@ export function commandQueue(batch_commands_max: number): CommandQueue {
   };
 }
 
-/** When the first of these items may leave: now at the earliest. */
+/** The time at which the first of these items may leave: at the earliest `now_ms`. */
 function nextOf(items: readonly Item[], now_ms: number, may = (_item: Item) => true): number {
   let next_ms = Number.POSITIVE_INFINITY;
   for (const item of items) {

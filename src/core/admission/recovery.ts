@@ -12,7 +12,7 @@ import { type StoreClock, storeClock } from "./store-clock.ts";
 export interface RecoverySettings {
   sweep_ms: number;
   lease_ms: number;
-  /** The holds that one transaction settles. */
+  /** The most holds that one transaction settles. */
   recovered_max: number;
 }
 
@@ -32,8 +32,8 @@ export interface RecoveryParts {
 
 export function recovery(parts: RecoveryParts, settings: RecoverySettings): Recovery {
   const { ledger, clock } = parts;
-  // Smaller steps of the store's clock are tolerated: they end no lease before its node has stopped by its own
-  // deadline.
+  // Steps of the store's clock that are smaller than this are tolerated: they end no lease before its node has stopped
+  // by its own deadline.
   const store: StoreClock = storeClock(leaseMargin_ms(settings.lease_ms) / 2);
   let begunAt_ms = clock.now_ms();
   let answeredAt_ms = begunAt_ms;

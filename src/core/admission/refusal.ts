@@ -81,7 +81,9 @@ function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fau
   return usageLimitReached(problem, { window, resets: "Its extra usage", met }, shortage, account);
 }
 
-/** The fault if settled use leaves too little and extra usage cannot take the request, until `until.window` resets. */
+/**
+ * The fault if settled use leaves too little room until `until.window` resets, and extra usage cannot take the request.
+ */
 function usageLimitReached(
   problem: string,
   until: { window: WindowReading; resets: string; met: LimitMet },
@@ -114,7 +116,7 @@ function usageLimitReached(
   });
 }
 
-/** The fault if the rest of a window is held by requests that still run. */
+/** The fault if requests that still run hold the rest of a window. */
 function usageReserved(shortage: Limiter, leastNanos: number, { words, windows }: Account): Fault {
   const isPlanFull = windowKinds.some((kind) => room(shortage.windows[kind]) < leastNanos);
   const short = shortOf(shortage, isPlanFull);
@@ -170,7 +172,10 @@ function extraLimit({ capNanos, used, held }: ExtraReading): NamedLimit {
   return { kind: "extra", limit: capNanos, used, held };
 }
 
-/** The limits that lack room, the one that resets last first, and extra usage if it might have taken the request. */
+/**
+ * The limits that lack room, beginning with the one that resets last, and extra usage if it might have taken the
+ * request.
+ */
 function shortOf({ kinds, windows, extra, models }: Limiter, withExtra = extra.enabled): NamedLimit[] {
   const ofModels = models === undefined ? {} : { models };
   const limits = kinds.map((kind): NamedLimit => ({ ...windows[kind], ...ofModels }));

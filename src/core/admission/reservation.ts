@@ -49,7 +49,10 @@ export interface Reservation {
    * reason. Throws, or rejects with, the signal's Fault.
    */
   permits(outputTokens: number): true | Promise<boolean>;
-  /** The limit that leaves no room for more output; until one does, the limit that left the least at the grant. */
+  /**
+   * The limit that leaves no room for more output. Before any limit is full: the one that left the least room at the
+   * grant.
+   */
   stoppingLimit(): StoppingLimit;
   /** Records the usage so far. If it was delivered, the next checkpoint has it. */
   progress(usage: Usage, isDelivered: boolean): void;
@@ -67,7 +70,10 @@ export interface ReservationParts {
   facts: RequestFacts;
   /** The plan under which the request was admitted. */
   plan: Plan;
-  /** The organization's plan at each moment, the same object while nothing of it changed. Absent: it does not change. */
+  /**
+   * Returns the organization's current plan, which is the same object until the plan changes. Absent: the plan does not
+   * change.
+   */
   planNow: (() => Plan) | undefined;
   changes: LimitChanges;
   /** The edition of `changes` before the admission was sent. */
@@ -90,8 +96,8 @@ export interface ReservationParts {
 const unlimited: RateReadings = Object.freeze({ requests: null, tokens: null });
 
 /**
- * How many tokens the hold grows at a time once the answer is longer than its cap, because the engine exceeded it or
- * our count differs.
+ * The number of tokens by which the hold grows at a time once the answer is longer than its cap, because the engine
+ * exceeded the cap or counts differently from Sluice.
  */
 const beyondCapTokens = 256;
 
@@ -103,7 +109,7 @@ export class HeldReservation implements Reservation {
   #heldNanos = 0;
   #covered = 0;
   #wanted = 0;
-  /** The number of growths that were sent. */
+  /** The number of requests to grow the hold that were sent. */
   #sent = 0;
   #growing: Promise<void> | null = null;
   /**
@@ -111,12 +117,15 @@ export class HeldReservation implements Reservation {
    * come.
    */
   #full = false;
-  /** The limit that left no room for the last growth that was of no use. */
+  /** The limit that left no room the last time the hold could not grow. */
   #fullBy: StoppingLimit | null = null;
   /** The plan and the edition of the changes when the limits were last read. */
   #plan: Plan;
   #edition: number;
-  /** How often the limits that apply have changed since the admission was sent; at the last review of the hold. */
+  /**
+   * How often the limits that apply had changed since the admission was sent: when they were last read, and at the last
+   * review of the hold.
+   */
   #revision = 0;
   #reviewed = 0;
   #settled: Promise<void> | null = null;
@@ -170,7 +179,7 @@ export class HeldReservation implements Reservation {
     this.#covers(this.#heldNanos, nanos);
   }
 
-  /** None of the counted tokens has left: the hold stays, and covers the answer that begins again. */
+  /** None of the counted tokens was delivered: the hold stays, and covers the answer that begins again. */
   restart(): void {
     this.#wanted = 0;
     this.#covers(this.#heldNanos, this.#parts.hold.inputNanos);
@@ -201,7 +210,10 @@ export class HeldReservation implements Reservation {
     settled?.(await confirmed, facts.requestId);
   }
 
-  /** The organization's plan. If reading it fails by a defect, the last known one: every settlement is to be reported. */
+  /**
+   * The organization's plan; the last known one if reading it fails because of a defect, since every settlement must be
+   * reported.
+   */
   #planNow(): Plan {
     const { plan, planNow } = this.#parts;
     try {
@@ -223,7 +235,7 @@ export class HeldReservation implements Reservation {
     return this.#revision;
   }
 
-  /** Takes in what is held, and what of it the prompt costs. */
+  /** Records the amount that is held, and the part of it that the prompt costs. */
   #covers(heldNanos: number, promptNanos: number): void {
     this.#heldNanos = heldNanos;
     this.#promptNanos = promptNanos;
@@ -278,7 +290,7 @@ export class HeldReservation implements Reservation {
       if (answer.answer === "gone") lease.lose();
       else answered(answer);
     } catch {
-      // The lease has ended, or was extended meanwhile; in that case the next token asks again.
+      // Either the lease has ended, or it was extended meanwhile; then the next token asks again.
     } finally {
       this.#growing = null;
     }

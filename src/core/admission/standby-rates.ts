@@ -29,7 +29,10 @@ export function sharedRates(own: OwnRates, processes: () => number): Rates {
 
 export interface StandbyParts {
   first: Rates;
-  /** The counts of this process, and its share of the limits while the first store is away. */
+  /**
+   * The counts of this process alone; `share` checks them against its share of the limits while the first store is
+   * away.
+   */
   own: OwnRates;
   share: Rates;
   clock: Clock;
@@ -39,7 +42,7 @@ export interface StandbyParts {
 
 /** After a failure the shared store is left alone for this long; then one request tries it. */
 const retry_ms = 1_000;
-/** How long both counts apply after an outage. The entries of the shared store end up to a second late. */
+/** How long both counts apply after an outage. The entries of the shared store may expire up to a second late. */
 const both_ms = minute_ms + 1_000;
 
 export function standbyRates({ first, own, share, clock, turned }: StandbyParts): Rates {
@@ -73,7 +76,10 @@ export function standbyRates({ first, own, share, clock, turned }: StandbyParts)
     return answer.answer === "taken" && sinceFailure_ms() < both_ms ? both(request, answer) : answer;
   }
 
-  /** Takes from this process's own count as well; if that has no room, gives back what the shared store has granted. */
+  /**
+   * Takes from this process's own count as well. If that count has no room, gives back what the shared store has
+   * granted.
+   */
   async function both(request: RateRequest, one: RateTaken): Promise<RateAnswer> {
     const other = await own.take(request);
     if (other.answer === "taken") return together(one, other);

@@ -1,6 +1,6 @@
 /**
  * The refusal of a request that can never pass: the least that it must hold is more than a whole limit, so that waiting
- * is in vain. It says which limit that is, whose, its size, and what was asked for. Rules:
+ * is in vain. The message says which limit that is, whose it is, its size, and what was asked for. Rules:
  * docs/design/errors-and-streams.md, Limits and their errors. Pure.
  */
 
@@ -21,7 +21,7 @@ import {
 
 export interface WholeLimit extends Limited {
   limit: WindowKind | "tokens_per_minute";
-  /** The limit's size: nanos of a window, or tokens of a minute. */
+  /** The size of the limit: nanos of a window, or tokens of a minute. */
   value: number;
   /** The extra usage that relieves the organization's windows; absent for every other limit. */
   extra?: { enabled: boolean; capNanos: number | null; available: number };

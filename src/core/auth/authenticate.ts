@@ -1,5 +1,5 @@
 /**
- * THE MODULE AUTH: finds out who is calling. credential.ts has the form of a key; credential.ts finds it in a request;
+ * THE MODULE AUTH: finds out who is calling. credential.ts defines the form of a key, and finds the key in a request;
  * verdict.ts interprets the directory's answer; unknown-credentials.ts bounds the cost of unknown keys;
  * existing-secrets.ts knows which secrets exist. This file puts them together.
  *
@@ -36,11 +36,11 @@ export interface AuthenticatorLimits extends UnknownCredentialLimits {
   cache_ms: number;
   /** How many known keys are cached, and separately how many unknown ones: a flood of guesses evicts no known key. */
   cache_entries_max: number;
-  /** Look-ups that run at once; beyond it, requests are refused as `overloaded`. */
+  /** The most look-ups that run at once; beyond it, requests are refused as `overloaded`. */
   lookups_max: number;
   /** How long a request waits for a look-up before it fails with `storage_unavailable`. Called for each look-up. */
   lookup_ms(): number;
-  /** How often the time of last use of keys is written to the store. */
+  /** How often the times at which keys were last used are written to the store. */
   touch_ms: number;
   /** How long a request waits for its key's last use to be written, if it has to be written first. */
   note_ms: number;
@@ -58,7 +58,8 @@ export const authenticatorLimits: AuthenticatorLimits = {
 
 export interface Authenticator {
   /**
-   * Throws Fault: 401, 403 `organization_suspended`, 429 `rate_limit_exceeded`, 503 `storage_unavailable` or `overloaded`.
+   * Returns the caller of a request with these headers. Throws Fault: 401, 403 `organization_suspended`, 429
+   * `rate_limit_exceeded`, 503 `storage_unavailable` or `overloaded`.
    */
   authenticate(headers: HeaderSource, address: string): Promise<Principal>;
   /**
@@ -77,7 +78,7 @@ export interface Authenticator {
   forget(id: string, secretHash?: string): void;
   /** The number of keys that are remembered as not existing. */
   absent(): number;
-  /** Writes down the last uses that are still unwritten. Never rejects. */
+  /** Writes the last uses of keys that are still unwritten. Never rejects. */
   stop(): Promise<void>;
 }
 
@@ -93,7 +94,7 @@ export function authenticator(options: {
   limits?: Partial<AuthenticatorLimits>;
   /** The secrets that are known to exist. Absent: a secret counts as unknown until it was looked up or announced. */
   existing?: Pick<ExistingSecrets, "has" | "add">;
-  /** The settings in force for the keys of people; absent or null: the settings end none of them. */
+  /** The settings in force for the keys of people. Absent or null: the settings end no keys. */
   policy?: () => PeoplePolicy | null;
   /** Absent: no identity tokens are accepted. */
   tokens?: IdentityTokens;
@@ -132,7 +133,8 @@ export function authenticator(options: {
         const credential = await (isExpected ? directory.credential(key) : ofUnknown(key, address));
         const policy = options.policy?.() ?? null;
         const verdict = judge(credential, hash, policy);
-        // Do not keep it if `forget` or a later look-up has replaced it: it may have been read before the change.
+        // The verdict is not kept if `forget` or a later look-up has replaced this look-up: it may have been read
+        // before the change.
         if (lookups.get(hash) === lookup) {
           const until_ms = sent_ms + Math.min(limits.cache_ms, deadlineIn(credential, policy));
           remembered.keep(hash, { verdict, until_ms }, now_ms());
@@ -186,7 +188,7 @@ export function authenticator(options: {
     if (verdict.admits?.(address) === false) throw new AddressNotAllowed(verdict.principal);
     const { id } = verdict.principal.key;
     if (!verdict.isToNote) uses.add(id, address);
-    // The use is in the directory now, so what is remembered of the key is out of date.
+    // The directory has the use now, so the remembered verdict on the key is out of date.
     else if (await uses.note(id, address)) remembered.forget(id);
     return verdict.principal;
   }

@@ -1,38 +1,40 @@
 /**
- * Which key a request carries. Pure.
+ * Finds the key that a request carries. Pure.
  *
  * `Authorization: Bearer <key>` and `x-api-key: <key>` are both accepted on every route. Claude Code sends both with
- * different values, so the one that has our key's form counts; if both have it, Bearer does. No look-up happens here:
- * whatever cannot be a key of ours is refused at once, because some clients hammer a 401.
+ * different values, so the one that has the form of a Sluice key counts; if both have it, Bearer does. No look-up
+ * happens here: whatever cannot be a Sluice key is refused at once, because some clients hammer a 401.
  *
- * The form of an API key. Pure: random bytes are an argument. `slk_` + 32 base62 characters (190 bits of chance) + 6
- * base62 characters of the CRC-32 over what stands before them. So a mistyped key is refused without a look-up, and a
- * secret scanner can tell a real one. Only the SHA-256 is ever stored: the key is random, a slow hash would protect
- * nothing. docs/design/keys.md, The form of a key.
+ * The form of an API key. Pure: random bytes are an argument. `slk_` + 32 base62 characters (190 random bits) + 6
+ * base62 characters of the CRC-32 over the characters before them. So a mistyped key is refused without a look-up, and
+ * a secret scanner can tell a real one. Only the SHA-256 is ever stored: the key is random, so a slow hash would
+ * protect nothing. docs/design/keys.md, The form of a key.
  */
 import { Fault } from "../inference/fault.ts";
 import type { NewSecret } from "../store/directory.ts";
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /**
- * `slk_`: a key, with which clients infer. `slo_`: an operator's token, with which operators administer. `slt_`: an access
- * token, which is a secret of a key and ends soon. `slr_`: a refresh token.
+ * `slk_`: a key, with which clients ask for inference. `slo_`: an operator's token, with which operators administer.
+ * `slt_`: an access token, which is a secret of a key and expires soon. `slr_`: a refresh token.
  */
 export type SecretKind = "slk_" | "slo_" | "slt_" | "slr_";
 const prefix_chars = 4;
 const random_chars = 32;
 const checksum_chars = 6;
 
-/** Characters of a whole key. */
+/** The length of a whole key, in characters. */
 export const key_chars = prefix_chars + random_chars + checksum_chars;
 
-/** How many random bytes `newKey` wants: twice what it uses, because one in 32 is thrown away to stay unbiased. */
+/**
+ * The number of random bytes that `newKey` needs: twice what it uses, because it discards one in 32 to stay unbiased.
+ */
 export const key_random_bytes = 64;
 
 /** The published regular expression for secret scanners. A text that matches is a key if its checksum is right. */
 export const keyPattern = String.raw`\bslk_[0-9A-Za-z]{38}\b`;
 
-/** The same for tokens of operators. */
+/** The published regular expression for the tokens of operators. */
 export const operatorTokenPattern = String.raw`\bslo_[0-9A-Za-z]{38}\b`;
 
 const wholeSecret = new RegExp(`^sl[kort]_[0-9A-Za-z]{${random_chars + checksum_chars}}$`);
@@ -41,7 +43,8 @@ const wholeSecret = new RegExp(`^sl[kort]_[0-9A-Za-z]{${random_chars + checksum_
 export function newKey(random: Uint8Array, prefix: SecretKind = "slk_"): string {
   let body = "";
   for (const byte of random) {
-    // 248 is the last multiple of 62: bytes above it would favour the head of the alphabet.
+    // 248 is the largest multiple of 62 in a byte: larger bytes would make the first letters of the alphabet more
+    // likely.
     if (byte >= 248) continue;
     body += alphabet[byte % 62];
     if (body.length === random_chars) return prefix + body + checksum(prefix + body);
@@ -49,7 +52,10 @@ export function newKey(random: Uint8Array, prefix: SecretKind = "slk_"): string 
   throw new RangeError(`A key needs more random bytes than the ${random.length} given; ${key_random_bytes} suffice.`);
 }
 
-/** Whether this text has the form and the checksum of a key or an access token. It may still not exist. */
+/**
+ * Whether this text has the form and the checksum of a key or an access token. A key with this text may still not
+ * exist.
+ */
 export function isKey(text: string): boolean {
   return isSecret("slk_", text) || isSecret("slt_", text);
 }
@@ -95,7 +101,7 @@ export interface HeaderSource {
   get(name: string): string | null;
 }
 
-/** A header longer than this holds no key of ours, and is not searched for one. */
+/** A longer header holds no Sluice key, and is not searched for one. */
 const header_chars_max = 4096;
 
 /** The key's text, of right form and checksum. Throws Fault `missing_api_key` or `invalid_api_key`. */
@@ -117,7 +123,10 @@ export function credentialOf(headers: HeaderSource): string {
 export const token_chars_max = 16 * 1024;
 const bearerToken = /^bearer +(eyJ[\w-]+\.eyJ[\w-]+\.[\w-]*)$/i;
 
-/** The token of `Authorization`, if it is one Bearer token in the form of a JWT; else null. It may still be invalid. */
+/**
+ * The token in `Authorization`, if the header has one Bearer token in the form of a JWT; else null. The token may still
+ * be invalid.
+ */
 export function identityTokenOf(headers: HeaderSource): string | null {
   const authorization = headers.get("authorization");
   if (authorization === null || authorization.length > token_chars_max + "Bearer ".length) return null;
@@ -135,7 +144,7 @@ export function unauthorized(
 const bearerForm = "Authorization: Bearer <API_KEY>";
 const bearer = /^bearer(?:[ \t]+|$)/i;
 
-/** The one key among these values. Two different keys are refused, because either could be meant. */
+/** The only key among these values. Two different keys are refused, because either could be meant. */
 function theKey(values: string[]): string | null {
   const keys = new Set(values.filter(isKey));
   if (keys.size > 1) {

@@ -1,8 +1,8 @@
 /**
- * EXISTING SECRETS: a hint which secrets of keys exist, so that a node does not treat a valid key as unknown because it
- * has not seen it yet (docs/design/keys.md, Keys that exist). It is read at start and whenever announcements may have
- * been missed, and announcements keep it current in between. The directory still decides: a secret in this set is
- * looked up like any other.
+ * EXISTING SECRETS: a hint as to which secrets of keys exist, so that a node does not treat a valid key as unknown
+ * because it has not seen it yet (docs/design/keys.md, Keys that exist). The hint is read at start and whenever
+ * announcements may have been missed, and announcements keep it current in between. The directory still decides: a
+ * secret in this set is looked up like any other.
  */
 import { type ExistingSecretsStore, fingerprint_bytes } from "../store/existing-secrets.ts";
 import { type Clock, idleClock } from "../time/clock.ts";
@@ -16,9 +16,9 @@ export interface ExistingSecrets {
   has(hash: Uint8Array): boolean;
   /** Adds a secret that was created a moment ago. */
   add(hash: Uint8Array): void;
-  /** Reads all of them again, after announcements may have been missed. Known secrets stay known meanwhile. */
+  /** Reads all secrets again, after announcements may have been missed. Known secrets stay known meanwhile. */
   reload(): void;
-  /** Resolves when all were read once, or after `wait_ms` milliseconds. */
+  /** Resolves when all secrets were read once, or after `wait_ms` milliseconds. */
   isRead(wait_ms: number): Promise<void>;
   count(): number;
   stop(): Promise<void>;
@@ -34,7 +34,7 @@ export function existingSecrets(parts: {
   const { store, failed, entries_max = existingSecrets_max, clock = idleClock() } = parts;
   const read = Promise.withResolvers<void>();
   let complete = new Fingerprints(entries_max);
-  /** The set that is being filled; null while none is read. */
+  /** The set that is being filled; null if no reading is under way. */
   let coming: Fingerprints | null = null;
   let isOutdated = false;
   let isStopped = false;

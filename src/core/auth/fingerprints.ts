@@ -31,7 +31,7 @@ export class Fingerprints {
     return !this.#isFree(this.#placeOf(wordAt(hash, 0), wordAt(hash, 4)));
   }
 
-  /** Adds the fingerprint at the head of one hash, or many fingerprints that stand one after the other. */
+  /** Adds the fingerprint at the start of one hash, or many fingerprints in sequence. */
   add(bytes: Uint8Array): void {
     for (let at = 0; at + fingerprint_bytes <= bytes.length; at += fingerprint_bytes) {
       this.#put(wordAt(bytes, at), wordAt(bytes, at + 4));
@@ -76,7 +76,10 @@ export class Fingerprints {
   }
 }
 
-/** The fingerprint as it is stored: 0 would mark a free entry, so another value stands for it. */
+/**
+ * The second word of the fingerprint as it is stored. Two words of 0 would mark a free entry, so another value replaces
+ * them.
+ */
 function lasting(low: number, high: number): number {
   return low === 0 && high === 0 ? 1 : high;
 }

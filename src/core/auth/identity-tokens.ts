@@ -1,7 +1,8 @@
 /**
  * IDENTITY TOKENS: callers that send a JWT of a trusted issuer in the place of a key (docs/design/keys.md, Identity
- * tokens). A token is verified once and remembered until it ends; each request by it then costs a hash and the look-up of
- * its key, as a key costs. Forged ones have a budget of their own, so that they starve nobody.
+ * tokens). A token is verified once and remembered until it ends. After that, each request with it costs as much as a
+ * request with a key: a hash, and the look-up of the token's key. Forged tokens have a budget of their own, so that
+ * they do not use up that of others.
  */
 import type { BucketSize } from "../time/bucket.ts";
 import { type HeaderSource, hashKey, identityTokenOf } from "./credential.ts";
@@ -31,7 +32,7 @@ export interface KnownToken extends Pick<VerifiedToken, "keyHash" | "issuedAt_ms
   until_ms: number;
   /** The settings under which the token was verified: under other settings, the verdict may differ. */
   settings: Identity | null;
-  /** The last verdict on the key, and the one on this token that follows from it. */
+  /** The last verdict on the token's key (`seen`), and the verdict on the token that follows from it (`own`). */
   seen: Verdict | null;
   own: Verdict | null;
 }
@@ -51,7 +52,7 @@ export const tokens_max = 10_000;
  * a core.
  */
 const fruitless: BucketSize = { burst: 300, per_second: 300 };
-/** Further checks for addresses that have no failure, while others use up the rest. */
+/** The further verifications a second for addresses without failures, for when other addresses use up the rest. */
 const unblemished: BucketSize = { burst: 100, per_second: 100 };
 
 export function identityTokens(parts: {
@@ -90,7 +91,7 @@ export function identityTokens(parts: {
       const id = hashKey(token).toHex();
       const entry = known.get(id);
       if (entry && now_ms() < entry.until_ms && entry.settings === verifier.settings()) {
-        // A Map keeps the order of insertion: the first is the one unused for longest.
+        // A Map keeps the order of insertion, so the first token is the one unused for longest.
         known.delete(id);
         known.set(id, entry);
         return entry;

@@ -24,7 +24,7 @@ export interface Identity {
 
 /** An issuer of OpenID Connect. */
 export interface Issuer {
-  /** Exactly the text of `iss`. */
+  /** The issuer's identifier, exactly as in the claim `iss`. */
   issuer: string;
   /** The name of the issuer on the sign-in button. */
   name: string;
@@ -44,7 +44,7 @@ export interface Issuer {
 
 /** A line of the rules: people who have the claim get the membership. */
 export interface Rule {
-  /** The issuer to which the rule applies; null: the only one. */
+  /** The issuer to which the rule applies; null: the only issuer that is configured. */
   issuer: string | null;
   claim: string;
   /** The wanted value of the claim: an item of its list (`has`), or its whole text (`is`). */

@@ -9,8 +9,8 @@ export function isNetwork(text: string): boolean {
 }
 
 /**
- * Returns the test whether an address lies in one of the networks. An address without a prefix length is its own
- * network; clients of IPv6 may be given as `2001:db8::/64`.
+ * Returns a function that tests whether an address lies in one of the networks. An address without a prefix length is
+ * its own network; clients of IPv6 may be given as `2001:db8::/64`.
  */
 export function liesIn(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList();

@@ -1,6 +1,7 @@
 /**
- * Records which keys were used, in one write every few seconds. No request waits for it, and a failed write is retried. If
- * a key could end as unused, its request waits until the use is written (docs/design/keys.md, Keys end by policy).
+ * Records which keys were used, in one write every few seconds. No request waits for the write, and a failed write is
+ * retried. But if a key could end because it seems unused, its request waits until the use is written
+ * (docs/design/keys.md, Keys end by policy).
  *
  * REMEMBERED: the directory's last verdict on each key, by the hash of its secret. Keys that exist and keys that don't
  * are kept apart, so a flood of guesses evicts no key. An entry that is too old no longer counts, but its key is still
@@ -10,9 +11,9 @@ import { within } from "../time/cancellation.ts";
 import { gathered } from "../time/clock.ts";
 import { concerns, isUnknown, type Verdict } from "./verdict.ts";
 
-/** Keys of one write, so that a statement stays small. */
+/** The most keys in one write, so that a statement stays small. */
 const batch_keys_max = 1000;
-/** Beyond this, further keys are dropped until a write succeeds: last use is best effort. */
+/** The most keys that wait to be written. Further keys are dropped until a write succeeds: last use is best effort. */
 const waiting_keys_max = 100_000;
 
 /** How long `stop` waits for the last write. */
@@ -25,7 +26,7 @@ interface LastUsed {
    * written in time. If not, a later write has it, and the request is served nevertheless. Never rejects.
    */
   note(keyId: string, address: string): Promise<boolean>;
-  /** Writes what is left, for 3 s at most. Never rejects. */
+  /** Writes the uses that are still unwritten, for 3 s at most. Never rejects. */
   stop(): Promise<void>;
 }
 
@@ -91,9 +92,9 @@ export function lastUsed(options: {
 }
 
 interface Entry {
-  /** Null: the key exists, and nothing else is known of it yet. */
+  /** The verdict; null if only the existence of the key is known yet. */
   verdict: Verdict | null;
-  /** Until when the verdict is valid, by the monotonic clock; then the directory is asked again. */
+  /** The end of the verdict's validity, by the monotonic clock. After that the directory is asked again. */
   until_ms: number;
 }
 
@@ -101,7 +102,7 @@ export class Remembered {
   readonly #known = new Map<string, Entry>();
   readonly #absent = new Map<string, Entry>();
 
-  /** `entries_max`: of known keys, and separately of absent ones. */
+  /** `entries_max`: the most entries of known keys, and separately of absent keys. */
   constructor(readonly entries_max: number) {}
 
   /** The verdict that is valid now; null if the directory has to be asked. */
@@ -130,7 +131,7 @@ export class Remembered {
     this.#absent.delete(hash);
     cache.set(hash, entry);
     if (cache === this.#absent) this.#sweep(now);
-    // A Map keeps the order of insertion, and `verdict` inserts anew: the first is the one unused for longest.
+    // A Map keeps the order of insertion, and `verdict` inserts anew: the first entry is the one unused for longest.
     if (cache.size > this.entries_max) cache.delete(cache.keys().next().value as string);
   }
 

@@ -18,7 +18,10 @@ function isMet({ claim, wanted }: Rule, claims: Claims): boolean {
   return "is" in wanted ? found === wanted.is : Array.isArray(found) && found.includes(wanted.has);
 }
 
-/** Only A to Z become lower case: other letters that do, as the Kelvin sign, would make two addresses one. */
+/**
+ * Converts only A to Z to lower case. If other letters were converted, such as the Kelvin sign, two different addresses
+ * would become one.
+ */
 export const lowered = (address: string): string => address.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 /**
@@ -54,7 +57,9 @@ export function membershipsBy(rules: readonly Rule[]): NamedMembership[] {
   });
 }
 
-/** The first rule that gives a membership in an organization: an identity token calls with its rights. */
+/**
+ * The first rule that gives a membership in an organization. Identity tokens call with the rights of that membership.
+ */
 export function callingRule(rules: readonly Rule[]): (Rule & { organization: string }) | null {
   return rules.find((rule): rule is Rule & { organization: string } => rule.organization !== null) ?? null;
 }
@@ -65,8 +70,8 @@ export function kindBy(rules: readonly Rule[]): PersonKind {
 }
 
 /**
- * The text by which this issuer identifies somebody; null where a claim is missing or no plain text. Several claims are encoded, so that no
- * two people get the same text.
+ * The text by which this issuer identifies somebody; null if a claim is missing or is not plain text. Several claims
+ * are encoded, so that no two people get the same text.
  */
 export function subjectIn({ subject }: Pick<Issuer, "subject">, claims: Claims): string | null {
   const values = subject.map((name) => claimIn(claims, name));
@@ -82,7 +87,7 @@ const groups_max = 2000;
 const group_chars_max = 500;
 
 /**
- * The names of the groups in a claim; those that are no plain text are left out. `absent`: the claim is missing.
+ * The names of the groups in a claim; those that are not plain text are left out. `absent`: the claim is missing.
  * `overflowing`: there are more groups than fit into a token (Entra says so in `_claim_names` or `hasgroups`) or than
  * are read.
  */
@@ -97,7 +102,7 @@ export function groupsIn(claims: Claims, claim: string): readonly string[] | "ab
   return isElsewhere || groups.length > groups_max ? "overflowing" : [...new Set(groups)];
 }
 
-/** A person's groups from the last answer that had them. */
+/** A person's groups from the issuer's last answer that had any. */
 export interface EarlierGroups {
   groups: readonly string[];
   groupsAt: Date | null;

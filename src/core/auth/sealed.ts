@@ -30,7 +30,7 @@ function keyIn(text: string): Uint8Array | null {
   return bytes.length === key_bytes ? bytes : null;
 }
 
-/** `random`: bytes from a cryptographic source. */
+/** Makes the sealing with these keys. `random`: returns bytes from a cryptographic source. */
 export function sealing(keys: readonly Uint8Array[], random: (bytes: number) => Uint8Array): Sealing {
   const [first] = keys;
   if (!first) throw new RangeError("there is no key");

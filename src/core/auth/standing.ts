@@ -1,8 +1,8 @@
 /**
- * STANDING: whether running requests may go on. They end when their key is revoked, when their organization is suspended
- * or loses its plan, and when their person is suspended, signed out or no longer a member (docs/design/keys.md, Running
- * requests end too). It looks when a message says that a key, an organization or a person changed, and once a second for
- * every key with a running request.
+ * STANDING: whether running requests may go on. They end when their key is revoked, when their organization is
+ * suspended or loses its plan, and when their person is suspended, signed out or no longer a member
+ * (docs/design/keys.md, Running requests end too). This is checked when a message says that a key, an organization or a
+ * person changed, and once a second for every key with a running request.
  */
 import type { Fault } from "../inference/fault.ts";
 import { type Clock, Present, repeating } from "../time/clock.ts";
@@ -17,7 +17,7 @@ export interface Standing extends Disposable {
 export interface Standings {
   /** Watches a request until it is disposed: `end` is called with the reason why it may not go on. */
   begin(principal: Principal, end: (fault: Fault) => void): Standing;
-  /** Looks at the requests of a key, organization or person (its id) that has changed. */
+  /** Checks the requests of a key, organization or person (its id) that has changed. */
   changed(id: string): void;
   stop(): Promise<void>;
 }
@@ -34,7 +34,7 @@ const asked_max = 32;
 
 export function standings(parts: {
   authenticator: Pick<Authenticator, "standing">;
-  /** Whether this look may end the request; otherwise it only follows its organization's plan. */
+  /** Whether a look may end requests. If not, it only follows the plans of their organizations. */
   ends: boolean;
   every_ms?: number;
   clock?: Pick<Clock, "after">;

@@ -2,25 +2,23 @@
  * UNKNOWN CREDENTIALS: bounds the cost of keys that this node has never seen or heard of. Anybody can compute the
  * checksum of a key, so each made-up one causes a look-up. There are two bounds (docs/design/keys.md, Unknown keys):
  *
- * - for look-ups of unknown keys: how many run at a time, and how many a second may find nothing. One that finds a key
- *   costs nothing.
- * - for failures of an address: how many a minute, for any reason. Beyond that, its unknown keys are refused without a
- *   look-up.
+ * - for look-ups of unknown keys: how many run at a time, and how many a second may find nothing. A look-up that finds a key does not count.
+ * - for failures of an address: how many a minute, for any reason. Beyond that, its unknown keys are refused without a look-up.
  *
- * A refusal without a look-up is also answered slowly (`SlowRefusal`).
+ * A refusal without a look-up is also sent slowly (`SlowRefusal`).
  */
 import { Fault, type FaultCode } from "../inference/fault.ts";
 import { Bucket, type BucketSize } from "../time/bucket.ts";
 
 export interface UnknownCredentialLimits {
-  /** Look-ups of unknown credentials that run at once; further ones wait. */
+  /** The most look-ups of unknown credentials that run at once; further ones wait. */
   unknown_lookups_max: number;
-  /** The look-ups a second that may find nothing. */
+  /** The number of look-ups a second that may find nothing. */
   fruitless_lookups: BucketSize;
   /** Further fruitless look-ups, for addresses without a failure that is remembered. Absent: none. */
   unblemished?: BucketSize;
   failures_of_one_address_per_minute: number;
-  /** The addresses whose failures are remembered. The one that failed longest ago is forgotten first. */
+  /** The most addresses whose failures are remembered. The one that failed longest ago is forgotten first. */
   addresses_max: number;
 }
 
@@ -58,7 +56,7 @@ export function unknownCredentials(limits: UnknownCredentialLimits, now_ms: () =
     return bucket;
   }
 
-  /** A place that a look-up waits for is handed on instead of freed. */
+  /** When a look-up ends and another one waits, its place passes to that one and is not freed. */
   function next(): void {
     const first = queue.shift();
     if (first) first();

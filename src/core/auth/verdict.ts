@@ -6,14 +6,14 @@ import type { RatesOverPlan } from "../store/rates.ts";
 import { unauthorized } from "./credential.ts";
 import { liesIn } from "./network.ts";
 
-/** The caller. The requests of one second share the object: never write to it. */
+/** The caller. The requests of one second share this object, so it must not be changed. */
 export interface Principal {
   readonly key: Readonly<Credential["key"]>;
   readonly organization: Readonly<Credential["organization"]>;
   readonly rates: Credential["rates"];
   readonly names?: Credential["names"];
   readonly overPlan?: RatesOverPlan | null;
-  /** Null if the key belongs to no person. */
+  /** The person to whom the key belongs; null: it belongs to none. */
   readonly person: { readonly id: string; readonly notBefore: Date | null } | null;
   /**
    * The hash of the secret that was sent, in hexadecimal digits, with which the directory is asked again. For an
@@ -23,9 +23,9 @@ export interface Principal {
 }
 
 /**
- * Whether a caller may see what was made for this person in the caller's own organization (null: it was made for no
- * person). A person sees only the person's own; a caller without a person sees everything (docs/protocols.md, Whose
- * responses).
+ * Whether a caller may see what was made for the person `maker` in the caller's own organization (null: it was made for
+ * no person). A person sees only what was made for that person; a caller without a person sees everything
+ * (docs/protocols.md, Whose responses).
  */
 export function maySee({ person }: Pick<Principal, "person">, maker: string | null): boolean {
   return person === null || person.id === maker;
@@ -58,7 +58,7 @@ const suspensions = {
   person_suspended: { code: "person_suspended", message: "You are suspended. Ask your administrator." },
 } as const;
 
-/** A valid key whose organization or person is suspended. The caller is still known. */
+/** The fault of a valid key whose organization or person is suspended. The caller is known nevertheless. */
 export class Suspended extends Fault {
   constructor(
     what: keyof typeof suspensions,
@@ -69,7 +69,7 @@ export class Suspended extends Fault {
   }
 }
 
-/** A valid key, used from an address that its list does not allow. */
+/** The fault of a valid key that is used from an address which its list does not allow. */
 export class AddressNotAllowed extends Fault {
   readonly keyId: string;
   readonly organizationId: string;
@@ -173,7 +173,9 @@ function confirmedUntil({ kind, confirmedAt }: KeyPerson, policy: PeoplePolicy |
   return policy && kind !== "jwt" ? new Date(confirmedAt.getTime() + policy.confirmedMax_ms) : null;
 }
 
-/** Milliseconds from the reading to the next deadline that would change the verdict. */
+/**
+ * The milliseconds from the time at which the credential was read to the next deadline that would change the verdict.
+ */
 export function deadlineIn(credential: Credential | null, policy: PeoplePolicy | null = null): number {
   if (!credential) return Number.POSITIVE_INFINITY;
   const { key, secret, ends, person, readAt } = credential;

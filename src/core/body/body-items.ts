@@ -6,10 +6,10 @@
 import type { CachedItem, ItemCache, ItemShape, ListPosition } from "./item-cache.ts";
 import { closingBrace, closingBracket, colon, comma, digitZero, isBlank, openingBracket } from "./json-bytes.ts";
 
-/** Smaller items are not looked up: parsing them is as quick. */
+/** Smaller items are not looked up, because parsing them is as quick. */
 const item_bytes_min = 64;
 
-/** Further items of a body are not looked up. */
+/** The most items of a body that are looked up. */
 const items_max = 2048;
 
 /** The items of lists that have to be checked, by list: all but those that were seen before. */
@@ -61,16 +61,16 @@ export class BodyItems {
   /** The items that were found, and the values and members in them. */
   readonly found = { items: 0, values: 0, members: 0 };
 
-  /** `names`: the lists of the body whose items are looked up. Nobody but the owner finds its items. */
+  /** `names`: the lists of the body whose items are looked up. Only the owner finds its items. */
   constructor(cache: ItemCache, owner: string, names: readonly string[]) {
     this.#cache = cache;
     this.#owner = owner;
     this.#names = names;
   }
 
-  // The calls of the scan. Positions are relative to the piece; `base` is the number of bytes before it.
+  // The methods that the scan calls. Positions are relative to the piece; `base` is the number of bytes before it.
 
-  /** The name of a member of the body, whose value follows. */
+  /** The name of a member of the body has ended; its value follows. */
   named(piece: Uint8Array, from: number, to: number): void {
     this.#named = this.#names.find((name) => isText(piece, from, to, name)) ?? null;
   }
@@ -122,7 +122,7 @@ export class BodyItems {
     return this.#list !== null;
   }
 
-  /** A comma between two items. */
+  /** There is a comma between two items. */
   follows(): void {
     if (this.#list) this.#list.index++;
   }
@@ -139,7 +139,7 @@ export class BodyItems {
     return item;
   }
 
-  /** An item begins that has to be parsed. The counts are those of the body before it. */
+  /** An item begins that has to be parsed. The counts are those of the part of the body before the item. */
   begins(begun: Begun): void {
     this.#begun = begun;
   }
@@ -161,7 +161,7 @@ export class BodyItems {
     else {
       const shape = { values: values - begun.values, members: members - begun.members, depth };
       this.#items.push({ list, index: list.index, ...place, shape, cached: null, value: undefined });
-      // If one item was replaced, the next one is the same again.
+      // If only this item was replaced, the next one is again the same as before.
       list.expected = list.expected?.next ?? null;
     }
     if (this.#items.length >= items_max) this.#list = null;
@@ -183,7 +183,7 @@ export class BodyItems {
     this.#found_bytes += to - from;
   }
 
-  // The calls of the parser.
+  // The methods that the parser calls.
 
   /** The body with a zero in place of each item that was found. */
   remainder(bytes: Uint8Array): Uint8Array {
@@ -218,7 +218,7 @@ export class BodyItems {
     return true;
   }
 
-  /** Takes a body of which all was parsed: nothing that was found is used. */
+  /** Takes a body that was parsed as a whole: none of the found items are used. */
   parsed(value: unknown, members: number): void {
     this.found.items = 0;
     for (const item of this.#items) item.cached = null;

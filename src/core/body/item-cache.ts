@@ -26,7 +26,7 @@ export class CachedItem {
     readonly shape: ItemShape,
   ) {}
 
-  /** Reports whether the text has these bytes at this place. */
+  /** Reports whether the text has this item's bytes at this position. */
   isAt(text: Buffer, at: number): boolean {
     const { bytes } = this;
     const end = at + bytes.length;
@@ -43,7 +43,7 @@ export class ListPosition {
 
   constructor(readonly item: CachedItem) {}
 
-  /** The position after this one, which holds `item` from now on. */
+  /** Returns the position after this one, and lets it hold `item` from now on. */
   followedBy(item: CachedItem): ListPosition {
     if (this.next?.item !== item) this.next = new ListPosition(item);
     item.place = this.next;
@@ -109,7 +109,7 @@ export class ItemCache {
     return isFound ? item : null;
   }
 
-  /** The position before the first item of a list, of which `hash` identifies owner, operation and name. */
+  /** The position before the first item of a list. `hash` identifies the list by its owner, operation and name. */
   head(owner: string, hash: number): ListPosition {
     const found = this.#recent.get(hash) ?? this.#older.get(hash);
     if (found?.owner === owner && found.value === null) {
@@ -133,7 +133,7 @@ export class ItemCache {
     this.#put(item);
   }
 
-  /** Forgets what was not used since the last call. */
+  /** Forgets the items that were not used since the last call. */
   age(): void {
     // List positions still refer to the items, and must not keep their memory.
     for (const item of this.#older.values()) forget(item);

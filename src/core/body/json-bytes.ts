@@ -1,4 +1,4 @@
-/** Walks JSON as bytes: what is outside of strings, and where a string ends. Pure. */
+/** Recognizes the bytes of JSON outside of strings, and finds where a string ends. Pure. */
 
 export const quote = 0x22;
 export const comma = 0x2c;
@@ -10,17 +10,17 @@ export const openingBracket = 0x5b;
 export const closingBracket = 0x5d;
 export const digitZero = 0x30;
 
-/** A blank between the tokens of JSON. */
+/** Whether the byte is a blank between the tokens of JSON. */
 export function isBlank(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** `[` or `{`: they differ in one bit. */
+/** Whether the byte is `[` or `{`, which differ in one bit. */
 export function opens(byte: number): boolean {
   return (byte & 0xdf) === 0x5b;
 }
 
-/** `]` or `}`. */
+/** Whether the byte is `]` or `}`. */
 export function closes(byte: number): boolean {
   return (byte & 0xdf) === 0x5d;
 }

@@ -7,7 +7,7 @@
 /** The number of characters of a piece, roughly. */
 const piece_characters = 256 * 1024;
 
-/** The cost of a value beside its characters. */
+/** The size that a value has in addition to its characters. */
 const value_characters = 8;
 
 /** Called if a text has half of a surrogate pair that stands alone. */
@@ -18,7 +18,10 @@ export function jsonText(value: unknown, alone: Alone): string {
   return wellFormed(JSON.stringify(value), alone);
 }
 
-/** JSON has an escape for half a character, and the character itself for a whole one. */
+/**
+ * Replaces each half of a character that stands alone. JSON.stringify writes such a half as an escape, and a whole
+ * character as itself.
+ */
 function wellFormed(json: string, alone: Alone): string {
   if (!json.includes("\\ud")) return json;
   return json.replace(half, (_, before: string) => {
@@ -44,7 +47,7 @@ export function* jsonPieces(
   if (text !== "") yield encoder.encode(wellFormed(text, alone));
 }
 
-/** Texts of about one piece at most. */
+/** The JSON of a value, in texts of about one piece at most. */
 function* parts(value: unknown, piece: number): Generator<string, void, void> {
   if (typeof value === "string") yield* ofString(value, piece);
   else if (typeof value !== "object" || value === null) yield JSON.stringify(value) ?? "null";
@@ -62,7 +65,10 @@ function* ofString(value: string, piece: number): Generator<string, void, void> 
   yield '"';
 }
 
-/** Never cuts between the two halves of a surrogate pair: alone, each would be written as an escape. */
+/**
+ * The position at which to cut: never between the two halves of a surrogate pair, because each would be written as an
+ * escape.
+ */
 function cutBefore(value: string, at: number): number {
   if (at >= value.length) return value.length;
   const isTrailing = (value.charCodeAt(at) & 0xfc00) === 0xdc00;
@@ -82,7 +88,7 @@ function* ofArray(items: readonly unknown[], piece: number): Generator<string, v
   yield comma === "[" ? "[]" : "]";
 }
 
-/** The end of the items that fit into one piece together. */
+/** The index after the items that fit into one piece together. */
 function lightTo(items: readonly unknown[], from: number, piece: number): number {
   let at = from;
   for (let room = piece; at < items.length; at++) {

@@ -23,8 +23,8 @@ interface Open {
 }
 
 /**
- * The time that a step may take; and the highest parsing costs of values, in nanoseconds: new names, escapes, small
- * strings.
+ * The time that a step may take, in nanoseconds; and the highest costs of parsing a byte, a value and a member
+ * (escapes, small strings, new names).
  */
 const step_ns = 10_000_000;
 const byte_ns = 4;
@@ -34,7 +34,7 @@ const member_ns = 1000;
 /** The bytes after which a step ends at the latest: blanks and digits cost no parsing, but have to be walked. */
 const walked_bytes = 4 * 1024 * 1024;
 
-/** Strings of at least this length are not parsed from text, which would take twice their size. */
+/** Strings of at least this length are not parsed as JSON text, which would take twice their size. */
 const long_bytes = 256 * 1024;
 
 export interface Parsed {
@@ -47,10 +47,13 @@ function parsingCost_ns(shape: { bytes: number; values: number; members: number 
   return shape.bytes * byte_ns + shape.values * value_ns + shape.members * member_ns;
 }
 
-/** Bodies that take at most this long are parsed in one go: in steps, an agent's body takes twice as long. */
+/**
+ * Bodies that take at most this long are parsed in one step: in several steps, the body of an agent takes twice as
+ * long.
+ */
 const whole_ns = 20_000_000;
 
-/** Whether a body of this shape may be parsed in one go. */
+/** Whether a body of this shape may be parsed in one step. */
 export function isQuick(shape: { bytes: number; values: number; members: number }): boolean {
   return parsingCost_ns(shape) <= whole_ns;
 }
@@ -251,8 +254,8 @@ class Walk {
   }
 
   /**
-   * Parses the text between `from` and `to` inside two brackets, which overwrite the bytes around it for a moment:
-   * adding them to the text would copy it.
+   * Parses the text between `from` and `to` inside two brackets, which overwrite the bytes around the text for a
+   * moment: to add them to the text would copy it.
    */
   #within(from: number, to: number, brackets: string): string {
     const bytes = this.#bytes;

@@ -1,4 +1,6 @@
-/** Decodes a long JSON string in steps and without a copy in between, which would take twice its size again. Pure. */
+/**
+ * Decodes a long JSON string in steps and without an intermediate copy, which would take twice its size again. Pure.
+ */
 import { backslash } from "./json-bytes.ts";
 
 /** The bytes that are read before other requests get their turn. */
@@ -30,7 +32,7 @@ export function* longString(
       at += bytes[at + 1] === letter_u ? 6 : 2;
       if (isSurrogate(code)) {
         const low = lowHalf(bytes, code, at, to);
-        // Half of a surrogate pair: UTF-8 has no bytes for it.
+        // This is half of a surrogate pair, for which UTF-8 has no bytes.
         if (low < 0) {
           const rest = JSON.parse(`"${decoder.decode(bytes.subarray(at - 6, to))}"`) as string;
           return decoder.decode(bytes.subarray(from, written)) + rest;

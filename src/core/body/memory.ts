@@ -81,7 +81,10 @@ export class Reservation {
     this.#shrink(this.#bytes - this.#answer_bytes - bytes);
   }
 
-  /** Reserves this many bytes for an engine's answer, in place of those before; as `growTo`. */
+  /**
+   * Reserves this many bytes for an engine's answer, in place of those reserved for it before. Fails in the same way as
+   * `growTo`.
+   */
   answerTo(bytes: number): Shortage | null {
     const more = bytes - this.#answer_bytes;
     const shortage = this.#grow(more);

@@ -68,7 +68,7 @@ export class OwnBytes implements Disposable {
   }
 }
 
-/** The members of the body itself whose names do not repeat. */
+/** The top-level members of the body whose names do not repeat. */
 function membersAt(marks: readonly Mark[], bytes: Uint8Array): Member[] {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const found = new Map<string, Member | null>();
@@ -105,7 +105,7 @@ class Comparison {
       const isEqual = Array.isArray(outgoing)
         ? typeof written === "string" && this.#forms.textOf(outgoing) === written
         : outgoing === written;
-      // Half a character alone is replaced on the way (json-pieces.ts).
+      // The JSON encoder has to replace half of a character that stands alone (json-pieces.ts).
       return isEqual && (typeof written !== "string" || written.isWellFormed()) ? 0 : -1;
     }
     if (typeof outgoing === "string" && Array.isArray(written)) return this.#ofText(outgoing, written);
@@ -142,7 +142,7 @@ class Comparison {
       members += inside;
       unmatched++;
     }
-    // The same object: a tool's schema is passed on as it was parsed.
+    // Both are the same object: a tool's schema is passed on as it was parsed.
     if (outgoing === written) return members;
     for (const name in outgoing) if (outgoing[name] !== undefined) unmatched--;
     return unmatched === 0 || this.#areImplied(outgoing, written, -unmatched) ? members : -1;
@@ -164,12 +164,15 @@ class Comparison {
 export function joinedBody(written: Uint8Array[], handed: Uint8Array[]): Uint8Array[] {
   if (handed.length === 0) return written;
   const last = written.at(-1)!;
-  // This replaces the closing bracket.
+  // The comma replaces the closing bracket.
   last[last.length - 1] = comma;
   return [...written, ...handed];
 }
 
-/** Adjacent members are one piece, and the mark after each piece becomes the one that is needed there. */
+/**
+ * Adjacent members become one piece. The mark after each piece is overwritten by a comma, and after the last one by the
+ * closing brace.
+ */
 function piecesOf(members: readonly Member[], bytes: Uint8Array): Uint8Array[] {
   const spans: { from: number; to: number }[] = [];
   for (const { from, to } of members) {

@@ -1,8 +1,8 @@
 /**
- * Reads a request's body piece by piece, within bounds. It keeps none of it.
+ * Reads a request's body piece by piece, within bounds. Keeps no part of the body.
  *
- * Unpacks compressed bodies piece by piece, so that no more of a body is ever unpacked than is scanned, and never many
- * times its size. Faults: invalid_value, invalid_json, request_too_large, and those that `take` throws.
+ * Unpacks compressed bodies piece by piece, so that never more of a body is unpacked than is scanned, and a body never
+ * grows to many times its size. Faults: invalid_value, invalid_json, request_too_large, and those that `take` throws.
  */
 
 import zlib from "node:zlib";
@@ -17,7 +17,7 @@ export interface ReadingBounds {
 /** `whole`: read to its end. `broken_off`: the client left. `stopped`: the signal was aborted. */
 type ReadOutcome = "whole" | "too_large" | "late" | "broken_off" | "stopped";
 
-/** Takes a piece. The next one is read when its promise resolves. A Fault that it throws ends the reading. */
+/** Takes a piece. The next piece is read when the promise resolves. A Fault that is thrown ends the reading. */
 export type TakePiece = (piece: Uint8Array) => void | Promise<void>;
 
 /** Reads a body to one of the outcomes. After `too_large`, or a Fault of `take`, other code may still read the rest. */
@@ -34,7 +34,7 @@ export async function readPieces(
     ended = how;
     reader.cancel().catch(() => {});
   };
-  // The time left to the client. While a piece is scanned, it does not count.
+  // The time that the client has left. The time in which a piece is scanned does not count.
   let left_ms = bounds.ms;
   let reading_since_ms = performance.now();
   let deadline = setTimeout(end, left_ms, "late");
@@ -102,7 +102,7 @@ export class Gathering {
     readonly done: (piece: Uint8Array) => void,
   ) {}
 
-  /** Adds a piece, which the caller gives up. */
+  /** Adds a piece, and takes over its memory from the caller. */
   add(piece: Uint8Array): void {
     // Most bodies arrive in one piece.
     if (this.bytes === 0 && piece.byteLength >= this.announced) {
@@ -114,7 +114,7 @@ export class Gathering {
     this.done(piece);
   }
 
-  /** Adds a piece, which the caller keeps. */
+  /** Adds a copy of a piece; the caller keeps the piece's own memory. */
   copy(piece: Uint8Array): void {
     const before = this.bytes;
     this.bytes += piece.byteLength;
@@ -127,7 +127,7 @@ export class Gathering {
     return this.#whole.subarray(at, this.bytes);
   }
 
-  /** Memory that was never written to costs nothing. */
+  /** Reserves more memory than is needed now, because memory that is never written to costs nothing. */
   #grow(used: number): void {
     const smaller = this.#whole;
     this.#whole = new Uint8Array(Math.max(this.announced, this.bytes, 2 * smaller.byteLength));
@@ -142,7 +142,7 @@ export interface UnpackingLimits {
   body_ratio_max: number;
 }
 
-/** `take` gets each piece. The next one is unpacked when it is done. */
+/** `take` gets each piece. The next piece is unpacked when `take` is done. */
 type Unpack = (
   sent: Uint8Array,
   limits: UnpackingLimits,
@@ -215,8 +215,8 @@ export function tooLarge(bytes_max: number): Fault {
 }
 
 /**
- * Frees the memory of bytes that are no longer needed at once: hundreds of MiB would pile up before the garbage
- * collector ran.
+ * Frees at once the memory of bytes that are no longer needed. Otherwise hundreds of MiB would pile up before the
+ * garbage collector ran.
  */
 export function release({ buffer }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && !buffer.detached) buffer.transfer(0);

@@ -48,7 +48,7 @@ interface Reading {
   pause?: Pause;
   /** Whether to compute `digest`. */
   hasDigest?: boolean;
-  /** Makes the items of earlier bodies, for a body that is scanned; null: none are looked up. */
+  /** Makes the look-up of items from earlier bodies, if the body is scanned; null: no items are looked up. */
   itemsOf?: (() => BodyItems) | null;
 }
 

@@ -35,7 +35,7 @@ export interface Mark {
 /** The most marks that are kept: more than any request has. */
 const marks_max = 256;
 
-/** Beyond the fixed limits, a large body may hold one value, member and name for each of so many bytes. */
+/** Beyond the fixed limits, a large body may hold one value, one member and one name for each of this many bytes. */
 export const bytesPerValue = 128;
 export const bytesPerMember = 160;
 export const bytesPerName = 1024;
@@ -146,7 +146,10 @@ export class BodyScan implements BodyShape {
     if (this.marks && this.marks.length > marks_max) this.marks = null;
   }
 
-  /** A string that the piece does not end continues in the next one. */
+  /**
+   * Returns the index after the string in which `from` lies. A string that the piece does not end continues in the next
+   * piece.
+   */
   #pastString(piece: Uint8Array, from: number): number {
     const after = stringEnd(piece, from);
     // An empty piece changes nothing.
@@ -170,10 +173,10 @@ export function* lookingOver(scan: BodyScan, piece: Uint8Array, check: () => voi
 }
 
 const places = 2 ** 17;
-/** The bytes of a long name that are compared, beside its length. */
+/** The number of bytes of a long name that are compared, in addition to its length. */
 const read_bytes = 48;
 
-/** Counts different names by their hashes, in little memory: two with one hash count once. */
+/** Counts different names by their hashes, in little memory. Two names with the same hash count once. */
 class Names {
   /** One bit for each hash; allocated when it is needed. */
   #taken: Uint8Array | null = null;

@@ -36,7 +36,7 @@ export function unreadBodies(limits: UnreadLimits): UnreadBodies {
   async function readAway(body: ReadableStream<Uint8Array>, address: string, signal: Signal) {
     const work = signal.child();
     const reading = readPieces(body, limits, release, work).finally(() => work.detach());
-    // A small body that has arrived with its head needs none of the limited places.
+    // A small body that has arrived together with the request's head needs none of the limited places.
     if (await endsAtOnce(reading)) return reading;
     if (!places.take(address)) work.abort("too many are read");
     else void reading.finally(() => places.free(address));
@@ -46,8 +46,8 @@ export function unreadBodies(limits: UnreadLimits): UnreadBodies {
   return {
     async discard(request, address, signal) {
       const { body } = request;
-      // A body that has been read stays locked, unless its reader gave up half-way. The runtime gives GET and HEAD
-      // none.
+      // A body that has been read stays locked, unless its reader gave up half-way. The runtime gives GET and HEAD no
+      // body.
       if (!body || body.locked) return true;
       if (Number(request.headers.get("content-length") ?? 0) > limits.bytes_max) return false;
       return (await readAway(body, address, signal)) === "whole";

@@ -1,4 +1,4 @@
-/** Reads the headers in which a client names what it accepts. Pure. */
+/** Reads the headers in which a client states what it accepts. Pure. */
 
 export function takesGzip(acceptEncoding: string | null): boolean {
   return (acceptEncoding ?? "").split(",").some((coding) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$)|$)/i.test(coding));

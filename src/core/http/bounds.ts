@@ -100,7 +100,7 @@ const socketsOfKey_max = 64;
 
 /**
  * The limits of WebSockets. The runtime assembles a message before it hands it over, so each socket may hold one that
- * is not counted yet. All of them together may hold half of what requests may.
+ * is not counted yet. All such messages together may hold half of the memory that requests may.
  */
 function socketsLimits(limits: MemorySettings & Pick<BoundsLimits, "websocket_frame_bytes_max">): SocketsLimits {
   const { websocket_frame_bytes_max: frame_bytes_max } = limits;
@@ -109,13 +109,16 @@ function socketsLimits(limits: MemorySettings & Pick<BoundsLimits, "websocket_fr
   return { frame_bytes_max, node_max: Math.min(sockets_max, fitting), key_max: socketsOfKey_max };
 }
 
-/** Refuses requests for which there is no memory, or no descriptor for their connection. Each refusal is counted. */
+/**
+ * The parts of a node that refuse a request if there is no memory for it, or no descriptor for its connection. Each
+ * refusal is counted.
+ */
 interface Needs {
   bounds: Bounds;
   metrics: Pick<Observer, "shed">;
 }
 
-/** The memory of a request beside its body, including the buffers of its streams. */
+/** The memory that a request needs in addition to its body, including the buffers of its streams. */
 const request_bytes = 64 * 1024;
 
 /**
@@ -126,7 +129,7 @@ export function reserve(dependencies: Needs, call: Call, bytes: number): void {
   refuse(dependencies, call.memory?.growTo(request_bytes + bytes) ?? null);
 }
 
-/** As `reserve`, for an engine's answer. */
+/** As `reserve`, but for an engine's answer. */
 export function reserveAnswer(dependencies: Needs, call: Call, bytes: number): void {
   refuse(dependencies, call.memory?.answerTo(bytes) ?? null);
 }
@@ -223,8 +226,8 @@ function firstClient(hops: Iterable<string>, isProxy: (address: string) => boole
 }
 
 /**
- * The elements of a comma-separated list, the last first. Whatever a client wrote, the last comma is the one before the
- * element that the nearest proxy appended.
+ * The elements of a comma-separated list, from the last to the first. Whatever a client wrote, the last comma is the
+ * one before the element that the nearest proxy appended.
  */
 function* fromTheRight(header: string): Generator<string, void> {
   let end = header.length;

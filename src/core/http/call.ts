@@ -69,7 +69,7 @@ export class Call implements Caller {
   /** The error code with which the inference run ended; null: none. */
   #runCode: string | null = null;
   #memory: Reservation | null = null;
-  /** The memory of the answer's text, which is kept. */
+  /** The reserved memory of the answer's text, which is kept until the answer is complete. */
   #text: Reservation | null = null;
 
   constructor(
@@ -165,7 +165,7 @@ export class Call implements Caller {
     this.#isBodyRead = true;
   }
 
-  /** Lets work on the body take turns with work on other requests' bodies, by this pause. */
+  /** Lets the work on the body take turns with the work on other requests' bodies: each step waits for this pause. */
   takeTurns(pause: Pause): void {
     this.#pause = pause;
   }
@@ -190,7 +190,7 @@ export class Call implements Caller {
     this.leave(new Fault("internal_error", "The response was cancelled."));
   }
 
-  /** Ends the work for the service: a drain, a lost lease or a refused grant. */
+  /** Ends the work for a reason of the service: a drain, a lost lease or a refused grant. */
   end(fault: Fault): void {
     this.#halted.abort(fault);
     this.#work.abort(fault);
@@ -214,7 +214,7 @@ export class Call implements Caller {
     this.#runCode = errorCode;
   }
 
-  /** Records the fault that is the answer. */
+  /** Records the fault that is sent as the answer. */
   failed(fault: Fault): void {
     this.#notes.code = fault.code;
     if (fault.status >= 500) this.#notes.cause = fault.details.cause ?? fault;
@@ -245,7 +245,7 @@ export class Call implements Caller {
       }
       return;
     }
-    // A failure before the status was sent is thrown instead, and its code is recorded there.
+    // A failure before the status was sent is thrown instead, and its code is recorded where it is caught.
     if (this.#isStreaming && this.#runCode !== null) this.#notes.code = this.#runCode;
   }
 

@@ -10,7 +10,7 @@ const lines_max = 20;
 interface FloodGate {
   /** Reports whether a line of this event may be written now. If not, it is counted. */
   admits(event: string): boolean;
-  /** Reports the counts that are still open. */
+  /** Reports the counts that have not been reported yet. */
   flush(): void;
 }
 

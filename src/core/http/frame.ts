@@ -23,7 +23,7 @@ import type { StreamedAnswer } from "./stream.ts";
 export interface Lifecycle {
   readonly draining: boolean;
   readonly openCount: number;
-  /** The open requests whose answers are being streamed. */
+  /** The number of open requests whose answers are being streamed. */
   readonly streamCount: number;
   /** Whether a request without a large body waits for the start of its answer. */
   smallWait(): boolean;
@@ -97,7 +97,8 @@ export interface FrameDependencies {
   /** Null: nothing is traced. */
   traces: Pick<Traces, "begin"> | null;
   /**
-   * Whether this answer's connection should be closed, so that its client connects again to a worker that has fewer.
+   * Whether this answer's connection should be closed, so that its client connects again to a worker that has fewer
+   * connections.
    */
   shedsConnection(): boolean;
   metrics: Pick<Observer, "request">;
@@ -149,8 +150,8 @@ export function frame(dependencies: FrameDependencies, framed: Framed): Serve {
       call.answered();
       ended(dependencies, open, response.status);
     }
-    // A stopping node closes connections with their answers, so that none is cut; workers that share a port do so to
-    // have equally many.
+    // A node that stops closes connections with their answers, so that no answer is cut off. Workers that share a port
+    // do the same to even out the number of their connections.
     if (dependencies.lifecycle.draining || dependencies.shedsConnection()) response.headers.set("connection", "close");
     for (const name in call.headers) response.headers.set(name, call.headers[name]!);
     // A HEAD gets the same answer: the runtime leaves out its body, and sends the length of GET's.
@@ -210,7 +211,7 @@ async function isWelcome(
   return slowness.wait(call.signal);
 }
 
-/** Reports the fault and returns the one to answer. An error while it is reported must not leave the request open. */
+/** Reports the fault and returns the one to answer with. An error in the reporting must not leave the request open. */
 function reported(fault: Fault, call: Call, { failed }: Framed): Fault {
   try {
     failed?.(call, fault);
@@ -258,8 +259,8 @@ function answerFault(call: Call, fault: Fault, { faultBody, faultHeaders }: Fram
 }
 
 /**
- * Whether the same request cannot succeed within a minute: clients that obey the header stop at once, instead of
- * hammering.
+ * Whether the same request cannot succeed within a minute. Then the header `x-should-retry` lets clients that obey it
+ * stop at once, instead of hammering.
  */
 function isFinal({ status, details }: Fault): boolean {
   if (status === 429 || status >= 500) return (details.retryAfterSeconds ?? 0) > 60;
@@ -267,8 +268,9 @@ function isFinal({ status, details }: Fault): boolean {
 }
 
 /**
- * The `retry-after` header. A limit that no wait of a minute mends has none, since clients sleep for as long as it
- * says, for days and in silence: docs/errors.md, usage_limit_reached. The body says when the limit resets.
+ * The `retry-after` header. There is none for a limit that lasts longer than a minute, because clients would sleep for
+ * as long as the header says, for days and in silence: docs/errors.md, usage_limit_reached. The body says when the
+ * limit resets.
  */
 export function retryAfter(fault: Fault): Record<string, string> {
   const { retryAfterSeconds } = fault.details;
@@ -276,9 +278,12 @@ export function retryAfter(fault: Fault): Record<string, string> {
   return { "retry-after": String(Math.ceil(retryAfterSeconds)) };
 }
 
-/** Throws 400; the connection has to be closed after that. The runtime's own parser refuses the other such heads. */
+/**
+ * Throws 400 for a head that two parsers may read differently; the connection has to be closed after that. The
+ * runtime's own parser refuses the other such heads.
+ */
 function refuseAmbiguous(headers: Headers): void {
-  // Two fields of one name are joined by a comma, which no host has.
+  // Two fields of one name are joined by a comma, which no host contains.
   if (headers.get("host")?.includes(",")) throw ambiguous("has more than one Host header");
   const coding = headers.get("transfer-encoding");
   if (coding !== null && coding.toLowerCase() !== "chunked")

@@ -1,6 +1,6 @@
 /**
  * Collects the garbage of large bodies and long streams. The runtime itself collects only when as much again has been
- * allocated as is in use, which may be never. A collection stops the node for some milliseconds, more if much is in
+ * allocated as is in use, which may never happen. A collection stops the node for some milliseconds, more if much is in
  * use, so collections have a budget of time, which a burst of large bodies may use up and which fills up slowly. Rule:
  * docs/design/runtime.md, Memory.
  *
@@ -32,16 +32,16 @@ export interface Garbage {
 interface GarbageSettings {
   /** Smaller bodies leave little garbage, which the runtime collects in time. */
   large_bytes: number;
-  /** The bytes that ended large bodies must have held together before a collection. */
+  /** The bytes that requests with large bodies must have held, added up as they end, before a collection. */
   ended_bytes: number;
-  /** The age from which a request has survived the quick collections, so that only a full one frees it. */
+  /** Requests of this age have survived the quick collections, so only a full collection frees them. */
   old_ms: number;
-  /** The number of old requests that have to end before a collection, at least as many as are open. */
+  /** The number of old requests that must have ended before a collection; at least as many as are open. */
   old_min: number;
   /**
-   * The wait between two collections for old requests, as a multiple of what the last one took: every stream stops
-   * meanwhile. Without it, 400 old requests a second would cause one of 100 ms each 2.5 seconds, and delay one token in
-   * 25.
+   * The wait between two collections for old requests, as a multiple of the last collection's duration, because every
+   * stream stops during a collection. Without the wait, 400 old requests a second would cause a collection of 100 ms
+   * each 2.5 seconds, and delay one token in 25.
    */
   old_rest: number;
   /**
@@ -74,7 +74,7 @@ export function garbage(
 ): Garbage {
   const { large_bytes, ended_bytes, old_ms, old_min, old_rest, wait_ms, open_max } = settings;
   const budget = new Bucket(settings.budget, now_ms());
-  /** The bytes of large bodies that have ended since the last collection. */
+  /** The bytes that requests with large bodies have held which ended since the last collection. */
   let left_bytes = 0;
   let old = 0;
   /** The moment from which old requests may cause a collection again. */
@@ -135,7 +135,7 @@ export function garbage(
   };
 }
 
-/** How long a reading is reused: it costs a system call or two. */
+/** How long a reading is reused, because each reading costs a system call or two. */
 const look_ms = 100;
 /** While the process is above its mark, a collection is requested at most this often. */
 const collect_ms = 5_000;

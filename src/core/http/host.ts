@@ -1,7 +1,7 @@
 /**
  * Checks the `Host` of requests. A web page can make its own name resolve to an address inside the network (DNS
- * rebinding) and then read answers as its own; but `Host` still has the page's name (docs/design/service.md, The
- * operator's port).
+ * rebinding) and then read this service's answers like its own; but `Host` still has the page's name
+ * (docs/design/service.md, The operator's port).
  */
 import { isIPv4, isIPv6 } from "node:net";
 import { Fault } from "../inference/fault.ts";
@@ -9,8 +9,8 @@ import { encodeFault } from "../protocol/openai-chat/fault.ts";
 import type { Framed } from "./frame.ts";
 
 /**
- * Returns the test whether a `Host` is an address, `localhost`, or one of these names (in lower case). No `Host`
- * passes: plain probes send none.
+ * Returns a function that tests whether a `Host` is an address, `localhost`, or one of these names (in lower case).
+ * Requests without a `Host` pass, because plain probes send none.
  */
 export function hostsNamed(names: readonly string[] = []): (host: string | null) => boolean {
   const hosts = new Set(["localhost", ...names]);

@@ -17,7 +17,7 @@ export function jsonBytes(
   return withHeaders(new Response(gatheredBytes(bytes), { status, headers: common }), headers);
 }
 
-/** As `json`, for a body that is still being written. */
+/** As `json`, for a body that is not complete yet. */
 export function jsonStream(body: ReadableStream<Uint8Array>, headers: Record<string, string> = {}): Response {
   return withHeaders(new Response(body, { headers: common }), headers);
 }
@@ -31,9 +31,9 @@ function withHeaders(response: Response, headers: Record<string, string>): Respo
 const common = new Headers({ "content-type": "application/json", "cache-control": "no-store" });
 
 /**
- * The body in the form in which the runtime writes it together with the head. It does so up to 16 KiB in all, and
- * otherwise gives the system each header by itself, in some 80 calls; a stream's head is always written at once. Rule:
- * docs/design/runtime.md, Bun as a server.
+ * The body in the form in which the runtime writes it together with the head. The runtime does so if both have at most
+ * 16 KiB together, and otherwise gives the system each header by itself, in some 80 calls; the head of a stream is
+ * always written at once. Rule: docs/design/runtime.md, Bun as a server.
  */
 function gathered(text: string): string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> {
   // No UTF-16 unit takes more than three bytes.

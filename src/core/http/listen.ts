@@ -1,6 +1,6 @@
 /**
- * Listens for HTTP, or HTTPS with a certificate that can be replaced while connections and streams go on; and knows the
- * connection on which a request came.
+ * Listens for HTTP, or for HTTPS with a certificate that can be replaced while connections and streams go on. Also
+ * knows the connection on which a request came.
  */
 
 import { type Bounds, isLoopback } from "./bounds.ts";
@@ -32,7 +32,10 @@ interface ServerIdentity {
   key: string;
 }
 
-/** Above this service's own limit, so that a body that is too large gets its answer and not the runtime's bare 413. */
+/**
+ * The runtime's limit for bodies. It is above this service's own limit, so that a body that is too large gets this
+ * service's answer and not the runtime's bare 413.
+ */
 const runtime_body_bytes_max = 1024 * 1024 * 1024;
 
 interface ListeningOptions {
@@ -65,7 +68,7 @@ interface App {
   server: Bun.Server<unknown> | null;
 }
 
-/** The time that a connected client gets to send its request when a listener ends. */
+/** The time that a connected client gets to send its request after its listener has ended. */
 const arrival_ms = 300;
 
 /** Listens at the address. `identity`: null for HTTP. A shared port (`isShared`) must not be 0. */
@@ -75,7 +78,10 @@ export function listen(elysia: App, address: ListeningOptions, identity: ServerI
   let server = serving(elysia, isOwn ? { ...address, port: freePort(address) } : address, identity);
   elysia.server = server;
   let refused: Promise<void> | null = null;
-  /** Ends the current listener. Resolves when its port is closed. */
+  /**
+   * Prepares the end of the current listener. The returned function ends it, and its promise resolves when the port is
+   * closed.
+   */
   const ending = () => {
     const listener = server;
     const handshakes = handshakesOn(listener.port!);
@@ -94,8 +100,8 @@ export function listen(elysia: App, address: ListeningOptions, identity: ServerI
   const url = `${identity ? "https" : "http"}://${named(address.host)}:${server.port}`;
   return {
     url,
-    // The runtime keeps a listener's certificate as long as the listener, so a new one is begun
-    // (docs/design/runtime.md, Bun as a server).
+    // The runtime cannot change the certificate of a listener, so a new listener is begun (docs/design/runtime.md, Bun
+    // as a server).
     renew(next) {
       if (refused) return;
       const endPredecessor = ending();
@@ -118,8 +124,8 @@ function serving(elysia: App, options: ListeningOptions, identity: ServerIdentit
     hostname: host,
     port,
     development: false,
-    // Without this, a port that is taken would be shared without an error. With a certificate, and among workers,
-    // `freePort` has checked the port.
+    // If this were not set, a port that is taken would be shared without an error. With a certificate, and among
+    // workers, the port is shared, and `freePort` has checked it before.
     reusePort: identity !== null || isShared === true,
     idleTimeout: seconds(idle_ms),
     maxRequestBodySize: runtime_body_bytes_max,
@@ -161,7 +167,7 @@ function named(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }
 
-/** The connection on which a request came: its address, and the runtime's timeout for it. */
+/** The parts of a node that a request's connection needs: the finder of client addresses, and the idle timeout. */
 export interface ConnectionDependencies {
   bounds: Pick<Bounds, "clientAddress">;
   limits: { idle_ms: number };

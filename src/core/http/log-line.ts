@@ -27,7 +27,10 @@ function logfmtValue(value: unknown): string {
 const agent_chars_max = 200;
 const id_chars_max = 128;
 
-/** The texts that a caller chooses. In the log they are shortened, without control characters and secrets of ours. */
+/**
+ * The texts that a caller chooses. In the log they are shortened, and have no control characters and no secrets of this
+ * service.
+ */
 type CallersWords = Partial<Record<"user_agent" | "x_request_id" | "x_client_request_id", string | undefined>>;
 
 export function callersWords(headers: { get(name: string): string | null }): CallersWords {
@@ -45,7 +48,8 @@ function headerText(text: string | null, chars_max: number): string | undefined 
 const unprintable = /[^\x20-\x7e]/g;
 
 /**
- * Secrets are removed before the text is shortened: half of one would not be recognised, and would still reveal much.
+ * Secrets are removed before the text is shortened: half of a secret would not be recognised, and would still reveal
+ * much.
  */
 export function cleaned(text: string, chars_max: number): string {
   return masked(text.slice(0, chars_max * 4))

@@ -10,7 +10,7 @@ import type { Call } from "./call.ts";
 import { floodGate } from "./flood.ts";
 import { callersWords, type LogFormat, lineOf } from "./log-line.ts";
 
-/** From the least to the most severe. A log has the lines of its level and those above it. */
+/** The levels, from the least to the most severe. A log has the lines of its level and those above it. */
 const logLevels = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof logLevels)[number];
 

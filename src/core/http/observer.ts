@@ -26,7 +26,7 @@ export interface EndedRequest {
   traceId?: string | undefined;
 }
 
-/** The resource that was used up: memory (of the key, the node or the process), or descriptors. */
+/** The resource that is used up: the memory of the key, the node or the process, or the descriptors. */
 export type Shed = "key" | "node" | "process" | "descriptors";
 
 /** The formats of metrics: Prometheus' text, or OpenMetrics with exemplars. */

@@ -2,12 +2,12 @@
  * A client's WebSocket, on top of the runtime's: receives text messages, and sends them as fast as the client reads.
  */
 
-/** The owner of a socket, which is told of its messages and its end. */
+/** The owner of a socket, which is notified of its messages and its end. */
 export interface SocketOwner {
   opened(socket: Socket): void;
   /** A text message has arrived. */
   received(text: string): void;
-  /** The connection is gone. Called once. */
+  /** The connection has closed. Called once. */
   closed(): void;
 }
 

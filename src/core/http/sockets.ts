@@ -6,7 +6,7 @@ export interface SocketsLimits {
   frame_bytes_max: number;
   /** How many sockets a process may have. */
   node_max: number;
-  /** How many of these may belong to one key. */
+  /** How many of these sockets may belong to one key. */
   key_max: number;
 }
 

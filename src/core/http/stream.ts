@@ -52,7 +52,7 @@ function isDecisive(event: InferenceEvent): boolean {
   return event.type === "part-start" || isTerminal(event);
 }
 
-/** The same stream, whose last event is held back until `done` has resolved with the whole answer. */
+/** The stream, with its last event held back until `done` resolves, which is called with the whole answer. */
 export async function* endsAfter(
   batches: AsyncGenerator<Batch, void, void>,
   done: (answer: Result) => Promise<void>,
@@ -73,7 +73,7 @@ export interface StreamedAnswer {
 export interface StreamOwner {
   /** The client has left. Called before `closed`. */
   left(): void;
-  /** Called once, when the last byte was written or will never be: the events must end. */
+  /** Called once, when the last byte was written or will never be written. The owner must then end the events. */
   closed(): void;
 }
 
@@ -99,7 +99,7 @@ export function eventStream(
   };
 }
 
-/** The headers of an event stream, and these. */
+/** The headers of every event stream, together with these. */
 export function sseHead(headers: Record<string, string>): Record<string, string> {
   return {
     "content-type": "text/event-stream; charset=utf-8",
@@ -166,8 +166,8 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
         const { done, value } = await nextOf(this.#stream);
         if (this.#closed) return;
         if (!done) out += framesOf(this.#encoder, value);
-        // The stream's end is awaited before the last frames are written, so that one write ends the body too. The
-        // first frames don't wait: they are sent with the head, which would be slow alone.
+        // The stream's end is awaited before the last frames are written, so that one write also ends the body. The
+        // first frames do not wait: they are sent together with the head, which would be slow to send alone.
         const waits = !done && this.#isBegun && value.some(isTerminal);
         if (done || (out !== "" && !waits)) {
           this.#write(controller, out, done === true);

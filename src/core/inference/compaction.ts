@@ -24,7 +24,7 @@ export function instructionTurn(): UserTurn {
 
 const preface = "This summary stands in place of the conversation up to here. You wrote it yourself; go on from it.";
 
-/** The turn that stands for the summarized turns in a later conversation. */
+/** The turn that replaces the summarized turns in a later conversation. */
 export function summaryTurn(summary: string): UserTurn {
   return { role: "user", parts: [{ kind: "text", text: `${preface}\n\n${summary}` }] };
 }
@@ -86,8 +86,8 @@ function isMedium({ kind }: Turn["parts"][number]): boolean {
 
 /**
  * Removes the oldest turns, in place, until at most `share` of the conversation remains. Returns the share that
- * remains, or 1 if nothing can be removed. Instructions at the head and an earlier summary stay, and a tool's result
- * goes with its call. A notice takes the place of the removed turns.
+ * remains, or 1 if nothing can be removed. Instructions at the head and an earlier summary stay, and a tool's result is
+ * removed together with its call. A notice takes the place of the removed turns.
  */
 export function leaveOut(request: Pick<InferenceRequest, "turns" | "compaction">, share: number): number {
   const { turns, compaction } = request;

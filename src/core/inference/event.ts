@@ -19,7 +19,7 @@ export type InferenceEvent =
   | { type: "part-delta"; index: number; delta: string; logprobs?: TokenLogprob[] }
   /** `signature` proves a reasoning part; `citations` belong to a text part, in the form of the engine's protocol. */
   | { type: "part-end"; index: number; signature?: string; citations?: Native[] }
-  /** `rejected` are the engine's values that are no counts. They are 0 in `usage`. */
+  /** `rejected` are those values of the engine that are not counts. They are 0 in `usage`. */
   | { type: "usage"; usage: Usage; rejected?: RejectedReport }
   /** A piece of an answer that is passed on as its engine wrote it. */
   | { type: "passed"; bytes: Uint8Array }
@@ -56,7 +56,7 @@ export function isTerminal(event: InferenceEvent): event is TerminalEvent {
 /** One part of an answer as text, for a tokenizer to count. */
 export interface AnswerPart {
   kind: PartHead["kind"];
-  /** The name of the called tool; "" if the part is no call. */
+  /** The name of the called tool; "" if the part is not a call. */
   toolName: string;
   text: string;
 }

@@ -83,7 +83,10 @@ export function managementStatusOf(code: FaultCode): number {
   return management;
 }
 
-/** The codes of the management interface. Clients of the API get only those that also have a status there. */
+/**
+ * The codes of the management interface. Clients of the API get only those that have a separate status for that
+ * interface.
+ */
 export const managementFaultCodes = [
   "missing_operator_token",
   "invalid_operator_token",
@@ -98,12 +101,12 @@ export const managementFaultCodes = [
   "version_conflict",
 ] as const satisfies FaultCode[];
 
-/** The codes that clients of the API can get. */
+/** The codes that clients of the API may get. */
 export const clientFaultCodes = (Object.keys(faultCatalogue) as FaultCode[]).filter(
   (code) => "management" in faultCatalogue[code] || !managementFaultCodes.some((one) => one === code),
 );
 
-/** The lengths of an input and of the model's context, as far as the engine's error tells them. */
+/** The lengths of an input and of the model's context, as far as the engine's error states them. */
 export interface SaidOverflow {
   inputTokens?: number;
   /** Set if the engine stopped counting the input at this length. */
@@ -136,7 +139,7 @@ export interface FaultDetails {
   engineProtocol?: Protocol;
   /** A sentence of an engine that callers may read: texts, and names of fields in the engine's protocol. */
   sentence?: readonly (string | { param: string; engineProtocol: Protocol })[];
-  /** The lengths that the engine told, with `context_length_exceeded` (overflow.ts). */
+  /** The lengths that the engine reported, with `context_length_exceeded` (overflow.ts). */
   overflow?: SaidOverflow;
   /** Whole seconds, sent as `retry-after`. */
   retryAfterSeconds?: number;
@@ -144,7 +147,7 @@ export interface FaultDetails {
   headers?: Record<string, string>;
   /** The limit that refused the request, for its receipt. */
   limit?: LimitMet;
-  /** The engine's own text, for the request's record alone. */
+  /** The engine's own text, which only the request's record may have. */
   engineText?: string;
   /** Further keys of the error object. */
   body?: Record<string, unknown>;
@@ -169,7 +172,7 @@ export class Fault extends Error {
   }
 }
 
-/** The thrown value as a Fault. Anything else is a defect, of which the message reveals nothing. */
+/** The thrown value as a Fault. A value that is not a Fault is a defect, and the message reveals nothing about it. */
 export function asFault(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown;
   return new Fault(

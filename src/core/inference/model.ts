@@ -12,7 +12,7 @@ export interface Model {
   ownedBy: string;
   /** The operation that the model is for. Absent: `chat`. */
   kind?: ModelKind;
-  /** Unix seconds. */
+  /** The creation time of the model, in Unix seconds. */
   created: number;
   contextTokens: number;
   outputTokens_max: number;
@@ -37,15 +37,15 @@ export interface Prices {
   cachedInput: number;
   cacheWrite: number;
   output: number;
-  /** The price of a search in picos, for models that rank. */
+  /** The price of one search in picos, for models that rank. */
   search?: number;
 }
 
 /** When a model stops being served, and what replaces it. */
 export interface Retirement {
-  /** When the id stops being served, in milliseconds since the epoch. */
+  /** The time at which the id stops being served, in milliseconds since the epoch. */
   at_ms: number;
-  /** From when clients were asked to stop using the id, in milliseconds since the epoch. */
+  /** The time from which clients were asked to stop using the id, in milliseconds since the epoch. */
   deprecatedAt_ms: number;
   /** The id of the model that takes its place. */
   replacedBy?: string;

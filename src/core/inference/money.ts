@@ -33,10 +33,12 @@ export interface Money {
 export const nano_decimals = 9;
 export const nanos_per_one = 10 ** nano_decimals;
 const picos_per_nano = 1000;
-/** A limit is at most a million of the currency. */
+/** The highest limit, in units of the currency. */
 export const limit_max = 1_000_000;
 export const limit_nanos_max = limit_max * nanos_per_one;
-/** The decimals of the price of a million tokens: one unit of the last is a pico for each token. */
+/**
+ * The decimals of the price of a million tokens: one unit of the last decimal is a price of one pico for each token.
+ */
 export const price_decimals = 6;
 
 const safe_max = BigInt(Number.MAX_SAFE_INTEGER);
@@ -88,8 +90,8 @@ export function decimalOf(value: number | bigint, decimals: number): string {
 }
 
 /**
- * The value of decimal text × 10^decimals, as a whole number. Null: it is no plain decimal number, has more decimals,
- * or exceeds the exact range of a number.
+ * The value of decimal text × 10^decimals, as a whole number. Null: the text is not a plain decimal number, has more
+ * decimals, or exceeds the exact range of a number.
  */
 export function wholeOf(text: string, decimals: number): number | null {
   const [, sign = "", whole = "", fraction = ""] = /^(-?)([0-9]{1,16})(?:\.([0-9]+))?$/.exec(text) ?? [];

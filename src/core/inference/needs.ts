@@ -23,8 +23,8 @@ export class Needs {
   readonly list: Need[] = [];
 
   /**
-   * Adds a use. `param`: the path of the field in the request; a function where a thousand fields may have it and only
-   * the first is needed.
+   * Adds a use. `param`: the path of the field in the request; a function if a thousand fields may have the use and
+   * only the first path is needed.
    */
   add(use: Use, param: string | (() => string)): void {
     if (!this.#has(use)) this.#note(use, typeof param === "string" ? param : param());

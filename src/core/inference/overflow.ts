@@ -4,7 +4,7 @@
  */
 import { Fault, type FaultDetails, type SaidOverflow } from "./fault.ts";
 
-/** The fault. `said`: the lengths that the engine told, if any. */
+/** The fault. `said`: the lengths that the engine reported, if any. */
 export function inputTooLong(said: SaidOverflow, details: FaultDetails = {}): Fault {
   return new Fault(
     "context_length_exceeded",
@@ -14,9 +14,9 @@ export function inputTooLong(said: SaidOverflow, details: FaultDetails = {}): Fa
 }
 
 /**
- * Adds both lengths to this fault, and returns other faults unchanged. The context is the engine's, or else the
- * catalog's; the input is the engine's count, or else our estimate. A count by the engine that would fit includes the
- * output, and is ignored.
+ * Adds both lengths to this fault, and returns other faults unchanged. The context's length is the engine's, or else
+ * the catalog's; the input's is the engine's count, or else the service's estimate. If the engine's count would fit
+ * into the context, it includes the output, and is ignored.
  */
 export function withOverflow(fault: Fault, catalogTokens: number, estimate: number): Fault {
   const { overflow: said } = fault.details;

@@ -1,7 +1,7 @@
 /**
- * PLAIN TEXT: the rule which text may be a name, an address or a group, and how other text is shown on a terminal.
- * Plain text is one line without control characters (no database takes a NUL), line ends, halves of characters, and
- * characters that change the direction of text, with which one name can look like another. Pure.
+ * PLAIN TEXT: the rule that says which text may be a name, an address or a group, and how other text is shown on a
+ * terminal. Plain text is one line without control characters (no database takes a NUL), line ends, halves of
+ * characters, and characters that change the direction of text, with which one name can look like another. Pure.
  */
 const lineBreaking = "\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029";
 const turning = "\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069";
@@ -16,12 +16,15 @@ export function isPlain(text: string): boolean {
   return whole.test(text);
 }
 
-/** The text with a question mark in place of each character that could move the cursor, color the screen, or turn the text. */
+/**
+ * The text with a question mark in place of each character that could move the cursor, color the screen, or change the
+ * direction of the text.
+ */
 export function plain(text: string): string {
   return text.replace(unsafe, "?");
 }
 
-/** The JSON text with those characters escaped, which means the same to a program. */
+/** The JSON text with the characters that `plain` replaces written as escapes, which mean the same to a program. */
 export function plainJson(json: string): string {
   return json.replace(unsafe, (character) =>
     character === "\n" ? character : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,

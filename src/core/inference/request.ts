@@ -7,8 +7,8 @@
  */
 
 /**
- * An ability of a model. A request that needs one that the model lacks is refused with its name, never silently
- * degraded.
+ * An ability of a model. A request that needs an ability which the model lacks is refused with an error that names the
+ * ability, and never silently degraded.
  */
 export type Capability =
   | "tools"
@@ -30,16 +30,19 @@ export interface Need {
 export type Protocol = "openai-chat" | "anthropic-messages" | "openai-responses";
 
 /**
- * A wire object with more than the centre models (cache marks, citations, a document's title), as its author wrote it. The
- * other side gets this object if it speaks the same protocol, and else the one made from the centre. Parts that share one
- * `Native` are one wire object.
+ * A wire object, as its author wrote it, with things that the centre has no fields for (cache marks, citations, a
+ * document's title). The other side gets this object if it speaks the same protocol, and else the one made from the
+ * centre. Parts that share one `Native` are one wire object.
  */
 export interface Native {
   protocol: Protocol;
   wire: Readonly<Record<string, unknown>>;
 }
 
-/** A feature that only engines of one protocol have. For another engine the request is refused with its name. */
+/**
+ * A feature that only engines of one protocol have. If the request would go to another engine, it is refused with an
+ * error that names the feature.
+ */
 export interface NativeNeed {
   protocol: Protocol;
   /** The feature's name, such as "citations". */
@@ -119,14 +122,17 @@ export interface Sampling {
   logitBias?: Record<string, number>;
 }
 
-/** From the least to the most. */
+/** The efforts, from the least to the most. */
 export const reasoningEfforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 export type ReasoningEffort = (typeof reasoningEfforts)[number];
 
 /** Hints about reasoning, which a model that does not reason does not get (`withoutLostHints`). */
 export interface Reasoning {
   effort?: ReasoningEffort;
-  /** The effort again if it must not be lowered: an engine that has no word for it refuses the request. */
+  /**
+   * Set to the same value as `effort` if the effort must not be lowered: an engine that has no word for it refuses the
+   * request.
+   */
   exactEffort?: ReasoningEffort;
   /** `thinking.budget_tokens` of Messages. */
   budgetTokens?: number;
@@ -244,15 +250,15 @@ export function emptyRequest({ turns, tools, passed }: InferenceRequest): void {
   tools.length = 0;
 }
 
-/** Whether the request was emptied. One that was not always has turns. */
+/** Whether the request was emptied. A request that was not emptied always has turns. */
 export function isEmptied({ turns }: InferenceRequest): boolean {
   return turns.length === 0;
 }
 
 /**
  * The request without the hints that a model cannot use (docs/design/service.md, Capabilities). `thinking`, `reasoning`
- * and `output_config.effort` are hints, because agents always send them; Chat's `reasoning_effort` is no hint but needs
- * the capability. Parallel calls are a permission, which does not matter to a model that cannot make calls.
+ * and `output_config.effort` are hints, because agents always send them; Chat's `reasoning_effort` is not a hint, and
+ * needs the capability. Parallel calls are a permission, which does not matter to a model that cannot make calls.
  */
 export function withoutLostHints(
   request: InferenceRequest,

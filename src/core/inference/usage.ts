@@ -8,8 +8,8 @@ export interface Usage {
   /** The output tokens that were spent on reasoning. */
   reasoningTokens: number;
   /**
-   * Where the counts come from: the engine; our own count (with a tokenizer, or one token a delta); or an estimate from
-   * sizes.
+   * The source of the counts: the engine; this service's own count (with a tokenizer, or one token a delta); or an
+   * estimate from sizes.
    */
   source: UsageSource;
 }

@@ -74,7 +74,7 @@ export interface Prepared<Wire> extends RunRequest {
   wire: Wire;
 }
 
-/** A run with the request that it answers, and the headers of the answer. */
+/** A run, the request that it answers, and the headers of the answer. */
 export interface Answering<Wire extends InferenceWire, Reply> {
   call: Call;
   adapter: Adapter<Wire, Reply>;
@@ -141,12 +141,12 @@ export async function untilFirstPart<Wire extends InferenceWire, Reply>(
   isSaved: boolean,
 ): Promise<Primed> {
   const stream = await primed(rest, limits.first_event_hold_ms);
-  // To store an answer, its request is needed until the end.
+  // An answer that is to be stored needs its request until the end.
   if (!isSaved && isEmptied(prepared.request)) giveBackBody(call);
   return stream;
 }
 
-/** Returns a function that gives the time of its first call each time, in Unix seconds. */
+/** Returns a function that returns the time of its first call each time, in Unix seconds. */
 function clockedOnce(): () => number {
   let at: number | undefined;
   return () => {
@@ -178,15 +178,18 @@ interface SinkAsked {
 }
 
 export interface AnswerSink {
-  /** Whether a request with the same key gets this answer. */
+  /** Whether a request with the same idempotency key gets this answer. */
   readonly isRepeatable: boolean;
   /** How the answer is fetched, if it is a background response; else null. */
   readonly fetched: Fetched | null;
-  /** Claims the request's key, or returns the answer of the earlier request that this one repeats. Throws Faults. */
+  /**
+   * Claims the request's idempotency key, or returns the answer of the earlier request that this one repeats. Throws
+   * Faults.
+   */
   begin(): Promise<EarlierAnswer | null>;
   /** Called when the run has begun. */
   follows(run: Run): void;
-  /** Keeps the events of the run, and answers with them. */
+  /** Keeps the events of the run, and makes the HTTP answer from them. */
   answer<Wire extends InferenceWire, Reply>(answering: Answering<Wire, Reply>): Promise<HttpAnswer>;
 }
 

@@ -43,5 +43,5 @@ export function fullest(caps: readonly Cap[]): Cap | null {
 /** The used share of a limit, 0 to 1: for a limit of 0 it is 1, and without use 0. */
 export const shareOf = ({ used, limit }: Pick<Cap, "used" | "limit">) => (limit <= 0 ? 1 : Math.max(0, used) / limit);
 
-/** Claude Code's names of periods. It has none for five hours. */
+/** Claude Code's names for periods. It has no name for five hours. */
 export const periods: Partial<Record<WindowKind, string>> = { week: "weekly", month: "monthly" };

@@ -1,7 +1,7 @@
 /**
  * Reports limits to Claude Code when it is signed in to this service: in headers, from which it makes its notices, and
  * in the error by which it recognizes the end of a window. Claude Code computes nothing from these headers, so they
- * work for our fixed windows.
+ * work for this service's fixed windows.
  */
 import { credentialOf, isToken } from "../auth/credential.ts";
 import type { Fault } from "../inference/fault.ts";
@@ -23,7 +23,8 @@ export function isSignedIn(headers: Headers): boolean {
 }
 
 /**
- * The headers about the limit with the largest used share; none if there is no limit, which Claude Code shows as such.
+ * The headers about the limit with the largest used share. Without a limit there are none, and Claude Code shows that
+ * there is no limit.
  */
 export function standingHeaders({ windows, subjects }: Pick<Granted, "windows" | "subjects">): Record<string, string> {
   const cap = fullest(capsOf(windows, subjects));
@@ -43,17 +44,21 @@ export function standingHeaders({ windows, subjects }: Pick<Granted, "windows" |
   };
 }
 
-/** The headers of a refusal. Without the status, Claude Code takes it for a busy minute, and retries for ever. */
+/**
+ * The headers of a refusal. Without the status among them, Claude Code would take the refusal for a passing shortage,
+ * and retry for ever.
+ */
 export function refusalHeaders({ code, details }: Fault, { headers }: Request): Record<string, string> {
   if (code !== "usage_limit_reached") return {};
   const status = { [`${family}-status`]: "rejected" };
   const { resets_at: resetsAt, window } = details.body ?? {};
-  // A request that exceeds a whole limit fits after no reset.
+  // If a request exceeds a whole limit, no reset makes room for it.
   if (resetsAt === undefined) return status;
   const reset = { ...status, [`${family}-reset`]: String(resetsAt) };
   if (!isSignedIn(headers)) return reset;
   const period = periods[window as WindowKind];
-  // The claim and the overage status are left out, so that Claude Code shows our message and not one of its own.
+  // The claim and the overage status are left out, so that Claude Code shows this service's message and not one of its
+  // own.
   return {
     ...reset,
     [`${family}-overage-reset`]: String(resetsAt),
@@ -64,7 +69,10 @@ export function refusalHeaders({ code, details }: Fault, { headers }: Request): 
   };
 }
 
-/** The body of a fault for a sign-in: at the end of a window, one sentence, which is what Claude Code shows. */
+/**
+ * The body of a fault for a client that is signed in. If a window is used up, the message is one sentence, because
+ * Claude Code shows only one.
+ */
 export function messagesFault(fault: Fault, requestId: string, { headers }: Request): MessagesError {
   const body = encodeFault(fault, requestId);
   if (fault.code !== "usage_limit_reached" || !isSignedIn(headers)) return body;

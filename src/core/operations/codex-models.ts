@@ -73,7 +73,10 @@ function codexModel({ id, contextTokens, capabilities }: Model, place: number): 
   };
 }
 
-/** Codex has no instructions of its own for a model of this list, so without these the model would not know its task. */
+/**
+ * Codex has no instructions of its own for a model in this list, so without this text the model would not know its
+ * task.
+ */
 const instructions = `You are a coding agent. You work through Codex in the user's terminal, in the folder that the environment context names.
 
 - Read what matters before you act. Search with rg where it exists, else with grep.

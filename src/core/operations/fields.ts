@@ -33,7 +33,7 @@ export const Secret = Type.Object(
 export type Secret = Value<typeof Secret>;
 
 /**
- * A CREDENTIAL: the fields that a key and an operator have in common: whose it is, how long it is valid, when and from
+ * A CREDENTIAL: the fields that a key and an operator have in common: the owner, how long it is valid, when and from
  * where it was last used, and its secrets.
  */
 export const credentialFields = {

@@ -63,7 +63,7 @@ export const messagesLimitHeaderNames = (["requests", "tokens"] as const).flatMa
   Object.keys(messagesRateLimit(what)),
 );
 const unifiedOverage = ["reset", "utilization", "surpassed-threshold", "period", "disabled-reason"];
-/** The headers that tell Claude Code of its limits when it is signed in to this service. */
+/** The headers that inform Claude Code about its limits when it is signed in to this service. */
 export const unifiedHeaderNames = [
   "status",
   "representative-claim",

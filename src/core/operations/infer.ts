@@ -1,6 +1,6 @@
 /**
  * The path of every inference request; the adapter has the differences between protocols. The frame that made the call
- * ends everything that begins here, however the request ends.
+ * ends everything that is begun here, however the request ends.
  */
 
 import { planOf } from "../admission/allowance.ts";

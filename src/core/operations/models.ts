@@ -118,7 +118,7 @@ function forMessages(headers: { "anthropic-version"?: string }): boolean {
   return headers["anthropic-version"] !== undefined;
 }
 
-/** The decoded id. One that cannot be decoded is returned unchanged, and names no model. */
+/** The decoded id. An id that cannot be decoded is returned unchanged, and names no model. */
 function decoded(id: string): string {
   try {
     return decodeURIComponent(id);
@@ -181,8 +181,8 @@ function messagesList(served: ServedName[], paging: Paging) {
 }
 
 /**
- * One page of models. Without `limit` it has all of them: with the protocol's default of 20, clients that don't page
- * would miss the others.
+ * One page of models. Without `limit` the page has all models: with the protocol's default of 20, clients that don't
+ * page would miss the others.
  */
 function pageOf(
   served: ServedName[],

@@ -17,12 +17,12 @@ import type { ContentOwner } from "./adapter.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { HeaderName } from "./headers.ts";
 
-/** The part of the catalog in force that the document needs. */
+/** The part of the catalog in force that the OpenAPI document needs. */
 export interface ContractModel extends Pick<Model, "id" | "capabilities" | "extraParams" | "kind"> {
   aliases?: readonly string[];
 }
 
-/** The model that examples name. The document has the first one of the catalog in its place. */
+/** The model that examples name. In the OpenAPI document, the first model of the catalog takes its place. */
 export const anyModel = "vendor/model";
 
 /** `any`: a key is needed, whatever its scopes. `null`: no key is needed. */
@@ -37,7 +37,7 @@ interface Declared<
 > {
   operationId: string;
   method: "get" | "post" | "put" | "patch" | "delete";
-  /** The path in OpenAPI's form: `/v1/models/{id}`. */
+  /** The path in the form of OpenAPI: `/v1/models/{id}`. */
   path: string;
   /**
    * The prefix of the ids in the path; a path with another id does not belong to the operation. Empty: any id without a

@@ -7,7 +7,7 @@
 import { Countdown } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 
-/** After this time a check's result is that it does not answer. */
+/** How long a check may run. After that its result is that the other party does not answer. */
 const check_ms = 3500;
 /** How late a result may be, beyond the check's interval and its own time: a busy process runs its timers late. */
 const grace_ms = 2000;
@@ -51,7 +51,7 @@ export interface Readiness {
 interface ReadinessOptions {
   lifecycle: { readonly draining: boolean };
   clock: Clock;
-  /** The clock that measures the waits between runs, if it is not the same. */
+  /** The clock that measures the waits between runs, if it is not `clock`. */
   intervals?: Pick<Clock, "after">;
   /** Called with the failing required checks when the first one begins to fail, and when none fails any more. */
   turned?(failing: CheckResult[]): void;

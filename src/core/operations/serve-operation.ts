@@ -33,9 +33,9 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   const soon = together(starts_portion);
   const faultBody = faultBodyOf(faultShape);
   /**
-   * Resolves when the other requests of this poll have come as far, for a portion of them in each turn, so that they do
-   * not hold up tokens: docs/design/runtime.md, Starts give way. Earlier refusals are answered at once: while an answer
-   * is outstanding, the runtime takes no further request of its connection.
+   * Resolves when the other requests of this poll have been authorized too. In each turn only a portion of the requests
+   * goes on, so that they do not hold up tokens: docs/design/runtime.md, Starts give way. Earlier refusals do not wait:
+   * while an answer is outstanding, the runtime takes no further request of its connection.
    */
   const othersArrived = () => new Promise<void>((resolve) => soon(resolve));
   const work = async (call: Call) => {
@@ -63,7 +63,7 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   });
 }
 
-/** The fault of a limit, with a link to the request in the console, where its person can ask for more. */
+/** The fault of a limit, with a link to the request in the console, where the person who sent it can ask for more. */
 function withConsole({ consoleUrl }: Dependencies, fault: Fault, requestId: string): Fault {
   const origin = fault.details.limit ? consoleUrl() : null;
   if (origin === null) return fault;
@@ -85,7 +85,7 @@ function countArrival({ arrivals, catalog }: Dependencies, { metered }: Operatio
   arrivals.take(key.id, metered ? "inference" : "count", plan ? ratesOverPlan(plan, overPlan) : undefined);
 }
 
-/** The id in the path is checked by the route (path.ts), and is plain text here. */
+/** The checks of the parameters. The id in the path is plain text here, because the route has checked it (path.ts). */
 function guardsOf({ path, params, query, headers }: Operation) {
   const guardQuery = query && guard(query);
   const guardHeaders = headers && guard(headers);
@@ -135,7 +135,7 @@ function refused(dependencies: Dependencies, call: Call, operation: MeteredOpera
   const { source, organization, key, model, stream } = call.notes;
   if (source !== undefined || organization === undefined || key === undefined) return;
   dependencies.metrics.decision("refused", code);
-  // A failure by a defect or an outage (5xx) is no refusal.
+  // A failure because of a defect or an outage (5xx) is not a refusal.
   if (status >= 500) return;
   dependencies.refused.add({
     requestId: call.requestId,

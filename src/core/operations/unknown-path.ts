@@ -92,7 +92,7 @@ function baseUrlAdvice(requested: string, suggested: string): string {
   return "";
 }
 
-/** A longer path is not compared: it is no mistake in spelling. */
+/** Longer paths are not compared: they are not spelling mistakes. */
 const path_chars_max = 1024;
 const excerpt_chars_max = 120;
 

@@ -238,7 +238,7 @@ export interface UnservedPath extends Row {
   onlyMessages: boolean;
 }
 
-/** A longer path is not compared. */
+/** Longer paths are not compared. */
 const path_chars_max = 1024;
 
 const matchers = unservedApis.flatMap(({ rows, onlyMessages = false }) =>

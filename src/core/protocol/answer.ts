@@ -1,6 +1,7 @@
 /**
- * Base of the decoders of an engine's answer, for all protocols; its characters, the most parts that it may have
- * (docs/design/errors-and-streams.md, Answers that are bounded), and the reason of its end.
+ * The base of the decoders of engines' answers, for all protocols. Also joins characters that were cut in two, bounds
+ * the number of parts (docs/design/errors-and-streams.md, Answers that are bounded), and reads the reason for an
+ * answer's end.
  */
 import type { InferenceEvent, PartDelta, StopReason } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
@@ -28,7 +29,7 @@ export abstract class BaseAnswerDecoder {
     return this.#over;
   }
 
-  /** Whether `push` uses events of this name. If not, it is given an empty object. */
+  /** Whether `push` uses the data of events with this name. If not, `push` is called with an empty object. */
   reads(_name: string): boolean {
     return true;
   }
@@ -80,7 +81,7 @@ export function wholeReply(events: InferenceEvent[]): InferenceEvent[] {
   return new WholeCharacters().mend(events);
 }
 
-/** Reads the events of a stream as JSON, and passes them to its answer. */
+/** Reads the events of a stream as JSON, and passes them to the decoder of the answer. */
 export class StreamDecoder implements EngineDecoder {
   readonly #answer: BaseAnswerDecoder;
   readonly #characters = new WholeCharacters();
@@ -178,7 +179,7 @@ export class WholeCharacters {
     return delta === "" && !event.logprobs && event.delta !== "" ? [] : [{ ...event, delta }];
   }
 
-  /** The replacement for a half that still waits in a part that has ended. */
+  /** The events that replace a half which still waits in a part that has ended. */
   #given(index: number): InferenceEvent[] {
     const half = this.#waiting.get(index);
     this.#waiting.delete(index);
@@ -199,12 +200,12 @@ function isWhole(event: InferenceEvent): boolean {
 type Words = Dialect["finishReasons"];
 
 /**
- * The meaning of an engine's word; undefined for an unknown word. A value that is no text is no reason: engines send
- * null and false until the answer ends.
+ * The meaning of an engine's word; undefined for an unknown word. A value that is not text is not a reason yet: engines
+ * send null and false until the answer ends.
  */
 function meaningOf(word: unknown, words: Words): Meaning | undefined {
   if (typeof word !== "string") return "unfinished";
-  // Some engines send a reason with each token.
+  // Some engines send a reason with each token, so the word is first looked up as it is, which is quick.
   const written = entryOf(words, word);
   if (written !== undefined) return written;
   const plain = plainOf(word);
@@ -253,12 +254,12 @@ export class FinishReason {
     else if (meaning !== "unfinished") this.#known ??= meaning;
   }
 
-  /** The known reason; null if the engine has given none that ends an answer. */
+  /** The known reason; null if the engine has given no reason that ends an answer. */
   get known(): StopReason | null {
     return this.#known;
   }
 
-  /** The unknown word that was taken for a stop, because no known one came. */
+  /** The unknown word that was taken for a stop, because no known word came. */
   get unknown(): string | undefined {
     return this.#known === null ? (this.#unknown ?? undefined) : undefined;
   }

@@ -10,7 +10,7 @@ import { isObject, type JsonObject, textOf } from "./json.ts";
 export interface Carried {
   /** The public id of the model that made it. */
   model: string;
-  /** The mark of the dialect of its engine (`Dialect.mark`). */
+  /** The mark of the engine's dialect (`Dialect.mark`). */
   by: string;
   /** The path of the value's field, joined by dots. */
   field: string;
@@ -25,7 +25,8 @@ export const carriedCharacters_max = 64 * 1024;
 export const carriedTotal_max = 1024 * 1024;
 
 /**
- * Begins such signatures. Its length is a multiple of three, so that its base64 is the beginning of the whole text's.
+ * The text with which such signatures begin. Its length is a multiple of three, so that its base64 is also the
+ * beginning of the whole signature's base64.
  */
 const mark = "service:carried.1:";
 const head = btoa(mark);

@@ -36,7 +36,7 @@ export interface UpstreamAsk {
   instructionsInside?: boolean | undefined;
   /** The engine's dialect; `generic` if it is absent. */
   dialect?: Dialect | undefined;
-  /** Called for each kind of change to what the engine is sent, against what the caller wrote. */
+  /** Called for each kind of difference between what the caller wrote and what the engine is sent. */
   lost?: ((loss: Loss) => void) | undefined;
 }
 
@@ -48,9 +48,9 @@ export interface UpstreamAsk {
 export const losses = ["thoughts", "carried", "order", "surrogates", "stripped", "refused"] as const;
 export type Loss = (typeof losses)[number];
 
-/** The facts that the decoder of an answer needs beside the answer itself. */
+/** The facts that the decoder of an answer needs in addition to the answer itself. */
 export interface AnswerContext {
-  /** The public id of the model; that of the identity may be an alias. */
+  /** The public id of the model; the one in the identity may be an alias. */
   model?: string | undefined;
   /** The cap on output that the engine was sent: some engines do not report that the cap ended an answer. */
   outputTokens_max?: number | undefined;
@@ -60,12 +60,12 @@ export interface AnswerContext {
   leftOut?: ((field: string) => void) | undefined;
 }
 
-/** The facts that the encoder of a stream needs beside the request. */
+/** The facts that the encoder of a stream needs in addition to the request. */
 export interface StreamContext {
   /** The request's id, which is part of the protocol's error. */
   requestId: string;
   identity: ResponseIdentity;
-  /** Stands for the input's tokens until the engine has reported them. At least 1. */
+  /** The number of input tokens to report until the engine has reported its own. At least 1. */
   inputTokensEstimate: number;
   /** Returns the Unix seconds at which the answer ended; called at its end. Absent: the response has no such time. */
   endedAtSeconds?(): number;
@@ -75,7 +75,8 @@ export interface StreamContext {
 export interface StreamEncoder extends Transducer<InferenceEvent, SseMessage> {
   /**
    * A shorter way than `push`, for nearly every event of a stream: takes a delta and returns its frame. Returns null,
-   * and takes nothing, if the delta has more than its text, has to wait, or needs further frames; then push it.
+   * and takes nothing, if the delta has more than its text, has to wait, or needs further frames; then `push` takes the
+   * delta.
    */
   frame(event: PartDelta): string | null;
   /** Whole frames, or "", to write while the model is silent. Clients of the protocol count them as activity. */
@@ -122,14 +123,14 @@ export interface AnswerReader {
   push(pieces: readonly Uint8Array[]): InferenceEvent[] | Promise<InferenceEvent[]>;
   /** Called at the end of the answer. Returns the last events. */
   end(): InferenceEvent[] | Promise<InferenceEvent[]>;
-  /** The bytes that wait for more to arrive. */
+  /** The number of bytes that wait for more to arrive. */
   readonly held_bytes: number;
-  /** The most bytes that the reader wants to be given next. */
+  /** The most bytes that the next `push` should get. */
   readonly next_bytes: number;
 }
 
 /**
- * The side of a codec that faces engines. Any input decodes to a grammatical stream; one that was cut ends in
+ * The side of a codec that faces engines. Any input decodes to a grammatical stream; an input that was cut off ends in
  * `response-failed`. An answer with too many parts throws UnreadableAnswer (codec.ts).
  */
 export interface UpstreamCodec {
@@ -141,7 +142,8 @@ export interface UpstreamCodec {
     /** Throws the fault of `refusal`, if there is one. */
     encode(request: InferenceRequest, ask: UpstreamAsk): Readonly<JsonObject>;
     /**
-     * The fault `unsupported_feature` if this engine cannot be told something that would change the answer; else null.
+     * The fault `unsupported_feature` if the request has something that would change the answer and that cannot be
+     * expressed to this engine; else null.
      */
     refusal(request: InferenceRequest, dialect?: Dialect): Fault | null;
     /** The forms in which callers of this protocol may write what `encode` writes in one form. */
@@ -160,11 +162,14 @@ export interface UpstreamCodec {
    * holds for texts, and not for the arguments of calls.
    */
   stream: { decoder(identity: ResponseIdentity, context?: AnswerContext): EngineDecoder };
-  /** An engine's refusal as a fault. `body` is the JSON of its answer, or the text if it was no JSON. */
+  /** An engine's refusal as a fault. `body` is the JSON of its answer, or the text if that was not JSON. */
   fault: { decode(status: number, body: unknown, dialect?: Dialect): Fault };
 }
 
-/** One event of an engine's stream, as a decoder gets it. A large event's JSON is parsed before, in steps. Pure. */
+/**
+ * One event of an engine's stream, as a decoder gets it. The JSON of a large event is parsed beforehand, in steps.
+ * Pure.
+ */
 export interface EngineEvent extends SseMessage {
   parsed?: { value: unknown };
 }
@@ -189,5 +194,5 @@ export interface WireForms {
   isImplied(name: string, value: unknown): boolean;
 }
 
-/** The forms of a protocol in which nothing can be written in two ways. */
+/** The forms of a protocol in which everything can be written in only one way. */
 export const singleForms: WireForms = { textOf: () => null, isImplied: () => false };

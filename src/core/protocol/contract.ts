@@ -1,6 +1,6 @@
 /**
- * Checks values against the schema of a wire shape. A valid value costs one call of a compiled function. An invalid one is
- * then walked beside its schema, to find its first offence in document order and to explain that one.
+ * Checks values against the schema of a wire shape. A valid value costs one call of a compiled function. An invalid
+ * value is then walked beside its schema, to find and explain its first offence in document order.
  */
 import type { Static, TSchema } from "typebox";
 import { checkOf } from "../schema/check.ts";
@@ -25,11 +25,11 @@ export interface Contract<Value> {
    * that have to be checked, because the others were valid in an earlier value; null: all.
    */
   satisfied(value: unknown, extra?: readonly string[], unchecked?: UncheckedItems | null): value is Value;
-  /** The first offence of a value that is not satisfied. */
+  /** The first offence of a value for which `satisfied` is false. */
   violation(value: unknown, extra?: readonly string[]): Violation;
 }
 
-/** The items to check, by the name of their list. */
+/** The list items to check, by the name of the field that holds the list. */
 export type UncheckedItems = Readonly<Record<string, readonly unknown[]>>;
 
 const none: readonly string[] = [];
@@ -37,7 +37,7 @@ const none: readonly string[] = [];
 interface ContractOptions {
   /** `closed`: top-level fields that the schema does not name are refused. Absent: the schema decides. */
   topLevel?: "closed";
-  /** The fields whose items may be known to be valid. */
+  /** The list fields of which a caller may pass only the items that still have to be checked. */
   repeated?: readonly string[];
 }
 
@@ -45,7 +45,7 @@ export function contract<Schema extends TSchema>(
   schema: Schema,
   options: ContractOptions = {},
 ): Contract<Static<Schema>> {
-  // The rules between fields are published with the schema, but checked after the shape (rules.ts).
+  // `dependentSchemas`, the rules between fields, is published with the schema, but checked after the shape (rules.ts).
   const { dependentSchemas, ...shape } = schema as Shape & { dependentSchemas?: unknown };
   const check = checkOf(shape as Schema);
   const checkAround = around(shape, options.repeated ?? []);
@@ -66,7 +66,10 @@ export function contract<Schema extends TSchema>(
   };
 }
 
-/** Compiles two checks: one of a value without the items of these lists, and one of single items for each list. */
+/**
+ * Compiles two kinds of check: one of a value without the items of the listed fields, and one of a single item for each
+ * field.
+ */
 function around(shape: Shape, fields: readonly string[]) {
   const properties = { ...shape.properties };
   const checks = fields.flatMap((name) => {
@@ -79,7 +82,9 @@ function around(shape: Shape, fields: readonly string[]) {
     checkRest(value) && checks.every(({ name, check }) => unchecked[name]?.every((item) => check(item)) ?? true);
 }
 
-/** The shape of a list, or of a union with a list, with its items left open; and the shape of its items. */
+/**
+ * Splits the shape of a list, or of a union with a list, into the shape that takes any items, and the shape of an item.
+ */
 function opened(shape: Shape): { open: Shape; items: Shape | null } {
   if (shape.type === "array") return { open: { ...shape, items: {} }, items: shape.items ?? null };
   const branches = (shape.anyOf ?? []).map(opened);
@@ -90,7 +95,10 @@ function opened(shape: Shape): { open: Shape; items: Shape | null } {
   };
 }
 
-/** Compiles each shape when it is first needed, so that of thousands of items only the invalid one is walked. */
+/**
+ * Compiles the check of each shape when it is first needed. The checks find the invalid one of thousands of items, so
+ * that only that one is walked.
+ */
 function compiledFits(): Fits {
   const checks = new Map<Shape, (value: unknown) => boolean>();
   return (shape, value) => {
@@ -134,7 +142,7 @@ function sentence({ kind, path, shape, value, first }: Offence): { code: Violati
   }
 }
 
-/** The words about an unknown field. A field that other protocols have is not taken for a misspelled one. */
+/** The error text for an unknown field. A field that another protocol has is not reported as a misspelling. */
 function unknownWords(path: Offence["path"], shape: Shape): string {
   const name = String(path.at(-1));
   const elsewhere = path.length === 1 ? fieldElsewhere(name) : undefined;
@@ -146,7 +154,8 @@ function unknownWords(path: Offence["path"], shape: Shape): string {
 function unsupportedFeature({ shape, value, unsupported }: Offence): string | undefined {
   if (!unsupported) return undefined;
   if (typeof value === "string" && Object.hasOwn(unsupported, value)) return featureNamed(unsupported[value]!, value);
-  // The shape's words for any value ("*") apply to values of the right type, and on a null shape to the whole field.
+  // The shape's words for "*" (any value) apply to values of the shape's type. On a shape that allows only null, they
+  // apply to every other value.
   const rightType = shape.type === "null" || kindOf(value) === (shape.type === "integer" ? "number" : shape.type);
   return rightType ? unsupported["*"] : undefined;
 }

@@ -18,7 +18,7 @@ interface CustomTool {
   grammar?: { syntax: string; definition: string } | undefined;
 }
 
-/** The function by which engines know a custom tool. */
+/** The function definition that an engine gets in place of a custom tool. */
 export function customFunction(name: string, { description, grammar }: CustomTool): Tool {
   const rule = grammar
     ? `Its input must follow this ${grammar.syntax} grammar:\n${grammar.definition}`
@@ -31,14 +31,17 @@ export function customArguments(input: string): string {
   return JSON.stringify({ input });
 }
 
-/** Reads the pieces of arguments in order. Each `push` returns the plain text that it completes, and `end` the rest. */
+/**
+ * Reads the pieces of a call's JSON arguments in order. Each `push` returns the plain text that its piece completes,
+ * and `end` the rest.
+ */
 export class CustomInput {
   #all: string[] = [];
   #state: "head" | "text" | "over" | "other" = "head";
   #head = "";
-  /** The beginning of an escape whose rest has not come. */
+  /** The beginning of a JSON escape sequence whose rest has not arrived. */
   #escape = "";
-  /** The first half of a surrogate pair whose second has not come. */
+  /** The first half of a surrogate pair whose second half has not arrived. */
   #high = "";
 
   push(piece: string): string {
@@ -103,7 +106,7 @@ export class CustomInput {
   }
 }
 
-/** The end of the run of characters that need no decoding. */
+/** The index at which the run of characters that need no decoding ends. */
 function plainTo(piece: string, from: number): number {
   let at = from;
   while (at < piece.length && piece.charCodeAt(at) !== quote && piece.charCodeAt(at) !== backslash) at += 1;
@@ -138,7 +141,7 @@ function plainOf(written: string): string {
   return values.length === 1 && typeof values[0] === "string" ? values[0] : written;
 }
 
-/** The plain text in complete arguments. */
+/** Extracts the plain text from the complete arguments of a call. */
 export function customInputOf(written: string): string {
   const reader = new CustomInput();
   return reader.push(written) + reader.end();

@@ -11,18 +11,21 @@ export interface Dialect {
   mark: string;
   /** The fields of a chat message that hold reasoning. */
   reasoning: {
-    /** The fields in which reasoning that a client sends back is passed on. None: it is left out. */
+    /**
+     * The fields of a message in which the engine gets reasoning that a client sends back. Empty: the reasoning is left
+     * out.
+     */
     out: readonly ReasoningField[];
-    /** The fields in which reasoning is looked for in an answer; the first with a text is read. */
+    /** The fields of an answer in which reasoning may be; the first with a text is read. */
     in: readonly ReasoningField[];
   };
   /**
-   * Whether the engine reads the text of reasoning and signs none. Such an engine gets, over Messages, reasoning
-   * without a signature, which signing engines refuse; and over Responses its text in place of an encrypted proof,
-   * which it could not read.
+   * Whether the engine takes reasoning back as plain text and signs none. Such an engine gets, over Messages, reasoning
+   * without a signature, which signing engines refuse; and over Responses the text of the reasoning in place of an
+   * encrypted proof, which it could not read.
    */
   unsignedThoughts: boolean;
-  /** The field for the most output tokens in chat completions. */
+  /** The field of a chat completion request that limits the output tokens. */
   cap: "max_tokens" | "max_completion_tokens";
   /** The word for each level of effort; null for a level that the engine has no word for. */
   effort: Readonly<Record<ReasoningEffort, string | null>>;
@@ -32,27 +35,38 @@ export interface Dialect {
    * Opaque fields of answers that are passed to the client, and back to the engine in the next request (carried.ts).
    */
   carries: readonly CarriedField[];
-  /** The fields that the engine refuses, and so is not sent, by their paths (`cache_control.ttl`: at any depth). */
+  /**
+   * The fields that the engine refuses and therefore is not sent, by their paths (`cache_control.ttl`: at any depth).
+   */
   strips: readonly StrippedField[];
   bounds: EngineBounds;
-  /** `mended`: schemas of tools that are no objects with `properties` are made into such. */
+  /** `mended`: a tool's schema that is not an object with `properties` is turned into one. */
   schemas: "mended" | "as they come";
   /**
    * How the engine is made to call a certain tool: `name` sends all tools and the tool's name, `alone` only that tool
    * with `required`.
    */
   namedTool: "name" | "alone";
-  /** Over Messages: whether a turn may have its calls before its text. If not, the text is moved to the front. */
+  /**
+   * Over Messages: whether the engine accepts a turn whose tool calls come before its text. If not, the text is moved
+   * to the front.
+   */
   callBeforeText: "kept" | "text first";
   usage: UsageRow;
   refusals: Refusals;
-  /** Whether the engine stops generating when its client leaves a streamed answer, and one that is not streamed. */
+  /** Whether the engine stops generating when its client disconnects, for a streamed answer and for a whole one. */
   stopsForLeaver: { streamed: boolean; whole: boolean };
-  /** The names of the engine's metrics: requests that wait, the share of its cache that is taken, and the tokens that it made. */
+  /**
+   * The names of the engine's metrics for waiting requests, for the share of its cache in use, and for the tokens
+   * generated.
+   */
   load: { waiting: readonly string[]; cache: readonly string[]; generated: readonly string[] };
-  /** The features of the engine's bare completions. `infill`: a suffix is sent to another path, in another form. */
+  /**
+   * The features of the engine's text completions, which have a prompt and no messages. `infill`: a request with a
+   * suffix is sent to another path, in another form.
+   */
   completions: { suffix: "passed" | "infill" | "none"; echo: boolean; logprobs: boolean };
-  /** The fields of sampling, beyond the contract, that its chat completions take. */
+  /** The sampling fields beyond the contract that the engine's chat completions accept. */
   sampling: readonly SamplingField[];
   signs: Signs;
 }
@@ -70,19 +84,22 @@ export interface Signs {
 export const reasoningFields = ["reasoning_content", "reasoning"] as const;
 export type ReasoningField = (typeof reasoningFields)[number];
 
-/** `failed`: the generation broke off. `unfinished`: no end at all, as if the field were null. */
+/**
+ * `failed`: the generation broke off. `unfinished`: the engine's word means that the answer has not ended, as if the
+ * field were null.
+ */
 export type FinishReason = StopReason | "failed" | "unfinished";
 
 /**
- * A field with an opaque value. `call`: a text on a call. `message`: a list on the message or the delta, whose pieces
- * are joined.
+ * A field that holds an opaque value. `call`: a string on a tool call. `message`: a list on the message or the delta,
+ * whose pieces are joined.
  */
 export interface CarriedField {
   kind: "call" | "message";
   path: readonly string[];
 }
 
-/** `thinking.empty`: blocks of thoughts without a text. */
+/** `thinking.empty` stands for thinking blocks without a text. */
 export const strippedFields = ["cache_control", "cache_control.ttl", "output_config.effort", "thinking.empty"] as const;
 export type StrippedField = (typeof strippedFields)[number];
 
@@ -120,28 +137,28 @@ export type CountPlaces = Readonly<
 
 /** Patterns of an engine's error messages, by what they mean. */
 export interface Refusals {
-  /** The input is longer than the context. */
+  /** The message says that the input is longer than the context. */
   tooLong: readonly RegExp[];
-  /** The input's token count in such a message, in the first group. Lower bounds ("at least") don't match. */
+  /** The input's token count in a message of `tooLong`, as the first group. Lower bounds ("at least") don't match. */
   inputTokens: readonly RegExp[];
-  /** A lower bound of that count, from an engine that stops counting at its limit. */
+  /** A lower bound of the input's token count, from an engine that stops counting at its limit. */
   inputTokensAtLeast: readonly RegExp[];
-  /** The context's length in such a message. */
+  /** The context's length in a message of `tooLong`. */
   contextTokens: readonly RegExp[];
   /**
-   * The model failed to write what was asked of it; another attempt may succeed. Matched with the error's code and
-   * message.
+   * The message says that the model failed to write the required output, such as a tool call; another attempt may
+   * succeed. Matched with the error's code and message.
    */
   failed: readonly RegExp[];
-  /** The engine cannot enforce a schema or a grammar of the request. */
+  /** The message says that the engine cannot enforce a schema or a grammar of the request. */
   format: readonly RegExp[];
-  /** A 503 of a healthy engine whose queue is full. */
+  /** The message of a 503 from a healthy engine whose queue is full. */
   full: readonly RegExp[];
-  /** A refusal that the operator has to correct, whatever its status. */
+  /** The message of a refusal that the operator has to correct, whatever its status. */
   operators: readonly RegExp[];
-  /** A 500 about a field of the request that the engine could not read. */
+  /** The message of a 500 from an engine that could not read a field of the request. */
   unread: readonly { words: RegExp; param: string }[];
-  /** The subjects of refusals, by words in them. The first match is named to the client. */
+  /** The subject of a refusal, by words in its message. The client is told the thing of the first match. */
   things: readonly { words: RegExp; thing: string }[];
   /** Sentences that clients may read, with holes for numbers, paths of fields and the model (engine-sentence.ts). */
   sentences: readonly string[];

@@ -1,7 +1,7 @@
 /**
  * The dialects of engines, by their names in sluice.yaml: one row of data each. No other file knows an engine by its
- * name (test/house/dialects.test.ts). `generic` is for engines that are not in the table, and reads what any of them is
- * known to send. docs/engines.md says of each row where its facts are from.
+ * name (test/house/dialects.test.ts). `generic` is for engines that are not in the table, and reads whatever any engine
+ * is known to send. docs/engines.md says of each row where its facts are from.
  */
 import type { CarriedField, Dialect, Signs } from "./dialect.ts";
 import { anyEnds } from "./dialects/ends.ts";
@@ -29,7 +29,7 @@ const generic: Dialect = {
   reasoning: { out: ["reasoning_content"], in: ["reasoning_content", "reasoning"] },
   unsignedThoughts: false,
   cap: "max_tokens",
-  // Engines know three levels, and a word for none.
+  // Engines know three levels of effort, and a word for no reasoning.
   effort: {
     none: "none",
     minimal: "low",
@@ -64,10 +64,10 @@ const generic: Dialect = {
   signs: noSigns,
 };
 
-/** The base of engines that operators run themselves. */
+/** The common row of engines that operators run themselves. */
 const own: Dialect = { ...generic, carries: [], strips: ["cache_control.ttl", "thinking.empty"] };
 
-/** The base of services that others run: they have no metrics, and refuse other engines' reasoning. */
+/** The common row of services that others run: they have no metrics, and refuse other engines' reasoning. */
 const hosted: Dialect = {
   ...generic,
   reasoning: { ...generic.reasoning, out: [] },
@@ -92,8 +92,8 @@ export const dialects = {
   vllm: {
     ...own,
     mark: "vllm",
-    // vLLM 0.32 reads either name, and only one of them if both are there. Its main branch reads the first, older
-    // versions the second.
+    // vLLM 0.32 reads either name of the reasoning field, and only one if both are there. Its main branch reads the
+    // first, older versions the second.
     reasoning: { ...own.reasoning, out: ["reasoning", "reasoning_content"] },
     unsignedThoughts: true,
     effort: { ...own.effort, max: "max" },
@@ -119,7 +119,7 @@ export const dialects = {
     sampling: samplingFields,
     signs: { ...noSigns, owners: ["sglang"] },
   },
-  // llama.cpp takes a named tool choice for `auto`.
+  // llama.cpp treats a tool choice that names a tool as `auto`.
   "llama.cpp": {
     ...own,
     mark: "llama.cpp",
@@ -143,7 +143,7 @@ export const dialects = {
     load: noLoad,
     signs: { ...noSigns, owners: ["library"], page: { path: "/api/version", form: /^\{"version":"[\d.]+/ } },
   },
-  // transformers reads either the text or the calls of a message.
+  // transformers reads either the text or the tool calls of a message, not both.
   transformers: {
     ...own,
     mark: "transformers",

@@ -1,11 +1,14 @@
 /**
  * The fields that engines add to chat completions (vLLM 0.32, SGLang, llama.cpp's server), and those of other
- * protocols. A client may send such a field if the model lists it in `extra_params`; the refusal of one that it does
- * not list says so. Some may never be listed, because with them a client would decide what the service has to decide.
- * Rules: docs/configuration.md. Pure.
+ * protocols. A client may send such a field if the model lists it in `extra_params`; the refusal of a field that is not
+ * listed says so. Some fields may never be listed, because with them a client would decide what the service has to
+ * decide. Rules: docs/configuration.md. Pure.
  */
 
-/** Fields of sampling that most engines take. `sluice init` lists them where the engine does. */
+/**
+ * Sampling fields that most engines take. `sluice init` lists those that the engine takes in the model's
+ * `extra_params`.
+ */
 export const samplingFields = ["top_k", "min_p", "repetition_penalty", "chat_template_kwargs"] as const;
 export type SamplingField = (typeof samplingFields)[number];
 

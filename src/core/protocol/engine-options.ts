@@ -45,7 +45,7 @@ function levelOf(budgetTokens: number | undefined): ReasoningEffort | undefined 
 interface ChosenTools {
   tools: Tool[];
   choice: string | undefined;
-  /** The name of the tool that must be called, if the engine is sent it in place of `choice`. */
+  /** The name of the tool that must be called, if the engine gets a name in place of `choice`. */
   named?: string;
   parallel: boolean | undefined;
 }
@@ -80,7 +80,7 @@ function namedIn(tools: Tool[], names: readonly string[]): Tool[] {
   return tools.filter((tool) => names.includes(tool.name));
 }
 
-/** The most that any request may have, whatever its engine takes. */
+/** The limits of any request, whatever its engine accepts. */
 export const absoluteBounds = { tools_max: 4096, turns_max: 20_000, name_characters_max: 256, stops_max: 64 };
 
 /** The refusal of a request beyond the absolute bounds. */

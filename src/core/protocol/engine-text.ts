@@ -9,7 +9,7 @@ import { type JsonObject, textOf } from "./json.ts";
 import { looksSecret } from "./violation.ts";
 
 const characters_max = 500;
-/** The characters of the text that are read. */
+/** How many characters of the text are read. */
 const read_characters_max = 4000;
 
 /** The text of an error, which is the result of `errorOf`; undefined if there is none. */

@@ -10,7 +10,10 @@ import { entryOf, textOf } from "./json.ts";
 /** A field that an engine named, with the protocol of the name. */
 export type NamedField = Required<Pick<FaultDetails, "param" | "engineProtocol">>;
 
-/** The purpose of a field. If a protocol has two fields for one purpose, others get the name of the first. */
+/**
+ * The purpose of a field. If a protocol has two fields for one purpose, callers of other protocols get the name of the
+ * first.
+ */
 type Purpose =
   | "turns"
   | "outputTokens_max"

@@ -31,8 +31,8 @@ export function valueAt(object: JsonObject, path: readonly (string | number)[]):
 }
 
 /**
- * The fields without those that are null or undefined. In a protocol a field may be null or left out; in the centre it is
- * left out. Spread the result into the object to which the fields belong.
+ * The fields without those that are null or undefined. In a protocol a field may be null or left out; in the
+ * protocol-neutral form it is left out. Spread the result into the object to which the fields belong.
  */
 export function compact<Fields extends object>(fields: Fields): Compact<Fields> {
   const kept: Compact<Fields> = {};

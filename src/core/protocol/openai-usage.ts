@@ -1,6 +1,6 @@
 /**
- * Reads the usage and the log probabilities that engines of both OpenAI protocols report. Engines differ in its place and in the names of its counts,
- * which are rows of their dialect (docs/engines.md, What engines report).
+ * Reads the usage and the log probabilities that engines of both OpenAI protocols report. Engines differ in the place
+ * of the usage and in the names of its counts, which are rows of their dialect (docs/engines.md, What engines report).
  */
 
 import type { TokenLogprob } from "../inference/event.ts";
@@ -8,7 +8,10 @@ import type { CountPlaces, FieldPath, UsageRow } from "./dialect.ts";
 import { isGiven, isObject, type JsonObject, textOf, valueAt } from "./json.ts";
 import { plainCount, type Report, type ReportedValues, reportOf } from "./report.ts";
 
-/** The report in a complete reply or in a chunk; null if it has neither input nor output. A 0 is a count. */
+/**
+ * The usage report in a complete reply or in a chunk; null if it has neither an input nor an output count. A 0 is a
+ * count.
+ */
 export function usageReported(wire: JsonObject, row: UsageRow, places: CountPlaces): Report | null {
   let usage: unknown;
   for (const path of row.objects) if (!isObject(usage)) usage = valueAt(wire, path);
@@ -26,7 +29,7 @@ export function usageReported(wire: JsonObject, row: UsageRow, places: CountPlac
   return reportOf(withReasoning(inclusive, total), { inclusive: row.promptIncludesCached });
 }
 
-/** The value at the first of the places that has one. The values of a place with several paths are added up. */
+/** The value at the first of the places that has a value. The values of a place with several paths are added up. */
 function countAt(report: JsonObject, places: readonly (readonly FieldPath[])[]): unknown {
   for (const paths of places) {
     const values = paths.map((path) => plainCount(valueAt(report, path)));
@@ -38,8 +41,8 @@ function countAt(report: JsonObject, places: readonly (readonly FieldPath[])[]):
 }
 
 /**
- * Adds the cached tokens to the prompt where the numbers prove that it does not include them: there are more of them
- * than the prompt has, or the total is larger by exactly them.
+ * Adds the cached tokens to the prompt if the numbers prove that the prompt does not include them: there are more
+ * cached tokens than the prompt has, or the total is larger by exactly their number.
  */
 function withCached(values: ReportedValues, total: unknown): ReportedValues {
   const { prompt, output, cached = 0, written = 0, reasoning } = values;
@@ -85,8 +88,9 @@ function logprobOf(value: JsonObject) {
 }
 
 /**
- * The log probabilities of the answer's text. An engine may also send those of its reasoning and of its markers: the
- * last run of tokens that spells the text counts. All are returned if none spells it, as with half a character.
+ * The log probabilities of the answer's text. An engine may also send those of its reasoning and of its markers, so the
+ * last run of tokens that spells the text is taken. All are returned if no run spells it, as when the text has half a
+ * character.
  */
 export function ofText(tokens: TokenLogprob[], text: string): TokenLogprob[] {
   if (tokens.length === 1 && tokens[0]!.token === text) return tokens;

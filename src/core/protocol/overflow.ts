@@ -3,10 +3,10 @@ import type { SaidOverflow } from "../inference/fault.ts";
 import type { Refusals } from "./dialect.ts";
 import { compact, type JsonObject, textOf } from "./json.ts";
 
-/** The characters of an engine's text that are searched. */
+/** How many characters of an engine's message are searched. */
 const message_chars_max = 4000;
 
-/** The beginning of an error's message. */
+/** The beginning of an error's message, which is searched. */
 export function headOf(error: JsonObject): string {
   return textOf(error.message).slice(0, message_chars_max);
 }
@@ -17,7 +17,7 @@ export function saysContextIsExceeded(error: JsonObject, { tooLong }: Refusals):
   return tooLong.some((words) => words.test(message));
 }
 
-/** The lengths in the engine's error. Counts that include the output are ignored. */
+/** The lengths that the engine's error names. Counts that include the output are ignored. */
 export function saidOverflow(error: JsonObject, said: Refusals): SaidOverflow {
   const message = headOf(error);
   const found = (words: readonly RegExp[]) => words.map((one) => one.exec(message)?.[1]).find(Boolean);

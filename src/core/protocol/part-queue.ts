@@ -1,8 +1,8 @@
 /**
- * Puts the parts of an answer one after the other. In the centre, several parts may be open at a time, because engines
- * interleave the fragments of tool calls. Clients can act only on one open part. The part that began first passes as it
- * comes; the others wait, and each follows when those before it have ended. A part's frames differ only in their delta, so
- * they are written from what stands around it (docs/design/protocols.md, Deltas as frames).
+ * Puts the parts of an answer one after the other. In the events of an answer, several parts may be open at a time,
+ * because engines interleave the fragments of tool calls. Clients can act only on one open part. The part that began
+ * first passes as it comes; the others wait, and each follows when those before it have ended. A part's frames differ
+ * only in their delta, so they are written from the text around it (docs/design/protocols.md, Deltas as frames).
  */
 import type { InferenceEvent, PartDelta, PartHead } from "../inference/event.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
@@ -29,13 +29,13 @@ interface Part {
   index: number;
   held: InferenceEvent[];
   ended: boolean;
-  /** Detects the end of a call's arguments; null if only the engine tells it. */
+  /** Detects the end of a call's arguments; null if only the engine marks the end. */
   input: ToolInput | null;
 }
 
 /** Takes events in any grammatical order, and returns those that can be written now. */
 export class PartQueue {
-  /** The open parts in order of their beginning. The first one passes as it comes. */
+  /** The open parts in order of their beginning. The events of the first part pass as they come. */
   #parts: Part[] = [];
 
   push(event: InferenceEvent): InferenceEvent[] {
@@ -67,8 +67,8 @@ export class PartQueue {
   }
 
   /**
-   * Takes a delta that can be written at once and alone. False, and nothing is taken, if it has to wait or may release
-   * other parts; then push it.
+   * Takes a delta that can be written at once and alone. Returns false, and takes nothing, if the delta has to wait or
+   * may release other parts; then call `push` with it.
    */
   takes({ index, delta }: PartDelta): boolean {
     const first = this.#parts[0];
@@ -124,7 +124,7 @@ function end(part: Part, event: InferenceEvent = { type: "part-end", index: part
 export abstract class FrameWriter {
   #frames: SseMessage[] = [];
 
-  /** Writes what keeps the stream alive while the model is silent. */
+  /** Writes an event that keeps the stream alive while the model is silent. */
   abstract heartbeat(): void;
 
   /** The frames that were written since the last call. */
@@ -153,7 +153,7 @@ export function endOf(writer: FrameWriter, fail: (fault: Fault) => void): Pick<S
   };
 }
 
-/** Ends a stream in a protocol whose failure does not depend on what was written before. */
+/** Ends a stream in a protocol in which the frames of a failure do not depend on what was written before. */
 export function endsBy(failure: (fault: Fault, requestId: string) => SseMessage[]): StreamEnding {
   return { saw() {}, end: (fault, requestId) => failure(fault, requestId).map(encodeSse).join("") };
 }

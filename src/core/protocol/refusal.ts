@@ -35,11 +35,11 @@ function publicFault(
   field: NamedField | undefined,
   named: ((path: string) => NamedField | undefined) | undefined,
 ): Fault {
-  // The log has no text of an engine either: it may hold names, hosts and the caller's words.
+  // The log has no text of an engine, either: such text may hold names, hosts and the caller's words.
   const cause = new Error(`the upstream answered ${status}`);
   const unread = status === 500 ? unreadField(headOf(error), said) : undefined;
   if (unread) return publicFault(400, error, said, unread, named);
-  // With a 429 such words are about a limit of tokens per minute.
+  // In a 429, the words for a context that is too long are about a limit of tokens per minute.
   if (status !== 429 && saysContextIsExceeded(error, said)) return inputTooLong(saidOverflow(error, said), { cause });
   const says = (words: readonly RegExp[]) => words.some((one) => one.test(`${error.code ?? ""} ${headOf(error)}`));
   switch (status) {
@@ -77,7 +77,7 @@ export function isMisconfigured({ code, details }: Fault): boolean {
   return code === "upstream_unavailable" && details.retryAfterSeconds === misconfigured_s;
 }
 
-/** The statuses that say that the key, the balance or the model's name is wrong. */
+/** The statuses with which an engine reports that the operator's key, balance or model name is wrong. */
 const operators: ReadonlySet<number> = new Set([401, 402, 403, 404]);
 
 const formatField: NamedField = { param: "response_format", engineProtocol: "openai-chat" };
@@ -95,13 +95,14 @@ function engineFailure(code: FaultCode, message: string, cause: unknown, retryAf
 }
 
 /**
- * The `retry-after` where the operator has to correct something. Above a minute, clients report it instead of trying
- * again silently.
+ * The `retry-after` of a fault that the operator has to correct. Above a minute, clients report the fault instead of
+ * trying again silently.
  */
 const misconfigured_s = 120;
 
 /**
- * The field that an engine with status 500 could not read; undefined if it names none. Another attempt would fail too.
+ * The field that an engine with status 500 could not read; undefined if its message names none. Another attempt with
+ * the field would fail, too.
  */
 function unreadField(message: string, { unread }: Refusals): NamedField | undefined {
   const found = unread.find(({ words }) => words.test(message));
@@ -121,7 +122,7 @@ export function errorOf(body: unknown): JsonObject {
   return body;
 }
 
-/** The fault if an engine's answer cannot be read. */
+/** The fault for an engine's answer that cannot be read. */
 export function malformedAnswer(cause: unknown): Fault {
   return engineFailure(
     "upstream_unavailable",
@@ -130,7 +131,7 @@ export function malformedAnswer(cause: unknown): Fault {
   );
 }
 
-/** The fault if an engine's answer ended before it was complete. */
+/** The fault for an engine's answer that ended before it was complete. */
 export function answerCutShort(missing: string): Fault {
   const cause = new Error(`the upstream ended without ${missing}`);
   return engineFailure("upstream_unavailable", "The model's engine ended its answer early. Please try again.", cause);

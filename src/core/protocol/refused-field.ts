@@ -8,7 +8,7 @@ import { textOf } from "./json.ts";
 import { headOf } from "./overflow.ts";
 import { errorOf } from "./refusal.ts";
 
-/** The dialect without the fields that the refusal names; null if the request had none of them. */
+/** The dialect without the fields that the refusal names; null if the request had none of those fields. */
 export function withoutRefusedField(
   dialect: Dialect,
   { turns }: InferenceRequest,

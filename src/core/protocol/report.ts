@@ -1,6 +1,6 @@
 /**
- * Turns an engine's report into usage. A half of the report (input or output) that is not valid counts is 0 in the
- * usage, and is marked as rejected with the engine's own values. Whether valid counts can be true is decided in
+ * Turns an engine's report into usage. A half of the report (input or output) whose counts are not valid is 0 in the
+ * usage, and is marked as rejected with the engine's own values. Whether valid counts are plausible is decided in
  * src/core/usage/report.ts.
  */
 import type { RejectedReport, ReportFlaw, ReportFlaws, Usage } from "../inference/usage.ts";
@@ -21,8 +21,8 @@ export interface Report {
 }
 
 /**
- * The report; null if it has neither input nor output. `inclusive`: whether the prompt includes cached and written
- * tokens.
+ * Makes the report; null if there is neither a prompt nor an output count. `inclusive`: whether the prompt includes
+ * cached and written tokens.
  */
 export function reportOf(values: ReportedValues, { inclusive }: { inclusive: boolean }): Report | null {
   if (!isGiven(values.prompt) && !isGiven(values.output)) return null;
@@ -51,7 +51,7 @@ export function reportOf(values: ReportedValues, { inclusive }: { inclusive: boo
   return { usage, rejected: { ...flaws, said: printable(values) } };
 }
 
-/** The value as a number if it is a number written as text, as some engines do. */
+/** Turns a number that is written as text, as some engines do, into a number. Other values stay. */
 export function plainCount(value: unknown): unknown {
   return typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
 }

@@ -6,11 +6,11 @@
 import { isGiven } from "./json.ts";
 import { type Violation, violationFault } from "./violation.ts";
 
-/** Returns the violation of the body, or null. It is reported at the position of the rule's field. */
+/** Returns the violation of the body, or null. The violation counts as being at the position of the rule's field. */
 export type Rule<Body> = (body: Body) => Violation | null;
 export type Rules<Body> = readonly [field: keyof Body & string, rule: Rule<Body>][];
 
-/** The body, if it breaks no rule. Throws the fault of the first rule that it breaks. */
+/** Returns the body if it breaks no rule. Throws the fault of the first rule that it breaks. */
 export function obeying<Body extends object>(body: Body, rules: Rules<Body>): Body {
   const broken = firstBrokenRule(body, rules);
   if (broken) throw violationFault(broken);
@@ -66,7 +66,7 @@ export function requires<Field extends string>(field: Field, other: Field, value
   };
 }
 
-/** At most one of the two fields may be given. The violation is reported at the one that comes second. */
+/** At most one of the two fields may be given. The violation is reported at the field that comes second in the body. */
 export function excludes<Field extends string>(older: Field, newer: Field): Relation<Field> {
   const later = (field: Field, other: Field): Rule<Partial<Record<Field, unknown>>> => {
     const message = `'${field}' and '${other}' cannot be combined. Send only one of them ('${newer}' is the newer name).`;
@@ -95,13 +95,13 @@ export function eachItem<Field extends string>(field: Field, schema: object): Re
   return { field, schema: { properties: { [field]: { items: schema } } }, rules: [] };
 }
 
-/** The schema that requires `schema` of every value that fits `condition`. */
+/** The schema by which every value that fits `condition` must also fit `schema`. */
 export function when(condition: object, schema: object) {
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
   return { if: condition, then: schema };
 }
 
-/** The schema of an object that has this field, and not as null. */
+/** The schema of an object in which this field has a value other than null. */
 export const present = (field: string) => ({
   properties: { [field]: { not: { type: "null" } } },
   required: [field],

@@ -33,7 +33,7 @@ export class ToolInput {
     return piece.slice(start);
   }
 
-  /** Whether this piece may close the object, or comes after its end. Takes nothing. */
+  /** Whether this piece may close the object, or comes after its end. The piece is only looked at, not read in. */
   mayEnd(piece: string): boolean {
     return this.complete || closing.test(piece);
   }

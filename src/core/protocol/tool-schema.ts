@@ -10,7 +10,9 @@ export function mended(schema: Readonly<JsonObject>): JsonObject {
   return { type, properties: withoutBooleans(properties ?? {}, "named"), ...(withoutBooleans(rest) as JsonObject) };
 }
 
-/** The keywords whose values contain schemas: one schema, a list of them, or one by each name. */
+/**
+ * The keywords whose values contain schemas: one schema, a list of schemas, or an object with a schema for each name.
+ */
 const kinds: Readonly<Record<string, "one" | "listed" | "named">> = {
   properties: "named",
   patternProperties: "named",
@@ -25,7 +27,8 @@ const kinds: Readonly<Record<string, "one" | "listed" | "named">> = {
 };
 
 /**
- * The schema without `true` and `false` as schemas in it. Only in `additionalProperties` do all engines accept them.
+ * The schema without `true` and `false` as schemas in it. They stay in `additionalProperties`, where all engines accept
+ * them.
  */
 function withoutBooleans(value: unknown, as: "one" | "listed" | "named" = "one"): unknown {
   if (as === "listed") return Array.isArray(value) ? value.map((one) => withoutBooleans(one)) : value;

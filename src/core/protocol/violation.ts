@@ -32,15 +32,15 @@ export function unlistedTool(param: string, name: string, names: readonly string
   return invalid(param, `must name one of 'tools'${among}, but is ${describe(name)}.`);
 }
 
-/** The violation of a choice that forces a tool call where there is no tool to call. */
+/** The violation of a tool choice that forces a call when the request has no tool. */
 export const choiceWithoutTools = invalid(
   "tool_choice",
   "requires callable 'tools'. Add tools, or remove 'tool_choice'.",
 );
 
 /**
- * The violation of a feature that this service supports with no engine. engine-options.ts has those that a single engine
- * lacks.
+ * The violation of a feature that this service supports with no engine. Features that only some engines lack are in
+ * engine-options.ts.
  */
 export function notSupported(param: string, feature: string): Violation {
   const message = `This service does not support ${feature}, which '${param}' asks for. Remove the field, or change its value.`;

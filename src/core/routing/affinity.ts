@@ -5,7 +5,7 @@
 import type { InferenceRequest, Turn } from "../inference/request.ts";
 
 export interface Affinity {
-  /** Part of the key, so that two organizations never share one. */
+  /** The organization is part of the key, so that two organizations never share a session. */
   organizationId: string;
   /** The client's name for the session, from a header. */
   session: string | null;
@@ -18,7 +18,7 @@ export function affinityKey({ organizationId, session }: Affinity, request: Infe
   return named === undefined ? headKey(request, scope) : numberOf(named, scope);
 }
 
-/** The key of a conversation's head: its instructions, tools, and first turn, which all its turns share. */
+/** The key of a conversation's head, which all its turns share: its instructions, tools, and first turn. */
 function headKey({ turns, tools }: InferenceRequest, scope: number): number | null {
   const first = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
   const head = first < 0 ? turns : turns.slice(0, first + 1);
@@ -34,8 +34,8 @@ function textsOf({ parts }: Turn): string[] {
 const end_codeUnits = 2048;
 
 /**
- * The two ends of a text, and its length: long texts differ where the user's words begin or end, so the middle is not
- * hashed.
+ * The two ends of a text, and its length. Long texts differ at their ends, where the user's words begin or end, so the
+ * middle is not hashed.
  */
 function ends(text: string): string {
   if (text.length <= 2 * end_codeUnits) return text;
@@ -48,8 +48,8 @@ function numberOf(text: string, seed: number): number {
 }
 
 /**
- * The salt of an organization for an engine's prefix cache. With different salts, organizations do not see each other's
- * entries.
+ * The salt that an organization's requests give to an engine's prefix cache. With different salts, organizations do not
+ * see each other's entries.
  */
 export function saltOf(organizationId: string): string {
   return new Bun.CryptoHasher("sha256").update(`sluice prefix cache\n${organizationId}`).digest("base64url");

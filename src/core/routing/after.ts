@@ -1,8 +1,8 @@
 /**
- * Decides the next step after an attempt that delivered nothing: another attempt, or the fault for the caller. Pure.
+ * Decides the next step after an attempt that delivered nothing: another attempt, or the fault for the caller.
  *
- * Limits the attempts beyond the first to a share of the requests of the last minute, with a minimum for quiet times.
- * So an outage is not multiplied: failing engines get at most a fifth more than clients send. Pure.
+ * Also limits the attempts beyond the first to a share of the requests of the last minute, with a minimum for quiet
+ * times. So an outage is not multiplied: failing engines get at most a fifth more requests than clients send. Pure.
  */
 import { Fault } from "../inference/fault.ts";
 import type { AttemptEnd, AttemptKind } from "../upstream/attempt.ts";
@@ -30,19 +30,19 @@ export const nextAfter: Record<AttemptKind, Next> = {
 };
 
 /**
- * The ends of attempts in which no engine did any work. Another attempt then multiplies no load, and does not count
- * against the budget.
+ * The ends of attempts in which no engine did any work. Another attempt after one of them multiplies no load, and does
+ * not count against the budget.
  */
 export const isFree: ReadonlySet<AttemptKind> = new Set<AttemptKind>(["unreachable", "too_long"]);
 
-/** The longest wait for a full engine to be asked again. */
+/** If a full engine names a longer wait than this, it is not asked again. */
 const repeat_ms_max = 5_000;
 const pause_ms = 250;
 
 /**
  * The wait until the last engine is asked once more, if no other is left and it refused the request without working on
- * it: the time that it named, or else a random time, so that not all callers come back at once. Null: it is not asked
- * again.
+ * it: the time that the engine named, or else a random time, so that not all callers come back at once. Null: the
+ * engine is not asked again.
  */
 export function repeatAfter_ms(end: AttemptEnd, draw: () => number): number | null {
   const { kind, status, retryAfter_ms } = end;
@@ -57,8 +57,8 @@ export interface Failure {
 }
 
 /**
- * The fault after several failures: that of the last one, unless that engine was only full. If all were full,
- * `retry-after` is that of the first to have room.
+ * The fault after several failures: the fault of the last one, unless that engine was only full. If all engines were
+ * full, `retry-after` is the wait for the first of them to have room.
  */
 export function combinedFault(failures: readonly Failure[]): Fault {
   const last = failures.at(-1)!;
@@ -73,13 +73,13 @@ export function combinedFault(failures: readonly Failure[]): Fault {
 }
 
 export interface RetryBudget {
-  /** Counts a request, of which each permits a share of an attempt. */
+  /** Counts a request. Each request permits a fraction of an attempt beyond the first. */
   offered(now_ms: number): void;
-  /** Counts one more attempt, if it may be made; false if it may not. */
+  /** Counts one more attempt if the budget permits it, and returns whether it does. */
   take(now_ms: number): boolean;
 }
 
-/** The budgets of all models, by public id: an outage of one model uses up nothing of another's. */
+/** The budgets of all models, by public id: an outage of one model does not use up the budget of another. */
 export function retryBudgets(): (model: string) => RetryBudget {
   const budgets = new Map<string, RetryBudget>();
   return (model) => {

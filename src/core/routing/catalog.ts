@@ -2,7 +2,8 @@
  * Finds the model that a name means: an id or alias of the catalog, or an id that has been retired. A request may use
  * any of them; all code after this file knows only the id.
  *
- * The catalog in force: every active model and the engines that serve it. Immutable; a reload makes a new one.
+ * Also defines the catalog in force: every active model and the engines that serve it. It is immutable; a reload makes
+ * a new one.
  */
 import { Fault } from "../inference/fault.ts";
 import type { Model, ModelKind, Retirement } from "../inference/model.ts";
@@ -23,7 +24,7 @@ export interface Route {
   weight: number;
   /** False if the engine's chat template accepts instructions only at the start of a conversation. */
   instructionsInside?: boolean;
-  /** Whether the engine can continue an answer whose beginning it is given. */
+  /** Whether the engine can continue an answer if the request contains the answer's beginning. */
   continues?: boolean;
   /** The route's own context, if it is smaller than the model's. */
   contextTokens?: number;
@@ -56,8 +57,8 @@ export interface Catalog {
 }
 
 /**
- * Returns a function that makes the current catalog, and returns the same object while nothing changes, since a request
- * reads it some five times.
+ * Returns a function that makes the current catalog. While nothing changes, the function returns the same object, since
+ * a request reads the catalog some five times.
  */
 export function latestCatalog(): (configured: Catalog, plans: Catalog["plans"]) => Catalog {
   let last: Catalog | null = null;
@@ -91,7 +92,10 @@ export function refusalAt(route: Route, request: InferenceRequest, codecOf?: Cod
   return codecAt(route, codecOf).request.refusal(request, route.upstream.dialect);
 }
 
-/** The codec for engines of a dialect, for operations whose engines are not asked in the protocol of their chat. */
+/**
+ * Returns the codec for engines of a dialect. Operations pass it if they don't use the codec of the upstream's chat
+ * `protocol`.
+ */
 export type CodecOf = (dialect: Dialect | undefined) => UpstreamCodec;
 
 export function codecAt({ upstream }: Route, codecOf?: CodecOf): UpstreamCodec {
@@ -159,7 +163,7 @@ export function allowedModel(
   return model;
 }
 
-/** The path of requests for each kind of model. */
+/** The path for requests to each kind of model. */
 const served: Record<ModelKind, string> = {
   chat: "/v1/chat/completions",
   completion: "/v1/completions",
@@ -195,7 +199,7 @@ export function answeringModelOrNull(catalog: Catalog, name: string, now_ms: num
   }
 }
 
-/** A name that is served, and its model. */
+/** A name under which a model is served, and the model. */
 export interface ServedName {
   name: string;
   model: CatalogModel;
@@ -209,8 +213,8 @@ export function servedNames({ models }: Catalog, now_ms: number): ServedName[] {
 }
 
 /**
- * Whether a key that is limited to these models may use this one, by its id or an alias: the key may have been made
- * when the alias was the id.
+ * Whether a key that is limited to these models may use this one, by the model's id or an alias: the key may have been
+ * made when the alias was the id.
  */
 export function isAllowed({ id, aliases = [] }: CatalogModel, allowedModels: readonly string[] | null): boolean {
   return allowedModels === null || allowedModels.includes(id) || aliases.some((alias) => allowedModels.includes(alias));

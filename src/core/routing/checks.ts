@@ -11,7 +11,7 @@ export interface CheckParts {
   /** The upstreams in force. */
   upstreams(): readonly Upstream[];
   now_ms(): number;
-  /** Called when the result of a check changes. */
+  /** Called when an engine goes up or down by its checks. */
   turned(upstream: Upstream, isUp: boolean): void;
   clock?: Pick<Clock, "after">;
 }
@@ -19,7 +19,7 @@ export interface CheckParts {
 /** An engine gets no more requests after this many failed checks in a row. */
 export const checks_max = 2;
 const answer_ms_max = 5_000;
-/** How often the list of engines is looked through for those to be checked. */
+/** How often the list of engines is searched for those that are due for a check. */
 const tick_ms = 100;
 const idle_ms = 1_000;
 
@@ -39,7 +39,7 @@ export function checks({ client, health, upstreams, now_ms, turned, clock }: Che
       if (due.has(endpoint)) continue;
       known.delete(endpoint);
       if (failures < checks_max) continue;
-      // An address that its name no longer has counts as up: it gets no requests anyway.
+      // An address that a host name no longer has is reset to up, without a report: it gets no requests anyway.
       if (upstream.address === undefined) tell(upstream, true);
       else health.checked(endpoint, true, now_ms());
     }

@@ -1,9 +1,9 @@
 /**
  * Chooses a route for a request: docs/routing.md. A lower priority number is better. Within one priority, a session
  * stays at its home route, a new session goes to the route that its key ranks first, and a request without a session
- * goes to the less loaded of two drawn at random. Pure.
+ * goes to the less loaded of two routes drawn at random. Pure.
  *
- * The requests that this process has in flight at each route, and the sessions whose home it is.
+ * Also counts the requests that this process has in flight at each route, and the sessions whose home the route is.
  */
 import { endpointOf, type Upstream } from "../upstream/target.ts";
 import type { Route } from "./catalog.ts";
@@ -18,7 +18,7 @@ export interface Burden {
 }
 
 interface Seeking {
-  /** The key of the session, which decides where it goes if it is new; null if there is none. */
+  /** The key of the session, which decides the route of a new session; null if there is none. */
   key: number | null;
   /** Whether the session's last request went to this route. */
   isHome(route: Route): boolean;
@@ -26,10 +26,12 @@ interface Seeking {
   tokens: number;
 }
 
-/** A route may have this many times its share of the load. Beyond that, even its own sessions go elsewhere. */
+/**
+ * A route may have this many times its share of the load. Beyond that, even its own sessions are sent to other routes.
+ */
 export const bound = 1.25;
 
-/** A deviation from the share of so many standard deviations counts as chance. */
+/** A deviation from the share by up to this many standard deviations counts as chance. */
 const deviations = 3;
 
 /** Chooses one of the routes; null if there are none. `draw` returns numbers from 0 to 1. */
@@ -85,12 +87,12 @@ export function engineOf(upstream: Pick<Upstream, "name" | "url" | "address">): 
   return `${upstream.name}\n${endpointOf(upstream)}`;
 }
 
-/** The engine's identity as part of an engine's or a route's identity. */
+/** The engine part of an engine's or a route's identity. */
 export function engineIn(identity: string): string {
   return identity.split("\n", 2).join("\n");
 }
 
-/** The endpoint as part of an engine's or a route's identity. */
+/** The endpoint part of an engine's or a route's identity. */
 export function endpointIn(identity: string): string | undefined {
   return identity.split("\n", 2)[1];
 }
@@ -121,8 +123,8 @@ function drawn(routes: readonly Route[], draw: number): Route | null {
 }
 
 /**
- * The tests for room at these routes. `sessionsNew`: 1 if the request begins a session, 0 if its session is counted
- * already.
+ * The tests of whether these routes have room. `sessionsNew`: 1 if the request begins a session, 0 if its session is
+ * counted already.
  */
 function roomIn(routes: readonly Route[], tokens: number, sessionsNew: number, burdenOf: (route: Route) => Burden) {
   const sum = (value: (route: Route) => number) => routes.reduce((total, route) => total + value(route), 0);
@@ -133,8 +135,8 @@ function roomIn(routes: readonly Route[], tokens: number, sessionsNew: number, b
   const shareOf = ({ weight }: Route) => (weights === 0 ? 1 / routes.length : weight / weights);
   return {
     /**
-     * Whether the route's load is within `bound` times its share. Chance is allowed for: without that, no session would
-     * stay at home.
+     * Whether the route's load is within `bound` times its share. Deviations by chance are allowed: otherwise no
+     * session would stay at home.
      */
     isFree(route: Route): boolean {
       const busy = burdenOf(route).tokens;
@@ -142,7 +144,10 @@ function roomIn(routes: readonly Route[], tokens: number, sessionsNew: number, b
       const mean = inFlight * share;
       return busy === 0 || busy + tokens <= bound * mean + deviations * Math.sqrt(mean * usual * (1 - share));
     },
-    /** Whether the route with one more session is within `bound` times its share of sessions. Some route always is. */
+    /**
+     * Whether the route with one more session is within `bound` times its share of sessions. At least one route always
+     * is.
+     */
     hasPlace: (route: Route) => burdenOf(route).sessions < Math.ceil(bound * sessions * shareOf(route)),
   };
 }
@@ -166,7 +171,9 @@ export interface Visit {
 export interface Pool {
   /** One of the routes; null if there are none. */
   choose(routes: readonly Route[], visit: Visit, draw: () => number): Route | null;
-  /** Counts a request that is sent. `hasPeers`: there was a choice, so that its session gets a home. */
+  /**
+   * Counts a request that is sent. `hasPeers`: there were several routes to choose from, so its session gets a home.
+   */
   begun(route: Route, visit: Visit, hasPeers: boolean, now_ms: number): void;
   /** Counts the end of the request. Called once. */
   ended(route: Route, visit: Visit): void;
@@ -187,7 +194,7 @@ interface Home {
 export function pool(): Pool {
   const places = new Map<string, Burden>();
   const known = new WeakMap<Route, Burden>();
-  // The homes of sessions. The session without requests for longest is first.
+  // The homes of sessions. The session that has had no request for longest is first.
   const homes = new Map<number, Home>();
 
   /** The entry of a route, found by identity because a reload makes new route objects. */

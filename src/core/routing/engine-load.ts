@@ -11,7 +11,7 @@ export interface EngineLoad {
 /** Above this share, an engine makes requests wait, or begins them again. */
 const cacheShare_max = 0.95;
 
-/** The load; null if the text has none of the names. */
+/** Reads the load; null if the text has none of the metrics. */
 export function engineLoadOf(text: string, names: Dialect["load"]): EngineLoad | null {
   const waiting = valuesOf(text, names.waiting);
   const shares = valuesOf(text, names.cache);
@@ -26,13 +26,13 @@ export function isCrowded({ waiting, cacheShare }: EngineLoad, waiting_max: numb
   return waiting > waiting_max || (cacheShare !== null && cacheShare > cacheShare_max);
 }
 
-/** The tokens that the engine has made since it started; null if it does not say. */
+/** The number of tokens that the engine has generated since it started; null if it does not report it. */
 export function generatedTokens(text: string, names: readonly string[]): number | null {
   const counts = valuesOf(text, names);
   return counts.length === 0 ? null : counts.reduce((sum, value) => sum + value, 0);
 }
 
-/** The most lines that are read of one metric, which has one for each set of labels. */
+/** The most lines of one metric that are read. A metric has a line for each set of labels. */
 const lines_max = 4096;
 
 function valuesOf(text: string, names: readonly string[]): number[] {

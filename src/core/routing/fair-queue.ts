@@ -9,7 +9,7 @@ import { Line, type Spot } from "./line.ts";
 export interface Share {
   /** The weight of the organization's share of tokens against other waiting organizations. */
   weight: number;
-  /** A lower number is served first. */
+  /** Organizations with a lower number are served first. */
   priority: number;
 }
 
@@ -34,7 +34,7 @@ interface Flow<One> {
   level: Level<One>;
   /** The organization's position in the line of new organizations, or in that of the others. */
   turn: Spot<Flow<One>>;
-  /** The organization's position among the quiet ones; null if it is not quiet. */
+  /** The organization's position among the waiting quiet ones; null if it is not one of them. */
   quiet: Spot<Flow<One>> | null;
 }
 
@@ -54,7 +54,7 @@ export class FairQueue<One extends Claim> {
   #flows = new Map<string, Flow<One>>();
   /** The waiting requests by priority, the best first. */
   #levels: Level<One>[] = [];
-  /** The quiet organizations that wait. */
+  /** The quiet organizations with waiting requests: those with few running ones (`quiet_max`). */
   #quiet = new Line<Flow<One>>();
   #running = new Map<string, number>();
   /** The sum of the weights of all organizations that wait. */
@@ -82,7 +82,7 @@ export class FairQueue<One extends Claim> {
     return { spot, flow };
   }
 
-  /** Removes a request that is given up and has taken nothing. */
+  /** Removes a request that gave up waiting. It is not charged for its tokens. */
   remove({ spot, flow }: Ticket<One>): void {
     if (spot.line === null) return;
     flow.waiting.remove(spot);
@@ -96,13 +96,15 @@ export class FairQueue<One extends Claim> {
     if (this.length === 0) this.#forget();
   }
 
-  /** Removes a request that is served. */
+  /** Removes a request that is served, and charges its organization for its tokens. */
   take(ticket: Ticket<One>): void {
     ticket.flow.credit -= ticket.spot.value.tokens;
     this.remove(ticket);
   }
 
-  /** The next request. It stays the next until it is taken, unless an organization that had none waiting joins. */
+  /**
+   * The next request. It stays the next until it is taken, unless an organization without waiting requests adds one.
+   */
   next(): Ticket<One> | null {
     const level = this.#levels.find(({ waiting }) => waiting > 0);
     if (!level) return null;
@@ -155,8 +157,8 @@ export class FairQueue<One extends Claim> {
   }
 
   /**
-   * All waiting organizations' weights ÷ this one's own: as many tokens are served, while all of them wait, for each
-   * token of this one.
+   * The weights of all waiting organizations, divided by the weight of this one. While all of them wait, this many
+   * tokens are served for each token of this one.
    */
   turnsTo({ organizationId, share }: Claim): number {
     const own = this.waitingOf(organizationId) > 0 ? 0 : share.weight;
@@ -177,7 +179,7 @@ export class FairQueue<One extends Claim> {
     return placed;
   }
 
-  /** Applies the share of another plan to the organization. */
+  /** Applies a share to the organization: its plan may have changed. */
   #shares(flow: Flow<One>, share: Share): void {
     flow.share = share;
     if (flow.level.priority === share.priority) return;

@@ -1,11 +1,12 @@
 /**
- * The circuit breaker of a route: decides from the results of attempts whether it may be asked. It opens after several
- * failures in a row, or when a share of the latest attempts failed. After a probation it lets one request at a time
- * through as a probe, which shows whether the engine has recovered. Pure: a state and an event give the next state.
+ * The circuit breaker of a route: decides from the results of attempts whether the route may be tried. It opens after
+ * several failures in a row, or when a share of the latest attempts failed. After a probation it lets one request at a
+ * time through as a probe, which shows whether the engine has recovered. Pure: a state and an event give the next
+ * state.
  *
- * The health of routes, as this process alone knows it: nodes don't tell each other.
+ * Also keeps the health of all routes, as this process alone knows it: nodes don't tell each other.
  *
- * Compares how soon a route begins to answer with other routes of its model. Pure.
+ * Also compares how soon a route begins to answer with other routes of its model. Pure.
  */
 import type { AttemptKind } from "../upstream/attempt.ts";
 import { endpointOf } from "../upstream/target.ts";
@@ -16,15 +17,15 @@ export interface Breaker {
   state: "closed" | "open" | "half-open";
   /** Failures in a row, while the circuit breaker is closed. */
   failures: number;
-  /** The ends of the latest attempts, while it is closed: a bit for each, the last one lowest, 1 for a failure. */
+  /** The results of the latest attempts, while it is closed: a bit for each, the last one lowest, 1 for a failure. */
   history: number;
   /** The number of attempts in `history`. */
   seen: number;
   /** How long the breaker stays open the next time. */
   probation_ms: number;
-  /** When it opened or let its probe through. The ends of attempts that began earlier are ignored. */
+  /** When the breaker opened or let its probe through. The results of attempts that began earlier are ignored. */
   since_ms: number;
-  /** Until when no request is let through: set when it opens, and by a full engine that names a time. */
+  /** Until when no request is let through: set when the breaker opens, and by a full engine that names a time. */
   restUntil_ms: number;
 }
 
@@ -56,7 +57,7 @@ interface End {
   retryAfter_ms?: number;
 }
 
-/** The engine's health by each end of an attempt; `nothing`: the end tells nothing about it. */
+/** The meaning of each result of an attempt for the engine's health. `nothing`: it leaves the health unknown. */
 const says: Record<EndKind, "ill" | "alive" | "nothing"> = {
   answered: "alive",
   empty: "ill",
@@ -121,7 +122,7 @@ function checked(breaker: Breaker, now_ms: number): Breaker {
   return { ...breaker, restUntil_ms: Math.min(breaker.restUntil_ms, now_ms) };
 }
 
-/** Whether the state is that of a route without failures, so that it need not be kept. */
+/** Whether the state is that of a route without failures, which need not be kept. */
 function isWell({ state, history, restUntil_ms }: Breaker, now_ms: number): boolean {
   return state === "closed" && history === 0 && restUntil_ms <= now_ms;
 }
@@ -162,9 +163,9 @@ export interface Health {
 }
 
 /**
- * `closed`: may be tried. `crowded`: tried if no other is less busy. `open`, `half-open`: the state of its breaker.
- * `resting`: full, until the time that it named. `down`: its check fails. `unresolved`: no address of its name is
- * known.
+ * `closed`: may be tried. `crowded`: tried if no other route is less busy. `open`, `half-open`: the state of its
+ * breaker. `resting`: the engine is full, until the time that it named. `down`: its health check fails. `unresolved`:
+ * no address of its name is known.
  */
 export type RouteState = Breaker["state"] | "crowded" | "resting" | "down" | "unresolved";
 
@@ -235,20 +236,20 @@ interface RoutePace {
 
 /** The weight of the latest measurement in a mean. */
 const pace_weight = 0.1;
-/** The measurements from which a mean is used. */
+/** The number of measurements from which a mean is used. */
 const count_min = 10;
-/** A route is slow if it answers later than its peers by this factor, and by this many milliseconds. */
+/** A route is slow if it takes this many times as long as its peers, and this many milliseconds more. */
 const slow_factor = 4;
 const slow_ms_min = 2_000;
 
 function paced(pace: RoutePace | undefined, taken_ms: number): RoutePace {
   if (!pace) return { mean_ms: taken_ms, count: 1 };
-  // The mean of the first measurements weights them equally.
+  // The first measurements all have the same weight.
   const part = Math.max(pace_weight, 1 / (pace.count + 1));
   return { mean_ms: pace.mean_ms + part * (taken_ms - pace.mean_ms), count: pace.count + 1 };
 }
 
-/** Whether a time is far beyond the peers' means. False without enough measurements of them. */
+/** Whether a time is far beyond the peers' means. False if the peers have not enough measurements. */
 function isFarBeyond(taken_ms: number, peers: readonly RoutePace[]): boolean {
   const known = peers.filter(({ count }) => count >= count_min);
   if (known.length === 0) return false;

@@ -19,7 +19,7 @@ export interface LoadParts {
 
 const answer_ms_max = 2_000;
 const answer_bytes_max = 4 * 1024 * 1024;
-/** How often the list of engines is looked through for those to be read. */
+/** How often the list of engines is searched for those whose load is due to be read. */
 const tick_ms = 100;
 const idle_ms = 1_000;
 
@@ -35,7 +35,7 @@ export function loads({ client, health, upstreams, now_ms, clock }: LoadParts): 
     }
     for (const [endpoint, upstream] of due) {
       if ((next_ms.get(endpoint) ?? 0) > now_ms() + tick_ms / 2) continue;
-      // The next reading is set when this one has ended.
+      // The time of the next reading is set when this one has ended.
       next_ms.set(endpoint, Number.POSITIVE_INFINITY);
       void ask(upstream, upstream.load!);
     }
@@ -46,7 +46,7 @@ export function loads({ client, health, upstreams, now_ms, clock }: LoadParts): 
     // A reload may have removed the engine while it was read, or its name may have another address.
     const endpoint = endpointOf(upstream);
     if (!next_ms.has(endpoint)) return;
-    // An engine that reports nothing counts as idle. Whether it is healthy, its health check tells.
+    // An engine that reports nothing counts as idle. Only its health check decides whether it is healthy.
     health.crowded(endpoint, load !== null && isCrowded(load, reading.waiting_max));
     next_ms.set(endpoint, now_ms() + reading.interval_ms);
   }

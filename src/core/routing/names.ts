@@ -18,19 +18,19 @@ export interface NamesParts {
 export interface Resolved {
   before: Resolution;
   after: Resolution;
-  /** The reason of a failure. */
+  /** The error, if the resolution failed. */
   cause?: unknown;
 }
 
 export interface Names extends Repeating {
-  /** The addresses in force for a resolved upstream; empty where none is known. */
+  /** The addresses in force for a resolved upstream; empty if none is known. */
   addressesOf(upstream: Upstream): readonly string[];
   problemOf(upstream: Upstream): Problem | null;
   /** Resolves the names of a new configuration that are not known yet, for a limited time. */
   prepare(upstreams: readonly Upstream[]): Promise<void>;
 }
 
-/** How often the list of names is looked through for those that are due. */
+/** How often the list of names is searched for those that are due. */
 const tick_ms = 100;
 const idle_ms = 1_000;
 /** How long a start or a reload waits for names. */
@@ -43,7 +43,7 @@ interface Name {
   state: Resolution;
   next_ms: number;
   asking: Promise<void> | null;
-  /** Until when a name that only a coming configuration has is kept. */
+  /** Until when the name is kept if only a coming configuration has it. */
   keptUntil_ms: number;
 }
 
@@ -70,7 +70,7 @@ export function names({ resolve, upstreams, now_ms, resolved, clock }: NamesPart
     return name;
   }
 
-  /** Resolves the name, unless that is under way. */
+  /** Resolves the name. If it is being resolved already, returns that promise. */
   function begun(name: Name): Promise<void> {
     name.asking ??= ask(name).finally(() => {
       name.asking = null;
@@ -123,7 +123,7 @@ export function hostOf({ url }: Pick<Upstream, "url">): string {
   return new URL(url).hostname;
 }
 
-/** The key of a name: the settings that decide where it resolves to. The interval is not one of them. */
+/** The key of a name: the settings that decide its addresses. The interval is not one of them. */
 function keyOf({ name, url, resolve }: Upstream): string {
   return [name, url, resolve?.family, ...(resolve?.servers ?? [])].join("\n");
 }

@@ -1,7 +1,7 @@
 /**
- * Decides who gets a slot at which engine now, and who waits for one. A request waits for all engines that could answer
- * it, and goes to the first that has room. Only the requests of this process are counted; a limit that the fleet shares
- * has parts for each process (sharing.ts): docs/routing.md, When engines are full.
+ * Decides which request gets a slot at which engine now, and which waits for one. A request waits for all engines that
+ * could answer it, and goes to the first that has room. Only the requests of this process are counted; a limit that the
+ * fleet shares is divided among its processes (sharing.ts): docs/routing.md, When engines are full.
  */
 import { Fault } from "../inference/fault.ts";
 import type { Capacity } from "../upstream/target.ts";
@@ -14,7 +14,7 @@ import { type Load, Slots } from "./slots.ts";
 /** A slot at an engine, taken by a request. */
 export interface Slot {
   route: Route;
-  /** Called once, when the request is over. */
+  /** Gives the slot back. Called once, when the request is over. */
   release(): void;
 }
 
@@ -27,9 +27,9 @@ export interface Waiting {
 }
 
 export interface Queues {
-  /** The routes with room for the request. */
+  /** Those of the routes that have room for the request. */
   open(routes: readonly Route[], claim: Claim): readonly Route[];
-  /** Takes a slot at one of those routes. */
+  /** Takes a slot at a route that `open` returned. */
   enter(route: Route, claim: Claim): Slot;
   /**
    * Queues the request. Throws `capacity_exceeded` if no more may wait. Call it only if none of the routes has room.
@@ -44,8 +44,8 @@ export interface Queues {
   /** The most requests that this process may have in flight at the route's engine now; null: no limit. */
   mostOf(route: Route): number | null;
   /**
-   * The slots of this process if the engine's limit is shared by the fleet; else null. `isApart`: the store that shares
-   * it does not answer.
+   * The slots of this process if the fleet shares the engine's limit; else null. `isApart`: the store through which the
+   * fleet shares it does not answer.
    */
   sharedOf(route: Route): { held: number; isApart: boolean } | null;
   /** The number of requests that wait for any route. */
@@ -138,7 +138,8 @@ export function queues(now_ms: () => number, sharing: Sharing | null = null): Qu
         if (!spots.has(slots)) spots.set(slots, { route, leave: slots.wait(queued, now_ms()) });
       };
       for (const route of open) stand(route);
-      // The new request may be ahead of the waiting ones, and be small enough where the next one was not.
+      // The new request may go ahead of those that wait, and fit into room that was too small for the one that was
+      // next.
       for (const slots of [...spots.keys()]) if (spots.has(slots)) slots.serve();
       const giveUp = () => {
         leaveAll();
@@ -153,7 +154,7 @@ export function queues(now_ms: () => number, sharing: Sharing | null = null): Qu
           leave();
         }
         const added = now.filter((route) => !spots.has(slotsOf(route)!));
-        // A request chooses again if its engines are all gone, or if a new one has a free slot.
+        // The request gives up waiting, and chooses anew, if all its engines are gone or if a new one has a free slot.
         if (added.some((route) => slotsOf(route)?.roomFor(claim) !== null)) return giveUp();
         for (const route of added) if (mayWait(slotsOf(route)!, claim, now_ms())) stand(route);
         if (spots.size === 0) giveUp();
@@ -193,8 +194,8 @@ function capacityOf(route: Route): Capacity | null {
 }
 
 /**
- * Whether the request may wait at these slots. One that would wait too long is refused at once, with the time to come
- * back.
+ * Whether the request may wait at these slots. A request that would wait too long is refused at once, and told when to
+ * come back.
  */
 function mayWait(slots: Slots, claim: Claim, now_ms: number): boolean {
   return slots.mayWait(claim) && (slots.wait_ms(claim, now_ms) ?? 0) <= slots.capacity.queue_ms_max;

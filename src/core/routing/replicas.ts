@@ -1,7 +1,7 @@
 /**
  * The current routes of a model: one for each address of a host name that is resolved at intervals.
  *
- * The drained engines as this process knows them: they get no new requests because an operator said so.
+ * Also the drained engines as this process knows them: they get no new requests because an operator said so.
  */
 
 import type { Drain } from "../store/drain.ts";
@@ -19,13 +19,13 @@ export interface Replicas {
   allOf(model: CatalogModel): readonly Route[];
   /** The engines of these upstreams, one for each address. */
   of(upstreams: readonly Upstream[]): readonly Upstream[];
-  /** Tells that other addresses are in force, or other engines drained. */
+  /** Reports that the addresses in force or the drained engines have changed. */
   changed(): void;
   /** Calls `listener` after each change, until the function it returns is called. */
   watch(listener: () => void): () => void;
 }
 
-/** Something that remembers facts about engines. */
+/** A memory of facts about engines. */
 interface Remembering {
   /** Forgets all engines but these identities (choose.ts). */
   retain(engines: ReadonlySet<string>): void;
@@ -106,7 +106,7 @@ export class Drained {
     return this.#drains;
   }
 
-  /** Identifies the set of drained engines: it changes when they do. */
+  /** Identifies the set of drained engines: two sets with the same engines have the same text. */
   get identity(): string {
     return [...this.#engines].sort().join("\n\n");
   }

@@ -15,8 +15,8 @@ export interface Resolution {
 }
 
 /**
- * `failed`: the look-up failed. `empty`: the name has no address. `own`: the name resolves to this machine without
- * being one for it. `many`: it has more addresses than are used.
+ * `failed`: the look-up failed. `empty`: the name has no address. `own`: the name resolves to this machine, but is not
+ * a name of this machine. `many`: the name has more addresses than are used.
  */
 export const problems = ["failed", "empty", "own", "many"] as const;
 export type Problem = (typeof problems)[number];
@@ -47,7 +47,7 @@ export function afterAnswer(before: Resolution, answer: ResolvedAddresses, rules
   }
   const isCut = allowed.length > rules.addresses_max;
   return {
-    // The first ones in order, so that all nodes use the same, however the name server shuffles them.
+    // The first ones in sorted order, so that all nodes use the same addresses, however the name server shuffles them.
     addresses: allowed.slice(0, rules.addresses_max),
     problem: isCut ? "many" : isRefused ? "own" : answer.failedFamily !== null ? "failed" : null,
     emptySince_ms: null,
@@ -58,7 +58,10 @@ export function afterFailure(before: Resolution): Resolution {
   return { ...before, problem: "failed" };
 }
 
-/** The addresses of the answer, once each and in order, with the earlier ones of a family whose look-up failed. */
+/**
+ * The addresses of the answer, each once and in sorted order, together with the earlier ones of a family whose look-up
+ * failed.
+ */
 function foundIn(before: Resolution, { addresses, failedFamily }: ResolvedAddresses): string[] {
   const kept = before.addresses.filter((address) => (address.includes(":") ? "ipv6" : "ipv4") === failedFamily);
   return [...new Set([...addresses, ...kept])].sort();
@@ -67,7 +70,7 @@ function foundIn(before: Resolution, { addresses, failedFamily }: ResolvedAddres
 /** The least wait between two resolutions, however short an answer is valid. */
 const wait_ms_min = 1_000;
 
-/** The wait until the name is resolved again, shorter where no address is known. */
+/** The wait until the name is resolved again, which is shorter if no address is known. */
 export function wait_ms({ addresses }: Resolution, ttl_ms: number | null, interval_ms: number): number {
   const least_ms = Math.min(wait_ms_min, interval_ms);
   if (addresses.length === 0) return least_ms;

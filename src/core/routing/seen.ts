@@ -7,7 +7,9 @@ import { type Known, stateOf } from "./view.ts";
 
 /** The slots that this process has now in an engine's limit that the fleet shares. */
 export interface SharedLimit {
-  /** The upstream's name. Each of its replicas has an entry, and so has a route with a limit of its own. */
+  /**
+   * The upstream's name. Each replica of the upstream has a `SharedLimit`, and so has a route with a limit of its own.
+   */
   upstream: string;
   held: number;
   /** Whether Redis, through which the limit is shared, does not answer. */

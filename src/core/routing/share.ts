@@ -1,8 +1,9 @@
 /**
- * The part of one process in an engine's limit that the fleet shares. It holds slots for a while and renews them by
- * exchanges with a store (store/engine-slots.ts). From a question to its answer, it does not exceed the slots that it
- * said it holds. Without an answer for `slots_fence_ms` it begins nothing, because the store may soon give its slots to
- * others; but if the store was silent from before, it keeps its even share of them. Pure: instants are arguments.
+ * The part of one process in an engine's limit that the fleet shares. The process holds slots for a while and renews
+ * them by exchanges with a store (store/engine-slots.ts). While an exchange runs, the process does not exceed the slots
+ * that it said it holds. Without an answer for `slots_fence_ms` it begins no request, because the store may soon give
+ * its slots to others. But if the store stopped answering while the slots were valid, and exchanges fail since, the
+ * process keeps its even share of them. Pure: instants are arguments.
  */
 import {
   type SlotCounts,
@@ -45,13 +46,13 @@ export class Share {
     this.limits = limits;
   }
 
-  /** The most requests in each part with which one more may begin now. */
+  /** The most requests that each part of the capacity may have now. */
   most(now_ms: number): SlotCounts {
     const { common, reserved } = this.#kept(now_ms);
     return { common: Math.min(common, this.limits.common), reserved: Math.min(reserved, this.limits.reserved) };
   }
 
-  /** Whether the process uses only its even share, or nothing, because the store does not answer. */
+  /** Whether the store does not answer, so that the process uses only its even share of the slots, or none. */
   isApart(now_ms: number): boolean {
     return now_ms - this.#renewed_ms >= slots_fence_ms;
   }
@@ -80,7 +81,10 @@ export class Share {
     this.#failed_ms = now_ms;
   }
 
-  /** Counts the end of a request. Returns whether there are slots to give back for which another process waits. */
+  /**
+   * Counts the end of a request. Returns whether the process now has slots to give back for which another process
+   * waits.
+   */
   ended(running: SlotCounts): boolean {
     const before = this.#held;
     this.#held = smaller(before, larger(running, this.#target));

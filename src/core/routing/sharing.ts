@@ -22,8 +22,8 @@ export interface Sharing {
 }
 
 /**
- * The interval of exchanges for one engine, with up to ten processes. With more, each makes fewer, so that the store
- * bears them all.
+ * The interval of exchanges for one engine, with up to ten processes. With more processes, each makes fewer exchanges,
+ * so that the store can bear the sum.
  */
 const usual_ms = 50;
 const usual_processes = 10;
@@ -84,7 +84,7 @@ class Exchanges {
   }
 
   /**
-   * Gives back all slots, so that others get them at once. If the store does not answer, they get them when the lease
+   * Gives back all slots, so that others get them at once. If the store does not answer, others get them when the lease
    * ends.
    */
   async stop(): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * The slots at one engine, as this process counts them: how many requests and tokens may be in flight, which part is
- * reserved for organizations that have little in flight, and who waits. If the fleet shares the limit, this process has
- * a part of it. Pure: instants are arguments.
+ * reserved for organizations that have little in flight, and which requests wait. If the fleet shares the limit, this
+ * process has a part of it. Pure: instants are arguments.
  */
 import type { SlotCounts } from "../store/engine-slots.ts";
 import type { Capacity } from "../upstream/target.ts";
@@ -26,12 +26,12 @@ export interface Shared {
   /** Whether the store that shares the limit does not answer. */
   isApart(): boolean;
   processes(): number;
-  /** Called when a request begins to wait, and when one has ended. */
+  /** Called when a request begins to wait. `ended` is called when one has ended. */
   waits(): void;
   ended(): void;
 }
 
-/** The weight of a new interval in the moving mean. */
+/** The weight of the latest interval in the moving mean. */
 const pace_share = 0.1;
 
 export class Slots {
@@ -41,7 +41,7 @@ export class Slots {
   readonly #queue = new FairQueue<Queued>();
   /** A moving mean of the milliseconds between the ends of two requests while others wait. */
   #interval_ms: number | null = null;
-  /** When the last such end was, or when others began to wait. */
+  /** When a request last ended while others waited, or when requests began to wait. */
   #last_ms = 0;
   #shared: Shared | null = null;
 
@@ -81,7 +81,7 @@ export class Slots {
     return common + reserved;
   }
 
-  /** The whole limit of requests in each part. */
+  /** The limit of requests in each part. If the fleet shares the limit, it is that of the whole fleet. */
   get limits(): SlotCounts {
     const whole = this.#capacity.concurrent_max ?? 0;
     return { common: this.#part(whole, false, 1), reserved: this.#part(whole, true, 1) };
@@ -106,7 +106,8 @@ export class Slots {
   }
 
   /**
-   * The part in which a request may start at once without passing a request whose turn it is; null if there is none.
+   * The part of the capacity in which a request may start at once without passing a request whose turn it is; null if
+   * there is none.
    */
   roomFor(claim: Claim): Load | null {
     if (this.#queue.length === 0 && this.#fits(this.common, claim)) return this.common;
@@ -134,8 +135,8 @@ export class Slots {
   }
 
   /**
-   * Whether the organization may queue one more request. It may have as many waiting as there are free places, so that
-   * one is always left for another organization.
+   * Whether the organization may queue one more request. It may have as many waiting requests as there are free places,
+   * so that one place is always left for another organization.
    */
   mayWait({ organizationId }: Claim): boolean {
     return this.#queue.waitingOf(organizationId) < this.capacity.queue_max - this.#queue.length;
@@ -148,25 +149,28 @@ export class Slots {
     this.#shared?.waits();
     return () => {
       this.#queue.remove(ticket);
-      // The next request may be small enough where the removed one was not.
+      // The request that is next now may fit into room that was too small for the removed one.
       this.serve();
     };
   }
 
-  /** The expected wait of a request that joins now, from the latest ends; null before there were any. */
+  /**
+   * The expected wait of a request that joins the queue now, estimated from the latest intervals between ends; null if
+   * there is nothing to estimate from.
+   */
   wait_ms(claim: Claim, now_ms: number): number | null {
     const since_ms = this.#queue.length === 0 ? 0 : now_ms - this.#last_ms;
     if (this.#interval_ms === null && since_ms === 0) return null;
     const own = this.#queue.waitingOf(claim.organizationId);
     const turns = own === 0 ? 1 : (own + 1) * this.#queue.turnsTo(claim);
-    // An interval that has not ended counts with its length so far. A long pause of the engine thus counts once, and
-    // not for each of the coming ends.
+    // An interval that has not ended counts with its length so far. A long pause of the engine thus lengthens the
+    // estimate once, and not for each of the coming ends.
     return Math.max(this.#interval_ms ?? 0, this.#meanWith(since_ms)) * turns;
   }
 
   /**
-   * The moving mean if an interval of this length ended now. Before the first end, all requests in flight are taken to
-   * have begun together, and to end together.
+   * The moving mean if an interval of this length ended now. Before any request has ended, all requests in flight are
+   * assumed to have begun together, and to end together.
    */
   #meanWith(interval_ms: number): number {
     if (this.#interval_ms === null) return interval_ms / Math.max(1, this.common.requests + this.reserved.requests);
@@ -199,7 +203,7 @@ export class Slots {
     const tokens_max = tokens_in_flight_max === null ? null : this.#part(tokens_in_flight_max, isReserved, 0);
     if (isReserved && this.capacity.reserved_percent === 0) return false;
     if (requests_max !== null && room.requests >= requests_max) return false;
-    // A request that is larger than the whole part may run in it alone.
+    // A request that is larger than the whole common part may run there alone.
     return tokens_max === null || room.tokens + tokens <= tokens_max || (!isReserved && room.requests === 0);
   }
 
@@ -210,15 +214,18 @@ export class Slots {
   }
 
   /**
-   * Updates which organizations are quiet: one with fewer running requests than are reserved may use the reserved part.
-   * If the fleet shares the limit, each process counts by its share of the reserve.
+   * Updates which organizations are quiet: an organization with fewer running requests than are reserved may use the
+   * reserved part. If the fleet shares the limit, each process compares with its own share of the reserve.
    */
   #setQuiet(): void {
     const reserved = this.#capacity.concurrent_max === null ? 0 : this.limits.reserved;
     this.#queue.quiet_max = Math.max(1, Math.ceil(reserved / (this.#shared?.processes() ?? 1)));
   }
 
-  /** The size of one part of `whole`. The reserved part is rounded up, but `left_min` remains for the common one. */
+  /**
+   * The size of one part of `whole`. The reserved part is rounded up, but at least `left_min` remains for the common
+   * part.
+   */
   #part(whole: number, isReserved: boolean, left_min: number): number {
     const reserved = Math.min(Math.ceil((whole * this.capacity.reserved_percent) / 100), whole - left_min);
     return isReserved ? reserved : whole - reserved;

@@ -1,6 +1,6 @@
 /**
- * Counts how attempts ended at each address of a name; only for addresses in force, so that the number of counts is
- * bounded.
+ * Counts how attempts ended at each address of a host name. Only addresses in force are counted, so that the number of
+ * counts is bounded.
  */
 import type { AttemptKind } from "../upstream/attempt.ts";
 import type { Upstream } from "../upstream/target.ts";

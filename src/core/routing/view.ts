@@ -22,7 +22,7 @@ export interface RouteView {
   waiting: number;
 }
 
-/** The sources of this process's knowledge about its routes. */
+/** The parts of this process that know the state of its routes. */
 export interface Known {
   replicas: Pick<Replicas, "allOf">;
   drained: Drained;
@@ -47,7 +47,9 @@ export function routesOf(catalog: Catalog, known: Known, now_ms: number): RouteV
   return [...catalog.models.values()].flatMap((model) => replicas.allOf(model).map((route) => view(model.id, route)));
 }
 
-/** The models without a healthy route. All their routes are tried, because a model must not lose every route. */
+/**
+ * The models without a healthy route. All routes of such a model are tried, because a model must not lose every route.
+ */
 export function modelsWithoutRoute(routes: readonly RouteView[]): string[] {
   const well = new Set(
     routes.filter(({ state }) => state === "closed" || state === "crowded").map(({ model }) => model),

@@ -1,4 +1,4 @@
-/** Suggests the known name that was most likely meant by an unknown one. */
+/** Suggests the known name that an unknown name most likely stands for. */
 
 /**
  * The closest known name, or null. It differs in at most one edit for every three characters, and in at most three.

@@ -46,7 +46,10 @@ export function encode<Schema extends TSchema>(schema: Schema, value: Value<Sche
   return encoded(schema as Encoded, value);
 }
 
-/** The value of JSON that satisfies the schema. A codec may throw for a text that the schema cannot rule out. */
+/**
+ * The program's value of JSON that satisfies the schema. A `Type.Codec` may throw for a text that the schema cannot
+ * rule out.
+ */
 export function decode<Schema extends TSchema>(schema: Schema, json: unknown): Value<Schema> {
   return decoded(schema as Encoded, json) as Value<Schema>;
 }
@@ -95,7 +98,7 @@ function encoded(schema: Encoded, value: unknown): unknown {
   return json;
 }
 
-/** The members' names in the schema's order, or in the value's if members may be missing. */
+/** The members' names in the schema's order, or, if members may be missing, in the value's order. */
 function orderOf({ properties = {}, required = [] }: Shape, members: Record<string, unknown>): string[] {
   const names = Object.keys(properties);
   if (required.length === names.length) return names;
@@ -123,8 +126,7 @@ function branchOf(shape: Encoded, value: unknown): Encoded {
 }
 
 /**
- * The map with each value translated, its names unchanged because they are data; null if the schema is not that of a
- * map.
+ * The map with each value translated. Its names stay, because they are data. Null if the schema is not that of a map.
  */
 function mapOf({ patternProperties }: Encoded, value: unknown, each: (inner: Encoded, value: unknown) => unknown) {
   const [inner] = Object.values(patternProperties ?? {});

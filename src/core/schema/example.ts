@@ -7,7 +7,7 @@ import type { Shape } from "./shape.ts";
 
 const instant = "2026-11-21T03:00:00.000Z";
 
-/** The example. `differs`: the members that differ from the schema's. */
+/** Makes the example. `differs`: the members whose values differ from the schema's examples. */
 export function exampleOf<Schema extends TSchema>(schema: Schema, differs: Partial<Value<Schema>> = {}): Value<Schema> {
   return { ...(decode(schema, jsonFor(schema as Shape)) as object), ...differs } as Value<Schema>;
 }

@@ -1,4 +1,4 @@
-/** The keywords of JSON Schema that this repository uses. A walk ignores all others. */
+/** The keywords of JSON Schema that this repository uses. Code that walks through a schema ignores all others. */
 export interface Shape {
   type?: "string" | "number" | "integer" | "boolean" | "null" | "object" | "array";
   const?: unknown;

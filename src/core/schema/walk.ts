@@ -1,9 +1,9 @@
 /**
- * Walks a value beside its JSON Schema, and reports the offences with their paths, in document order. The walk goes as deep as
- * the schema, never as deep as the value, so nesting inside free-form parts cannot exhaust the stack.
+ * Walks a value along with its JSON Schema, and reports the offences with their paths, in document order. The walk goes
+ * as deep as the schema, never as deep as the value, so nesting inside free-form parts cannot exhaust the stack.
  *
- * In a union, the walk follows the branch that the value most likely means: by the type of the value, and among objects by the
- * property that is a constant in each branch (`role`, `type`).
+ * In a union, the walk follows the branch that the value most likely means: by the type of the value, and among objects
+ * by the property that is a constant in each branch (`role`, `type`).
  */
 import type { TSchema } from "typebox";
 import { Check } from "typebox/value";
@@ -15,7 +15,7 @@ export interface Offence {
   /** `misnamed`: the object allows no property of this name. `repeated`: an earlier item is equal. */
   kind: "wrong" | "missing" | "unknown" | "misnamed" | "repeated";
   path: Path;
-  /** The schema at the path. For an unknown or misnamed property, the schema of the object around it. */
+  /** The schema at the path. For an unknown or misnamed property, the schema of the object that has the property. */
   shape: Shape;
   value: unknown;
   /** The `x-unsupported` of the shape, or of the union or array around it. */
@@ -25,7 +25,7 @@ export interface Offence {
 }
 type Unsupported = Shape["x-unsupported"];
 
-/** Whether a value fits a shape: a faster test than a walk. */
+/** Tests whether a value fits a shape, faster than a walk. */
 export type Fits = (shape: Shape, value: unknown) => boolean;
 
 /**
@@ -86,7 +86,7 @@ class Walk {
     else this.#add("wrong", { ...shape, anyOf: named }, value);
   }
 
-  /** Walks one of several object shapes, chosen by the discriminator. */
+  /** Walks an object by one of several object shapes, which the discriminator chooses. */
   #branches(branches: Shape[], value: Record<string, unknown>, unsupported: Unsupported): void {
     const key = discriminator(branches);
     const branch =
@@ -156,7 +156,10 @@ class Walk {
   }
 }
 
-/** Whether properties that the shape does not name may have any value. There may be very many of them. */
+/**
+ * Whether properties that the shape does not name may have any value. An object may have very many such properties, so
+ * they are skipped.
+ */
 function takesAnything({ additionalProperties, patternProperties, propertyNames }: Shape): boolean {
   return (
     typeof (additionalProperties ?? true) === "boolean" &&

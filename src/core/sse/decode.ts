@@ -1,11 +1,11 @@
 /**
  * Decodes an event stream by the grammar of the HTML standard (section 9.2.6).
  *
- * Lines are split in the bytes, not in decoded text. Line breaks are ASCII, so a line has no half characters, a text decoder
- * needs no state between chunks, and sizes are exact. Every byte is read a fixed number of times, so neither single-byte
- * chunks nor one endless line cost more than linear time.
+ * Lines are split in the bytes, not in decoded text. Line breaks are ASCII, so a line has no half characters, a text
+ * decoder needs no state between chunks, and sizes are exact. Every byte is read a fixed number of times, so neither
+ * single-byte chunks nor one endless line cost more than linear time.
  *
- * Writes the frames of an event stream, with LF line ends. A frame must not be split.
+ * Also writes the frames of an event stream, with LF line ends. A frame must not be split.
  */
 
 /** One server-sent event. `event` is absent in protocols that do not name their events. */
@@ -25,7 +25,7 @@ const dataStart = new Uint8Array([...dataField, colon]);
 const eventField = new Uint8Array([0x65, 0x76, 0x65, 0x6e, 0x74]);
 const byteOrderMark = new Uint8Array([0xef, 0xbb, 0xbf]);
 
-/** The size above which the buffer of a long line is released when the line is done. */
+/** A line buffer above this size is released when its line has been read. */
 const kept_bytes_max = 64 * 1024;
 
 interface SseLimits {
@@ -44,10 +44,10 @@ export class SseOverflow extends Error {
 }
 
 /**
- * An incremental decoder of one stream. A chunk may be reused by the caller once `push` has returned.
+ * An incremental decoder of one stream. The caller may reuse a chunk once `push` has returned.
  *
- * Comments, `id` and `retry` are skipped: no protocol here uses them. The data of an event whose name comes first and is
- * not one that `reads` accepts is neither kept nor decoded: it is "".
+ * Comments, `id` and `retry` are skipped: no protocol here uses them. If an event's name comes before its data, and
+ * `reads` does not accept the name, the data is neither kept nor decoded: it is "".
  */
 export class SseDecoder {
   readonly #limits: SseLimits;
@@ -69,7 +69,7 @@ export class SseDecoder {
     this.#reads = reads;
   }
 
-  /** Whether the bytes so far are whole messages. */
+  /** Whether the bytes so far end with a whole message. */
   get isBetween(): boolean {
     const isBegun = this.#atHead || this.#afterCr || this.#line_bytes > 0;
     return !isBegun && this.#data.length === 0 && this.#event === "" && !this.#overflow;
@@ -131,7 +131,8 @@ export class SseDecoder {
     const line_bytes = this.#line_bytes + end - start;
     if (this.#isTooMuch(line_bytes) || end === start) return;
     if (this.#leavesOut(bytes, start, end)) {
-      // The beginning of a line whose data is left out, by which the rest of it is recognized.
+      // If a line's data is left out, only the name of the field is kept, so that the rest of the line is
+      // recognized.
       if (this.#line_bytes === 0) this.#line.set(dataStart);
       this.#line_bytes = line_bytes;
       return;
@@ -144,7 +145,7 @@ export class SseDecoder {
     this.#line_bytes = line_bytes;
   }
 
-  /** Whether these bytes, after those that are kept, are data of an event that is not read. */
+  /** Whether these bytes continue or begin a `data` line of an event that is not read. */
   #leavesOut(bytes: Uint8Array, start: number, end: number): boolean {
     if (!this.#isUnread) return false;
     if (this.#line_bytes === 0) return startsWith(bytes, start, end, dataStart);
@@ -195,8 +196,9 @@ export class SseDecoder {
   }
 
   /**
-   * The value of a line. In a chunk with several lines, it is twice as fast to decode the chunk once and to slice the
-   * text. Offsets in text and bytes are equal if the lengths are, because no character has more code units than bytes.
+   * The text of a field's value. In a chunk with several lines, it is twice as fast to decode the chunk once and to
+   * slice the text. Offsets in text and bytes are equal if the lengths are, because no character has more code units
+   * than bytes.
    */
   #value(bytes: Uint8Array, start: number, end: number): string {
     if (bytes !== this.#line) {
@@ -224,7 +226,7 @@ function textOf(bytes: Uint8Array, start: number, end: number): string {
   return Buffer.prototype.toString.call(bytes, "utf8", start, end);
 }
 
-/** The index of the next such byte, or the length if there is none. */
+/** The index of the next occurrence of `byte`, or the length of `bytes` if there is none. */
 function nextByte(bytes: Uint8Array, byte: number, start: number): number {
   const at = bytes.indexOf(byte, start);
   return at < 0 ? bytes.length : at;

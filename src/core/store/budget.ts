@@ -8,7 +8,7 @@ import { noLimits, type PlanLimits } from "./plan.ts";
 /** The kinds of subjects that have limits. */
 export type LimitedBy = LimitMet["limitedBy"];
 
-/** Whose limit it is, and for which models (absent: for all). */
+/** The kind of subject that a limit applies to, and the models (absent: all). */
 export interface Limited {
   limitedBy: LimitedBy;
   /** A public model id, or `prefix/*`. */
@@ -26,7 +26,7 @@ export function matchesModel(pattern: string, model: string): boolean {
 }
 
 export const narrowest: readonly LimitedBy[] = ["key", "person", "team", "organization"];
-/** Sorts limits by their models: a single model, then prefixes, then all models. */
+/** The sort key of limits by their models: a single model sorts first, then prefixes, then all models. */
 const breadth = (models = "/*") => (models.endsWith("/*") ? 1 / models.length : 0);
 
 /** Compares two limits of one request: the narrowest, which is the easiest to raise, sorts first. */

@@ -4,9 +4,12 @@
  */
 
 export interface InputRatio {
-  /** Tokens per byte of the body's text, over all recent inputs together, so that charges by it are right in total. */
+  /**
+   * Tokens per byte of the body's text, over all recent inputs together, so that charges by this ratio are right in
+   * total.
+   */
   ratio: number;
-  /** The mean distance of single inputs from `ratio`. */
+  /** The mean difference between the ratio of a single input and `ratio`. */
   spread: number;
   /** The bytes of those inputs, older ones weighted less: the weight of the ratio. */
   bytes: number;
@@ -16,7 +19,7 @@ export interface InputRatio {
 
 /** Sums over complete answers. Older answers count less, so the sums need not be whole numbers. */
 export interface OutputSums {
-  /** The tokens of a route's answers that were streamed part by part. */
+  /** The number of tokens in those of a route's answers that were streamed part by part. */
   tokens: number;
   deltas: number;
   codeUnits: number;
@@ -33,11 +36,11 @@ export interface Calibrations {
 }
 
 export interface CalibrationTable<Entry> {
-  /** The entries that were written last, at most this many, oldest first. The reader decides which are plausible. */
+  /** Reads the latest entries, at most this many, the oldest first. The reader decides which are plausible. */
   read(names_max: number): Promise<[name: string, entry: Entry][]>;
   /**
-   * Writes all or none. The last writer wins: nodes that serve the same engine learn much the same, and a node writes
-   * only what it has observed since it last wrote.
+   * Writes all entries or none. The last writer wins: nodes that serve the same engine learn much the same, and a node
+   * writes only what it has observed since it last wrote.
    */
   write(learned: ReadonlyMap<string, Entry>): Promise<void>;
 }

@@ -1,6 +1,6 @@
-/** A change of a stored thing that has versions (postgres/change.ts). */
+/** A change to a stored object that has versions (postgres/change.ts). */
 
-/** `version`: the version that the thing must still have; absent or null: any. */
+/** `version`: the version that the object must still have; absent or null: any. */
 export interface VersionedChange {
   id: string;
   /** The person or token that makes the change, as the audit log records it. */
@@ -9,7 +9,8 @@ export interface VersionedChange {
 }
 
 /**
- * The result of a change to a thing that has changed since the version that the caller read: the thing as it is now.
+ * The result of a change that was not made, because the object is no longer in the version that the caller read.
+ * `stale`: the object as it is now.
  */
 export interface Stale<Thing> {
   stale: Thing;

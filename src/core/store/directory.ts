@@ -1,7 +1,8 @@
 /**
- * The directory: organizations, their keys, and their history. Requests need one query of it, `credential`;
- * administration has another interface (src/admin/store). Implemented by `postgres` (one SQL for Postgres and PGlite).
- * A denial is a value (null, or a named refusal); a thrown error is an outage. Instants are Dates (UTC, milliseconds).
+ * The directory: organizations, their keys, and their history. Inference requests need only one query of it,
+ * `credential`; administration has another interface (src/admin/store). Implemented by `postgres` (one SQL for Postgres
+ * and PGlite). A denial is a value (null, or a named refusal); a thrown error is an outage. Instants are Dates (UTC,
+ * milliseconds).
  */
 
 import type { RateSubject, RatesOverPlan } from "./rates.ts";
@@ -18,18 +19,18 @@ export interface CallerOrganization {
   status: OrganizationStatus;
   /** The name of a plan of the catalog; null if the plan was removed (inference then gets 402). */
   plan: string | null;
-  /** False: no text of its requests and answers is stored. */
+  /** False: the store keeps no text of the organization's requests and answers. */
   keepsContent: boolean;
 }
 
-/** A closed organization stays closed. */
+/** A closed organization can never be opened again. */
 export const organizationStatuses = ["active", "suspended", "closed"] as const;
 export type OrganizationStatus = (typeof organizationStatuses)[number];
 
 /**
- * A use is recorded before the request is served if the last recorded one is older than this, and an unused key ends
- * this much later than its organization's policy says. So no key ends too early, even if a later record of its use is
- * lost.
+ * If the last recorded use of a key is older than this, its next use is recorded before the request is served. An
+ * unused key ends this much later than its organization's policy says. So no key ends too early, even if a later record
+ * of its use is lost.
  */
 export const useNoted_ms = 3_600_000;
 
@@ -43,7 +44,7 @@ export interface NewSecret {
 
 /** The fields of a key that authentication needs. */
 export interface CredentialKey {
-  /** `key_` + UUIDv7 hex; stays through rotations. */
+  /** `key_` + UUIDv7 hex; a rotation of the key does not change it. */
   id: string;
   name: string;
   scopes: Scope[];
@@ -71,8 +72,8 @@ export interface Credential {
    */
   names?: { team: string | null; person: string | null };
   /**
-   * The limits per minute of the key, its person and its team, with their raises, and those for single models. The
-   * narrowest first.
+   * The limits per minute of the key, its person and its team, and those for single models, with their raises. The
+   * narrowest limits come first.
    */
   rates: readonly RateSubject[];
   /** The organization's limits per minute that replace the plan's; absent or null: none do. */
@@ -91,11 +92,11 @@ export interface KeyPerson {
   id: string;
   kind: KeyKind;
   suspendedAt: Date | null;
-  /** Tokens that were issued before this instant are invalid; null: none is. */
+  /** Tokens that were issued before this instant are invalid; null: no token is invalid by its age. */
   notBefore: Date | null;
   /** When the issuer last confirmed the person. */
   confirmedAt: Date;
-  /** The rights of the membership in the key's organization; null: there is none. */
+  /** The rights of the person's membership in the key's organization; null: the person is not a member. */
   rights: { scopes: Scope[]; models: string[] | null } | null;
 }
 
@@ -103,7 +104,7 @@ export interface Directory {
   credential(keyHash: Uint8Array): Promise<Credential | null>;
   /**
    * Records the use of keys, and the address from which each was used; "" if it is unknown. If another writer has
-   * locked a key, its use is not recorded, unless it is `certain`, which waits.
+   * locked a key, its use is not recorded. With `certain`, the call waits for the lock instead.
    */
   touch(uses: ReadonlyMap<string, string>, how?: "certain"): Promise<void>;
 }

@@ -4,13 +4,13 @@ import type { Actor } from "./directory.ts";
 export interface DrainedEngine {
   /** The name of the upstream in the configuration. */
   upstream: string;
-  /** One address of its host name; null: all of them. */
+  /** One address of the upstream's host name; null: all of them. */
   replica: string | null;
 }
 
 export interface Drain extends DrainedEngine {
   drainedAt: Date;
-  /** When the drain ends by itself; null: only when it is resumed. */
+  /** When the drain ends by itself; null: only when an operator resumes the engine. */
   until: Date | null;
   actor: Actor;
 }
@@ -18,13 +18,19 @@ export interface Drain extends DrainedEngine {
 export interface DrainStore {
   /** The drains that have not ended, by the store's clock, in the order of their names. */
   listDrains(): Promise<Drain[]>;
-  /** Calls `changed` after each change, and if one may have been missed. Resolves with a function that stops this. */
+  /**
+   * Calls `changed` after each change, and whenever a change may have been missed. Resolves with a function that stops
+   * this.
+   */
   listen(changed: () => void): Promise<() => Promise<void>>;
 }
 
 export interface DrainAdministration extends Pick<DrainStore, "listDrains"> {
-  /** Drains the engine, and replaces an earlier drain of it. "past": `until` is not in the future. */
+  /** Drains the engine, and replaces an earlier drain of it. Returns "past" if `until` is not in the future. */
   drain(engine: DrainedEngine, until: Date | null, actor: Actor): Promise<Drain | "past">;
-  /** Ends the drain of this replica, or all drains of the upstream if no replica is given. Returns those that ended. */
+  /**
+   * Ends the drain of this replica, or all drains of the upstream if no replica is given. Returns the drains that
+   * ended.
+   */
   resume(engine: DrainedEngine, actor: Actor): Promise<Drain[]>;
 }

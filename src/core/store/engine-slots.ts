@@ -13,15 +13,18 @@ export interface SlotCounts {
 
 /** The request of one process in an exchange. */
 export interface SlotsAsked {
-  /** The name of this process's share, which is used once. */
+  /** The name of this process's share. A name is used once only. */
   name: string;
-  /** The number of the exchange, which rises with each of this name, so that a late one changes nothing. */
+  /**
+   * The number of the exchange, which rises with each exchange of this name, so that one that arrives late changes
+   * nothing.
+   */
   number: number;
-  /** The limit that this process has configured. The smallest of the fleet's applies. */
+  /** The limits that this process has configured. The smallest in the fleet applies. */
   limits: SlotCounts;
-  /** The slots that the process holds; it begins nothing beyond them until it has the answer. */
+  /** The slots that the process holds. It begins no request beyond them until it has the answer. */
   held: SlotCounts;
-  /** The running and the waiting requests of the process. */
+  /** The number of the process's running and waiting requests together. */
   wanted: SlotCounts;
   /** The sum of the weights of the organizations with waiting requests; at least 1. */
   weight: number;
@@ -39,9 +42,9 @@ export interface SlotsGranted {
 }
 
 export interface EngineSlots {
-  /** Rejects if the store is away, or if the exchange came too late. */
+  /** Rejects if the store does not answer, or if the exchange came too late. */
   exchange(engine: string, asked: SlotsAsked): Promise<SlotsGranted>;
-  /** Gives back all slots. */
+  /** Gives back all slots of the process's share `name`. */
   leave(engine: string, name: string): Promise<void>;
 }
 

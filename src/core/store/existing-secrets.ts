@@ -1,6 +1,6 @@
 /** Reads the secrets of keys that exist, in pieces, for a node that has just started. */
 
-/** How many first bytes of a hash stand for the whole hash. */
+/** A hash is represented by its first bytes; this is their number. */
 export const fingerprint_bytes = 8;
 
 export interface ExistingSecretsPiece {
@@ -11,6 +11,9 @@ export interface ExistingSecretsPiece {
 }
 
 export interface ExistingSecretsStore {
-  /** Reads a piece. The keys that were created last come first. Revoked ones are left out. */
+  /**
+   * Reads the piece that starts at `from`; null: the first. The keys that were created last come first. Revoked ones
+   * are left out.
+   */
   piece(from: string | null): Promise<ExistingSecretsPiece>;
 }

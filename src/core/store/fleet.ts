@@ -1,6 +1,6 @@
 /** The processes of the fleet, as each reports itself every few seconds: docs/operating.md, The fleet. */
 
-/** The identity of a node from one start to the next. Its workers share it. */
+/** The identity of a node, which is new at each start of the node. Its workers share it. */
 export interface NodeIdentity {
   /** A UUID. */
   id: string;
@@ -26,7 +26,8 @@ export interface ReportDetails {
   problems: string[];
   figures: Figures;
   /**
-   * When the certificate that clients are shown expires (RFC 3339); null: there is none. Absent in reports of 0.2.0.
+   * When the certificate that is presented to clients expires (RFC 3339); null: there is none. Absent in reports of
+   * version 0.2.0.
    */
   certificateExpiresAt?: string | null;
   /** The engines, at most `engines_max`. */
@@ -41,15 +42,15 @@ export interface Figures {
   outputTokensPerSecond: number;
   requestsPerSecond: number;
   failuresPerSecond: number;
-  /** The requests with a hold on usage. */
+  /** The number of requests that hold usage in the ledger. */
   running: number;
-  /** The requests that wait for slots at engines. One may wait for several engines, and counts at each. */
+  /** The number of requests that wait for slots at engines. A request that waits for several engines counts at each. */
   waiting: number;
   /** How long the requests that ended in the last half minute waited for their first part. */
   firstParts: FirstParts[];
 }
 
-/** The number of requests whose first part came within this time, and not within a shorter time of the list. */
+/** The number of requests whose first part came within this time, but not within the next shorter time of the list. */
 export interface FirstParts {
   /** Null: longer than all other times of the list. */
   within_s: number | null;
@@ -87,8 +88,8 @@ export interface FleetReports {
   /** Replaces the last report of this process. */
   report(report: ProcessReport): Promise<void>;
   /**
-   * The number of processes of the fleet that were not silent at this one's last report, with itself. A process that
-   * has never reported knows only itself.
+   * The number of processes of the fleet, including this one, that were not silent when this process last reported.
+   * Before its first report, it is 1.
    */
   processes(): number;
   /** Removes the report of a process that stops. */

@@ -1,4 +1,7 @@
-/** The ids of stored things as they are shown: a prefix and 32 hex digits, nearly always of a UUIDv7, which sorts by time. */
+/**
+ * The ids of stored objects as users see them: a prefix and 32 hex digits, nearly always of a UUIDv7, which sorts by
+ * time.
+ */
 export type IdPrefix =
   | "dest_"
   | "org_"

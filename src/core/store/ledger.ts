@@ -12,7 +12,7 @@ import type { ReportQuery, UsageReport } from "./report.ts";
 
 /** The largest amount. Sums of amounts up to it are exact. */
 export const nanos_max = 1e15;
-/** The most that one window takes, whatever its limit: above it, totals could not be read exactly. */
+/** The most nanos that one window takes, whatever its limit: above it, totals could not be read exactly. */
 export const window_nanos_max = Number.MAX_SAFE_INTEGER;
 
 export const meteredOperations = [
@@ -28,7 +28,10 @@ export type WindowKind = "session" | "week" | "month";
 export const windowKinds: readonly WindowKind[] = ["session", "week", "month"];
 export type BillingSource = "plan" | "extra";
 
-/** The limits of windows. Null means no limit: the window then takes up to `window_nanos_max`. */
+/**
+ * The limits of usage windows, and the limit on open requests. Null means no limit: the window then takes up to
+ * `window_nanos_max`.
+ */
 export interface UsageLimits {
   session: number | null;
   week: number | null;
@@ -36,7 +39,7 @@ export interface UsageLimits {
   concurrentRequests: number | null;
 }
 
-/** One window as a decision saw it: settled and held nanos, without this request. */
+/** One usage window at the time of a decision: settled and held nanos, without those of the request in question. */
 export interface WindowReading {
   kind: WindowKind;
   limit: number | null;
@@ -50,8 +53,8 @@ export interface WindowReading {
 export type WindowReadings = Record<WindowKind, WindowReading>;
 
 /**
- * The limits and the use of a key, its person or its team at the instant of a decision; or those of one of them, or of
- * the organization, for a pattern of models. The ledger does not count rates.
+ * The limits and the use of a key, its person or its team at the time of a decision; or the limits and the use of one
+ * of them, or of the organization, for a pattern of models. The ledger does not count rates.
  */
 export interface SubjectReading {
   subject: LimitedBy;
@@ -62,7 +65,7 @@ export interface SubjectReading {
   running: number;
 }
 
-/** The extra usage of the billing month. A null cap means no limit. */
+/** An organization's extra usage in the billing month. A null cap means no limit. */
 export interface ExtraReading {
   enabled: boolean;
   capNanos: number | null;
@@ -74,7 +77,7 @@ export interface ExtraReading {
 export interface UsageReading {
   windows: WindowReadings;
   extra: ExtraReading;
-  /** The number of open requests, and the limit on it: the given one, or the raised one. */
+  /** The number of open requests, and the limit on it: the given limit, or a raise of it. */
   running: number;
   concurrentRequests: number | null;
   /** The store's clock at the reading. */
@@ -94,17 +97,21 @@ export interface RequestFacts {
   prices: Prices;
   /** The number of inputs, for operations that take several; absent: one. */
   inputs?: number;
-  /** Set if the request came with an idempotency key: if its node is gone it costs nothing, and its repeat pays. */
+  /**
+   * Set if the request came with an idempotency key: if its node is lost, the request costs nothing, and its repeat
+   * pays.
+   */
   isRepeatable?: true;
 }
 
 export interface Admit extends RequestFacts {
   verb: "admit";
   limits: UsageLimits;
-  /** An upper estimate of the input, at the highest input price. */
+  /** An upper estimate of the price of the input, at the highest input price, and of the request's searches. */
   inputNanos: number;
   /**
-   * An output step, and the least to which it may be cut if a window has less left; both in tokens at the output price.
+   * `outputTokens`: one step of output. `outputTokens_min`: the least to which the step may be cut if a window has less
+   * left. Both are in tokens at the output price.
    */
   outputTokens: number;
   outputTokens_min: number;
@@ -112,19 +119,18 @@ export interface Admit extends RequestFacts {
 }
 /**
  * Changes a hold to a new total, so that a command that is sent twice adds nothing. As much is granted as there is room
- * for. If limits were lowered, that may be less than is held: everything above `nanosTotal_min` is then given back.
+ * for. If limits were lowered, that may be less than the hold has already: everything above `nanosTotal_min` is then
+ * given back.
  */
 export interface Grow {
   verb: "grow";
   requestId: string;
   organizationId: string;
-  /**
-   * The number of this growth of the request's hold: 1, 2, …. A command that arrives twice or late takes nothing back.
-   */
+  /** 1, 2, … for the growths of the request's hold. A command that arrives twice or late takes nothing back. */
   number: number;
   limits: UsageLimits;
   nanosTotal: number;
-  /** A smaller total would be of no use: the answer to it is `full`. */
+  /** The smallest total that is of use. If there is no room for it, the answer is `full`. */
   nanosTotal_min: number;
 }
 /** Records the use so far: absolute counts that only rise. Extends the lease of an open request. */
@@ -132,7 +138,7 @@ export interface Checkpoint {
   verb: "checkpoint";
   requestId: string;
   organizationId: string;
-  /** 1, 2, … for each request. A checkpoint that arrives after a later one changes no count. */
+  /** 1, 2, … for the checkpoints of each request. A checkpoint that arrives after a later one changes no count. */
   number: number;
   usage: Usage;
   lease_ms: number;
@@ -145,7 +151,10 @@ export interface Settle extends RequestFacts {
   usage: Usage;
   /** The searches that are charged; absent: none. */
   searches?: number;
-  /** The price of usage and searches, as it was at admission. The ledger charges the part that fits under every limit. */
+  /**
+   * The price of usage and searches, by the prices at admission. The ledger charges the part that fits under every
+   * limit.
+   */
   nanos: number;
   outcome: Outcome;
   stoppedBy: StoppingLimit | null;
@@ -166,18 +175,18 @@ export interface Settle extends RequestFacts {
       said?: string;
     }[];
   } | null;
-  /** The engine's report if it was not accepted unchanged, for operators. */
+  /** For operators: the engine's usage report, if it was not accepted unchanged. */
   reportRejected: RejectedReport | null;
 }
 export type Command = Admit | Grow | Checkpoint | Settle;
 
 export interface Granted {
-  /** The total of nanos held. */
+  /** The total that the request now holds. */
   nanos: number;
   outputTokens: number;
   source: BillingSource;
   windows: WindowReadings;
-  /** The key, its person and its team, if they have limits, and limits for the model. */
+  /** The readings of the key, its person and its team, if they have limits, and of limits for the model. */
   subjects?: SubjectReading[];
   /** The key's team, whether it has limits or not; absent: it has none. */
   teamId?: string;
@@ -200,8 +209,9 @@ export type AdmitAnswer =
   /** There is no organization with this id. */
   | { answer: "unknown" };
 /**
- * The organization's windows that lack room for the least hold: because of settled use (`exhausted`), or only because
- * of what others hold (`reserved`). The one that resets last comes first. Empty if only other subjects lack room.
+ * The organization's windows that lack room for the smallest useful hold: because of settled usage (`exhausted`), or
+ * only because of what other requests hold (`reserved`). The window that resets last comes first. Empty if only other
+ * subjects lack room.
  */
 export interface Shortage {
   kinds: WindowKind[];
@@ -212,7 +222,7 @@ export interface Shortage {
   zone?: string;
   at: Date;
 }
-/** A limit that ends a running answer, because it leaves no room for more of it. */
+/** A limit that ends a running answer, because it leaves no room for more of the answer. */
 export interface StoppingLimit extends Limited {
   window: WindowKind | "extra";
 }
@@ -221,15 +231,15 @@ export interface FullLimit extends StoppingLimit {
 }
 export type GrowAnswer =
   | { answer: "granted"; nanos: number }
-  /** `limits`: those that leave no room; none where the extra usage that pays was ended. */
+  /** `limits`: the limits that leave no room. Empty if the extra usage that paid for the request was ended. */
   | { answer: "full"; limits: readonly FullLimit[] }
   | { answer: "gone" };
 export type CheckpointAnswer = { answer: "extended" } | { answer: "gone" };
 export type SettleAnswer =
   | { answer: "settled"; charged: number; uncharged: number }
   /**
-   * Another node had recovered the request, and had recorded less. The rest is charged by an entry of its own, once
-   * (docs/design/metering.md, Rule 5: Settle exactly once).
+   * Another node had recovered the request, and had recorded less usage. The rest is charged by an entry of its own,
+   * once (docs/design/metering.md, Rule 5: Settle exactly once).
    */
   | { answer: "late"; entryId: string; charged: number; uncharged: number }
   | { answer: "already" };
@@ -244,28 +254,34 @@ export type AnswerOf<C extends Command> = C extends Admit
 export type LedgerAnswer = AdmitAnswer | GrowAnswer | CheckpointAnswer | SettleAnswer;
 
 export interface Ledger {
-  /** Carries out the commands in one transaction, those of one request in order. Resolves when it is durable. */
+  /**
+   * Carries out the commands in one transaction, those of one request in order. Resolves when the transaction is
+   * durable.
+   */
   run(commands: readonly Command[]): Promise<LedgerAnswer[]>;
   /**
-   * Settles holds whose lease has lapsed, at most `limit`, and marks them `recovered`. Settles none if the store's
-   * clock is outside `clock`. Leases that end later than they could, because the clock was set back, are shortened.
-   * Rejects if the store is away.
+   * Settles at most `limit` holds whose lease has lapsed, and marks them `recovered`. Settles none if the store's clock
+   * is outside `clock`. Leases that end too late, because the clock was set back, are shortened. Rejects if the store
+   * does not answer.
    */
   recover(limit: number, clock?: ClockRange): Promise<Recovered>;
-  /** The current windows. An idle session has used 0 and resets in five hours. Rejects for an unknown id. */
+  /**
+   * The organization's current windows. A session that is not open has used 0 and resets in five hours. Rejects for an
+   * unknown id.
+   */
   windows(organizationId: string, limits: UsageLimits): Promise<WindowReadings>;
-  /** The limits and the use of this key, its person and its team, if they have limits, and those for models. */
+  /** The limits and the use of this key, its person and its team, if they have limits, and of limits for models. */
   budgets(organizationId: string, keyId: string): Promise<SubjectReading[]>;
   /** All that the organization has in use, for operators. */
   reading(organizationId: string, limits: UsageLimits): Promise<UsageReading>;
   receipt(organizationId: string, requestId: string): Promise<Receipt | null>;
   /** The receipt of a request of any organization: for operators, never for a key. */
   receiptOfAny(requestId: string): Promise<Receipt | null>;
-  /** Adds the records since the last time to the roll-ups. One node of the fleet does it. */
+  /** Adds the records since the last roll-up to the roll-ups. One node of the fleet does it. */
   rollUp(): Promise<void>;
   /**
-   * Rolls up, compares the windows and days that may have changed, and seals those that have ended. One node of the
-   * fleet does it; the others learn the result.
+   * Updates the roll-ups, checks the windows and days that may have changed, and seals those that have ended. One node
+   * of the fleet does it; the others learn the result.
    */
   audit(): Promise<Audit>;
   /**
@@ -274,17 +290,17 @@ export interface Ledger {
    * chain of the audit log says about them. Rejects while another full check runs.
    */
   check(isFull?: boolean): Promise<LedgerDifference[]>;
-  /** The windows and days that a check trusts unless it is full. */
+  /** The sealed windows and days, which a check trusts unless it is full. */
   sealed(): Promise<Sealed>;
-  /** Settlements that were confirmed and that the store no longer has. */
+  /** The settlements that the store had confirmed and no longer has. */
   lost(): Promise<RecordedLosses>;
   /** The store's clock. */
   now(): Promise<Date>;
   /** The usage of a span by groups. It equals the sum of the records at one instant. */
   report(query: ReportQuery): Promise<UsageReport>;
   /**
-   * Sets a new anchor for weeks and months, from the end of the current month on. Returns that instant; null if there
-   * is no such organization.
+   * Sets a new anchor for the organization's weeks and months, which applies from the end of the current month on.
+   * Returns that instant; null if there is no such organization.
    */
   setAnchor(organizationId: string, anchorAt: Date): Promise<Date | null>;
   /**
@@ -294,8 +310,8 @@ export interface Ledger {
    */
   adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", nanos: number): Promise<number | null>;
   /**
-   * Creates the partitions for the records of coming months, and drops those that are no longer kept. Makes nobody
-   * wait.
+   * Creates the partitions for the records of coming months, and drops those that are no longer kept. Blocks no other
+   * session.
    */
   maintain(): Promise<Upkeep>;
   close(): Promise<void>;
@@ -357,7 +373,7 @@ export interface LedgerDifference {
   startsAt: Date | null;
   /** The number of the entry of the audit log, for `pass` and `chain`. */
   entry?: number | null;
-  /** The total in the tables, and the sum of charges in the records. */
+  /** `used`: the total in the tables; `recorded`: the sum of charges in the records. */
   used: number;
   recorded: number;
   /**
@@ -374,7 +390,7 @@ export interface Receipt {
   requestId: string;
   organizationId: string;
   keyId: string;
-  /** The person who owns the key; null: nobody does. */
+  /** The person who owns the key; null: no person owns it. */
   personId: string | null;
   operation: Operation;
   model: string;
@@ -386,13 +402,13 @@ export interface Receipt {
   errorCode: string | null;
   recovered: boolean;
   /**
-   * When the request's own node, which had been cut off, charged what the recovery had not known. Usage and nanos
-   * include both. Null: nothing was charged late.
+   * When the request's own node, which had been cut off, charged the usage that the recovery had not known. Usage and
+   * nanos include both. Null: nothing was charged late.
    */
   settledLateAt: Date | null;
   /** Whether the answer continued when its client had left. */
   detached: boolean;
-  /** The request whose answer this one got as its repeat, at no cost; null if it was answered itself. */
+  /** The request whose answer this repeat got, at no cost; null if this request was answered itself. */
   replayOf: string | null;
   usage: Usage;
   /** The number of inputs; null for operations that take one. */

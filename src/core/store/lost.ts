@@ -1,5 +1,5 @@
 /**
- * Records that were confirmed to nodes and that the store no longer has, because it was restored or failed over:
+ * Records that the store had confirmed to nodes and no longer has, because it was restored or failed over:
  * docs/design/metering.md, A store that wakes up in the past.
  */
 
@@ -10,7 +10,7 @@ export interface Confirmed {
   charged: number;
 }
 
-/** A server of the store, and its timeline. A replica that takes over begins a new timeline. */
+/** A server of the store, and its timeline. A replica that is promoted begins a new timeline. */
 export interface StoreServer {
   server: string;
   timeline: number;
@@ -19,16 +19,16 @@ export interface StoreServer {
 export interface Look {
   /** The identity of the database, the same in all its copies. */
   ledgerId: string;
-  /** The database server; null if it does not name itself. */
+  /** The database server; null if the database does not report its identity. */
   place: StoreServer | null;
-  /** Where the database was seen before, if it has moved and nobody has recorded that; else null. */
+  /** The server on which the database was seen before, if it has moved and nobody has recorded the move; else null. */
   movedFrom: StoreServer | null;
-  /** Whether the store has the record in question; true if none was asked about. */
+  /** Whether the store has the record in question; true if the caller asked about no record. */
   has: boolean;
 }
 
 export interface LostReceipts {
-  /** Asks the store where it is, and whether it has the record of a request. One short statement. */
+  /** Asks the store for its server, and whether it has the record of a request. One short statement. */
   look(requestId: string | null): Promise<Look>;
   /**
    * Returns the settlements that the store does not have (`absent`), and those of them that are now recorded as lost

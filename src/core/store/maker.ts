@@ -1,4 +1,4 @@
-/** The key with which a response was made, and its owners. */
+/** The key with which a stored response was made, and the key's organization. */
 export interface Maker {
   organizationId: string;
   keyId: string;

@@ -14,7 +14,7 @@ export interface PageOf<Item> {
   hasMore: boolean;
 }
 
-/** The identity of a creation, by which its repeat is recognised: two SHA-256 hashes. */
+/** The identity of a request that creates something, by which its repeat is recognised: two SHA-256 hashes. */
 export interface Repeat {
   keyHash: Uint8Array;
   requestHash: Uint8Array;

@@ -11,7 +11,7 @@ export const serviceRoles = ["viewer", "admin"] as const;
 export const personRoles = [...memberRoles, ...serviceRoles] as const;
 export type PersonRole = (typeof personRoles)[number];
 
-/** A membership as it is written: the organization by slug or id, the team by name or id. */
+/** A membership as people write it: the organization by slug or id, the team by name or id. */
 export interface NamedMembership {
   organization: string | null;
   team: string | null;

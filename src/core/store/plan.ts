@@ -1,7 +1,7 @@
 /** The limits of an organization. Null means no limit. */
 export interface Plan {
   name: string;
-  /** Nanos of the currency in a window. */
+  /** The limits of the usage windows, in nanos of the currency. */
   session: number | null;
   week: number | null;
   month: number | null;
@@ -10,7 +10,7 @@ export interface Plan {
   concurrentRequests: number | null;
 }
 
-/** The plan that stands in for none, when the usage of an organization without a plan is read. */
+/** Stands in for the plan when the usage of an organization without a plan is read. */
 export const noLimits: Plan = Object.freeze({
   name: "",
   session: null,
@@ -25,44 +25,44 @@ export const noLimits: Plan = Object.freeze({
 export interface PlanUse {
   plan: string;
   organizations: number;
-  /** The first organizations, in alphabetical order. */
+  /** The first few organizations on the plan, in alphabetical order. */
   slugs: string[];
 }
 
 export type PlanLimits = Omit<Plan, "name">;
 
 /**
- * The plans in force, the same on every node, from which growth and settlement take their limits (docs/design/usage.md,
- * Plans that change). A thrown error is an outage.
+ * The plans in force, the same on every node. Limits are read from them when a hold grows and when a request is settled
+ * (docs/design/usage.md, Plans that change). A thrown error is an outage.
  */
 export interface PlanStore {
   inForce(): Promise<Plan[]>;
   /**
-   * Replaces the plans of the earlier file by those of this one, unless the earlier file was changed later.
-   * `fileAge_ms`: how long ago the file was changed; null: there is no file, and any file takes precedence. Changes
-   * nothing if the file names plans that were created at run time.
+   * Replaces the plans of the earlier configuration file by those of this one, unless the earlier file was changed
+   * later. `fileAge_ms`: how long ago the file was changed; null: there is no file, and any file takes precedence.
+   * Changes nothing if the file names plans that were created at run time.
    */
   publish(
     plans: readonly Plan[],
     fileAge_ms: number | null,
   ): Promise<"published" | "same" | "older" | { taken: string[] }>;
-  /** Returns the names that belong to plans created at run time. */
+  /** Returns those of the names that belong to plans created at run time. */
   taken(names: readonly string[]): Promise<string[]>;
 }
 
 /**
- * The limits that nodes follow while requests run (docs/design/usage.md, Limits that change). A thrown error is an
- * outage.
+ * The limits whose changes nodes apply while requests run (docs/design/usage.md, Limits that change). A thrown error is
+ * an outage.
  */
 export interface LimitStore extends Pick<PlanStore, "inForce"> {
   /**
-   * The changes of limits since the one with this number, and the raises that ended since `from`, an instant of the
-   * store's clock; null: only changes from now on.
+   * The changes of limits after the change with this number, and the raises that ended since `from`, an instant of the
+   * store's clock. `since` null: only changes from now on.
    */
   changes(since: number | null, from?: Date | null): Promise<ChangedLimits>;
   /**
-   * Calls `changed` after a change on any node, and if one may have been missed. Resolves with a function that stops
-   * this.
+   * Calls `changed` after a change on any node, and whenever a change may have been missed. Resolves with a function
+   * that stops this.
    */
   listen(changed: () => void): Promise<() => Promise<void>>;
 }
@@ -74,6 +74,6 @@ export interface ChangedLimits {
   at: Date;
   /** The time until the next raise ends; null: none is in force. */
   nextEnd_ms: number | null;
-  /** The ids of the organizations, teams and keys whose limits changed; null: any may have. */
+  /** The ids of the organizations, teams and keys whose limits changed; null: all limits may have changed. */
   subjects: readonly string[] | null;
 }

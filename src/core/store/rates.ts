@@ -1,6 +1,6 @@
 /**
- * Sliding rates: a request and its tokens count for the 60 seconds after it. The store's clock decides, in whole
- * milliseconds, and intervals are half-open: what was taken at t counts until just before t + 60 s. Rules:
+ * Sliding rates: a request and its tokens count for the 60 seconds after the request. The store's clock decides, in
+ * whole milliseconds, and intervals are half-open: what was taken at t counts until just before t + 60 s. Rules:
  * docs/design/usage.md, Sliding limits; docs/design/metering.md, Sliding limits in stores.
  */
 
@@ -31,8 +31,8 @@ export interface RateRequest {
    */
   subjects: readonly RateSubject[];
   /**
-   * The tokens that the request is expected to take, which are corrected at its end, and the least with which it may
-   * start. If there is room for a number in between, all of it is taken.
+   * `tokens`: the number that the request is expected to take, which is corrected at its end. `tokens_min`: the number
+   * with which it may start. If there is room for a number in between, all of that room is taken.
    */
   tokens: number;
   tokens_min: number;
@@ -42,7 +42,7 @@ export interface RateRequest {
 export interface RateReading {
   limit: number;
   remaining: number;
-  /** The time until the whole limit is free again, if nothing more is taken. */
+  /** The time until the whole limit is free again, if no other request comes. */
   reset_ms: number;
 }
 /** For each limit, the reading of the subject with the least left. Null: no subject has such a limit. */
@@ -66,7 +66,7 @@ export interface RateTaken {
    */
   correct(tokens: number): Promise<void>;
 }
-/** A refusal. It names the subject without room that has room last; of equals the narrowest. */
+/** A refusal. Of the subjects without room, it names the one that has room last; of several, the narrowest. */
 export interface RateRefused extends Limited {
   answer: "refused";
   limit: RateLimitName;
@@ -77,8 +77,8 @@ export interface RateRefused extends Limited {
   readings: RateReadings;
 }
 /**
- * A refusal for ever: even the least of the request exceeds a whole limit of tokens. It names the smallest such limit;
- * of equals the narrowest.
+ * A refusal for ever: even the fewest tokens of the request (`tokens_min`) exceed a whole limit. It names the smallest
+ * such limit; of several, that of the narrowest subject.
  */
 export interface RateHopeless extends Limited {
   answer: "never";
@@ -88,7 +88,7 @@ export interface RateHopeless extends Limited {
 export interface Rates {
   /** Counts a request, or refuses it and counts nothing. Rejects if the store is away; then the outcome is unknown. */
   take(request: RateRequest): Promise<RateAnswer>;
-  /** Reads what each subject has left, in their order, and counts nothing. Rejects as `take` does. */
+  /** Reads what each subject has left, in the order of the subjects, and counts nothing. Rejects as `take` does. */
   read(organizationId: string, subjects: readonly RateSubject[]): Promise<RateReadings[]>;
   /** Sends the corrections that still wait, and closes. */
   close(): Promise<void>;
@@ -96,7 +96,7 @@ export interface Rates {
 
 /**
  * Rates that one process counts by itself. With `processes`, it may use its share of each limit: the limit divided by
- * that number, rounded up. Without, it may use the whole limit.
+ * that number, rounded up. Without `processes`, it may use the whole limit.
  */
 export interface OwnRates extends Rates {
   take(request: RateRequest, processes?: number): Promise<RateAnswer>;
@@ -106,15 +106,15 @@ export interface OwnRates extends Rates {
 export const minute_ms = 60_000;
 
 /**
- * Up to this limit (100 a second) each request is counted exactly, in an entry of its own. If both limits are higher,
- * the requests of one second share an entry that ends with the second: the count is never too low, and at most a second
- * too strict.
+ * Under a limit up to this (100 a second) each request is counted exactly, in an entry of its own. If both limits are
+ * higher, the requests of one second share an entry that ends with the second: the count is never too low, and an entry
+ * lasts at most a second too long.
  */
 const countedSingly_max = 6_000;
 
 /**
- * Whether each request under these limits has its own entry. Entries of both kinds are counted together, so a plan may
- * change.
+ * Whether each request under these limits has its own entry. A plan may change its limits at any time, because entries
+ * of single requests and of whole seconds are counted together.
  */
 export function countedSingly({ requestsPerMinute, tokensPerMinute }: RateLimits): boolean {
   return Math.min(requestsPerMinute ?? Infinity, tokensPerMinute ?? Infinity) <= countedSingly_max;
@@ -133,12 +133,12 @@ export function hopelessLimit({ tokens_min, subjects }: RateRequest): RateHopele
 
 /** The counts of one subject in a store. */
 export interface RateCount {
-  /** The amounts counted now, with this request if it was counted. */
+  /** The amounts that count now, including this request if it was counted. */
   requests: number;
   tokens: number;
   /** The time until the last entry ends. */
   reset_ms: number;
-  /** The time until a refused request has room; 0 if the limit has room. */
+  /** The time until the limit has room for a request that was refused; 0 if it has room now. */
   requestsRetry_ms: number;
   tokensRetry_ms: number;
 }
@@ -171,7 +171,7 @@ function less(one: RateReading | null, other: RateReading | null): RateReading |
   return one && (!other || one.remaining <= other.remaining) ? one : other;
 }
 
-/** The readings from the counts, which are in the order of the subjects. */
+/** The tightest readings, from counts that are in the order of the subjects. */
 export function tightestOf(counts: readonly RateCount[], subjects: readonly RateSubject[]): RateReadings {
   return tightestReadings(counts.map((count, place) => readingsOf(count, subjects[place]!.limits)));
 }
@@ -190,15 +190,15 @@ export function rateRefusal(counts: readonly RateCount[], subjects: readonly Rat
     ...limitedOf(subjects[last.place]!),
     limit: last.limit,
     reading: readings[last.place]![last.limit]!,
-    // Entries that share a second may end a moment later than they say.
+    // Entries that share a second may end a moment later than reported.
     retry_ms: Math.min(minute_ms, Math.max(1, last.retry_ms)),
     readings: tightestReadings(readings),
   };
 }
 
 /**
- * The stored value of a limit that is switched off, whatever would be inherited. A stored null means that the limit is
- * inherited.
+ * The stored value of a limit that is switched off, so that no limit is inherited. A stored null means that the limit
+ * is inherited.
  */
 export const not_limited = 0;
 

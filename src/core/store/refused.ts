@@ -9,7 +9,7 @@ export interface RefusedRequest {
   requestId: string;
   organizationId: string;
   keyId: string;
-  /** The person who owns the key; null: nobody does. */
+  /** The person who owns the key; null: no person owns it. */
   personId: string | null;
   operation: Operation;
   /** The public model id; null if the body was refused before it was understood, or names an unknown model. */
@@ -23,19 +23,19 @@ export interface RefusedRequest {
   refusedAt: Date;
 }
 
-/** A refusal to keep, with its age: the store's clock computes when it happened. */
+/** A refusal to store, with its age, from which the store's clock computes when it happened. */
 export interface NewRefused extends Omit<RefusedRequest, "refusedAt" | "personId"> {
   age_ms: number;
 }
 
-/** The most refusals of an organization that are kept for each second. */
+/** The most refusals per second that are stored for an organization. */
 export const refused_per_second_max = 10;
 
 export interface RefusedRequests {
-  /** Keeps the refusals for which there is room. One that is sent twice is kept once. */
+  /** Stores the refusals for which there is room. A refusal that is sent twice is stored once. */
   keep(requests: readonly NewRefused[]): Promise<void>;
   find(requestId: string): Promise<RefusedRequest | null>;
-  /** The person who owns the key; null: nobody does. */
+  /** The person who owns the key; null: no person owns it. */
   personOf(keyId: string): Promise<string | null>;
   /** Deletes a number of expired refusals. Returns whether there may be more. */
   forget(): Promise<boolean>;

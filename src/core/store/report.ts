@@ -1,6 +1,6 @@
 /**
- * The usage of a span of time by groups, from roll-ups and from the records that are in none yet, all read at one
- * instant. So the sum of a report is that of the records (docs/design/metering.md, Roll-ups).
+ * The usage of a span of time by groups, from roll-ups and from the records that are in no roll-up yet, all read at one
+ * instant. So the sum of a report equals the sum of the records (docs/design/metering.md, Roll-ups).
  */
 
 /** The groups in the order of a report's columns. A query names at most one of the last three, which are periods. */
@@ -35,11 +35,11 @@ export interface ReportQuery {
   teamId?: string | undefined;
   keyId?: string | undefined;
   model?: string | undefined;
-  /** The number of rows, those with the highest cost; absent: all. */
+  /** Returns only this number of rows, those with the highest cost; absent: all. */
   largest?: number | undefined;
   /**
-   * The number of groups, those with the highest cost in the whole span; the others are one row for each period.
-   * Absent: all.
+   * Returns only this number of groups, those with the highest cost in the whole span. The other groups are one row for
+   * each period. Absent: all groups.
    */
   groups_max?: number | undefined;
   rows_max: number;
@@ -60,19 +60,19 @@ interface ReportCounts {
 
 /** Costs in nanos. Sums are exact beyond 2^53, too. */
 interface ReportCosts {
-  /** The charges, including an operator's entries for the month. */
+  /** The charges, including the entries that an operator added to the month. */
   nanos: bigint;
   /** The part of the nanos that was extra usage. */
   extraNanos: bigint;
   unchargedNanos: bigint;
-  /** The nanos by the kind of token for which they were charged. */
+  /** The nanos that were charged for each kind of token. */
   inputNanos: bigint;
   cachedInputNanos: bigint;
   cacheWriteNanos: bigint;
   outputNanos: bigint;
 }
 
-/** A row of a report. The field of a group is null unless the report is by that group. */
+/** A row of a report. A group's field is null unless the report is by that group. */
 export interface ReportRow extends ReportMeasures {
   /**
    * The start of the hour, day or month (UTC). For a day or month of a time zone: its local date as if it were in UTC.
@@ -80,22 +80,22 @@ export interface ReportRow extends ReportMeasures {
   startsAt: Date | null;
   /** `slug` is null if the organization no longer exists. */
   organization: { id: string; slug: string | null; name: string | null } | null;
-  /** The key's team when the request was admitted. `id` is null if the key was in none. */
+  /** The key's team when the request was admitted. `id` is null if the key was in no team. */
   team: { id: string | null; name: string | null } | null;
   /**
-   * The person who owns the key. `id` is null if nobody does. `name`: the name, or else the e-mail address; null if the
-   * person was forgotten.
+   * The person who owns the key. `id` is null if no person owns it. `name`: the name, or else the e-mail address; null
+   * if the person was forgotten.
    */
   person: { id: string | null; name: string | null } | null;
   /**
-   * `id` is null in entries of an operator, and `name` also if the key no longer exists. `labels`: the key's current
-   * ones.
+   * `id` is null in entries that an operator added, and `name` also if the key no longer exists. `labels`: the key's
+   * current labels.
    */
   key: { id: string | null; name: string | null; labels: Record<string, string> } | null;
   model: string | null;
   operation: string | null;
   outcome: string | null;
-  /** Set for the row of all groups beyond `groups_max`, whose fields are null. */
+  /** Set for the row that sums all groups beyond `groups_max`. Its group fields are null. */
   isOthers?: true;
 }
 

@@ -1,9 +1,6 @@
 /** Measures of a database's health. */
 export interface DatabaseSigns {
-  /**
-   * The number of transactions since the start of the oldest one that still runs: rows that died since cannot be
-   * removed.
-   */
+  /** The number of transactions since the oldest running one started: rows that died since then cannot be removed. */
   oldestSnapshot_transactions: number;
   deadRows: number;
   /**

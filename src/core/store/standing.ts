@@ -8,8 +8,8 @@ import type { IdPrefix } from "./ids.ts";
 import { type SubjectReading, type WindowKind, windowKinds } from "./ledger.ts";
 
 /**
- * The subjects that the ledger counts, with the prefixes of their ids. `mem_` is a person in one organization: the
- * ledger counts the person there, across all keys.
+ * The subjects whose usage the ledger counts, with the prefixes of their ids. `mem_` is a person in one organization:
+ * the ledger counts the person there, across all keys.
  */
 export const standingSubjects = {
   organization: "org_",
@@ -37,15 +37,15 @@ export interface Standings {
    */
   standings(ids: readonly string[]): Promise<ReadonlyMap<string, Standing>>;
   /**
-   * The standings with the largest used shares of a limit, the largest first. A subject is listed once more for each of
-   * its limits for models. Subjects without a limit are left out.
+   * The standings that have used the largest shares of a limit, the largest first. A subject is listed once more for
+   * each of its limits for models. Subjects without a limit are left out.
    */
   nearest(subject: StandingSubject, limit: number): Promise<Standing[]>;
   /** How many subjects of each kind are near a limit, for each percentage. */
   nearLimits(): Promise<NearLimit[]>;
 }
 
-/** The percentages at which metrics count subjects. */
+/** Metrics count the subjects that have used at least these percentages of a limit. */
 export const nearShares = [50, 80, 95, 100] as const;
 export type NearShare = (typeof nearShares)[number];
 

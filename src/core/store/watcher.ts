@@ -1,13 +1,13 @@
-/** Observers of the stores' answers and connections. */
+/** Observes how the stores answer, and their connections. */
 
 export type StoreName = "postgres" | "embedded" | "redis";
 
 export interface StoreWatcher {
-  /** A statement or command was answered after `ms`. `failure`: what failed; null: nothing did. */
+  /** A statement or command ended after `ms`. `failure`: what failed; null: nothing failed. */
   answered(store: StoreName, ms: number, failure: "connection" | "statement" | null): void;
   /** A connection was opened. */
   opened(store: StoreName): void;
-  /** A connection failed: it could not be made, or ended without being closed here. */
+  /** A connection failed: it could not be made, or it ended although this process had not closed it. */
   lost(store: StoreName): void;
 }
 

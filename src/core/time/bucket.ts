@@ -30,7 +30,7 @@ export class Bucket {
     this.#tokens++;
   }
 
-  /** Takes tokens, even more than there are; the next one is then available later. */
+  /** Takes tokens, even more than the bucket has. The next token is then available later. */
   spend(tokens: number, now_ms: number): void {
     this.#tokens = this.tokens(now_ms) - tokens;
   }

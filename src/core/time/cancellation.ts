@@ -1,16 +1,17 @@
 /**
  * Ends work early, with a reason. Does what AbortController and AbortSignal do, without their events: those are native
- * objects, of which a request would make about thirty. They are used where the runtime asks for them: a request's
- * client, `fetch`. docs/design/runtime.md, Bun as a server.
+ * objects, of which a request would make about thirty. They are used only where the runtime requires them: for a
+ * request's client, and for `fetch`. docs/design/runtime.md, Bun as a server.
  *
- * A deadline for an engine or a store. Time by which this process itself was late does not count; otherwise an engine
- * that has answered would be blamed for an event loop that stood still: docs/design/runtime.md, Deadlines.
+ * Also has a deadline for an engine or a store (`Countdown`). Time by which this process itself was late does not
+ * count; otherwise an engine that has answered would be blamed for an event loop that stood still:
+ * docs/design/runtime.md, Deadlines.
  */
 import { type Clock, idleClock, systemClock } from "./clock.ts";
 
 /** At least this share of the time counts however late the process was, so that a deadline comes in the end. */
 const counted_min = 1 / 4;
-/** The turns of the event loop in which arrived bytes are still read before the time is over. */
+/** How many more turns of the event loop read the bytes that have arrived before the deadline counts as missed. */
 const looks = 4;
 
 const system = systemClock();
@@ -41,7 +42,7 @@ export class Countdown {
     this.until(this.now_ms() + wait_ms);
   }
 
-  /** Sets the deadline to this instant of `now_ms`. Moving it to later costs no timer. */
+  /** Sets the deadline to this instant, as `now_ms` counts. To postpone it costs no timer. */
   until(due_ms: number): void {
     this.#due_ms = due_ms;
     this.#looksLeft = looks;
@@ -55,7 +56,8 @@ export class Countdown {
   }
 
   /**
-   * Waits in quarters of the remaining time, because a delay is noticed at the end of the quarter in which it happened.
+   * Waits for a quarter of the remaining time, because a delay is noticed only at the end of the quarter in which it
+   * happened.
    */
   #wait(): void {
     this.#cancel?.();
@@ -79,7 +81,7 @@ export class Countdown {
   }
 
   /**
-   * Takes time off that does not count. A standstill that made a timer this late began before the timer was due: on
+   * Subtracts the time that does not count. A standstill that made a timer this late began before the timer was due: on
    * average as long before as it ended after.
    */
   #count(late_ms: number): void {
@@ -92,8 +94,8 @@ export class Countdown {
 const quarter_ms_min = 5;
 
 /**
- * The result of `work`; throws an Error that says that `what` did not answer if it takes longer than `wait_ms`, by a
- * deadline. The work itself is not stopped.
+ * Returns the result of `work`. If it takes longer than `wait_ms` by a deadline, throws an Error that says that `what`
+ * did not answer. The work itself is not stopped.
  */
 export async function within<T>(
   work: Promise<T>,
@@ -112,7 +114,7 @@ export async function within<T>(
   }
 }
 
-/** The side that the cancelled work sees. */
+/** The interface by which work learns that it is cancelled. */
 export interface Signal {
   readonly aborted: boolean;
   /** The reason of the abort; undefined before it. */
@@ -120,11 +122,11 @@ export interface Signal {
   /** Throws the reason if it was aborted. */
   throwIfAborted(): void;
   /**
-   * Calls the listener once, in the order of registration; at once if it was aborted already. An error in a listener
-   * does not reach the others.
+   * Calls the listener once, at the abort, in the order of registration; at once if the signal was aborted already. An
+   * error in a listener does not keep the others from being called.
    */
   listen(tell: (reason: unknown) => void): Listening;
-  /** A cancellation that is aborted with this one, or before. */
+  /** A cancellation that is aborted with this one, or earlier by itself. */
   child(): Cancellation;
 }
 
@@ -137,7 +139,7 @@ const nobody = () => {};
 const idle = idleClock();
 
 export class Cancellation implements Signal {
-  /** The ring of listeners, from the first (`after`) to the last (`before`). */
+  /** The ring of listeners, from the first (`#ring.after`) to the last (`#ring.before`). */
   readonly #ring = new Link(nobody);
   #parent: Listening | null = null;
   #isAborted = false;
@@ -212,7 +214,10 @@ class Link implements Listening {
     ring.before = this;
   }
 
-  /** A link that has left points to no other: the garbage collector would find those through it (clock.ts). */
+  /**
+   * A link that was removed points to no other link. Otherwise the garbage collector would keep those through it
+   * (clock.ts).
+   */
   stop(): void {
     this.before.after = this.after;
     this.after.before = this.before;

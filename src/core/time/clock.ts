@@ -44,8 +44,8 @@ const steps_ms = [1_000, 100];
 /**
  * A clock for repeated work that needs no exact instant. Its timers end at whole tenths of a second of this process,
  * and those of a second or more at whole seconds, so that work that is due at about the same time shares a wake-up: in
- * an idle process a wake-up costs more than most of that work. It keeps no process alive. A wait ends at most half a
- * step sooner or later; one that is shorter than every step is exact.
+ * an idle process a wake-up costs more than most of that work. The timers keep no process alive. A wait ends at most
+ * half a step sooner or later; a wait that is shorter than every step is exact.
  */
 export function alignedClock(exact: Clock = idleClock()): Clock {
   return {
@@ -55,7 +55,8 @@ export function alignedClock(exact: Clock = idleClock()): Clock {
       if (step_ms === undefined) return exact.after(delay_ms, run);
       const now_ms = exact.now_ms();
       const due_ms = Math.round((now_ms + delay_ms) / step_ms) * step_ms;
-      // Timers cut off fractions; one that ended before its step would wait for the same step again.
+      // The time is rounded up because timers cut off fractions, and a timer that ended before its step would wait for
+      // the same step again.
       return exact.after(Math.ceil(due_ms - now_ms), run);
     },
   };
@@ -104,8 +105,9 @@ export function gathered(work: () => Promise<number | null>, clock: Pick<Clock, 
 export type Repeating = Pick<Gathered, "stop">;
 
 /**
- * Runs work at intervals, never twice at a time. `work` must not reject. The wait begins at its end; the first wait may
- * differ. If `every` is a function, it is called for each wait. Work that needs its exact instant passes another clock.
+ * Runs work at intervals, never twice at a time. `work` must not reject. Each wait begins when the work ends; the first
+ * wait may have another length. If `every` is a function, it is called for each wait. Work that needs its exact instant
+ * passes another clock.
  */
 export function repeating(
   work: () => Promise<void>,

@@ -1,12 +1,12 @@
 /**
- * Orders work within the event loop. `turns` runs the work that a poll brings once all of it has arrived, in portions:
- * urgent work first, and the rest between two of its portions. `stepwise` and `inTurns` let other requests run between
- * two steps of work on a large body.
+ * Orders work within the event loop. `turns` collects the work that one poll of the event loop brings, and runs it in
+ * portions: portions of urgent work come first, and take turns with portions of the rest. `stepwise` and `inTurns` let
+ * other requests run between two steps of work on a large body.
  */
 import type { Clock } from "./clock.ts";
 
 export interface Turns {
-  /** `work` never throws. Work of the same urgency runs in the order in which it came. */
+  /** Runs the work soon. `work` never throws. Work of the same urgency runs in the order in which it came. */
   soon(work: () => void, isUrgent: boolean): void;
 }
 
@@ -16,7 +16,7 @@ const portion_default = 32;
 /** How many requests take a step towards their answer in one turn. A step takes some 100 µs. */
 export const starts_portion = 16;
 
-/** After this time without a wait, another portion of starts goes on at once. */
+/** If no request has to wait, another portion of starts goes on at once after this time. */
 const starts_ms = 5;
 
 export function turns(portion = portion_default, urgentPortion = starts_portion): Turns {
@@ -26,7 +26,8 @@ export function turns(portion = portion_default, urgentPortion = starts_portion)
   let wasUrgent = false;
 
   function run(): void {
-    // Urgent work has a turn of its own, with what it causes. At least every second turn is for the rest.
+    // Urgent work has a turn of its own, so that what it causes runs before the rest. At least every second turn is for
+    // the rest.
     wasUrgent = urgent.length > 0 && !(wasUrgent && flowing.length > 0);
     const works = wasUrgent ? urgent.splice(0, urgentPortion) : flowing.splice(0, portion);
     isDue = urgent.length + flowing.length > 0;
@@ -45,12 +46,13 @@ export function turns(portion = portion_default, urgentPortion = starts_portion)
   };
 }
 
-/** As `Turns.soon`, for work that is all equally urgent. */
+/** As `Turns.soon`, but all work is equally urgent. */
 export type Together = (work: () => void) => void;
 
 /**
- * Runs the work that one poll brings together, in a turn of its own, or in portions. For sockets, because code that has
- * just run costs less the next time (docs/design/runtime.md, Towards engines); for messages of a thread, see there.
+ * Runs the work that one poll of the event loop brings together in a turn of its own, or in portions. Sockets use it
+ * because code that has just run costs less the next time (docs/design/runtime.md, Towards engines); for messages of a
+ * thread, see there.
  */
 export function together(portion = Number.POSITIVE_INFINITY): Together {
   const { soon } = turns(portion, portion);
@@ -58,8 +60,8 @@ export function together(portion = Number.POSITIVE_INFINITY): Together {
 }
 
 /**
- * Lets a portion of the requests that resume together go on at once, and the others in later turns, so that starts give
- * way to tokens. Returns a promise only if the request has to wait.
+ * Lets a portion of the requests that resume together go on at once, and the others in later turns, so that the tokens
+ * of running answers come before new requests. Returns a promise only if the request has to wait.
  */
 export function starts(clock: Pick<Clock, "now_ms">): () => Promise<void> | undefined {
   const soon = together(starts_portion);
@@ -100,7 +102,7 @@ export function yieldFor(bytes: number): Promise<void> | undefined {
   return bytes > small_bytes ? yieldToEventLoop() : undefined;
 }
 
-/** Resolves after the work that waits for sockets or timers. */
+/** Resolves after the work of sockets and timers that is already waiting. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -123,7 +125,7 @@ async function rest<Result>(steps: Generator<void, Result, void>, bytes: number,
   }
 }
 
-/** Runs work in steps, each large enough for a pause after it. */
+/** Runs work in steps, each of which is so large that a pause follows it. */
 export function inTurns<Result>(
   steps: Generator<void, Result, void>,
   pause: Pause = yieldFor,

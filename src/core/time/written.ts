@@ -18,7 +18,7 @@ export function moment(at: Date, zone = "UTC"): string {
   return instantIn(new Date(Math.ceil(at.getTime() / 60_000) * 60_000), zone, { year: false });
 }
 
-/** The date alone. */
+/** The date of an instant, without the time. */
 export function day(at: Date): string {
   return at.toISOString().slice(0, 10);
 }

@@ -3,8 +3,8 @@ import type { Prompt } from "./prompt.ts";
 import type { CountTokens } from "./tokenizers.ts";
 
 /**
- * The most characters that are counted. A longer text fits into no context of these models; its rest is counted at the
- * rate of its beginning.
+ * The most characters that are counted. A longer text fits into no context of these models; its rest is assumed to have
+ * as many tokens per character as its beginning.
  */
 export const counted_characters_max = 1024 * 1024;
 
@@ -23,8 +23,9 @@ export function countPrompt({ fixed, texts }: Prompt, count: CountTokens): numbe
 }
 
 /**
- * A vocabulary takes an endless run of letters, marks or blanks as one word, and the work on a word grows with the
- * square of its length. Such runs are cut at this length, which costs at most one token each.
+ * The most characters of one kind in a row that are counted together. A vocabulary takes an endless run of letters,
+ * marks or blanks as one word, and the work on a word grows with the square of its length. A cut costs at most one
+ * token.
  */
 const run_characters_max = 256;
 
@@ -45,7 +46,10 @@ function* pieces(text: string): Generator<string> {
   if (from < text.length) yield from === 0 ? text : text.slice(from);
 }
 
-/** The class of a character, by which words are approximated: blank, digit, other mark, letter, not ASCII. */
+/**
+ * The kind of a character, by which words are approximated: 0 blank, 1 digit, 2 other ASCII character, 3 letter or not
+ * ASCII.
+ */
 function kindOf(code: number): number {
   if (code === 32 || (code >= 9 && code <= 13)) return 0;
   if (code >= 48 && code <= 57) return 1;

@@ -1,7 +1,8 @@
 /**
- * Counts bodies off the main thread, with up to two workers. They are started by the first body and ended when none has
- * come for a while, since a vocabulary takes a hundred megabytes. A body that ends its worker, or takes too long, is
- * refused: what a worker could not do, the main thread must not try. The next body gets a new worker.
+ * Counts the tokens of bodies off the main thread, with up to two workers. The first body starts them, and they are
+ * ended when no body has come for a while, since a vocabulary takes a hundred megabytes. A body that ends its worker,
+ * or takes too long, is refused: what a worker could not do, the main thread must not try. The next body gets a new
+ * worker.
  */
 import { Fault, type FaultCode } from "../inference/fault.ts";
 import { compact } from "../protocol/json.ts";
@@ -28,7 +29,7 @@ export interface TokenCounter {
   stop(): void;
 }
 
-/** The part of a Worker that is used. */
+/** The members of a Worker that are used. */
 export interface Thread {
   /** Posts a question. The transferred buffers belong to the worker from then on. */
   postMessage(question: WorkerQuestion, transfer: ArrayBuffer[]): void;
@@ -39,10 +40,12 @@ export interface Thread {
 
 export interface CounterSettings {
   workers_max: number;
-  /** The most bodies that may wait, and their bytes. Further requests are refused as `overloaded`. */
+  /**
+   * The most bodies that may wait, and the most bytes of them together. Further requests are refused as `overloaded`.
+   */
   waiting_max: number;
   waiting_bytes_max: number;
-  /** How long a worker may take for one body, its own start included. */
+  /** The longest time that a worker may take for one body, including the worker's start. */
   count_ms: number;
   /** How long a worker without work is kept. */
   idle_ms: number;
@@ -67,7 +70,7 @@ interface Crew {
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
-/** The counter. `failed` is called with the reason why a worker was given up. */
+/** Makes the counter. `failed` is called with the reason why a worker was ended early. */
 export function tokenCounter(
   startThread: () => Thread,
   failed: (cause: unknown) => void,

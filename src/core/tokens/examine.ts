@@ -33,8 +33,8 @@ export interface ExamineRequest {
   /** The body, which was scanned before (src/core/body/scan.ts). */
   body: Uint8Array;
   /**
-   * The kind of body. `chat` and `answer`: a request and an answer that this service wrote; the others are requests to
-   * count tokens.
+   * The kind of body. `chat` and `answer`: a request and an answer that this service wrote. The others: requests of
+   * clients to count tokens.
    */
   of: "messages" | "responses" | "chat" | "answer";
   /** The stored items that the body refers to (`Examined.refers`). */
@@ -49,9 +49,9 @@ export interface Examined {
   /** The tokens of text, tools and template; null if the model's tokenizer is not known. */
   textTokens: number | null;
   media: Media;
-  /** Set if nothing was counted, because the body refers to stored items: call again with those. */
+  /** Set if nothing was counted, because the body refers to stored items: call `examine` again with those items. */
   refers?: { references: References; body: Uint8Array };
-  /** The tokens of an answer that are reasoning. */
+  /** The number of an answer's tokens that are reasoning. */
   reasoningTokens?: number;
 }
 
@@ -103,7 +103,8 @@ async function examineRequest(
   const { model } = request;
   const name = Object.hasOwn(tokenizers, model) ? tokenizers[model] : undefined;
   if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media };
-  // The wire form of the conversation. A request that this engine would refuse is written as far as it can be.
+  // The request as a body of chat completions, which the templates read. A request that engines of this protocol would
+  // refuse is written as far as it can be.
   const wire = openaiChatUpstream.request.encode(
     { ...request, nativeNeeds: [] },
     { model, stream: false, outputTokens_max: 1, dialect: boundless },

@@ -4,10 +4,10 @@ import { entryOf, isObject } from "../protocol/json.ts";
 type Schema = Record<string, unknown>;
 
 const step = "    ";
-/** Schemas may nest as deep as a body; levels that nobody would read are not followed. */
+/** Schemas may nest as deeply as a body. Levels deeper than this, which nobody would read, are written as `any`. */
 const depth_max = 24;
 
-/** The text of a tool's declaration between its name and its end: its arguments. */
+/** The part of a tool's declaration between its name and its end: its arguments. */
 export function argumentsOf(parameters: Schema): string {
   return `(_: {\n${fields(parameters, "", 0)}}) => any`;
 }

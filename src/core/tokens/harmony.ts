@@ -25,13 +25,13 @@ export const harmony: Template = ({ messages, tools }: Chat): Prompt => {
 };
 
 /**
- * Adds a message to the prompt. `isOpen`: it comes after the last question, where the model is still shown its
+ * Adds a message to the prompt. `isOpen`: the message comes after the last question, so that the model still sees its
  * reasoning.
  */
 function addMessage(prompt: Prompt, message: ChatMessage, isOpen: boolean): void {
   const text = message.texts.join("");
   if (message.role === "tool") {
-    // Tokens: the author's name and the recipient, with the channel.
+    // The 6 tokens include the author's name and the recipient, with the channel.
     add(prompt, 6, `functions.${message.toolName} to=assistant`, text);
   } else if (message.role === "assistant") {
     if (isOpen && message.reasoning !== "") add(prompt, 6, message.reasoning);
@@ -42,7 +42,7 @@ function addMessage(prompt: Prompt, message: ChatMessage, isOpen: boolean): void
   }
 }
 
-/** Each part is a message of its own. */
+/** Each part of an answer is a message of its own. */
 export function harmonyAnswer(parts: readonly AnswerPart[]): Prompt {
   const answer: Prompt = { fixed: 0, texts: [] };
   for (const { kind, toolName, text } of parts) {

@@ -1,16 +1,22 @@
 /**
- * The chat template of Llama 3.1 to 3.3 Instruct: every message between two headers and an end, with the tools as JSON
- * in the first question. The template's own words always have the same length.
+ * The chat template of Llama 3.1 to 3.3 Instruct: each message has a header before and an end token after its text, and
+ * the tools are JSON in the first question. The template's own words always have the same length.
  */
 import type { AnswerPart } from "../inference/event.ts";
 import { textOf } from "../protocol/json.ts";
 import type { Chat, ChatMessage, Prompt, Template } from "./prompt.ts";
 
-/** Tokens: the beginning of the text; the system message's header and end, and its dates; the header of the answer. */
+/**
+ * The numbers of tokens in the beginning of the text; in the system message's header and end, and its dates; and in the
+ * header of the answer.
+ */
 const frame = 1 + 3 + 21 + 1 + 4;
-/** The tokens that tools add to the system message, and to the first question. */
+/** The numbers of tokens that tools add to the system message, and to the first question. */
 const toolsFrame = 5 + 51;
-/** Header, role, end of header with its blank line, and the end of the message. */
+/**
+ * The number of tokens around a message's text: its header, its role, the end of the header with its blank line, and
+ * the end of the message.
+ */
 const messageFrame = 5;
 
 export const llama3: Template = ({ messages, tools }: Chat): Prompt => {
@@ -37,7 +43,7 @@ function addMessage(prompt: Prompt, message: ChatMessage): void {
     }
     return;
   }
-  // The role of results, `ipython`, is two tokens. Results are written as a JSON string.
+  // The role of a tool's results, `ipython`, is two tokens. Results are written as a JSON string.
   const isResult = message.role === "tool";
   prompt.fixed += messageFrame + (isResult ? 1 : 0);
   prompt.texts.push(isResult ? JSON.stringify(saidIn(message)) : saidIn(message));

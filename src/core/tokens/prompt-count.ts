@@ -1,6 +1,7 @@
 /**
  * Counts the tokens of a request's prompt and of its answer in a worker, as the model reads and writes them, to settle
- * a request whose engine reported nothing. Nobody waits for it long, and it may fail: then the estimate is charged.
+ * a request whose engine reported nothing. The settlement does not wait for it long, and the count may fail: then the
+ * estimate is charged.
  */
 import type { AnswerPart } from "../inference/event.ts";
 import { mediaOf } from "../inference/media.ts";
@@ -30,13 +31,13 @@ export type CountAnswer = (model: PromptRequest["model"], parts: readonly Answer
 
 export interface PromptCountSettings {
   count_ms: number;
-  /** Encoding a body for the worker takes the main thread 10 ms a megabyte. */
+  /** The largest body that is counted. Encoding a body for the worker takes the main thread 10 ms a megabyte. */
   body_bytes_max: number;
 }
 
 export const promptCountSettings: PromptCountSettings = { count_ms: 1_000, body_bytes_max: 1024 * 1024 };
 
-/** Whether the model's tokenizer is known, and the body small enough to be worth counting. */
+/** Whether the prompt can be counted: the model's tokenizer is known, and the body is small enough. */
 export function isCountable(
   { model, inputBytes }: Omit<PromptRequest, "request">,
   { body_bytes_max }: PromptCountSettings = promptCountSettings,
@@ -73,7 +74,7 @@ export function promptCount(
   };
 }
 
-/** A function that counts answers. It rejects if the model's tokenizer is not known. */
+/** Makes the function that counts answers. That function rejects if the model's tokenizer is not known. */
 export function answerCount(
   counter: Pick<TokenCounter, "examine">,
   settings: PromptCountSettings = promptCountSettings,

@@ -1,8 +1,8 @@
 /**
  * TOKENS: how many tokens an input is, by the vocabulary and the chat template of its model. Used for counts
  * (`count_tokens`), and to charge a client that left; runs in a worker. Holds are sized by an estimate instead
- * (src/core/usage/input-estimate.ts). A prompt here is what a template makes of a chat request, as far as it is
- * counted: texts, each between two special tokens, and the number of all other tokens.
+ * (src/core/usage/input-estimate.ts). A prompt here is the part of a template's result that is counted: texts, each
+ * between two special tokens, and the number of all other tokens.
  */
 import type { AnswerPart } from "../inference/event.ts";
 import { isObject } from "../protocol/json.ts";
@@ -13,14 +13,14 @@ export interface Prompt {
   texts: string[];
 }
 
-/** A message of chat completions, as engines are sent it; missing fields are "" or empty. */
+/** A message of chat completions in the form in which engines get it; missing fields are "" or empty. */
 export interface ChatMessage {
   role: string;
   /** The text of each part. */
   texts: string[];
   reasoning: string;
   calls: { name: string; arguments: string }[];
-  /** The name of the tool, for a result. */
+  /** For the result of a tool: the tool's name. */
   toolName: string;
 }
 
@@ -29,7 +29,7 @@ export interface ChatTool {
   description: string;
   /** The JSON Schema of the tool's arguments. */
   parameters: Record<string, unknown> | null;
-  /** The tools in the form in which engines are sent them. */
+  /** The tool in the form in which engines get it. */
   wire: unknown;
 }
 
@@ -40,7 +40,7 @@ export interface Chat {
 
 export type Template = (chat: Chat) => Prompt;
 
-/** Makes the prompt form of an answer: its parts are between the same special tokens as in a prompt. */
+/** Makes the prompt form of an answer: each of its parts is between the same special tokens as in a prompt. */
 export type AnswerTemplate = (parts: readonly AnswerPart[]) => Prompt;
 
 /** The parts of a chat completions body that are counted. */

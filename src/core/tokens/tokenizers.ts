@@ -17,8 +17,8 @@ export const templates: Record<TokenizerName, Template> = { o200k_harmony: harmo
 export const answers: Record<TokenizerName, AnswerTemplate> = { o200k_harmony: harmonyAnswer, llama3: llama3Answer };
 
 /**
- * The special tokens of an answer that were in its prompt already. Negative for llama3, whose end token is not part of
- * the answer.
+ * The number of special tokens that are counted with an answer although its prompt had them already. Negative for
+ * llama3, whose end token is not counted with the answer.
  */
 export const promptedTokens: Record<TokenizerName, number> = { o200k_harmony: 2, llama3: -1 };
 

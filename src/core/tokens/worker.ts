@@ -1,4 +1,7 @@
-/** The worker's entry point (scripts/build.ts): examines one body after another, and answers each with its number. */
+/**
+ * The worker's entry point (scripts/build.ts): examines one body after another, and sends each result with the number
+ * of its question.
+ */
 
 import { fullGC } from "bun:jsc";
 import { asFault } from "../inference/fault.ts";
@@ -29,7 +32,8 @@ async function answerTo(number: number, asked: ExamineRequest): Promise<WorkerAn
     const { code, message, details } = asFault(thrown);
     const { param, body } = details;
     if (code === "internal_error") throw thrown;
-    // A Fault may have other members (a cause, for the log) of any type, not all of which can be sent.
+    // A Fault may have other members (such as a cause, for the log) of any type, and not all types can be sent to
+    // another thread.
     return { number, refused: { code, message, ...compact({ param, body }) } };
   } finally {
     if (bytes >= large_bytes) fullGC();

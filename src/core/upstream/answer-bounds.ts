@@ -2,8 +2,8 @@
  * Counts how much of an answer has arrived, and how much of it is kept in memory: docs/design/errors-and-streams.md,
  * Answers that are bounded.
  *
- * Checks the arguments of an answer's tool calls while they are written. They are JSON inside JSON, and are parsed for
- * clients whose protocol has them as an object: docs/design/errors-and-streams.md, Answers that are bounded.
+ * Also checks the arguments of an answer's tool calls while they are written. Arguments are JSON inside JSON, and are
+ * parsed for clients whose protocol has them as an object: docs/design/errors-and-streams.md, Answers that are bounded.
  */
 
 import { BodyScan, type ShapeLimits } from "../body/scan.ts";
@@ -12,18 +12,18 @@ import { UnreadableAnswer } from "../protocol/codec.ts";
 import { Countdown } from "../time/cancellation.ts";
 import { answer_bytes_max, assertReadable, type HoldBytes, unseen_bytes } from "./engine-json.ts";
 
-/** The most code units in all parts together. It bounds everything that keeps a whole answer. */
+/** The most code units in all parts of an answer together. It also bounds all code that keeps a whole answer. */
 const text_max = answer_bytes_max;
 /** The memory in bytes that an answer may take if it is not streamed to its caller. */
 const kept_bytes_max = 64 * 1024 * 1024;
-/** The bytes of memory for each piece beyond its text, and for each token that it may contain. */
+/** The bytes of memory for each piece in addition to its text, and for each of its log probabilities. */
 const piece_bytes = 48;
 const logprob_bytes = 256;
 
 /** The bytes that a request may hold beyond its body without reserving them. */
 const free_bytes = 64 * 1024;
 
-/** A `hold` that passes on a size only if it is large, or was before. */
+/** Wraps `hold` so that it is called with a size only if the size is large, or was large before. */
 export function whereMuch(hold: HoldBytes): HoldBytes {
   let told_bytes = 0;
   return (bytes) => {
@@ -35,7 +35,7 @@ export function whereMuch(hold: HoldBytes): HoldBytes {
 
 export class AnswerSize {
   #text = 0;
-  /** The bytes that are kept of an answer that is collected. */
+  /** The bytes that an answer keeps in memory if it is collected before it is sent. */
   kept_bytes = 0;
   readonly #isCollected: boolean;
 
@@ -43,7 +43,7 @@ export class AnswerSize {
     this.#isCollected = isCollected;
   }
 
-  /** Counts an event. Throws UnreadableAnswer if the answer is too large. */
+  /** Counts an event's text. Throws UnreadableAnswer if the answer is too large. */
   take(event: InferenceEvent): void {
     if (event.type !== "part-delta") return;
     const { delta, logprobs } = event;
@@ -72,7 +72,7 @@ const argumentsLimits: ShapeLimits = {
 const looked_length = 4096;
 
 interface Call {
-  /** Arguments that have not been checked, as long as those of the whole answer are short. */
+  /** Arguments that have not been checked yet. While the answer's arguments are short in all, none are checked. */
   unseen: string[];
   unseenLength: number;
   scan: BodyScan | null;
@@ -84,7 +84,7 @@ export class CallArguments {
   #values = 0;
   #members = 0;
 
-  /** Checks an event. Throws UnreadableAnswer. */
+  /** Checks the arguments in an event. Throws UnreadableAnswer. */
   take(event: InferenceEvent): void {
     if (event.type === "part-delta") this.#delta(event.index, event.delta);
     // The input of a custom tool is plain text, and is not checked.

@@ -27,24 +27,28 @@ import { engineRefusal } from "./refused.ts";
 import { type Sending, send } from "./send.ts";
 import { StreamReader } from "./stream-reader.ts";
 
-/** The question of one attempt. Whether the engine streams is seen in its answer, whatever it was asked for. */
+/** The question of one attempt. Only the engine's answer shows whether it streams, whatever the request asked for. */
 export interface EngineQuestion extends Sending {
   identity: ResponseIdentity;
   patience: Patience;
   /** Aborted when the caller gives up. Its reason (a Fault) ends the stream. */
   signal: Signal;
   /**
-   * Set if nobody reads the parts as they arrive: after the first part, they are gathered for this many milliseconds.
+   * Set if no client reads the parts as they arrive: after the first part, they are gathered for this many
+   * milliseconds.
    */
   gather_ms?: number;
   /**
-   * Called with the dialect in which the engine was asked a second time, because it had refused a field that is not
+   * Called with the dialect in which the engine is asked a second time, because it refused a field that is not
    * essential.
    */
   refuses?(lesser: Dialect): void;
-  /** Called with the bytes of the answer that are held, if there are many. Throws the Fault that ends the request. */
+  /**
+   * Called with the number of bytes of the answer that are kept in memory, if there are many. Throws the Fault that
+   * ends the request.
+   */
   hold?(bytes: number): void;
-  /** Called once with how the attempt ended, before its last event leaves. */
+  /** Called once with the end of the attempt, before the generator yields its last event. */
   ended?(end: AttemptEnd, report: EngineReport): void;
 }
 
@@ -52,14 +56,15 @@ export interface EngineQuestion extends Sending {
 export interface Patience {
   /** The time for name resolution, TCP and TLS. */
   connect_ms: number;
-  /** From the connection until the first part of the answer. */
+  /** The time from the connection until the first part of the answer. */
   first_part_ms: number;
-  /** Between two parts of the answer. */
+  /** The time between two parts of the answer. */
   idle_ms: number;
   /** The time for the whole attempt. */
   total_ms: number;
   /**
-   * Set if another engine could be asked instead: after this time without an answer, and unless it is asked already.
+   * Set if another engine could be asked instead, after `after_ms` without an answer. `isAsked`: whether it was asked
+   * already.
    */
   spare: { after_ms: number; isAsked(): boolean } | null;
 }
@@ -143,7 +148,7 @@ export async function* ask(question: EngineQuestion): AsyncGenerator<InferenceEv
   }
 }
 
-/** The most field names of one answer in the log. */
+/** The most names of left-out fields that are logged for one answer. */
 const leftOut_max = 16;
 
 function contextOf({ request, dialect }: EngineQuestion, leftOut: Set<string>): AnswerContext {
@@ -193,7 +198,7 @@ interface Reading {
 
 /**
  * Reads the few bytes that may follow the last event, so that the connection can be reused. If the engine sends more,
- * or nothing in time, the connection is closed.
+ * or does not end in time, the connection is closed.
  */
 async function readOut(reply: Reply, work: Cancellation): Promise<void> {
   const toItsEnd = async () => {
@@ -212,7 +217,7 @@ interface ReaderParts {
   told(end: AttemptEnd): void;
 }
 
-/** The reader of an answer that is read as it arrives; null if it is read whole. */
+/** The reader for an answer that is decoded while it arrives; null if the answer is decoded as a whole. */
 function readerOf(question: EngineQuestion, contentType: string, context: AnswerContext): AnswerReader | null {
   const { codec, identity, stream } = question;
   if (contentType.includes("text/event-stream") && (stream || !codec.response.reader))
@@ -221,8 +226,8 @@ function readerOf(question: EngineQuestion, contentType: string, context: Answer
 }
 
 /**
- * The batches of an answer that is read as it arrives, one for each read (null at the end). Events that are passed on
- * in one batch cost a tenth of what they would cost one by one.
+ * Makes the function that decodes an answer while it arrives. It takes the bytes of one read (null at the end) and
+ * returns one batch of events: in a batch, an event costs a tenth of what it would cost alone.
  */
 function reading(question: EngineQuestion, stream: AnswerReader, { answer, report, dog, told }: ReaderParts) {
   const { patience, gather_ms = 0 } = question;
@@ -249,7 +254,7 @@ function reading(question: EngineQuestion, stream: AnswerReader, { answer, repor
       answer.reply?.flow();
       if (gather_ms > 0) answer.reply?.gather(gather_ms);
     }
-    // A part that was delayed here is noticed late, so the engine gets that much longer for the next one.
+    // A part that this process has delayed is noticed late, so the deadline for the next part is that much later.
     const delay_ms = gather_ms + (answer.reply?.delay_ms ?? 0);
     if (batch.length > 0) dog.expect(patience.idle_ms + delay_ms, "the next part");
     return batch;
@@ -261,7 +266,7 @@ function reading(question: EngineQuestion, stream: AnswerReader, { answer, repor
   };
 }
 
-/** The question's `hold`, whose fault is thrown as NoRoom. */
+/** Calls the question's `hold`, and throws its fault as NoRoom. */
 function holding({ hold }: EngineQuestion): HoldBytes {
   return whereMuch((bytes) => {
     try {

@@ -49,7 +49,7 @@ export interface AttemptEnd {
   said?: string;
   /** The reason why an answer was not read to its end, without a quotation of it. */
   unread?: string;
-  /** The engine's word for the end of its answer, if the word is unknown. */
+  /** The finish reason that the engine sent, if the engine's dialect does not know it. */
   unknownReason?: string;
   /** The names of the first fields of the answer that were not passed on to the caller. */
   leftOut?: string[];
@@ -86,7 +86,7 @@ export function kindOfFault({ code, status }: Fault): AttemptKind {
   return code === "upstream_timeout" ? "timeout" : "failed";
 }
 
-/** Thrown if there is no memory for the answer. It says nothing about the engine. */
+/** Thrown if there is no memory for the answer. The engine is not to blame. */
 export class NoRoom extends Error {
   override readonly name = "NoRoom";
 
@@ -106,7 +106,7 @@ export function kindOfCause(cause: unknown): AttemptKind {
 
 /** The fault for the caller of an attempt that threw `cause`. */
 export function faultOfCause(cause: unknown): Fault {
-  // A Fault of the request, which this engine's protocol cannot express: the caller has to change it.
+  // This Fault is about the request, which this engine's protocol cannot express: the caller has to change it.
   if (cause instanceof Fault) return cause;
   if (cause instanceof NoRoom) return cause.fault;
   if (cause instanceof UnreadableAnswer || cause instanceof SseOverflow) return malformedAnswer(cause);

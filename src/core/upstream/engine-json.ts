@@ -1,6 +1,7 @@
 /**
- * Reads JSON that an engine wrote. Like a client's, it is scanned before it is parsed, and parsed in steps if it is
- * large. JSON beyond the limits is an UnreadableAnswer: docs/design/errors-and-streams.md, Answers that are bounded.
+ * Reads JSON that an engine wrote. Like the JSON of clients, it is scanned before it is parsed, and parsed in steps if
+ * it is large. JSON beyond the limits is an UnreadableAnswer: docs/design/errors-and-streams.md, Answers that are
+ * bounded.
  */
 
 import { isQuick, parseInSteps } from "../body/json-steps.ts";
@@ -15,7 +16,7 @@ export const answer_bytes_max = 8 * 1024 * 1024;
 
 /**
  * The limits of the shape of a whole answer, or of one event. Log probabilities are the densest values that an honest
- * engine sends: one in eight bytes.
+ * engine sends: one value in eight bytes.
  */
 export const answerLimits: ShapeLimits = {
   body_depth_max: 100,
@@ -27,7 +28,9 @@ export const answerLimits: ShapeLimits = {
 /** Texts up to this size are parsed without a scan. */
 export const unseen_bytes = 16 * 1024;
 
-/** Called with the bytes of an answer that will be held, before they are. Throws to end the request. */
+/**
+ * Called with the number of bytes of an answer that will be kept in memory, before they are. Throws to end the request.
+ */
 export type HoldBytes = (bytes: number) => void;
 
 export interface EngineJson {
@@ -59,7 +62,10 @@ export async function readJson(reply: Pick<Reply, "read" | "headers">, hold: Hol
   return { value, bytes };
 }
 
-/** The announced size, for which memory is allocated at once: untouched memory costs nothing. */
+/**
+ * The size that the engine announces in `content-length`. Memory for all of it is allocated at once: untouched memory
+ * costs nothing.
+ */
 function announcedBytes({ headers }: Pick<Reply, "headers">): number {
   const announced = Number(headers.get("content-length") ?? 0);
   return announced <= answer_bytes_max ? announced : 0;
@@ -86,7 +92,7 @@ export function assertReadable(shape: BodyShape, limits: ShapeLimits, bytes_max 
 
 const lenient = new TextDecoder();
 
-/** The parsed bytes. `text`: the text from which the bytes were made, if they were. */
+/** Parses the bytes. `text`: the text from which the bytes were made, if there was one. */
 async function parsed(bytes: Uint8Array, scan: BodyScan | null, text?: string): Promise<unknown> {
   if (scan) assertReadable(scan, answerLimits);
   try {

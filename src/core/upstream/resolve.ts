@@ -18,7 +18,7 @@ export const resolve: Resolve = (host, how) => (how.servers.length > 0 ? asked(h
 
 const familyNumbers = { all: 0, ipv4: 4, ipv6: 6 } as const;
 
-/** Resolves with the system's hosts file, search domains and servers. The result has no time to live. */
+/** Resolves a name with the system's hosts file, search domains and servers. The result has no time to live. */
 async function looked(host: string, { family }: Parameters<Resolve>[1]): Promise<ResolvedAddresses> {
   try {
     const found = await lookup(host, { all: true, family: familyNumbers[family] });
@@ -35,7 +35,7 @@ const tries = 2;
 type Family = Exclude<AddressFamily, "all">;
 
 async function asked(host: string, { family, servers }: Parameters<Resolve>[1]): Promise<ResolvedAddresses> {
-  // A new resolver each time, because one caches an answer for as long as it is valid, even for an hour.
+  // Each look-up gets a new resolver, because a resolver caches an answer for as long as it is valid, even for an hour.
   const resolver = new Resolver({ timeout: answer_ms, tries });
   resolver.setServers([...servers]);
   const families: Family[] = family === "all" ? ["ipv4", "ipv6"] : [family];
@@ -59,7 +59,9 @@ async function recordsOf(resolver: Resolver, host: string, family: Family) {
   }
 }
 
-/** Whether the error means that the name does not exist or has no address of this family, which is no failure. */
+/**
+ * Whether the error means that the name does not exist or has no address of this family. Such an error is no failure.
+ */
 function isAbsent(cause: unknown): boolean {
   return cause instanceof Error && "code" in cause && (cause.code === "ENOTFOUND" || cause.code === "ENODATA");
 }

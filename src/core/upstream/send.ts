@@ -1,6 +1,6 @@
 /**
- * Sends one request to one engine, once. Whether it may be sent again is decided by the code that knows what the caller
- * has received.
+ * Sends one request to one engine, once. The code that knows what the caller has received decides whether to send the
+ * request again.
  */
 
 import { jsonPieces, jsonText } from "../body/json-pieces.ts";
@@ -20,11 +20,11 @@ export interface Sending extends UpstreamAsk {
   request: InferenceRequest;
   /** The size of the caller's request body. */
   inputBytes: number;
-  /** The caller's own bytes of the body, if they are still in memory. */
+  /** The caller's own bytes of the request body, if they are still in memory. */
   own?: OwnBytes | null;
-  /** Whose request it is, as the engine may be told. `session`: null if the conversation is not known. */
+  /** The names by which the engine may learn whose request it is. `session`: null if the conversation is not known. */
   identified?: { organization: string; plan: string; session: string | null };
-  /** The salt that separates the engine's prefix cache by organization, under vLLM's name; null: none. */
+  /** The salt that separates the engine's prefix cache by organization, for vLLM's field `cache_salt`; null: none. */
   cacheSalt?: string | null;
   /** Headers that continue the request's trace at the engine. */
   traceHeaders?: Record<string, string> | null;
@@ -69,7 +69,7 @@ function extensionsOf({ upstream, cacheSalt, stream }: Sending, asked: Readonly<
   return fields;
 }
 
-/** Smaller bodies are written in one piece, which is faster. */
+/** Bodies smaller than this are written in one piece, which is faster. */
 const pieced_bytes = 1024 * 1024;
 
 async function piecesOf(asked: Readonly<JsonObject>, inputBytes: number, alone: () => void): Promise<Uint8Array[]> {
@@ -82,7 +82,7 @@ async function piecesOf(asked: Readonly<JsonObject>, inputBytes: number, alone: 
   return pieces;
 }
 
-/** The destination. Headers that the operator has configured override ours. */
+/** The destination of the engine's requests. Headers that the operator has configured replace ours. */
 function whereOf(upstream: Upstream, codec: UpstreamCodec): Where {
   const headers: Record<string, string> = {
     "content-type": "application/json",

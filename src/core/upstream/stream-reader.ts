@@ -1,6 +1,6 @@
 /**
- * Turns the bytes of a streamed answer into events, however they are cut. Frames that differ only in their delta take a
- * shorter way.
+ * Turns the bytes of a streamed answer into events, however the bytes are split. Frames that differ only in their delta
+ * are read in a faster way.
  */
 import type { InferenceEvent, PartDelta } from "../inference/event.ts";
 import type { AnswerReader, EngineDecoder, EngineEvent } from "../protocol/codec.ts";
@@ -20,15 +20,15 @@ export class StreamReader implements AnswerReader {
     this.#frames = new SseDecoder(sseLimits, (event) => decoder.reads(event));
   }
 
-  /** The bytes of an incomplete event. */
+  /** The number of bytes kept of an incomplete event. */
   get held_bytes(): number {
     return this.#frames.held_bytes;
   }
 
   /**
-   * The most bytes of the next read. In the middle of a large event it is twice what is held of it: nothing is there
-   * yet that could wait for a slow reader, and what follows the event in the same read should not be much more than the
-   * event.
+   * The most bytes of the next read. In the middle of a large event it is twice the size of the part that has arrived:
+   * there are no events yet that could wait for a slow reader, and the bytes after the event in the same read should
+   * not be much more than the event.
    */
   get next_bytes(): number {
     return Math.min(unread_bytes_max, Math.max(read_bytes_max, 2 * this.held_bytes));
@@ -57,7 +57,10 @@ export class StreamReader implements AnswerReader {
     return batch;
   }
 
-  /** Call it at the end of the answer, for the last events. Some engines leave out the blank line behind the last. */
+  /**
+   * Must be called at the end of the answer, and returns the last events. Some engines leave out the blank line after
+   * the last event.
+   */
   end(): Batch | Promise<Batch> {
     const [last] = this.#frames.isBetween ? [] : this.#frames.push(blankLine);
     if (!last) return this.#decoder.end();
@@ -117,7 +120,7 @@ async function looked(message: SseMessage): Promise<EngineEvent> {
   return { ...message, data: "", parsed: { value } };
 }
 
-/** The bytes around the text of a delta, quotation marks included. */
+/** The text of a frame before and after its delta, including the delta's quotation marks. */
 interface Envelope {
   before: string;
   after: string;
@@ -143,10 +146,14 @@ const frame_bytes_max = 4096;
  */
 class DeltaFrames {
   #envelope: Envelope | null = null;
-  /** The index of the part that began last; -1 if it is a tool call, whose arguments only the decoders may read. */
+  /**
+   * The index of the part that began last; -1 if the part is a tool call, whose arguments only the decoders may read.
+   */
   #index = -1;
 
-  /** Returns the event if the bytes are one whole frame of this kind, else null. */
+  /**
+   * Returns the event if the bytes are one whole frame that differs from the known one only in its delta, else null.
+   */
   read(bytes: Uint8Array): PartDelta | null {
     const envelope = this.#envelope;
     if (!envelope || bytes.length > frame_bytes_max) return null;
@@ -155,7 +162,7 @@ class DeltaFrames {
     return { type: "part-delta", index: envelope.index, delta };
   }
 
-  /** Learns from bytes that were decoded in the ordinary way. `isFrame`: they are one whole frame. */
+  /** Learns the envelope from bytes that were decoded in the ordinary way. `isFrame`: the bytes are one whole frame. */
   learn(bytes: Uint8Array, events: readonly InferenceEvent[], isFrame: boolean): void {
     for (const event of events) {
       if (event.type === "part-start") this.#index = event.part.kind === "tool-call" ? -1 : event.index;

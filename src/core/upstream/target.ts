@@ -5,14 +5,15 @@ import type { TlsSettings } from "./http1/dial.ts";
 
 /** The address and protocol of an engine, by its name in the catalog. Clients never see any of it. */
 export interface Upstream {
-  /** The operator's name of the engine. */
+  /** The name that the operator gave the engine. */
   name: string;
   /** The base URL, up to and including `/v1`, without a trailing slash. */
   url: string;
   /** Set if the host name in the URL is resolved at intervals. Each of its addresses is then an engine of its own. */
   resolve?: Resolving;
   /**
-   * The address of one of those engines, which is asked under the URL's name. Null: no address of the name is known.
+   * The address of one of those engines. Requests to it still name the URL's host. Null: no address of the name is
+   * known.
    */
   address?: string | null;
   protocol: UpstreamProtocol;
@@ -26,17 +27,17 @@ export interface Upstream {
   timeouts: UpstreamTimeouts;
   /** Whether each organization has its own salt in the engine's prefix cache, so that they don't share entries. */
   isCacheSalted?: boolean;
-  /** Whose requests may follow the first one on a connection to the engine; absent: anybody's. */
+  /** Whose requests may follow the first request on a connection to the engine; absent: anybody's. */
   reuse?: Reuse;
   /** The names of headers that tell the operator's scheduler whose request it is. */
   identityHeaders?: { organization?: string; plan?: string; session?: string; priority?: string };
   /**
-   * The field by which the engine is asked for its token counts on every chunk of a stream; absent: it is not asked.
+   * The request field that makes the engine report its token counts on every chunk of a stream; absent: none is sent.
    */
   runningUsage?: "usage" | "timings";
   /** The priority of requests by plan, in the engine's numbers. Requests of other plans have none. */
   priorities?: Readonly<Record<string, number>>;
-  /** The requests that may be in flight at the engine; absent: any number. */
+  /** The limits on the requests in flight at the engine; absent: no limit. */
   capacity?: Capacity;
   /** The health check that is made at intervals. */
   check?: HealthCheck;
@@ -44,7 +45,7 @@ export interface Upstream {
 }
 
 export interface Resolving {
-  /** The longest time between two look-ups. It is shorter if the answer is valid for less. */
+  /** The longest time between two look-ups. The time is shorter if the DNS answer has a lower TTL. */
   interval_ms: number;
   /** The most addresses that are used. */
   addresses_max: number;
@@ -93,13 +94,13 @@ export interface HealthCheck {
 export interface UpstreamTimeouts {
   /** The time for name resolution, TCP and TLS. */
   connect_ms: number;
-  /** From the connection until the first part of an answer; more for a long input. */
+  /** The time from the connection until the first part of an answer; a long input gets more. */
   first_part_ms: number;
-  /** As `first_part_ms`, if another route of the model could be asked instead. */
+  /** As `first_part_ms`, for the case that another route of the model could be asked instead. */
   first_part_spare_ms: number;
-  /** Between two parts of an answer. */
+  /** The longest time between two parts of an answer. */
   idle_ms: number;
-  /** The time for the whole answer, all attempts together. */
+  /** The time for the whole answer, with all attempts together. */
   total_ms: number;
 }
 
@@ -111,9 +112,9 @@ export const defaultTimeouts: UpstreamTimeouts = {
   total_ms: 3_600_000,
 };
 
-/** The input tokens for which an engine gets one second more until its first part. */
+/** The number of input tokens for which an engine gets one more second until its first part. */
 const input_tokens_per_s = 2_000;
-/** The tokens of an unstreamed answer for which an engine gets one second more. */
+/** The number of tokens of an unstreamed answer for which an engine gets one more second. */
 const output_tokens_per_s = 20;
 
 /**

@@ -1,4 +1,7 @@
-/** The request that engines are sent: the same for all of them, except for what each allows and has refused. */
+/**
+ * The request that engines are sent. It is the same for all of them, except for fields that an engine does not allow or
+ * has refused.
+ */
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Dialect } from "../protocol/dialect.ts";
 import { saltOf } from "../routing/affinity.ts";
@@ -10,14 +13,17 @@ import type { AttemptRequest, RunRequest } from "./record.ts";
 export interface AttemptsSettings {
   /**
    * If the cap on output is at most this, an answer that the caller does not stream is not streamed by the engine
-   * either. Above it a fast engine may be asked whole (whole-answers.ts), unless this is 0.
+   * either. Above this cap, a fast engine may still be asked for a whole answer (whole-answers.ts), unless this is 0.
    */
   unstreamed_tokens_max: number;
 }
 
 export interface EngineRequest {
   stream: boolean;
-  /** The request's cap, if an engine that finishes it soon may be asked whole all the same; else null. */
+  /**
+   * The request's cap, if an engine that finishes the answer soon may be asked for a whole answer although the cap is
+   * above `unstreamed_tokens_max`; else null.
+   */
   quickTokens: number | null;
   /** How long parts are gathered before they are read; 0 if a caller reads them as they arrive. */
   gather_ms: number;
@@ -38,15 +44,21 @@ export interface EngineRequest {
 /** The most tokens of a usual answer. Caps are far above that and would hide the inputs. */
 const answer_tokens = 1024;
 
-/** The rule: docs/design/usage.md, Answers that aren't streamed. */
+/**
+ * How long the parts of an answer that is not streamed to its caller are gathered: docs/design/usage.md, Answers that
+ * aren't streamed.
+ */
 const unstreamed_gather_ms = 100;
 
-/** Whether the answer may have been read as far as it goes, so that it cannot begin again. */
+/** Whether the caller may have read a part of the answer before its end, so that the answer cannot begin again. */
 export function isReadAsProduced({ request, fetched }: Pick<RunRequest, "request" | "fetched">): boolean {
   return request.stream || fetched?.asProduced === true;
 }
 
-/** The part of an engine's question that follows from the request. `session`: the name of its conversation for engines. */
+/**
+ * The fields of the question to an engine that follow from the request. `session`: returns the name by which engines
+ * know the conversation.
+ */
 export function questionOf(
   engineRequest: EngineRequest,
   { asked }: AttemptRequest,
@@ -71,8 +83,9 @@ export function questionOf(
 }
 
 /**
- * How long an attempt may take. `more_ms`: for the first part, because the request is large. `isAsked`: whether another
- * engine is asked already, or now; null if none could be.
+ * How long an attempt may take. `more_ms`: the additional time for the first part, because the request is large.
+ * `isAsked`: whether another engine is being asked; if not, it may start that now. Null if no other engine could be
+ * asked.
  */
 export function patienceOf(route: Route, more_ms: number, rest_ms: number, isAsked: (() => boolean) | null): Patience {
   const { connect_ms, first_part_ms, first_part_spare_ms, idle_ms } = timeoutsOf(route);
@@ -89,13 +102,13 @@ export function patienceOf(route: Route, more_ms: number, rest_ms: number, isAsk
 export function engineRequestOf({ asked, room }: AttemptRequest, settings: AttemptsSettings): EngineRequest {
   const { model, request, inputTokens } = asked;
   const cap = Math.min(request.outputTokens_max ?? room.allowed, room.allowed);
-  // An answer that is passed on is requested as the caller wants it: neither form can be made of the other.
+  // A passed answer is requested in the form that the caller wants, because neither form can be made of the other.
   const stream = isReadAsProduced(asked) || (!request.passed && cap > settings.unstreamed_tokens_max);
   // An answer that is not streamed cannot be cut short, and its hold cannot grow.
   const windowTokens = !stream && room.held < cap ? room.held : null;
   // A cap above what is allowed is lowered: the answer then ends with `length`.
   const isCapped = request.outputTokens_max !== undefined || windowTokens !== null;
-  // Without a cap of its own, the engine is told none, and nothing bounds its time.
+  // If the request has no cap, none is sent to the engine, so nothing bounds the time of a whole answer.
   const isBounded = request.outputTokens_max !== undefined && settings.unstreamed_tokens_max > 0;
   const isQuick = stream && isBounded && !isReadAsProduced(asked) && !asked.fetched && room.isSlight === true;
   return {
@@ -126,7 +139,8 @@ const remembered_ms = 3_600_000;
 /** Remembers for an hour which routes refused a field that is not essential, so that it is not sent to them again. */
 export class LesserDialects {
   /**
-   * The dialects by upstream, then by the engine's name for the model. A reload makes new upstreams, and so forgets.
+   * The dialects by upstream, then by the engine's name for the model. A reload makes new upstreams, which drops all of
+   * them.
    */
   readonly #found = new WeakMap<Upstream, Map<string, { dialect: Dialect; until_ms: number }>>();
 
@@ -136,7 +150,7 @@ export class LesserDialects {
     this.#found.set(upstream, models);
   }
 
-  /** The dialect in which to ask the route; undefined for a generic one. */
+  /** The dialect of requests to this route; undefined for the generic dialect. */
   of({ upstream, model }: Pick<Route, "upstream" | "model">, now_ms: number): Dialect | undefined {
     const found = this.#found.get(upstream)?.get(model);
     return found && now_ms < found.until_ms ? found.dialect : upstream.dialect;

@@ -45,11 +45,11 @@ export interface AttemptsParts extends RouteOrderParts {
   client: Client;
   attempted(attempt: Attempted): void;
   waited(wait: Waited): void;
-  /** Called once an attempt for each kind of change to what the engine is sent, against what the caller wrote. */
+  /** Called once per attempt for each kind of difference between what the caller wrote and what the engine is sent. */
   lost(lost: LostField): void;
   lesser: LesserDialects;
   wholeAnswers: WholeAnswers;
-  /** How late this process has been in all (time/lateness.ts). */
+  /** The sum of all delays of this process's timers (node/lateness.ts). */
   late_ms(): number;
   /** Called when a route begins to answer, with the time since its attempt began. */
   firstPart(route: Route, ms: number): void;
@@ -66,11 +66,11 @@ export class Attempts implements EngineAnswer, EngineEvents {
   readonly #order: RouteOrder;
   readonly #started_ms: number;
   #failures: Failure[] = [];
-  /** The running attempt; when it began, how late the process had been until then, and how the attempt ended. */
+  /** The running attempt; when it began; the reading of `late_ms` at that time; and how the attempt ended. */
   #attempt: AsyncGenerator<Batch, void, void> | null = null;
   #begun_ms = 0;
   #lateBefore_ms = 0;
-  /** The cap, if the attempt's engine is asked whole although the cap is above `unstreamed_tokens_max`. */
+  /** The cap, if the attempt's engine is asked for a whole answer although the cap is above `unstreamed_tokens_max`. */
   #quickTokens: number | null = null;
   #end: AttemptEnd | null = null;
   /** Whether the first part of the current attempt has arrived. */
@@ -242,7 +242,10 @@ export class Attempts implements EngineAnswer, EngineEvents {
     health.shown(route, replicas.routesOf(this.#attemptRequest.asked.model), taken_ms, this.#begun_ms, now_ms());
   }
 
-  /** The request's cap, if this engine is asked whole although the cap is above `unstreamed_tokens_max`; else null. */
+  /**
+   * The request's cap, if this engine is asked for a whole answer although the cap is above `unstreamed_tokens_max`;
+   * else null.
+   */
   #quickTokensAt(route: Route): number | null {
     const { quickTokens } = this.#engineRequest;
     const { wholeAnswers, now_ms } = this.#parts;
@@ -291,7 +294,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
   }
 
   #leeway_ms(): number {
-    // An engine at half the speed that was measured is still waited for.
+    // The engine may be half as fast as was measured, so it gets twice the time.
     const quick_ms = this.#quickTokens === null ? 0 : 2 * finish_ms;
     return leeway_ms(this.#attemptRequest.asked.inputTokens, this.#engineRequest.wholeTokens) + quick_ms;
   }
@@ -311,7 +314,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
   }
 }
 
-/** Whether the answer is empty. One that a limit or a filter ended is not. */
+/** Whether the answer is empty. An answer that was ended by a limit or a filter does not count as empty. */
 function isEmptyAnswer(batch: Batch): boolean {
   const last = batch.at(-1);
   return last?.type === "response-end" && last.reason === "stop" && !batch.some(isPartStart);

@@ -10,7 +10,7 @@ import { repeating } from "../time/clock.ts";
 import { type Kept, learned_max } from "./input-estimate.ts";
 
 export interface CalibrationSaver {
-  /** Reads what is stored. Never rejects, and takes a second at most; a later answer is still used when it comes. */
+  /** Reads the stored values. Never rejects, and takes a second at most. Values that arrive later are still used. */
   recall(): Promise<void>;
   /** Writes the unsaved changes, for 3 s at most. Never rejects. */
   stop(): Promise<void>;

@@ -20,11 +20,15 @@ type Next = IteratorResult<Batch, void>;
 /** How often a conversation may be shortened for an engine. After that, at most a sixteenth of it is left. */
 const shortenings_max = 4;
 /**
- * The events that are held back before the first word of a summary. After more reasoning than this, no summary comes.
+ * How many events may be held back before the first word of a summary. After more reasoning than this, the summary is
+ * given up.
  */
 const held_events_max = 262_144;
 const held_chars_max = 4 * 1024 * 1024;
-/** The share of the context that may be filled if the engine reported the input's length; the rest is estimated. */
+/**
+ * The share of the context that a shortened conversation may fill if the engine reported the input's length. The rest
+ * is a margin, because the lengths of single turns are estimated.
+ */
 const margin = 0.9;
 const half = 0.5;
 

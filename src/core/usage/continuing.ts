@@ -66,7 +66,7 @@ export class Continuing implements EngineAnswer, EngineEvents {
   #continuations = 0;
   /** The routes that have failed in the middle of the answer. */
   readonly #failed: Route[] = [];
-  /** Maps the parts of the continuing engine to those of the answer; null before that. */
+  /** Maps the parts of the continuing engine to those of the answer; null before an engine continues it. */
   #joint: Joint | null = null;
   #isOver = false;
 
@@ -188,7 +188,10 @@ class Said {
     return this.#parts === 1 && !this.#isOther;
   }
 
-  /** The tokens of the text, or more: with most engines, no delta has less than a token. */
+  /**
+   * The number of tokens in the text, or more. It is at least the number of deltas, because with most engines each
+   * delta has a token.
+   */
   get tokens(): number {
     return Math.max(this.#deltas, Math.ceil(this.text.length / chars_token));
   }

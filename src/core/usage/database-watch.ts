@@ -1,4 +1,4 @@
-/** Reads once a minute, for the metrics, the state of the database and how near limits are. */
+/** For the metrics, reads once a minute the state of the database, and how many subjects are near a limit. */
 import type { DatabaseSigns } from "../store/signs.ts";
 import type { NearLimit } from "../store/standing.ts";
 import { repeating } from "../time/clock.ts";

@@ -7,7 +7,7 @@ import type { Clock } from "../time/clock.ts";
 
 /** How long an engine that was asked for a whole answer may take to finish it. */
 export const finish_ms = 10_000;
-/** How often the engine's health is checked meanwhile. */
+/** How often the engine's health is checked while it finishes the answer. */
 const look_ms = 1_000;
 
 /** The two signals that can end the work on an answer. */
@@ -27,7 +27,7 @@ export interface Finishing {
 
 /**
  * The signal of an attempt whose engine was asked for a whole answer. `isWell`: whether the engine can still be
- * expected to finish.
+ * expected to finish the answer.
  */
 export function finishing({ signal, halted }: Signals, clock: Pick<Clock, "after">, isWell: () => boolean): Finishing {
   const work: Cancellation = halted.child();

@@ -10,7 +10,8 @@ import { promptTokens, type Usage } from "../inference/usage.ts";
 import type { InputRatio } from "../store/calibration.ts";
 
 /**
- * The most names in one memory, and the most rows that are read at a start. A larger catalog learns some of them again.
+ * The most models or routes in one memory, and the most rows that are read at a start. A larger catalog learns some of
+ * them again.
  */
 export const learned_max = 1000;
 
@@ -81,7 +82,7 @@ export interface InputEstimate {
 }
 
 interface EstimateSettings {
-  /** Tokens per byte before the first report: one for three bytes, which is more than prose or code has. */
+  /** Tokens per byte before the first report: one token for three bytes, which is more than prose or code has. */
   ratio_initial: number;
   /** The most models that are remembered; the one that was learned longest ago is forgotten first. */
   models_max: number;
@@ -117,7 +118,7 @@ const ratio_max = 1.5;
 const weight = 1 / 16;
 /** The number of recent reports that are remembered, so that no single input outweighs the others. */
 const reports_remembered = 256;
-/** The weight of the expected ratio, in bytes of input, so that a greeting teaches little. */
+/** The weight of `ratioExpected`, in bytes of input, so that a greeting teaches little. */
 const expectedBytes = 1024;
 
 function isPlausible({ ratio, spread, bytes, template }: InputRatio): boolean {

@@ -44,7 +44,7 @@ export interface Metering extends TallyParts {
 export class Meter {
   readonly #metering: Metering;
   /**
-   * The engine's events, as far as nanos are held for them. They end in `response-end` or `response-failed`; nothing is
+   * The engine's events, as far as the hold pays for them. They end in `response-end` or `response-failed`; nothing is
    * thrown.
    */
   readonly events: AsyncGenerator<Batch, void, void>;
@@ -99,7 +99,7 @@ export class Meter {
         }
         if (!stream || fetched) hold.assertHeld();
         this.#completed(terminal);
-        // If the engine never reported, the caller gets the counts of the record.
+        // If the engine never reported, the caller gets the counts that are recorded for the request.
         yield count.reported ? batch : [...rest, { type: "usage", usage: count.usage() }, terminal];
         return;
       }
@@ -124,8 +124,8 @@ export class Meter {
   }
 
   /**
-   * The batch of a failure. If the input was too long, its fault gets the lengths: the engine's for the input, and the
-   * model's context.
+   * The batch of a failure. If the input was too long, its fault gets two lengths: the engine's count of the input, and
+   * the model's context.
    */
   #failed(batch: Batch, fault: Fault): Batch {
     const { contextTokens, inputTokensExpected } = this.#metering;
@@ -187,7 +187,9 @@ function believed(batch: Batch, count: Tally): Batch {
   return count.rejected ? batch.filter(({ type }) => type !== "usage") : batch;
 }
 
-/** The events of a batch for which there is room, so that a window is used to its end. They are counted here. */
+/**
+ * The events of a batch that still fit into what is held, so that a window is used to its end. They are counted here.
+ */
 async function fitting(batch: Batch, hold: MeteredHold, count: Tally): Promise<InferenceEvent[]> {
   const fits: InferenceEvent[] = [];
   for (const event of batch) {

@@ -1,8 +1,8 @@
 /**
  * Counts the tokens of an answer before its engine reports: by its deltas, or by its text, whichever gives more. A part
  * that arrived whole has one delta, and is counted by its text alone. Each route learns for itself, because two engines
- * of one model may cut an answer differently: docs/design/usage.md, Counting tokens. A delta is one `part-delta` of the
- * centre, in whatever frames it came.
+ * of one model may cut an answer differently: docs/design/usage.md, Counting tokens. A delta is one `part-delta` event,
+ * in whatever frames the engine sent it.
  */
 import type { OutputSums } from "../store/calibration.ts";
 import { type Amount, codeUnitsOf, type Script, scripts, type Units } from "./forwarded.ts";
@@ -52,12 +52,15 @@ const sum_max = 1e9;
  */
 const tokens_per_single_delta_max = 1.05;
 const tokens_per_wide_delta_max = 3;
-/** An answer with a larger share of deltas in other scripts teaches nothing about the rest. */
+/**
+ * If an answer has a larger share of deltas in other scripts, the tokens per delta of Latin text are not learned from
+ * it.
+ */
 const wide_share_max = 0.1;
 /**
- * On such a route the deltas are counted, which is exact, unless the text is longer by this factor than they explain:
- * then tokens were sent together. Prose has half again as many code units per token as code, and a route may have
- * learned from either.
+ * On a route with one token in each delta, the deltas are counted, which is exact, unless the text is longer by this
+ * factor than the deltas explain: then several tokens were sent together. Prose has half again as many code units per
+ * token as code, and a route may have learned from either.
  */
 const text_per_deltas_max = 1.5;
 /** The text must also exceed the deltas by this many tokens, because a few deltas prove little. */
@@ -69,7 +72,7 @@ const nothing: OutputSums = Object.freeze({ tokens: 0, deltas: 0, codeUnits: 0, 
 interface RoutesLearned {
   reported: Learned<OutputSums>;
   counted: Learned<OutputSums>;
-  /** The routes whose answers came with a report, and those whose answers came without. */
+  /** The routes whose answers came with the engine's usage report, and the routes whose answers came without. */
   reporting: Set<string>;
   silent: Set<string>;
 }
@@ -181,7 +184,7 @@ class LearnedCalibration implements RouteCalibration {
   #streamedTokens(amount: Amount): number {
     const byText = Math.ceil(this.#textTokens(amount));
     const perDelta = this.#tokensPerDelta(this.#route) ?? 1;
-    // If a delta is less than a token, such as one character, this many deltas make a token.
+    // The tokens of one delta of Latin text: less than 1 if deltas are smaller than tokens, such as single characters.
     const perLatinDelta = Math.min(perDelta, 1);
     let isSingle = perDelta <= tokens_per_single_delta_max;
     let tokens = amount.deltas * perLatinDelta;
@@ -222,7 +225,7 @@ const ratios: Record<Script, { first: number; min: number; max: number }> = {
   cjk: { first: 1 / 1.4, min: 1 / 3, max: 1 / 0.4 },
   other: { first: 1 / 2.5, min: 1 / 8, max: 1 / 0.3 },
 };
-/** The most by which one answer moves a ratio, as a part of it. */
+/** The largest step by which one answer moves a ratio, as a fraction of the ratio. */
 const step_max = 0.1;
 /** An answer with fewer tokens in a script teaches nothing about it. */
 const tokens_min = 64;
@@ -234,7 +237,7 @@ function textTokens(sums: Pick<Sums, "get">, route: string, units: Units): numbe
   return scripts.reduce((tokens, script) => tokens + units[script] * ratioOf(sums, route, script), 0);
 }
 
-/** Whether a text of this size can have so many tokens. */
+/** Whether a text of this size can have this number of tokens. */
 function isPlausibleText(units: Units, tokens: number): boolean {
   const bound = (which: "min" | "max") =>
     scripts.reduce((sum, script) => sum + units[script] * ratios[script][which], 0);
@@ -242,7 +245,10 @@ function isPlausibleText(units: Units, tokens: number): boolean {
   return tokens <= bound("max") + 2 && tokens >= bound("min");
 }
 
-/** Learns from a text with so many tokens. They are divided among its scripts in proportion to the expected numbers. */
+/**
+ * Learns from a text with a known number of tokens. They are divided among its scripts in proportion to the expected
+ * numbers.
+ */
 function learnText(sums: Sums, route: string, units: Units, tokens: number): void {
   const factor = tokens / textTokens(sums, route, units);
   const shares = scripts.map((script) => units[script] * ratioOf(sums, route, script) * factor);
@@ -269,7 +275,7 @@ function ratioOf(sums: Pick<Sums, "get">, route: string, script: Script): number
   return units > 0 ? within(tokens / units, min, max) : first;
 }
 
-/** The name of the sums of a script on a route, among those of routes. */
+/** The name under which the sums of a script on a route are stored, beside the sums of whole routes. */
 function nameOf(route: string, script: Script): string {
   return `${route} (${script})`;
 }

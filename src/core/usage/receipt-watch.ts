@@ -1,8 +1,8 @@
 /**
  * Notices that the store was set back to an earlier state. The last settlements that were confirmed to this node are
- * kept in a memory outside the ledger. Every second, in the background, the store is asked where it runs and whether it
- * has the last of them. If it lacks it, or runs elsewhere, all of them are looked up, and those that other nodes kept
- * (docs/design/metering.md, A store that wakes up in the past).
+ * kept in a memory outside the ledger. Every second, in the background, the store is asked on which server it runs and
+ * whether it has the last of these settlements. If that one is missing, or the server is another, all kept settlements
+ * are looked up, those that other nodes kept included (docs/design/metering.md, A store that wakes up in the past).
  */
 import type { Command, Ledger, LedgerAnswer } from "../store/ledger.ts";
 import type { Confirmed, Look, LostReceipts, ReceiptMemory, StoreServer } from "../store/lost.ts";
@@ -28,14 +28,14 @@ export interface ReceiptWatchParts {
   memory: ReceiptMemory | null;
   /** Called when the store runs on another server or timeline than before. */
   moved: (moved: Moved) => void;
-  /** Called with the confirmed settlements that the store has lost, each once in the fleet. */
+  /** Called with the confirmed settlements that the store has lost. Each is reported by only one node of the fleet. */
   lost: (lost: Confirmed[]) => void;
   /** Called once for each outage of the store or the memory. */
   failed: (cause: unknown) => void;
   every_ms?: number;
 }
 
-/** The last ten seconds, at 2,000 settlements a second. */
+/** The number of settlements that are kept: the last ten seconds, at 2,000 settlements a second. */
 const kept_max = 20_000;
 const every_ms = 1_000;
 

@@ -11,11 +11,11 @@ const id_bytes = 16;
 export class RecentReceipts {
   readonly #ids: Buffer;
   readonly #charged: Float64Array;
-  /** The index at which the next one is stored. */
+  /** The index at which the next receipt is stored. */
   #next = 0;
   #count = 0;
 
-  /** `count_max`: beyond it, the oldest is forgotten. */
+  /** `count_max`: the most receipts that are kept; beyond it, the oldest receipt is forgotten. */
   constructor(readonly count_max: number) {
     this.#ids = Buffer.alloc(count_max * 2 * id_bytes);
     this.#charged = new Float64Array(count_max);

@@ -21,9 +21,9 @@ import type { RunTrace } from "./trace.ts";
  */
 export interface RunRequest extends Entry {
   model: CatalogModel;
-  /** The names that the answer has for its caller. */
+  /** The response id, the time of creation and the model id that the caller sees in the answer. */
   identity: ResponseIdentity;
-  /** The client's name for its session, from a header. */
+  /** The client's name for its conversation, from a header. */
   session: string | null;
   /** The size of the caller's request with everything that it refers to, from which `inputTokens` was estimated. */
   inputBytes: number;
@@ -35,7 +35,7 @@ export interface RunRequest extends Entry {
   media: Media;
   /** The output tokens that the model and its context allow. */
   outputTokensAllowed: number;
-  /** The codec in which the engines are asked; absent: that of each engine's protocol. */
+  /** The codec of the requests to engines; absent: the codec of each engine's protocol. */
   codecOf?: CodecOf;
   /** How the answer is fetched, if it is a background response. */
   fetched?: Fetched | null;
@@ -43,13 +43,13 @@ export interface RunRequest extends Entry {
   holdAnswer?: ((bytes: number) => void) | undefined;
 }
 
-/** A background response: its text can be fetched while it runs and after its end. */
+/** A background response: its client can fetch its text while it runs and after its end. */
 export interface Fetched {
   /** Whether text can be fetched as it is produced. Otherwise only the whole answer can. */
   readonly asProduced: boolean;
   /** Whether everything that was produced can be fetched, or will be. */
   readonly isKept: boolean;
-  /** Resolves when all events so far can be fetched: true; or with false if they never can. */
+  /** Resolves to true when all events so far can be fetched, or to false if they never can. */
   stored(): Promise<boolean>;
 }
 
@@ -57,7 +57,7 @@ export interface AttemptRequest extends Signals {
   asked: RunRequest;
   /**
    * The output tokens that an answer may have: `allowed` by the model and its context, `held` by the nanos held so far.
-   * `isSlight`: as of its reservation; absent: not known.
+   * `isSlight`: as in the request's `Reservation`; absent: not known.
    */
   room: { allowed: number; held: number; isSlight?: boolean };
   /** Resolves when the ledger has granted the request. Only then may the request wait for a slot. */
@@ -229,7 +229,7 @@ export interface Attempted {
   ms: number;
 }
 
-/** A change to what an engine was sent, against what the caller wrote. */
+/** A difference between what the caller wrote and what an engine was sent. */
 export interface LostField {
   /** The public model id. */
   model: string;
@@ -245,7 +245,7 @@ export interface Waited {
   ms: number;
 }
 
-/** Observes every run after the ledger has. */
+/** Observes every run. The ledger is informed first. */
 export interface Watcher {
   granted(source: BillingSource): void;
   ended(ended: Ended): void;

@@ -1,6 +1,6 @@
 /**
  * The count of an answer so far, and whether an engine's report is accepted in its place. A report that cannot be true
- * is not, and input and output are judged separately. The table is in docs/metering.md. Pure.
+ * is rejected; its input and its output are judged separately. The table of rules is in docs/metering.md. Pure.
  */
 import { type InferenceEvent, isTerminal, type TerminalEvent } from "../inference/event.ts";
 import {
@@ -92,7 +92,7 @@ export interface CountParts {
   inputTokensExpected: number;
 }
 
-/** Answers with fewer tokens teach nothing. */
+/** The calibration learns nothing from answers with fewer tokens. */
 export const tokens_taught_min = 64;
 
 /** A tokenizer's count, as far as it has come. */
@@ -102,7 +102,7 @@ export interface TokenizerCount {
   reasoningTokens?: number;
 }
 
-/** The flaws of reports whose numbers say nothing. */
+/** The flaws of reports whose numbers cannot be used at all. */
 const unreadable: ReadonlySet<ReportFlaw> = new Set<ReportFlaw>(["malformed", "missing", "part_above_whole"]);
 
 /** The state of the count after some batches. */
@@ -171,7 +171,7 @@ export class Count {
     return isWhole && forwarded.isPlain && report!.reasoningTokens === 0 && report!.outputTokens >= tokens_taught_min;
   }
 
-  /** The part of the reported output that had deltas. */
+  /** The part of the reported output tokens that arrived in deltas. */
   get sentTokens(): number {
     const { outputTokens, reasoningTokens } = this.report!;
     return outputTokens - (this.forwarded.reasoningDeltas === 0 ? reasoningTokens : 0);
@@ -214,7 +214,7 @@ export class Count {
     };
   }
 
-  /** The output tokens to charge. `counted`: our count, which is used where the engine's report is not. */
+  /** The output tokens to charge. `counted`: our count, which is used if the engine's report is not. */
   #outputTokens(counted: number): number {
     const reported = this.report && !this.rejected?.output ? this.report.outputTokens : null;
     if (reported !== null && this.isFinal) return reported;

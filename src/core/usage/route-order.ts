@@ -21,7 +21,7 @@ export interface RouteOrderParts {
   health: Health;
   pool: Pool;
   queues: Queues;
-  /** The share of a plan, by its name. */
+  /** The share of a plan while requests wait for engines, by the plan's name. */
   shareOf(plan: string): Share;
   now_ms(): number;
   /** Returns a number from 0 to 1. */
@@ -30,7 +30,7 @@ export interface RouteOrderParts {
 
 /** The next attempt. `wait_ms`: the wait before it. */
 export interface Stage {
-  /** Null: the best of the remaining routes. */
+  /** The route to try; null: the best of the remaining routes. */
   route: Route | null;
   /** Whether to use a new connection. */
   isFresh: boolean;
@@ -49,7 +49,7 @@ export class RouteOrder implements Visit, Claim {
   readonly organizationId: string;
   readonly tokens: number;
   readonly share: Share;
-  /** Whether there was a choice of routes. */
+  /** Whether the first attempt could choose between several routes. */
   readonly #hasPeers: boolean;
   /** The routes of the model when they were last read. */
   #routes: readonly Route[];
@@ -57,7 +57,7 @@ export class RouteOrder implements Visit, Claim {
   #left: readonly Route[];
   /** The routes that were tried. */
   #asked: Route[] = [];
-  /** Above 0: only routes with a larger context are tried. */
+  /** If above 0, only routes with a larger context are tried. */
   #contextTokens_over = 0;
   #key: number | null | undefined;
   /** Whether another engine was asked already because an attempt took long. */
@@ -88,7 +88,8 @@ export class RouteOrder implements Visit, Claim {
   }
 
   /**
-   * The name of the conversation for engines, from which the client's own name cannot be derived. Null if it has none.
+   * The name by which engines know the conversation. The client's own name cannot be derived from it. Null if there is
+   * none.
    */
   session(): string | null {
     return this.key()?.toString(16) ?? null;
@@ -118,7 +119,7 @@ export class RouteOrder implements Visit, Claim {
    */
   async queued(stage: Stage): Promise<TakenSlot | null> {
     const { queues, now_ms } = this.#parts;
-    // During a long wait, only the conversation itself is kept in memory.
+    // During a long wait, only the parsed conversation is kept in memory, without the bytes that the caller sent.
     this.#attemptRequest.asked.own?.[Symbol.dispose]();
     await this.pause(Number.POSITIVE_INFINITY, this.#attemptRequest.granted);
     const until_ms = now_ms() + queues.patience_ms(this.#routesOf(stage));
@@ -210,7 +211,7 @@ export class RouteOrder implements Visit, Claim {
     this.#left = this.#able().filter((route) => !asked.has(identityOf(route)));
   }
 
-  /** The routes whose protocol can express the request, and whose context holds it. */
+  /** The routes whose protocol can express the request, and whose context is large enough for it. */
   #able(): readonly Route[] {
     const { asked, except } = this.#attemptRequest;
     const { model, request, codecOf } = asked;
@@ -222,7 +223,9 @@ export class RouteOrder implements Visit, Claim {
     return fitting(able, inputTokens + (request.outputTokens_max ?? 1), contextOf);
   }
 
-  /** Whether another route may be asked because one is slow. If so, counts it. */
+  /**
+   * Whether another route may be asked because the current one is slow. If so, counts that against the retry budget.
+   */
   takeSpare(): boolean {
     const { health, queues, now_ms } = this.#parts;
     this.#renew();

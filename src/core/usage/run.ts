@@ -1,7 +1,7 @@
 /**
  * USAGE: a request's run, from its grant to its record: enter, open, count, price, settle. A run is disposable, and
  * settles its grant exactly once: when its events have ended, or when it is disposed of, whichever comes first. Every
- * throw, return, departure or failure after `start` ends there.
+ * throw, return, departure or failure after `start` leads to that settlement.
  */
 import type { Admitting, Entrance } from "../admission/entrance.ts";
 import type { Reservation, Settlement } from "../admission/reservation.ts";
@@ -27,12 +27,14 @@ import {
 import type { AnswerTokens, Counting } from "./tally.ts";
 
 export interface Run extends AsyncDisposable {
-  /** The grant, and the readings of the rates before this request took from them. */
+  /** The grant, and the state of the sliding rates before this request was counted. */
   readonly grant: Reservation["grant"];
   readonly rates: Reservation["rates"];
-  /** The answer, as far as it is held and counted. The last event is `response-end` or `response-failed`. */
+  /**
+   * The events of the answer, as far as the hold pays for them. The last event is `response-end` or `response-failed`.
+   */
   readonly events: Meter["events"];
-  /** Resolves when the ledger has confirmed the settlement. For a run that was disposed of. */
+  /** Resolves when the ledger has confirmed the settlement. Call it for a run that was disposed of. */
   confirmed(): Promise<void>;
 }
 
@@ -45,7 +47,7 @@ export interface RunParts {
   admission: Entrance;
   inputEstimate: Pick<InputEstimate, "observe">;
   outputCalibration: OutputCalibration;
-  /** Is told of every run. The caller is told only of its own. */
+  /** Observes all runs. A caller observes only its own. */
   watcher: Watcher;
   /** Sends the request to the model's engines once the first event is read. */
   open(attemptRequest: AttemptRequest): EngineAnswer;
@@ -253,7 +255,10 @@ class GrantedRun implements Run {
     if (recorded) void this.#confirmed.finally(recorded);
   }
 
-  /** The route for the record, with the attempts if those say more than the last one. */
+  /**
+   * The route for the record. The list of attempts is added if there were several, if the engine has several addresses,
+   * or if an engine sent a status or a text.
+   */
   #servedBy(): Settlement["route"] {
     const { route, attempts = 0, tried = [] } = this.#answer?.progress ?? {};
     if (!route) return null;

@@ -10,7 +10,7 @@ export interface RunTrace {
   admission(operation: Operation): (code: string | null) => void;
   /** The request was granted, and is counted in this team. */
   counted(teamId: string): void;
-  /** An engine is asked. */
+  /** An attempt at an engine begins. */
   attempt(upstream: Pick<Upstream, "name" | "url" | "address" | "protocol">, engineModel: string): AttemptTrace;
   /** The first part of the answer has arrived. Called again if the answer begins again. */
   firstPart(): void;

@@ -13,7 +13,7 @@ export interface Traces {
 export interface TracedRequest {
   id: string;
   method: string;
-  /** The path as routed. */
+  /** The pattern of the path that the router matched. */
   route: string;
   headers: { get(name: string): string | null };
   /** The texts by which the client describes itself, shortened and cleaned. */
@@ -25,6 +25,6 @@ export interface RequestTrace extends RunTrace {
   identified(caller: { organization: string; key: string }): void;
   /** A run of this request has ended. */
   answered(ended: Ended): void;
-  /** The request's last byte was written. `code`: that of its fault. */
+  /** The last byte of the answer was written. `code`: the code of the request's fault. */
   end(status: number, code: string | undefined): void;
 }

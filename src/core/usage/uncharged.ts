@@ -11,7 +11,7 @@ export interface Uncharged {
   inputTokens: number;
 }
 
-/** The ends of attempts that reached the engine, which may have worked on them. */
+/** The outcomes of attempts that reached the engine, which may have worked on them. */
 const worked = new Set<AttemptKind>(["answered", "empty", "abandoned", "broken", "timeout", "failed", "malformed"]);
 
 /** The attempts that cost something and were charged to nobody. A charged request pays for its last attempt. */

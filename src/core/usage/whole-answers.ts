@@ -1,7 +1,7 @@
 /**
- * Decides which engines are asked for a whole answer although its cap is above `unstreamed_tokens_max`: those that
- * finish it, by their measured speed, in the time that an engine has once its client has left. So a client that leaves
- * is nearly always charged by the report: docs/design/usage.md, Answers that aren't streamed.
+ * Decides which engines are asked for a whole answer although its cap is above `unstreamed_tokens_max`: those that, by
+ * their measured speed, finish it in the time that an engine gets after its client has left. So a client that leaves is
+ * nearly always charged by the engine's report: docs/design/usage.md, Answers that aren't streamed.
  */
 import type { Route } from "../routing/catalog.ts";
 import { finish_ms } from "./departure.ts";
@@ -10,13 +10,13 @@ import { routeName } from "./output-calibration.ts";
 
 /** The speed of a route. */
 interface Speed {
-  /** The time of a token, that before the first one included. Errs high. */
+  /** The time per token, the time before the first token included. Rather too high than too low. */
   token_ms: number;
   answers: number;
   at_ms: number;
 }
 
-/** The last two times at which a client left an answer that was not finished in time. */
+/** The last two times at which a client left and the engine did not finish the answer in time. */
 interface Departures {
   before_ms: number;
   last_ms: number;
@@ -27,26 +27,29 @@ export interface EndedAttempt {
   route: Route;
   keyId: string;
   ms: number;
-  /** The output tokens that the engine reported of a complete answer; null: it is not complete, or has no report. */
+  /**
+   * The output tokens that the engine reported for a complete answer; null: the answer is not complete, or has no
+   * report.
+   */
   reported: number | null;
-  /** The cap, if the engine was asked whole by this rule. */
+  /** The cap, if the engine was asked for a whole answer by the rule of this file; else null. */
   quickTokens: number | null;
   /** Whether the client has left. */
   isLeft: boolean;
 }
 
-/** The fewest answers of which a speed is believed, and how long it is without a new one. */
+/** The fewest answers from which a speed is used, and how long it is used without another answer. */
 const answers_min = 8;
 const believed_ms = 600_000;
 /**
- * The time before the first token is much of a short answer's: that shows that an engine is fast, and never that it is
- * slow. Very short answers show nothing.
+ * In a short answer, the time before the first token is a large part. So an answer shorter than this can show that an
+ * engine is fast, but not that it is slow. Very short answers show nothing.
  */
 const tokens_long_min = 64;
 const tokens_min = 16;
-/** The part of the distance by which an answer that was slower, or faster, moves the speed. */
+/** The share of the difference by which a slower, or a faster, answer moves the speed. */
 const weights = { slower: 1 / 2, faster: 1 / 16 };
-/** A client that leaves twice within this time is asked streamed for as long. */
+/** If a client leaves twice within this time, its answers are requested as streams for as long. */
 const departures_ms = 60_000;
 const clients_max = 10_000;
 
@@ -54,14 +57,17 @@ export class WholeAnswers {
   readonly #speeds: Learned<Speed> = learned(learned_max, () => true);
   readonly #departures: Learned<Departures> = learned(clients_max, () => true);
 
-  /** Whether this route's engine may be asked, for this client, for a whole answer of up to so many tokens. */
+  /** Whether this route's engine may be asked, for this client, for a whole answer of up to `tokens` tokens. */
   mayBeWhole(route: Route, keyId: string, tokens: number, now_ms: number): boolean {
     if (route.upstream.dialect?.stopsForLeaver.whole === false || this.#isLeaver(keyId, now_ms)) return false;
     const speed = this.#speedOf(route, now_ms);
     return speed !== null && speed.answers >= answers_min && speed.token_ms * tokens <= finish_ms;
   }
 
-  /** An engine that did not finish in time counts as one that used the whole cap. */
+  /**
+   * Learns from an attempt that has ended. An engine that did not finish in time counts as if it had used the whole
+   * cap.
+   */
   ended({ route, keyId, ms, reported, quickTokens, isLeft }: EndedAttempt, now_ms: number): void {
     const isSlow = reported === null && quickTokens !== null && ms >= finish_ms;
     this.#observe(route, (isSlow ? quickTokens : reported) ?? 0, ms, now_ms);

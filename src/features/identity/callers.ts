@@ -48,7 +48,7 @@ async function callerOf(parts: IdentityParts, token: string): Promise<VerifiedTo
   return { keyHash: key.secretHash, issuedAt_ms: (claims.iat as number) * 1000, lasts_ms: ends_ms - parts.now_ms() };
 }
 
-/** The refusal, in the same words whatever was wrong; the cause goes only to the log. */
+/** The refusal of a token, in the same words whatever was wrong; the cause goes only to the log. */
 function refused(cause: Error): Fault {
   const { code, message, details } = unauthorized(
     "invalid_api_key",

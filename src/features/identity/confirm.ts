@@ -1,6 +1,6 @@
 /**
- * Admits a person whom an issuer confirms: at each sign-in, refresh and hourly question, and for each new identity token.
- * The caller has verified the claims. The rules in force turn them into memberships.
+ * Admits a person whom an issuer confirms: at each sign-in, refresh and hourly check, and for each new identity token.
+ * The caller has verified the claims. The rules in force turn the claims into memberships.
  */
 import type { Claims, Identity, Issuer } from "../../core/auth/identity.ts";
 import { claimIn, groupsIn, judged, subjectIn, verifiedEmail, withGroups } from "../../core/auth/rules.ts";
@@ -16,7 +16,7 @@ export interface Confirming {
 }
 
 export interface Occasion {
-  /** Set if the person signs in with a browser. Only then are invitations taken. */
+  /** Set if the person signs in with a browser. Only then are the person's invitations accepted. */
   isSignIn?: boolean;
 }
 
@@ -54,9 +54,9 @@ export async function confirmPerson(
 const chars_max = 320;
 
 /**
- * The name, the e-mail address and the groups, for people to read. A detail that the claims lack stays as it was. A
- * name is made plain; an address that is not plain text is dropped, because without its odd characters it could be
- * another person's.
+ * The person's name, e-mail address and groups in the claims, for people to read. A detail that the claims lack stays
+ * as it was. A name is made plain; an address that is not plain text is dropped, because without its odd characters it
+ * could be another person's.
  */
 function detailsIn({ groupsClaim }: Issuer, claims: Claims) {
   const text = (name: string) => {

@@ -22,7 +22,7 @@ export interface ConsoleParts {
   typedToken(token: string, address: string): Promise<Operator>;
   /** The links that sign in; null: there are none, because the port is reachable from other machines. */
   links: ConsoleLinks | null;
-  /** The origins of the console, the one to show first; none before it listens. */
+  /** The origins of the console; the first one is shown to users. Empty before the console listens. */
   origins(): readonly string[];
   /** Returns the URL at which clients reach the service. */
   serviceUrl(): string;

@@ -48,7 +48,7 @@ const userCode_chars = 8;
 function newUserCode(random: IdentityParts["random"]): string {
   let code = "";
   while (code.length < userCode_chars)
-    // 240 is the last multiple of 20: bytes above it would favour the first ones.
+    // 240 is the largest multiple of 20 in a byte: using the bytes above it would favour the first characters.
     for (const byte of random(16)) if (byte < 240 && code.length < userCode_chars) code += characters[byte % 20];
   return withHyphen(code);
 }
@@ -56,8 +56,8 @@ function newUserCode(random: IdentityParts["random"]): string {
 const withHyphen = (code: string) => `${code.slice(0, 4)}-${code.slice(4)}`;
 
 /**
- * The code in the form that is stored, from what a person typed: in either case, with spaces or without the hyphen.
- * Null: it is no such code.
+ * The code in the form that is stored, from what a person typed: in capital or small letters, with spaces or without
+ * the hyphen. Null: the text is no such code.
  */
 export function userCodeIn(text: string): string | null {
   if (text.length > 64) return null;
@@ -68,7 +68,7 @@ export function userCodeIn(text: string): string | null {
 const wrong_max = 10;
 const wrong_ms = 10 * 60_000;
 
-/** The waiting device with this code. "too_many": this address or this person has tried too many wrong ones. */
+/** The waiting device with this code. "too_many": this address or this person has tried too many wrong codes. */
 export async function findDevice(
   { devices, uses }: IdentityParts,
   { text, address, personId }: { text: string; address: string; personId: string },

@@ -1,6 +1,6 @@
 /**
  * Requests to an issuer: the address of its sign-in page, the tokens for a code, and new tokens for a refresh token.
- * Returns verified claims, and the tokens to keep. Throws only IssuerAway or IssuerRefused.
+ * The functions return verified claims, and the tokens to keep. They throw only IssuerAway or IssuerRefused.
  */
 import {
   AuthorizationResponseError,
@@ -27,7 +27,7 @@ export interface Expected {
   verifier: string;
 }
 
-/** The tokens that are kept, encrypted, to ask the issuer again. */
+/** The tokens that are kept, encrypted, to ask the issuer again whether it confirms the person. */
 export interface KeptTokens {
   /** The claim `sub`, whichever claims identify the person. */
   subject: string;
@@ -72,7 +72,10 @@ export async function exchanged(client: IssuerClient, answer: URL, expected: Exp
   return vouched(client, tokens, claims);
 }
 
-/** Asks the issuer again. `claims` null: the issuer still confirms the person, without claims. */
+/**
+ * Asks the issuer, with the refresh token, whether it still confirms the person. `claims` null: it does, but sent no
+ * claims.
+ */
 export async function refreshed(
   client: IssuerClient,
   { subject, refreshToken }: KeptTokens,
@@ -131,7 +134,7 @@ function saidBy(cause: unknown): string | null {
   return `it said "${words.replace(/\s+/g, " ").slice(0, said_chars_max)}"`;
 }
 
-/** The library's codes for an answer of the issuer that is not as it should be. Those are refusals, not outages. */
+/** The library's codes for an invalid answer of the issuer. Such an answer is a refusal, not an outage. */
 const comparisons = [
   "OAUTH_JWT_CLAIM_COMPARISON_FAILED",
   "OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED",

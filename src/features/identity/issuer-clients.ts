@@ -17,7 +17,10 @@ import {
 } from "openid-client";
 import type { Issuer } from "../../core/auth/identity.ts";
 
-/** Thrown if the issuer did not answer, or not in its protocol. It says nothing about the person, and ends nothing. */
+/**
+ * Thrown if the issuer did not answer, or not in its protocol. This says nothing about the person, and ends no session
+ * or sign-in.
+ */
 export class IssuerAway extends Error {}
 
 /** Thrown if the issuer refused, or if its answer or token is not valid. */
@@ -28,7 +31,7 @@ export interface IssuerClient {
   configuration: Configuration;
   metadata: Readonly<ServerMetadata>;
   /**
-   * Finds the public key of a token by the token's header. The keys are fetched again for an unknown one, at most once
+   * Finds the public key of a token by the token's header. For an unknown key, the keys are fetched again, at most once
    * in half a minute.
    */
   keys: JWTVerifyGetKey;

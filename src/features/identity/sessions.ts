@@ -1,5 +1,6 @@
 /**
- * Sessions of browsers, each named by a cookie. Its issuer is asked every hour whether it still confirms the person.
+ * Sessions of browsers, each named by a cookie. Every hour, a session's issuer is asked whether it still confirms the
+ * person.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Identity } from "../../core/auth/identity.ts";
@@ -64,8 +65,8 @@ export async function currentSession(
 }
 
 /**
- * Asks the issuer if that is due. Null: it was not due, another request asks, or the issuer is away, which ends no
- * session.
+ * Asks the issuer again if the last confirmation is too old. Null: it is not, another request asks, or the issuer is
+ * away, which ends no session.
  */
 async function confirmedIfDue(parts: IdentityParts, session: KnownSession): Promise<KnownPerson | null> {
   if (session.readAt.getTime() - session.confirmedAt.getTime() < confirmed_ms_max) return null;

@@ -209,8 +209,8 @@ async function refreshed(
 }
 
 /**
- * Exchanges a workload's own token for an access token (RFC 7523), which never outlives it. If no rule matches, nothing
- * is stored. Throws TokenRefused, IssuerAway.
+ * Exchanges a workload's own token for an access token (RFC 7523), which never outlives the workload's token. If no
+ * rule matches, nothing is stored. Throws TokenRefused, IssuerAway.
  */
 export async function byAssertion(parts: IdentityParts, assertion: string): Promise<Tokens> {
   const identity = identityOf(parts);
@@ -233,7 +233,7 @@ export async function byAssertion(parts: IdentityParts, assertion: string): Prom
   return { accessToken: token, lasts_s: Math.floor(access.lasts_ms / 1000), refreshToken: null, scopes };
 }
 
-/** The refusal, in the same words whatever was wrong. */
+/** The refusal of an assertion, in the same words whatever was wrong. */
 function unknownAssertion(): TokenRefused {
   return new TokenRefused(
     "invalid_grant",

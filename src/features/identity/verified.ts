@@ -45,7 +45,8 @@ export async function verifiedLogoutToken(client: IssuerClient, token: string, u
 }
 
 /**
- * The issuer that a token names, to choose the keys. Nothing else in the token is used before those have verified it.
+ * The issuer that a token names, to choose the keys. Nothing else in the token is used before the keys have verified
+ * it.
  */
 export function issuerIn(token: string): string {
   try {
@@ -87,7 +88,7 @@ export async function verifiedClaims(
 }
 
 /**
- * Whether the error means that the keys could not be fetched; the library's generic error is for an answer that is no
+ * Whether the error means that the keys could not be fetched. The library throws its generic error if the answer is no
  * key set.
  */
 function isOutage(error: errors.JOSEError): boolean {

@@ -1,4 +1,4 @@
-/** The conditions of the fleet that operators are told of, by the reports of its nodes. Pure. */
+/** The conditions of the fleet that operators are notified of, derived from the reports of its nodes. Pure. */
 import type { Condition, NewNotice } from "./store/notice.ts";
 
 /** A node as its processes report it. */
@@ -15,9 +15,9 @@ export interface ReportedNode {
 }
 
 const day_ms = 86_400_000;
-/** The days before its end at which a certificate is told of. */
+/** How many days before its end operators are notified of a certificate. */
 const expiry_days = [14, 3];
-/** The states of routes that can answer nothing. */
+/** The states in which a route can answer no request. */
 const failing = new Set(["open", "half-open", "down", "unresolved"]);
 
 export function conditionsOf(nodes: readonly ReportedNode[], now: Date): Condition[] {
@@ -25,7 +25,7 @@ export function conditionsOf(nodes: readonly ReportedNode[], now: Date): Conditi
   return [...enginesDown(live), ...certificates(live, now), ...nodes.flatMap(nodeFailing)];
 }
 
-/** An engine is down where a node sees none of its routes work, at none of its addresses. */
+/** The engines that are down: on some node, none of the engine's routes works at any of its addresses. */
 function enginesDown(nodes: readonly ReportedNode[]): Condition[] {
   const seen = nodes.flatMap(({ name, engines }) =>
     [...Map.groupBy(engines, ({ upstream }) => upstream)].flatMap(([upstream, replicas]) => {
@@ -41,7 +41,10 @@ function enginesDown(nodes: readonly ReportedNode[]): Condition[] {
   }));
 }
 
-/** Nodes whose certificates end at the same time mostly have the same one. */
+/**
+ * The certificates that expire soon. Nodes whose certificates end at the same time mostly have the same one, so they
+ * share a notice.
+ */
 function certificates(nodes: readonly ReportedNode[], now: Date): Condition[] {
   const ending = nodes.flatMap(({ name, certificateExpiresAt: at }) =>
     at === null ? [] : [{ name, at: at.toISOString() }],
@@ -72,7 +75,7 @@ function problemsOf({ state, problems, configurationDiffers, workers, workersWan
   ];
 }
 
-/** An engine has sent more than the answer to a request; told once a day. */
+/** The notice that an engine has sent more than the answer to a request. Each engine has at most one a day. */
 export function strayAnswer(upstream: string, at: Date): NewNotice {
   return {
     kind: "engine.stray_answer",

@@ -13,14 +13,14 @@ interface Terms {
   allowPrivate: boolean;
   consoleUrl: string | null;
   now_ms: number;
-  /** By which mail is sent, and the only domains to which it goes; null: the service sends none. */
+  /** The round in which mail is sent, and the only domains to which mail goes; null: the service sends no mail. */
   mail: { round: MailRound; domains: readonly string[] } | null;
 }
 
-/** Far shorter than the lease of a notice. */
+/** The longest time for one webhook, far shorter than the lease of a notice. */
 const wait_ms = 10_000;
 
-/** The problem of a delivery names no address that is a secret. */
+/** Delivers a notice. A problem that it returns never contains an address that is a secret. */
 export async function deliver(notice: DueNotice, terms: Terms): Promise<Delivery> {
   const { form, address, secret } = notice;
   if (form === "mail") return mailed(notice, terms);
@@ -48,7 +48,10 @@ const written: Record<"slack" | "teams", (message: Message, link: string | null)
 const pageOf = ({ page }: Message, consoleUrl: string | null) =>
   consoleUrl === null || page === null ? null : new URL(page, consoleUrl).href;
 
-/** A mail of its own to each recipient: each has the own link that unsubscribes, and nobody sees who else is told. */
+/**
+ * Sends a separate mail to each recipient: each has its own link that unsubscribes, and nobody sees who else is
+ * notified.
+ */
 async function mailed(notice: DueNotice, { mail, consoleUrl, now_ms }: Terms): Promise<Delivery> {
   const { recipients } = notice;
   if (recipients.length === 0) return { problem: "nobody is left whom it could be sent to", isFinal: true };
@@ -77,7 +80,10 @@ function post(url: string, body: object): WebhookRequest {
   return { url, body: JSON.stringify(body), headers: { "content-type": "application/json", "user-agent": "sluice" } };
 }
 
-/** A problem is stored and shown, and a library may repeat in its error what it was asked for. Pure. */
+/**
+ * Removes the address from a problem, which is stored and shown: the error of a library may contain the requested URL.
+ * Pure.
+ */
 export function withoutUrl(problem: string, address: string): string {
   const { pathname, search } = new URL(address);
   return [address, pathname + search, pathname].reduce(

@@ -1,20 +1,23 @@
 /**
- * The kinds of notices, and how people read each. A new kind is one entry here, and its finder adds the notice to the
- * queue with its details (store/notice.ts); every form of sending then knows it. Pure.
+ * The kinds of notices, and the message that people read for each. To add a kind, add one entry here; the code that
+ * finds the notice adds it to the queue with its details (store/notice.ts). Every form of sending then knows the kind.
+ * Pure.
  */
 import { inWords, type Money } from "../../core/inference/money.ts";
 
-/** Names that people chose stand as they are: each form of sending escapes what it shows. */
+/**
+ * A notice as people read it. Names that people chose are not escaped here: each form of sending escapes what it shows.
+ */
 export interface Message {
   tone: "good" | "warning" | "bad";
   title: string;
   facts: readonly (readonly [name: string, value: string | Date | null])[];
-  /** The path of the console's page about it; null: there is none. */
+  /** The path of the console's page about the subject of the message; null: there is none. */
   page: string | null;
 }
 
 export interface NoticeFacts {
-  /** The slug of the organization; null: it is about the fleet. */
+  /** The slug of the organization; null: the notice is about the fleet. */
   organization: string | null;
   details: Readonly<Record<string, unknown>>;
 }
@@ -147,6 +150,6 @@ const limitAsked = ({ subject, limit, models }: NoticeFacts["details"]) =>
 const pageOf = (organization: string | null) => `/organizations/${organization}`;
 const text = (value: unknown) => String(value ?? "");
 const words = (value: unknown, between = ", ") => (Array.isArray(value) ? value.map(text).join(between) : text(value));
-/** Money, or a number of requests or tokens. */
+/** The text of an amount: money, or a number of requests or tokens. */
 const amount = (value: unknown) => (typeof value === "number" ? String(value) : inWords(value as Money));
 const instant = (value: unknown) => (typeof value === "string" ? new Date(value) : null);

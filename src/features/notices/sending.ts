@@ -9,14 +9,14 @@ import type { DueNotice, NewNotice, NoticeQueue } from "./store/notice.ts";
 
 export interface NoticesParts {
   queue: NoticeQueue;
-  /** The conditions of the fleet now. */
+  /** The conditions of the fleet, derived from its reports. */
   conditions: Parameters<NoticeQueue["look"]>[0];
   allowsPrivate: () => boolean;
   /** Null: the service sends no mail. */
   mailServer: () => MailServer | null;
-  /** Called with what keeps the mail server from being used. */
+  /** Called with the cause if the mail server cannot be used. */
   mailFailed(cause: unknown): void;
-  /** The origin of the console; null: there is none to link to. */
+  /** The origin of the console; null: there is no console to link to. */
   consoleUrl: () => string | null;
   now_ms: () => number;
   failed(cause: unknown): void;
@@ -24,12 +24,15 @@ export interface NoticesParts {
   givenUp(notice: DueNotice, problem: string): void;
   look_ms?: number;
   send_ms?: number;
-  /** Long enough that a node of an older version, which cannot read what is sealed, is gone after an upgrade. */
+  /**
+   * How often secrets are sealed. The default is so long that after an upgrade, no node of an older version runs any
+   * more, which could not read sealed secrets.
+   */
   seal_ms?: number;
 }
 
 export interface Notices {
-  /** Tells the operators, also if the database is away now. */
+  /** Adds a notice for the operators, even if the database is away now. */
   tell(notice: NewNotice): void;
   stop(): Promise<void>;
 }
@@ -87,7 +90,7 @@ export function notices(parts: NoticesParts): Notices {
       mail,
     });
     const { problem, isFinal = false } = delivery;
-    // The administrator who sends a test waits for its outcome.
+    // A test is not repeated, because the administrator who sends it waits for its outcome.
     const again_ms = isFinal || notice.kind === "notice.test" ? null : nextAttempt_ms(notice.attempts);
     await queue.sent(notice, delivery, again_ms);
     if (problem !== null && again_ms === null) parts.givenUp(notice, problem);

@@ -17,7 +17,7 @@ export interface WebhookSettings {
   wait_ms: number;
 }
 
-/** The signature header: `sha256=…` over the second of sending, a dot, and the body. */
+/** The signature header: `sha256=…` over the second at which the notice is sent, a dot, and the body. */
 export function signatureOf(secret: string, timestamp: string, body: string): string {
   return `sha256=${new Bun.CryptoHasher("sha256", secret).update(`${timestamp}.${body}`).digest("hex")}`;
 }
@@ -48,7 +48,7 @@ export async function sendWebhook(
   }
 }
 
-/** The reason why a URL is not allowed, before its name is resolved; null if it is. Pure. */
+/** The reason why a URL is not allowed, before its name is resolved; null if it is allowed. Pure. */
 export function webhookUrlProblem(url: URL, allowPrivate: boolean): string | null {
   if (url.username || url.password) return "its URL holds a user name";
   if (url.protocol !== "https:" && url.protocol !== "http:") return "its URL does not begin with https://";

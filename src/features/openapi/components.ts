@@ -15,7 +15,7 @@ export class Components {
   /** `changes`: functions that rewrite a component after it was made, by its `$id`. */
   constructor(readonly changes: Record<string, (schema: JsonObject) => JsonObject> = {}) {}
 
-  /** The schema in the form of the document. Throws if two shapes have one `$id`. */
+  /** The OpenAPI schema of a shape. Throws if two shapes have one `$id`. */
   schemaOf(shape: TSchema): JsonObject {
     return this.#write(shape) as JsonObject;
   }

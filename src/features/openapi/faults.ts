@@ -1,4 +1,4 @@
-/** The meaning of every fault code, in one line for people, and the answers of operations that have it. */
+/** The meaning of every fault code, in one line for people, and the headers and bodies of error answers. */
 import type { TSchema } from "typebox";
 import { type FaultCode, faultCatalogue, statusOf } from "../../core/inference/fault.ts";
 import { type HeaderName, retirementHeaderNames } from "../../core/operations/headers.ts";

@@ -1,4 +1,6 @@
-/** Answers a passed operation: whole if the answer is small, else piece by piece as it arrives. */
+/**
+ * Sends the answer of a passed operation (passing.ts): whole if the answer is small, else piece by piece as it arrives.
+ */
 import type { HttpAnswer } from "../../core/http/frame.ts";
 import { jsonBytes, jsonStream } from "../../core/http/json.ts";
 import { primed, type SseOptions, type StreamedAnswer, type StreamOwner, sseAnswer } from "../../core/http/stream.ts";

@@ -1,4 +1,4 @@
-/** Writes a streamed completion: a chunk for each piece of the engine's, and one end. Pure. */
+/** Writes a streamed completion: a chunk for each piece that the engine sends, and one end. Pure. */
 import type { InferenceEvent, StopReason } from "../../core/inference/event.ts";
 import { noUsage } from "../../core/inference/usage.ts";
 import type { ResponseIdentity, StreamContext, StreamEncoder } from "../../core/protocol/codec.ts";

@@ -1,4 +1,4 @@
-/** The side of a passed operation that faces engines, for one request. */
+/** The part of a passed operation that talks to engines, for one request. */
 import type { InferenceRequest } from "../../core/inference/request.ts";
 import {
   type AnswerContext,
@@ -38,13 +38,16 @@ export class HeldWire<Wire> {
   }
 }
 
-/** How an engine is asked, and how its answer is checked. */
+/** How a request is written for an engine, and how the engine's answer is checked. */
 export interface EngineShape<Wire> {
   /** The path below an engine's base URL. */
   path: string;
   /** The engine's request: the client's fields in the engine's names. */
   encode(wire: Wire, ask: UpstreamAsk, request: InferenceRequest): JsonObject;
-  /** A field of the request that engines of this dialect lack: its name in words, and its path; null: they have all. */
+  /**
+   * A field of the request that engines of this dialect do not support: its name in words, and its path; null: they
+   * support all.
+   */
   lacks?(wire: Wire, dialect: Dialect): { feature: string; param: string } | null;
   /** Reads a whole answer. */
   reader(wire: Wire, identity: ResponseIdentity, context: AnswerContext, answer_bytes_max: number): AnswerReader;

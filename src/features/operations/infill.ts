@@ -102,7 +102,7 @@ function choiceOf(text: string, finish_reason: StopReason | null): Uint8Array {
   return new TextEncoder().encode(JSON.stringify({ index: 0, text, logprobs: null, finish_reason }));
 }
 
-/** Reads an answer that is not streamed: it has the form of the last event. */
+/** Reads an answer that is not streamed. It has the same form as the last event of a stream. */
 class InfillReader implements AnswerReader {
   readonly #decoder: InfillDecoder;
   readonly #bytes_max: number;

@@ -57,7 +57,7 @@ export interface Checking extends Sifting {
   complete(items: number): void;
   /** The engine's report of usage; null if it gave none. */
   report(members: ReadonlyMap<string, unknown>): Report | null;
-  /** The text of the answer and its finish reason, if the operation has any. */
+  /** The text of the answer and its finish reason, if the operation writes text. */
   written?(): { text: string; reason: StopReason };
 }
 

@@ -182,7 +182,7 @@ export class Sieve {
     if (!this.hasList) throw new UnreadableAnswer(`the answer has no '${this.#sifting.list}'`);
   }
 
-  /** Takes a byte between values. Returns the index from which bytes are still to be copied. */
+  /** Handles a byte between values. Returns the index from which bytes are still to be copied. */
   #structure(bytes: Uint8Array, from: number, place: number, byte: number): number {
     const open = this.#open;
     switch (this.#at) {
@@ -225,8 +225,8 @@ export class Sieve {
 
   /**
    * Skips the numbers from this index on that are complete, separated by commas, and returns the index after them.
-   * Nearly all bytes of an answer are in such lists, and state by state they take three times as long. Everything else
-   * is left to the states: the last number, spaces, malformed input.
+   * Nearly all bytes of an answer are in such lists, and the state machine takes three times as long for them.
+   * Everything else is left to the state machine: the last number, spaces, malformed input.
    */
   #numbersEnd(bytes: Uint8Array, place: number): number {
     for (let begin = place; ; ) {
@@ -315,7 +315,7 @@ export class Sieve {
     if (byte !== nullBegin) this.#leftOut?.(field);
   }
 
-  /** A value begins directly in a list that is a field. */
+  /** Handles the beginning of a value directly in a list that is a field. */
   #inField(byte: number): void {
     const field = this.#field!;
     if (field.numbers < 0) return;
@@ -340,7 +340,7 @@ export class Sieve {
     return next;
   }
 
-  /** A value has ended before the index `place`. */
+  /** Handles the end of a value, which is before the index `place`. */
   #valueEnded(bytes: Uint8Array, from: number, place: number): number {
     const depth = this.#open.length;
     this.#at = depth === 0 ? At.End : At.After;

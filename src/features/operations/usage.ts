@@ -3,8 +3,8 @@ import { isObject } from "../../core/protocol/json.ts";
 import { plainCount, type Report, reportOf } from "../../core/protocol/report.ts";
 
 /**
- * The report; null if it has no count. A 0 is no count, because some engines write it instead of counting. Infinity
- * counts characters by default, which its answer does not say, so a count that equals the characters of the texts is
+ * The report; null if it has no count. A 0 is no count, because some engines write it instead of counting. The engine
+ * Infinity counts characters by default without saying so, so a count that equals the characters of the texts is
  * ignored. `texts`: all that the engine has read.
  */
 export function inputReport(usage: unknown, texts: readonly (string | readonly number[])[]): Report | null {

@@ -19,7 +19,7 @@ import type { Kept } from "./store/kept.ts";
 
 type Events = AsyncGenerator<readonly InferenceEvent[], void, void>;
 
-/** Answers at once, and continues the work, with which the request ends. */
+/** Answers at once, and continues the work in the background. The request ends with that work. */
 export function inBackground(
   call: Call,
   begun: object,
@@ -35,7 +35,7 @@ export function inBackground(
   };
 }
 
-/** The same events. If they end in a failure, the background response ends with that failure. */
+/** Passes all events on. If they end in a failure, the background response ends with that failure. */
 export async function* endsWithFailure(events: Events, keeping: Keeping): Events {
   let failure: Fault | null = null;
   const fails = async () => {
@@ -46,7 +46,7 @@ export async function* endsWithFailure(events: Events, keeping: Keeping): Events
       const last = batch.at(-1);
       if (last?.type === "response-failed") failure = last.fault;
       yield batch;
-      // By now the text is in the log, and the run is not settled yet.
+      // At this point the text is in the log, and the run is not settled yet.
       await fails();
     }
   } catch (thrown) {
@@ -57,12 +57,12 @@ export async function* endsWithFailure(events: Events, keeping: Keeping): Events
   }
 }
 
-/** The longest wait for the end of a cancelled run: its node hears of a cancellation at another node within a second. */
+/** The longest wait for the end of a cancelled run: a node learns within a second of a cancellation at another node. */
 const stops_ms_max = 3_000;
 
 /**
- * Cancels a running response, on any node. Returns the response after the run has ended, so that its text is what is
- * charged; or as it stands if its node does not end the run in time.
+ * Cancels a running response, on any node. Returns the response after the run has ended, so that its text is exactly
+ * what is charged; if its node does not end the run in time, returns its current state.
  */
 export async function cancelled(needs: KeepingNeeds, kept: Kept): Promise<ResponseObject | null> {
   const { answers, open } = needs.kept;
@@ -86,8 +86,8 @@ async function untilSettled({ kept: { clock }, ledger }: KeepingNeeds, name: Log
 }
 
 /**
- * Streams the events of a background response after this number, until its end. Null if the response was not created as
- * a stream.
+ * Streams the events of a background response that follow the event `after`, until its end. Null if the response was
+ * not created as a stream.
  */
 export async function followedResponse(
   needs: KeepingNeeds,

@@ -33,8 +33,8 @@ export class EarlierResponse {
 }
 
 /**
- * The current state of a background response. It has failed if the node that ran it is gone. One that failed or was
- * cancelled has the text in its log, which is what was delivered.
+ * The current state of a background response. It has failed if the node that ran it is gone. A failed or cancelled
+ * response gets its output from the log, which has what was delivered.
  */
 export async function currentResponse(needs: KeepingNeeds, kept: Kept): Promise<ResponseObject | null> {
   if (kept.response === null) return null;
@@ -104,7 +104,7 @@ export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kep
     if (now.state === "lost") throw answerLost();
     const response = await available(needs, currentResponse(needs, now));
     if (response && response.status !== "failed") return new EarlierResponse(now, response);
-    // A response that fails frees its key with its end, unless it was charged.
+    // A failed response frees its key when it ends, unless it was charged.
     if (response && now.state === "ended") throw answerLost();
     if (response) continue;
     if (await available(needs, isAbandoned(needs, now))) await giveUp(needs, now);
@@ -115,8 +115,9 @@ export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kep
 }
 
 /**
- * Frees the key of a background response whose node is gone. If it was charged, and a replica that took the store's place
- * lacks its beginning, nobody will end it: then it ends as lost. Throws Faults if the key does not become free.
+ * Frees the key of a background response whose node is gone. If the response was charged, but the replica that replaced
+ * the store lacks its beginning, nobody else will end it, so it ends here as lost. Throws Faults if the key does not
+ * become free.
  */
 async function giveUp(needs: KeepingNeeds, { organizationId, requestId }: Kept): Promise<void> {
   const { answers } = needs.kept;
@@ -137,14 +138,14 @@ async function isAbandoned(needs: KeepingNeeds, { organizationId, requestId, age
   return receipt.recovered || Math.abs(age_ms - ran_ms) > settled_ms_max;
 }
 
-/** The fault of a response whose node settled it, but whose end the store did not take. */
+/** The fault of a response that its node settled, but whose end the store did not accept. */
 function endLost(): Fault {
   return new Fault("storage_unavailable", "The answer could not be kept, and is lost. It was charged.", {
     retryAfterSeconds: 1,
   });
 }
 
-/** The fault of a stream whose node settled it, and was gone before it wrote the end. */
+/** The fault of a stream that its node has settled, but whose end it did not write before it was gone. */
 export function cutShort(): Fault {
   return new Fault(
     "upstream_unavailable",

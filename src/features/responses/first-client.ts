@@ -1,6 +1,7 @@
 /**
- * Streams a kept answer to the client that asked for it. The answer goes on at the pace of its log, whether the client
- * stays or not. Only if it can no longer be read again does it wait for the client, and end when the client leaves.
+ * Streams a kept answer to the client that requested it. The answer continues at the pace of its log, whether the
+ * client stays or not. Only if it can no longer be read again does it wait for the client, and end when the client
+ * leaves.
  */
 import type { Call } from "../../core/http/call.ts";
 import {
@@ -94,7 +95,7 @@ class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
   take(text: string): void {
     if (this.#hasLeft) return;
     this.#waiting += text;
-    // A client that is too slow for the available memory is cut off, and can ask again.
+    // A client that is too slow for the available memory is cut off, and can request the answer again.
     if (this.#keeping.goesOn && this.#waiting.length > waiting_free && !this.#call.keepsText(text.length * 2)) {
       this.#hasLeft = true;
       this.#waiting = "";

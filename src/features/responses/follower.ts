@@ -29,8 +29,8 @@ const look_ms = 2_000;
 
 /**
  * Why there will be no more entries. `free`: the first request was refused or failed, and its key is free. `dead`: its
- * node is gone, and nothing was charged. `cut`: its node has settled the run, and was gone before it wrote the end of a
- * stream, whose text is all there. `lost`: the log is incomplete.
+ * node is gone, and nothing was charged. `cut`: its node has settled the run, and was gone before it wrote the end of
+ * the stream; the log has all of the text. `lost`: the log is incomplete.
  */
 export type Fate = "free" | "dead" | "cut" | "lost";
 
@@ -100,7 +100,7 @@ export class Follower {
     return true;
   }
 
-  /** The next entries; none if the time is over. Throws if the reader's client has left. */
+  /** The next entries; none if `until_ms` has passed. Throws if the reader's client has left. */
   async read(until_ms = Number.POSITIVE_INFINITY): Promise<LogEntry[] | Fate> {
     if (this.#unread.length > 0) return this.#unread.splice(0);
     const { logs } = this.#needs.kept;
@@ -118,8 +118,8 @@ export class Follower {
   }
 
   /**
-   * Ends an answer that has this fate, and returns the end, which is the same for all readers. The key of a node that is
-   * gone is free before its client reads the failure; that of an answer which was charged stays.
+   * Ends an answer that has this fate, and returns the end, which is the same for all readers. If the node is gone, its
+   * key is freed before the client reads the failure; if the answer was charged, the key keeps it.
    */
   async endAs(fate: Fate, ending: StreamEnding): Promise<string> {
     if (fate === "lost") return ending.end(answerLost(), this.#kept.requestId);
@@ -129,7 +129,7 @@ export class Follower {
     return end;
   }
 
-  /** Frees the key of a node that is gone. A background response stays, with the status `failed`. */
+  /** Frees the key of an answer whose node is gone. A background response stays, with the status `failed`. */
   async #bury(): Promise<void> {
     const { answers } = this.#needs.kept;
     const kept = await available(this.#needs, answers.find(this.#kept.requestId));
@@ -140,7 +140,7 @@ export class Follower {
     if ((await available(this.#needs, endedAsGone(this.#needs, kept, begun))) === null) throw goesOn();
   }
 
-  /** Ends the answer of a node that has settled it and is gone. The key keeps that answer, which was charged. */
+  /** Ends an answer whose node has settled it and is gone. The key keeps that answer, which was charged. */
   async #close(): Promise<void> {
     const { answers } = this.#needs.kept;
     const kept = await available(this.#needs, answers.find(this.#kept.requestId));
@@ -149,8 +149,8 @@ export class Follower {
   }
 
   /**
-   * The end of a log whose writer is gone: this failure, after the entries so far. If another reader, or the writer
-   * after all, has ended the log, it is that end, so that all readers get the same.
+   * Ends a log whose writer is gone, with this failure after the entries so far. If another reader, or the writer after
+   * all, has already written an end, returns that one, so that all readers get the same.
    */
   async #endLog(ending: StreamEnding, fault: Fault): Promise<string> {
     const { requestId } = this.#kept;
@@ -188,7 +188,7 @@ export class Follower {
     return false;
   }
 
-  /** Reads the entries that were written before the fate was known. */
+  /** Reads the last entries, which were written before the fate was known. */
   async #last(fate: Fate): Promise<LogEntry[] | Fate> {
     const entries = await available(this.#needs, this.#needs.kept.logs.read(this.#kept, this.#next));
     if (entries === "lost" || entries.length === 0) return fate;

@@ -14,7 +14,7 @@ const batch_ms = 100;
 const entry_max = 64 * 1024;
 /** The most text that may wait for the store before the answer waits too, in code units. */
 const waiting_max = 4 * entry_max;
-/** How often a store that is away is asked again, and for how long before what it should keep is lost. */
+/** How often a store that is away is asked again, and for how long before the data that it should keep is lost. */
 export const storeRetry_ms = 250;
 export const storePatience_ms = 10_000;
 /** How long the end of an answer waits for its log. */
@@ -77,7 +77,7 @@ export class LogWriter {
     else this.#cancelTimer ??= this.#writing.clock.after(batch_ms, () => this.#send());
   }
 
-  /** Resolves when everything written so far is stored: true; or with false if the log is lost. */
+  /** Resolves to true when everything written so far is stored, or to false if the log is lost. */
   async stored(): Promise<boolean> {
     if (this.#waiting !== "") this.#stored ??= Promise.withResolvers();
     await (this.#stored?.promise ?? this.#sending);

@@ -60,12 +60,14 @@ export async function available<Value>({ kept }: Pick<KeepingNeeds, "kept">, wor
   }
 }
 
-/** Frees the key of a node that is gone. Throws if the node runs after all, and has a grant by now. */
+/** Frees the key of an answer whose node is gone. Throws if the node runs after all, and has a grant by now. */
 export async function freeAbandoned(needs: Pick<KeepingNeeds, "kept">, { requestId }: LogName): Promise<void> {
   if (!(await available(needs, needs.kept.answers.abandon(requestId)))) throw goesOn();
 }
 
-/** The fault if the first request still runs, on a node that was only slow: the client has to ask once more. */
+/**
+ * The fault if the first request still runs, on a node that was only slow: the client has to send its request again.
+ */
 export function goesOn(): Fault {
   return unavailable(new Error("the first request goes on"));
 }

@@ -239,7 +239,7 @@ async function keptResponse(
   if (!organization.keepsContent) return null;
   const found = await lookUp(() => kept.answers.response(organization.id, id));
   if (!found || person === null) return found;
-  // A response begins after its grant, so there is a receipt, which names its key.
+  // A response begins after its grant, so it has a receipt, which names the person whose key made it.
   const receipt = await lookUp(() => ledger.receipt(organization.id, found.requestId));
   return receipt && maySee(principal, receipt.personId) ? found : null;
 }

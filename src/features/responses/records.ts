@@ -31,7 +31,7 @@ const keep_ms_max = 2_000;
 
 type RecordsDependencies = Pick<ResponsesDependencies, "responses" | "limits" | "log">;
 
-/** The reader whose stored responses the caller may use. */
+/** The caller, as a reader of stored responses. */
 export function readerOf({ organization, person }: Principal): Reader {
   return { organizationId: organization.id, personId: person?.id ?? null };
 }
@@ -88,7 +88,7 @@ async function findReferences(
   return { found: { history: history.items, items: referred.items }, bytes: history.bytes + referred.bytes };
 }
 
-/** The stored items, from the conversation in memory, and the rest from the store. */
+/** All stored items: those of the conversation in memory, and the others from the store. */
 async function findOthers(
   dependencies: RecordsDependencies,
   { items: referred }: References,

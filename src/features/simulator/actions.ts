@@ -67,7 +67,8 @@ function faultsIn(directives: Directives): Fault[] {
 }
 
 /**
- * Whether a fault is due before this chunk. One that is set beyond the end of a short answer comes just before its end.
+ * Whether a fault is due before this chunk. A fault that is set beyond the end of a short answer comes just before that
+ * end.
  */
 function isDue(after: number, made: number, chunk: Chunk, answer: SimulatedAnswer): boolean {
   if (made >= after || made + chunk.tokens > after) return true;

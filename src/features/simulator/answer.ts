@@ -1,6 +1,6 @@
 /**
  * Makes the complete answer before the first token is sent: the parts of each choice in the order of their generation,
- * the finish reason, and the usage. A streamed answer is the same.
+ * the finish reason, and the usage. The answer is the same whether it is streamed or not.
  */
 import { callsFor } from "./calls.ts";
 import type { AnswerInput, Conversation } from "./conversation.ts";
@@ -89,7 +89,7 @@ function introduction(conversation: Conversation, says: string): string {
   return sentences.join(" ");
 }
 
-/** The tokens before the first stop sequence. A token that it cuts in the middle counts. */
+/** The tokens before the first stop sequence. A token that the sequence cuts in the middle is one of them. */
 function stopped(all: string[], stops: string[]): string[] {
   const text = all.join("");
   const places = stops.filter((stop) => stop !== "").map((stop) => text.indexOf(stop));

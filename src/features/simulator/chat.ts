@@ -19,7 +19,7 @@ export interface ChatOptions {
   ttft_ms?: number;
   /** The pace; 0, the default, is as fast as possible. */
   tokens_per_second?: number;
-  /** Directives for every request. A request's own come after them, and override them. */
+  /** Directives for every request. The directives of the request itself come after these, and override them. */
   directives?: string;
   /** Whether answers name the requested model; true by default. */
   namesModel?: boolean;

@@ -46,7 +46,7 @@ export function usageOf(choices: Choice[], prompt_tokens: number, cached: number
   };
 }
 
-/** The parts cut off after so many tokens. */
+/** The parts, cut off after `tokens_max` tokens. */
 export function capped(parts: Part[], tokens_max: number): Part[] {
   const kept: Part[] = [];
   let left = tokens_max;

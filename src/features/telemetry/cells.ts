@@ -4,8 +4,8 @@ import { type LabelBound, type MetricRow, other } from "./metric.ts";
 export type Labels = Record<string, string>;
 
 /**
- * Nested maps, one level for each label, so that finding a cell joins no texts: a small request is counted some twenty
- * times.
+ * Nested maps, one level for each label, so that finding a cell needs no joined text as its key: a small request is
+ * counted some twenty times.
  */
 export class Cells<Cell> {
   readonly #names: readonly string[];

@@ -20,7 +20,7 @@ export class Distribution {
     this.#exemplars = this.#counts.map(() => undefined);
   }
 
-  /** `traceId`: that of the request, if it is traced. */
+  /** `traceId`: the id of the request's trace, if it is traced. */
   observe(value: number, traceId?: string): void {
     let bucket = 0;
     while (bucket < this.#bounds.length && value > this.#bounds[bucket]!) bucket += 1;
@@ -35,7 +35,7 @@ export class Distribution {
     return this.#counts;
   }
 
-  /** The values as Prometheus has them: for each bound the number of observations up to it, then sum and count. */
+  /** The values in the form of Prometheus: for each bound the number of observations up to it, then sum and count. */
   told(name: string, labels: Labels): ToldValue[] {
     let count = 0;
     const buckets = this.#counts.map((more, bucket) => {

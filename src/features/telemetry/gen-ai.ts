@@ -90,7 +90,7 @@ export function reportAttributes({ usage, reason }: EngineReport): Attributes {
   };
 }
 
-/** The engine's name in its URL, and its port. */
+/** The host name and the port in the engine's URL. */
 export function serverAttributes(engineUrl: string): Attributes {
   const { hostname, port, protocol } = new URL(engineUrl);
   return {

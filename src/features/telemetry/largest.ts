@@ -10,7 +10,9 @@ export interface Used {
 
 export interface Largest {
   add(organizationId: string, nanos: number): void;
-  /** The largest by nanos, as many as may be reported by name, and all others together as `other`. */
+  /**
+   * The organizations with the largest cost, as many as may be reported by name, and all others together as `other`.
+   */
   read(): (Used & { organization: string })[];
 }
 

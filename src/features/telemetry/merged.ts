@@ -14,7 +14,10 @@ export function merger() {
   const last = new Map<number, Told[]>();
   let departed: Told[] = [];
   return {
-    /** The text. `told`: the metrics of each worker; null: it did not answer, and its last known counts are used. */
+    /**
+     * The metrics as text. `told`: the metrics of each worker; null: it did not answer, and its last known counts are
+     * used.
+     */
     text(told: ReadonlyMap<number, Told[] | null>, format: Format): Promise<string> {
       for (const [worker, metrics] of told) if (metrics) last.set(worker, metrics);
       const silent = [...told].flatMap(([worker, metrics]) => (metrics ? [] : countedBy(last.get(worker) ?? [])));
@@ -34,7 +37,7 @@ function acrossOf(name: string): Across {
   return row?.across ?? "sum";
 }
 
-/** The counters that belong to no single process. */
+/** The counters and histograms that are added over all workers. */
 function countedBy(metrics: readonly Told[]): Told[] {
   return metrics.filter(({ name, type }) => type !== "gauge" && acrossOf(name) === "sum");
 }

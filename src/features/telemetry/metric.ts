@@ -15,7 +15,7 @@ export interface MetricRow {
   /** A sentence for readers of /metrics. */
   help: string;
   labels?: Record<string, LabelBound>;
-  /** The bounds of a histogram, ascending. */
+  /** The upper bounds of a histogram's buckets, ascending. */
   buckets?: readonly number[];
   /** How the values of several workers are combined: the sum (the default), the largest, or each worker's own. */
   across?: Across;
@@ -45,7 +45,7 @@ export const bounds = {
   /** The fault's code; empty: nothing failed. */
   code: ["", ...codes],
   operation: meteredOperations,
-  /** Public ids. The largest catalog has this many, and a reload may bring others. */
+  /** Public model ids. The largest catalog has this many, and a reload may bring others. */
   model: 2000,
   /** The upstream's name; empty if clients can read the metric. */
   upstream: 512,

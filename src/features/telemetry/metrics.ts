@@ -22,7 +22,7 @@ import { type Instruments, instruments, type MetricReading } from "./registry.ts
 import type { LabelsOf, NameOf } from "./table.ts";
 
 export interface Metrics extends Observer, StoreWatcher {
-  /** A run has ended. `traceId`: that of its request, if it is traced. */
+  /** A run has ended. `traceId`: the id of its request's trace, if the request is traced. */
   inference(ended: Ended, traceId?: string): void;
   /** The log of an answer is complete, with this size. */
   kept(bytes: number): void;
@@ -30,7 +30,7 @@ export interface Metrics extends Observer, StoreWatcher {
   unkept(why: "size" | "store"): void;
   /** A request got the answer of an earlier one. */
   replayed(): void;
-  /** The ledger has answered, or not, to an admission. */
+  /** The ledger has answered a request for admission, or failed to answer it. */
   grant(answer: "granted" | "refused" | "error", wait_ms: number): void;
   /** A batch of this many commands was sent to the ledger. */
   batch(commands: number, ms: number, isAnswered: boolean): void;

@@ -10,9 +10,9 @@ export interface ProcessWatch {
   late(ms: number): void;
 }
 
-/** Registers the metrics of the process. `descriptors_max`: null if the system does not tell. */
+/** Registers the metrics of the process. `descriptors_max`: null if the system does not report a limit. */
 export function watchProcess({ read }: Pick<Instruments, "read">, descriptors_max: number | null): ProcessWatch {
-  // Not the runtime's own monitor, which would wake an idle process more often than all else.
+  // The runtime's own monitor is not used: it would wake an idle process more often than everything else.
   const delay = createHistogram();
   const startedAt_s = Date.now() / 1000 - process.uptime();
   read("process_event_loop_delay_seconds", () => {
@@ -48,7 +48,7 @@ export function watchProcess({ read }: Pick<Instruments, "read">, descriptors_ma
   return { late: (ms) => delay.record(Math.max(1, Math.round(ms / 1000 / nanoseconds))) };
 }
 
-/** The number of open descriptors; 0 if the system does not tell (it is not Linux). */
+/** The number of open descriptors; 0 if the system does not report it (it is not Linux). */
 function openDescriptors(): number {
   try {
     return readdirSync("/proc/self/fd").length;

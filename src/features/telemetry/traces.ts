@@ -8,7 +8,7 @@ export interface TelemetrySettings {
   sample_ratio: number;
   /** Whether a caller's own decision about tracing a request overrides the ratio. */
   follow_callers: boolean;
-  /** Whether spans have the ids of the organization, the key and the team of their request. */
+  /** Whether spans contain the ids of the organization, the key and the team of their request. */
   caller_ids: boolean;
   /** The interval between two exports of metrics; 0: none are exported. */
   metrics_ms: number;

@@ -100,7 +100,7 @@ export function crew(parts: CrewParts): Crew {
     if (running.size === 0) ended.resolve(exitCode);
   }
 
-  /** Whether a worker is replaced. Not if none could start: the reason will not go away by itself. */
+  /** Whether a worker is replaced. It is not if no worker could start: the reason will not go away by itself. */
   function isReplaceable({ number, serving_ms }: Worker): boolean {
     attempted(number);
     if (serving_ms === null) unstarted.add(number);
@@ -120,7 +120,7 @@ export function crew(parts: CrewParts): Crew {
     pauses.add(pause);
   }
 
-  /** Records that a worker's first attempt is over, whether it serves or not. */
+  /** Records that a worker's first attempt to start is over, whether it serves or not. */
   function attempted(number: number): void {
     tried.add(number);
     if (url !== null && tried.size === workers) began.resolve(url);

@@ -42,7 +42,7 @@ export interface Member {
   isReplaced: boolean;
   /** The contents of sluice.yaml at the start or at the last reload. */
   file(): FileRead;
-  /** The metrics of all workers, for a client that asks this one. */
+  /** The metrics of all workers, for a client whose request reached this worker. */
   metrics(format: Format): Promise<string>;
   routes(): Promise<WorkerRoute[]>;
   node(): NodeState;
@@ -70,7 +70,7 @@ export async function joinNode(number: number, channel: Channel, signalled: Prom
   let nextQuestion = 0;
   let file: FileRead = { bytes: null };
   let node: NodeState = { wanted: 1, serving: 1, deaths: 0, failing: [], open_mean: 0 };
-  /** The verdicts by round. One may arrive before this worker has voted. */
+  /** The verdicts by round. A verdict may arrive before this worker has voted. */
   const verdicts = new Map<number, PromiseWithResolvers<readonly string[]>>();
   const rounds: number[] = [];
   let own: Own | null = null;

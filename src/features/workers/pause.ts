@@ -5,7 +5,7 @@ const longest_ms = 30_000;
 /** A worker that has served for this long did not end because of its start. */
 const sound_ms = 10_000;
 
-/** The wait in milliseconds. `quick`: how many of its predecessors in a row ended soon after their start. */
+/** The wait in milliseconds. `quick`: how many of the worker's predecessors in a row ended soon after their start. */
 export function pauseAfter(quick: number): number {
   return quick === 0 ? 0 : Math.min(longest_ms, first_ms * 2 ** (quick - 1));
 }

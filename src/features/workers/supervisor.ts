@@ -1,6 +1,6 @@
 /**
  * The supervisor watches the workers of a node, passes signals on, and combines their reports. It serves no requests
- * itself, so that none can end it.
+ * itself, so no request can crash it.
  */
 import type { Log } from "../../core/http/log.ts";
 import type { Format, Told } from "../../core/http/observer.ts";

@@ -19,13 +19,13 @@ interface Entry {
   end_ms: number;
   requests: number;
   tokens: number;
-  /** The requests of this second that share it; null if it belongs to one request. */
+  /** The second whose requests share this entry; null if the entry belongs to one request. */
   second: number | null;
 }
 
 interface Queue {
   entries: Entry[];
-  /** Entries before this one have ended. */
+  /** The index of the first entry that has not ended yet. */
   head: number;
   requests: number;
   tokens: number;
@@ -91,7 +91,10 @@ export function memoryRates(now_ms: () => number): OwnRates {
         correct: (actual) => change(0, actual - tokens),
       };
     },
-    /** Counts as if each process had let through as much as this one: a share that is used up reads as a limit that is. */
+    /**
+     * Counts as if each process had admitted as many requests as this one: if this process has used up its share, the
+     * whole limit is reported as used up.
+     */
     async read(_, subjects, processes = 1) {
       const at_ms = Math.floor(now_ms());
       return subjects.map(({ id, limits }) => {
@@ -111,7 +114,7 @@ export function memoryRates(now_ms: () => number): OwnRates {
 interface LimitedQueue {
   queue: Queue;
   limits: RateLimits;
-  /** The part of the limits that this process has. */
+  /** This process's part of the limits. */
   share: RateLimits;
 }
 
@@ -122,7 +125,10 @@ function shareOf({ requestsPerMinute, tokensPerMinute }: RateLimits, processes: 
 
 const tokensLeft = ({ queue, share }: LimitedQueue) => (share.tokensPerMinute ?? Infinity) - queue.tokens;
 
-/** A request that fits the limit, and not the share, runs where none was counted: elsewhere it would not fit either. */
+/**
+ * A request that fits the limit but not the share is admitted if this process has counted no tokens yet: on other
+ * processes it would not fit either.
+ */
 function hasRoom({ queue, share }: LimitedQueue, tokens: number): boolean {
   const { requestsPerMinute, tokensPerMinute } = share;
   const fits = queue.tokens === 0 || queue.tokens + tokens <= (tokensPerMinute ?? Infinity);
@@ -130,8 +136,8 @@ function hasRoom({ queue, share }: LimitedQueue, tokens: number): boolean {
 }
 
 /**
- * The shares of other processes are as good as taken here. `needed`: the tokens that a refused request needs; null: it
- * was not refused.
+ * The count for the whole limit, as if the other processes had used up their shares. `needed`: the tokens that a
+ * refused request needs; null if it was not refused.
  */
 function countOf({ queue, limits, share }: LimitedQueue, at_ms: number, needed: number | null): RateCount {
   const { requestsPerMinute, tokensPerMinute } = share;
@@ -159,7 +165,7 @@ function entered({ queue, limits }: LimitedQueue, at_ms: number, tokens: number)
   return entry;
 }
 
-/** Changes nothing for an entry that has ended. */
+/** Changes the counts of an entry, unless it has ended. */
 function changeEntry(
   { queue, entry }: LimitedQueue & { entry: Entry },
   requests: number,
@@ -175,8 +181,8 @@ function changeEntry(
 }
 
 /**
- * Removes entries that have ended. An entry that ends before an older one (after a change of plan) waits for that, for
- * a second at most.
+ * Removes entries that have ended. An entry that ends before an older one (after a change of plan) is removed together
+ * with the older one, at most a second late.
  */
 function prune(queue: Queue, at_ms: number): void {
   const { entries } = queue;
@@ -190,7 +196,10 @@ function prune(queue: Queue, at_ms: number): void {
   queue.head = 0;
 }
 
-/** The time until enough entries have ended to make room; all of them, if more is needed than there is. */
+/**
+ * The time until enough entries have ended to make room for `need`. If `need` is more than the limit, the time until
+ * all entries have ended.
+ */
 function retry_ms(
   queue: Queue,
   at_ms: number,

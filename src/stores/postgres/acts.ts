@@ -46,7 +46,7 @@ export async function appendAuditEntry(tx: Transaction, at: Date, act: NewAuditE
   const number = head!.number + 1;
   const { address } = head!;
   const organizationId = owner === null ? null : idOf(owner, "org_");
-  // The hash is of the entry as it will be read, without what JSON does not keep.
+  // The hash covers the entry as it will be read back, without values that JSON does not keep.
   const [actor, kept] = [masked(act.actor), maskedDeep(act.details)];
   const entry = { number, at, actor, address, action, organizationId, subject, details: kept };
   const hash = Uint8Array.fromHex(chainedHash(head!.hash.toHex(), entry));
@@ -56,7 +56,7 @@ export async function appendAuditEntry(tx: Transaction, at: Date, act: NewAuditE
   await tx.drizzle.update(auditHead).set({ number, hash });
 }
 
-/** The members of an object under the names of the audit log and the interfaces, for the details of an entry. */
+/** The members of an object, with the names that the audit log and the interfaces use, for the details of an entry. */
 export const detailsOf = (of: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(of).map(([name, value]) => [snakeName(name), value]));
 
@@ -75,10 +75,10 @@ export function withAddress(db: Database, address: string | null): Database {
   };
 }
 
-/** How long a repeat is recognised. */
+/** How long the idempotency key of a request is remembered. */
 const repeat_days = 7;
 
-/** Forgets a repeat whose creation was refused, so that the next attempt counts as the first. */
+/** Forgets the key of a request whose creation was refused, so that the next attempt counts as the first. */
 export async function unrepeated(tx: Transaction, repeat: Repeat | undefined, actor: string): Promise<void> {
   if (!repeat) return;
   const { actor: by, keyHash } = administrationRepeat;
@@ -86,8 +86,8 @@ export async function unrepeated(tx: Transaction, repeat: Repeat | undefined, ac
 }
 
 /**
- * Records what is created under a repeat's key. If something was created under it before, returns that. Of two at once,
- * the second waits for the first.
+ * Records what a request with an idempotency key creates. Returns null for the first request with this key, else what
+ * an earlier one created. Of two simultaneous requests, the second waits for the first.
  */
 export async function repeated(
   tx: Transaction,
@@ -138,7 +138,7 @@ export async function listAudit(db: Database, query: AuditQuery): Promise<NamedE
   );
 }
 
-/** Selects the UUID at the end of a text of this form; else null. */
+/** SQL for the UUID at the end of a text of this form; null for any other text. */
 const uuidIn = (column: SQLWrapper, form: string) =>
   sql`case when ${column} ~ ${sql.raw(`'^${form}_[0-9a-f]{32}$'`)} then right(${column}, 32)::uuid end`;
 

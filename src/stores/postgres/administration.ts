@@ -41,18 +41,18 @@ import { upstreamReports } from "./upstream-report.ts";
 export interface ActContext {
   /** The address from which the acts are requested; null: the node itself. */
   address?: string | null;
-  /** The limits of the person who acts, which the acts must not raise; null: they may. */
+  /** The limits of the person who acts, which the acts must not raise. Null if they may raise any limit. */
   own?: OwnLimits | null;
   /**
-   * Whether the acts are a node's, which has published the plans of its file. Otherwise they are a command's, whose
-   * file may have other plans.
+   * Whether a node performs the acts: a node has published the plans of its file. Otherwise a command performs them,
+   * and its file may have other plans.
    */
   isServed?: boolean;
   /** Encrypts small secrets; null: there is no key, and they are stored in plain text. */
   sealing?: Sealing | null;
 }
 
-/** The administration as each of the stores that the verbs use. */
+/** The store of the administration, under the name of each of the stores that the verbs use. */
 export function administrationStores(database: Database, context?: ActContext) {
   const store = administration(database, context);
   return {

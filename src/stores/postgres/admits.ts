@@ -3,7 +3,7 @@ import { answeredWithin, type Database } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 
 /**
- * The reason why nothing can be admitted; null: admissions work. Answers within `timeout_ms` and never rejects. A row
+ * The reason why nothing can be admitted; null: admissions work. Resolves within `timeout_ms` and never rejects. A row
  * is written into the table of admissions, and rolled back: a read-only database or a full disk fails this as it would
  * fail an admission.
  */

@@ -15,7 +15,7 @@ const transactions_max = 2_000;
 const seals_max = 1_000;
 /** How long the result of another node's check is used. */
 const fresh_minutes = 50;
-/** The longest time for reading the records of a day. */
+/** The most time that reading the records of a day may take. */
 export const long_ms = 15 * 60_000;
 
 /** How long a check waits for a running roll-up. */

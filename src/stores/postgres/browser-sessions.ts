@@ -21,7 +21,9 @@ const columns = (table: string) =>
 
 const sessionOf = <Found extends Row>(row: Found) => ({ ...row, personId: idOf(row.personId, "per_") });
 
-/** SQL for a session that is not too old. `$1` and `$2`: the longest time without use, and in all. */
+/**
+ * SQL for a session that is not too old. `$1`: the longest time without use. `$2`: the longest time since the sign-in.
+ */
 export const isYoung = (idle: string, whole: string) =>
   `used_at > store_now() - ${idle}::bigint * interval '1 ms' and created_at > store_now() - ${whole}::bigint * interval '1 ms'`;
 
@@ -80,7 +82,7 @@ export function browserSessions(db: Database): BrowserSessions {
   const find = batched<Lookup, KnownSession>(nameOf, (lookups) => findAll(db, lookups));
   return {
     async begin({ hash, kind, personId, issuer, issuerSession, tokens, codeHash = null }) {
-      // A suspension locks the person before it ends the sessions, so that none begins unnoticed.
+      // A suspension locks the person's row before it ends the sessions, so no session can begin unnoticed.
       const rows = await db.query(
         `insert into browser_session
            (hash, kind, person_id, issuer, issuer_session, tokens, code_hash, created_at, used_at, confirmed_at)

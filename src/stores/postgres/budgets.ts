@@ -36,7 +36,7 @@ export async function sumAllEarlier(db: Database): Promise<void> {
   for (const { id } of left) await sumEarlier(db, id);
 }
 
-/** The longest time of such a sum, which reads the records of a month. */
+/** The most time that such a sum may take, which reads the records of a month. */
 const sum_ms = 15 * 60_000;
 
 /** Calls `sumEarlier` for each id. Call it after the commit. */
@@ -44,7 +44,7 @@ export async function sumAll(db: Database, ids: readonly string[]): Promise<void
   for (const id of ids) await sumEarlier(db, id);
 }
 
-/** The limits under the names of the audit log and the interfaces. */
+/** The limits with the names that the audit log and the interfaces use. */
 export const limitsShown = (limits: PlanLimits) => ({
   session: limits.session,
   week: limits.week,

@@ -10,18 +10,20 @@ import { sumAll } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { announceChange } from "./revocations.ts";
 
-/** A kind of things that can be changed. `Refused`: the reasons for which one cannot be. */
+/** A kind of things that can be changed. `Refused`: the reasons for which a change is refused. */
 export interface Changeable<Row extends object, Thing, Refused extends string = never> {
-  /** Reads the row and locks it until the commit; null: there is none. */
+  /** Reads the row and locks it until the commit. Null if there is no such row. */
   lock(tx: Transaction, id: string): Promise<Row | Refused | null>;
   read(tx: Transaction, row: Row): Promise<Thing | null>;
   /** Sets the next version; absent: things of this kind have no versions. */
   bump?(tx: Transaction, row: Row): Promise<unknown>;
   /** The UUID of the organization for the audit entry. */
   owner(row: Row): string | null;
-  /** Announces the change to the nodes; absent: under the thing's id. */
+  /** Announces the change to the nodes. If absent, the thing's id is announced. */
   announce?(tx: Transaction, row: Row): Promise<void>;
-  /** Runs the transaction, and may refuse the change as well; absent: as any act (acts.ts). */
+  /**
+   * Runs the transaction, and may refuse the change as well. If absent, the transaction runs as for any act (acts.ts).
+   */
   transaction?: Transacting<Row | Refused | null, Refused> | undefined;
 }
 
@@ -37,11 +39,11 @@ export interface Made<Thing> {
   details: Record<string, unknown>;
   /** The UUID of the organization concerned, if it is not the thing's owner. */
   owner?: string | null;
-  /** The hash of a secret that the thing got (revocations.ts). */
+  /** The hash of a new secret of the thing (revocations.ts). */
   secretHash?: Uint8Array;
   /** The ledger's subjects for which `sumEarlier` must follow the commit. */
   unsummed?: readonly string[];
-  /** The thing that this change removed, as it is returned. It has no next version. */
+  /** The removed thing, in the form that is returned, if this change removes it. It has no next version. */
   gone?: Thing;
 }
 

@@ -1,7 +1,7 @@
 /**
- * One connection to a Postgres server, for as long as it lasts. After it is lost, a new one is another value. The
- * driver would reconnect under the same handle, which at the wrong moment ends the process or breaks the connection for
- * good (docs/design/runtime.md, Drizzle and Postgres), so it gets no second socket. It has no deadline for a silent
+ * One connection to a Postgres server. After it is lost, `connectionTo` must be called for a new one. The driver would
+ * reconnect under the same handle, which at the wrong moment ends the process or breaks the connection for good
+ * (docs/design/runtime.md, Drizzle and Postgres), so it gets no second socket. The driver has no deadline for a silent
  * server either: each statement gets one here.
  */
 import type { Socket } from "node:net";
@@ -21,7 +21,7 @@ export interface DatabaseConnection extends Session {
   /** The number of statements that wait for an answer. */
   inFlight(): number;
   isLost(): boolean;
-  /** Sets how long a statement may take from now on; null: as the connection was configured. */
+  /** Sets how long a statement may take from now on. Null sets the connection's configured time again. */
   allow(statement_ms: number | null): void;
   /** Gives up the connection as if it were lost. */
   discard(): void;
@@ -39,7 +39,7 @@ export interface Dialing {
   statement_ms: number;
   /** Parameters of the session. */
   settings: Record<string, string | number>;
-  /** Called once when the connection is lost, also if it was never made. */
+  /** Called once when the connection is lost, or could not be made. */
   lost?: () => void;
   notified?: (channel: string, payload: string) => void;
   watcher: StoreWatcher;
@@ -175,8 +175,8 @@ const startOnly =
 function settingsOf({ address, statement_ms, settings }: Dialing) {
   const all = Object.entries({
     application_name: "sluice",
-    // Postgres would compile a statement whose cost it overestimates, which takes a hundred times as long as running
-    // it. It does so in every session, and as long as a small table has no statistics.
+    // Postgres would compile a statement with JIT if it overestimates the cost, which takes a hundred times as long as
+    // running it. This would happen in every session, for as long as a small table has no statistics.
     jit: "off",
     ...address.settings,
     TimeZone: "UTC",

@@ -7,13 +7,13 @@ export async function currencyOf(db: Pick<Database, "query">): Promise<string | 
   return row!.currency;
 }
 
-/** Sets the currency of a new database. Returns the one that the database has. */
+/** Sets the currency of a new database. Returns the database's currency. */
 export async function claimCurrency(db: Pick<Database, "query">, currency: string): Promise<string> {
   await db.query("update usage_ledger set currency = $1 where currency is null", [currency]);
   return (await currencyOf(db)) ?? currency;
 }
 
-/** The reason why a file does not fit the database's currency; null: it does. */
+/** The problem to report if the file's currency is not the database's; null if they are equal. */
 export function problemOfCurrencies(stored: string, written: string): string | null {
   if (stored === written) return null;
   return `This database counts in ${stored}; sluice.yaml says ${written}. Amounts are not converted: set metering.currency to ${stored}, or use a new database`;

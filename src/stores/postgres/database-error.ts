@@ -22,8 +22,9 @@ export function faultOf(error: unknown): "connection" | "statement" {
 }
 
 /**
- * The reason why the database cannot be used now, if the same attempt may succeed later: a predicate without addresses.
- * Null: a person has to change the address, the database or this build first.
+ * The reason why the database cannot be used now, if the same attempt may succeed later. It completes a sentence that
+ * begins with "the database", and has no addresses. Null: a person has to change the address, the database or this
+ * build first.
  */
 export function whyAway(error: unknown): string | null {
   return (error instanceof DatabaseError && passing.get(error.code)) || null;
@@ -36,6 +37,6 @@ const passing = new Map([
   ["57P01", "is stopping"],
   ["57P02", "is restarting"],
   ["57P03", "is starting or stopping"],
-  // PgBouncer's code for a server that it cannot reach, among other errors.
+  // PgBouncer reports this code if it cannot reach the server, and for other errors.
   ["08P01", "cannot be reached by its pooler"],
 ]);

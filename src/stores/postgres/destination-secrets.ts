@@ -1,13 +1,16 @@
 /**
- * Secrets of the destinations of notices as they are stored: sealed where there is a key. The secret that signs JSON is in plain
- * text without one; an address that is a secret is not stored without one. What was stored without a key, or under an older one,
- * is sealed by the next round.
+ * The stored form of the secrets of notice destinations: encrypted if there is a secret key. Without a key, the secret
+ * that signs JSON is stored in plain text, and an address that is a secret is not stored at all. The next round of
+ * `sealSecrets` encrypts a secret that was stored without a key, or with an older one.
  */
 import type { Sealing } from "../../core/store/sealing.ts";
 import type { NoticeForm } from "../../features/notices/store/notice.ts";
 import type { Database } from "./database.ts";
 
-/** The beginning of a sealed secret. A secret in plain text begins with `whsec_`, and an address never with this. */
+/**
+ * The beginning of an encrypted secret. A secret in plain text begins with `whsec_`, and no address begins with this
+ * mark.
+ */
 const mark = "sealed:";
 const columns = ["secret", "address"] as const;
 export type SecretColumn = (typeof columns)[number];
@@ -16,13 +19,13 @@ const aboutOf = (column: SecretColumn, id: string) => `notice_destination.${colu
 /** Anybody who knows the URL may write to the channel, so the URL is a secret by itself. */
 export const hasSecretAddress = (form: NoticeForm) => form === "slack" || form === "teams";
 
-/** `id`: the UUID of the destination. */
+/** The secret in its stored form. `id`: the UUID of the destination. */
 export function storedSecret(sealing: Sealing | null, column: SecretColumn, id: string, secret: string): string {
   if (sealing === null) return secret;
   return mark + Buffer.from(sealing.seal(secret, aboutOf(column, id))).toString("base64");
 }
 
-/** Null: the key with which it was sealed is not here. */
+/** The secret in plain text. Null if the key that encrypted it is not configured. */
 export function openedSecret(sealing: Sealing | null, column: SecretColumn, id: string, stored: string): string | null {
   const sealed = sealedIn(stored);
   return sealed === null ? stored : (sealing?.open(sealed, aboutOf(column, id)) ?? null);
@@ -31,7 +34,10 @@ export function openedSecret(sealing: Sealing | null, column: SecretColumn, id: 
 const sealedIn = (stored: string) =>
   stored.startsWith(mark) ? new Uint8Array(Buffer.from(stored.slice(mark.length), "base64")) : null;
 
-/** Seals those that are in plain text or sealed with an older key. One that was replaced meanwhile stays as it is. */
+/**
+ * Encrypts the stored secrets that are in plain text or encrypted with an older key. A secret that was replaced
+ * meanwhile is left alone.
+ */
 export async function sealSecrets(db: Pick<Database, "query">, sealing: Sealing | null): Promise<void> {
   if (sealing === null) return;
   for (const column of columns) {

@@ -1,4 +1,6 @@
-/** Devices that wait for approval, over SQL. A decision is made once and returned once, however many requests race. */
+/**
+ * Devices that wait for approval, over SQL. Each decision is made once and returned once, however many requests race.
+ */
 
 import { bare, idOf } from "../../core/store/ids.ts";
 import type {

@@ -31,9 +31,9 @@ const byHand = alias(membership, "by_hand");
 const byRule = alias(membership, "by_rule");
 
 /**
- * Which secrets the service's port accepts: of a key those of the form `slk_`; of a sign-in access tokens, `slt_`; of
- * the key of identity tokens access tokens, or the secret that is the hash of no text. Rows of other forms or kinds are
- * ignored.
+ * Which secrets the service's port accepts. Of an ordinary key: those with the prefix `slk_`. Of a sign-in: access
+ * tokens, `slt_`. Of a key for identity tokens: access tokens, and its own secret, whose hash belongs to no text. Rows
+ * of other prefixes or kinds are ignored.
  */
 const isForService = sql`case ${apiKey.kind}
   when 'key' then left(${keySecret.prefix}, 4) = 'slk_'
@@ -145,8 +145,8 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
 }
 
 /**
- * SQL for the membership of the key's person in the key's organization. One that was given by hand takes precedence
- * over one by a rule.
+ * SQL for the membership of the key's person in the key's organization. A membership given by hand takes precedence
+ * over one given by a rule.
  */
 const isRight = (table: typeof byHand | typeof byRule, source: "hand" | "rule") =>
   and(
@@ -167,7 +167,7 @@ const ratesIn = (table: typeof usageSubject | typeof ofTeam | typeof ofMember) =
 type Rate = "requestsPerMinute" | "tokensPerMinute";
 
 /**
- * SQL for the raise of a limit that is in force; null: there is none. If the organization has no raises, no row is
+ * SQL for the raise of this limit that is in force; null if there is none. If the organization has no raises, no row is
  * looked up.
  */
 const raiseOf = (subject: SQLWrapper, rate: Rate) =>
@@ -223,5 +223,5 @@ const touchingAll = `
   ) as used
   where api_key.id = used.id`;
 
-/** Nodes write the same keys at the same moment: the second one skips a locked row, and nobody waits. */
+/** Nodes update the same keys at the same moment: the second node skips a locked row, so nobody waits. */
 const touching = touchingAll.replace("of api_key", "of api_key skip locked");

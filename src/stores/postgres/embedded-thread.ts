@@ -1,5 +1,6 @@
 /**
- * The interface to the thread of the embedded database, which is sent questions and returns answers by their numbers.
+ * The interface to the thread of the embedded database. Messages to the thread are numbered questions, and each of its
+ * answers has the number of its question.
  */
 import { together } from "../../core/time/turns.ts";
 import type { Session } from "./database.ts";
@@ -17,7 +18,7 @@ type Work =
   | { ask: "close" };
 export type ThreadQuestion = Work & { number: number };
 
-/** A failed question. `code`: a SQLSTATE, or one of DatabaseError's. */
+/** The answer to a question that failed. `code`: a SQLSTATE, or one of DatabaseError's codes. */
 export interface Failure {
   message: string;
   code: string;
@@ -102,7 +103,10 @@ export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
   };
 }
 
-/** Starts the worker: in the executable by the file name that the build gave it, from source by the one on disk. */
+/**
+ * Starts the worker: in the executable by the file name that the build gave it, from source by the name of the file on
+ * disk.
+ */
 function startWorker(isCompiled: boolean): Worker {
   if (isCompiled) return new Worker("./stores/postgres/embedded-worker.ts");
   return new Worker(new URL("./embedded-worker.ts", import.meta.url).href);

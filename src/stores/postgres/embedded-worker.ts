@@ -40,7 +40,7 @@ function main(): void {
     }
   }
 
-  /** The length of the statements since the last collection, in code units. */
+  /** The length, in code units, of all statements since the last garbage collection. */
   let carried = 0;
 
   self.onmessage = ({ data }) => {
@@ -57,7 +57,7 @@ function main(): void {
 
 /**
  * The engine leaves garbage of several times the length of statements, which the runtime would collect only after some
- * hundred MiB. After this length, it is collected here.
+ * hundred MiB. So a collection is run here after statements of this length.
  */
 const carried_max = 16 * 1024 * 1024;
 
@@ -78,7 +78,10 @@ async function rowsOf(pglite: PGlite, { text, params, form }: Statement): Promis
   return rows;
 }
 
-/** The failure of an error. One without a SQLSTATE is a failure of the engine itself, and not an error of Postgres. */
+/**
+ * The `Failure` that reports an error. An error without a SQLSTATE is a failure of the engine itself, and not an error
+ * of Postgres.
+ */
 function failureOf(error: unknown): Failure {
   if (error instanceof DatabaseError) return { message: error.message, code: error.code };
   if (!(error instanceof Error)) return { message: String(error), code: internal_error };

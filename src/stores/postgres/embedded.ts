@@ -14,7 +14,7 @@ import { databaseOver, isEngineFailure } from "./pglite.ts";
 import { keepUp, type UpkeepLimits, upkeepLimits } from "./upkeep.ts";
 
 export interface EmbeddedOptions {
-  /** Whether this is the executable. */
+  /** Whether this process is the compiled executable. */
   isCompiled?: boolean;
   /** A thread that was started before, and has opened nothing. */
   thread?: DatabaseThread | null;

@@ -1,9 +1,10 @@
 /**
- * PGlite, a Postgres in WebAssembly, as this service runs it. Its files are embedded in the binary. (A wrong option
- * name is not noticed when run from source, and fails only in the binary, so test that.) It is loaded only when it is
- * used. It runs like `postgres --single`: one session and no background processes, so upkeep.ts writes checkpoints and
- * vacuums, and memory is small. It never waits for the disk: confirmed data has been handed to the operating system, so
- * it survives the end of this process, but not a loss of power. If you need that, run a Postgres server.
+ * PGlite, a Postgres in WebAssembly, with the settings that this service needs. Its files are embedded in the binary.
+ * (A wrong option name is not noticed when run from source, and fails only in the binary, so test that.) It is loaded
+ * only when it is used. It runs like `postgres --single`: one session and no background processes, so upkeep.ts writes
+ * checkpoints and vacuums, and memory is small. It never waits for the disk: confirmed data has been handed to the
+ * operating system, so it survives the end of this process, but not a loss of power. If you need that, run a Postgres
+ * server.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -29,7 +30,7 @@ const settings = {
   TimeZone: "UTC",
 };
 
-/** Log segments of 1 MB, not 16, make a log that fits a laptop, and a small seed. */
+/** Log segments of 1 MB instead of 16 MB keep the log small enough for a laptop, and keep the seed small. */
 const initdbSettings = ["--wal-segsize=1", "--no-sync"];
 
 export async function loadEngine(): Promise<Engine> {

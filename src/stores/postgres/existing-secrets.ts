@@ -1,5 +1,6 @@
 /**
- * Reads the secrets that may be used, as one value for thousands of keys: a row for each would take ten times as long.
+ * Reads the secrets that may be used, those of thousands of keys as one value: a row for each key would take ten times
+ * as long.
  */
 import { type ExistingSecretsStore, fingerprint_bytes } from "../../core/store/existing-secrets.ts";
 import { uuid_max } from "../../core/store/ids.ts";

@@ -14,7 +14,8 @@ const pace = { quick_ms: 100, slow_ms: 500 };
 
 /** Checks all windows of a year and the roll-ups of its days. A full check also reads sealed records again. */
 export async function checkYear(db: Database, isFull: boolean): Promise<LedgerDifference[]> {
-  // New records are read first: in a database that was restored on another server, they would otherwise count as read.
+  // New records are read first: in a database that was restored on another server, they would otherwise seem to have
+  // been read.
   await rollUp(db);
   const differences = isFull ? await counted(db) : await differencesIn(db, "usage_differences($1)", ["sealed"]);
   const days = await daysOf(

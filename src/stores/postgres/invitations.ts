@@ -1,4 +1,4 @@
-/** Invitations over SQL, and how a sign-in takes them. */
+/** Invitations over SQL, and how a sign-in accepts them. */
 import {
   type InvitationAdministration,
   type InvitationState,
@@ -26,7 +26,7 @@ export function invitations(db: Database): InvitationAdministration {
       transact(db, async (tx) => {
         const { id, role, issuer, email, limits, organizationId, teamId } = wanted;
         const owner = bare(organizationId, "org_");
-        // The lock of the organization: two at once are counted one after another.
+        // Locks the organization, so that two simultaneous invitations are counted one after the other.
         await tx.query("select from organization where id = $1 for no key update", [owner]);
         await tx.query(forgetting, [owner, invitation_days + invitationKept_days]);
         const [known] = await tx.query<{ members: number; open: number }>(knowing, [owner, issuer, email]);
@@ -35,7 +35,7 @@ export function invitations(db: Database): InvitationAdministration {
         const at = await storeNow(tx);
         if ((await tx.query(inserting, [...valuesOf(wanted, owner), at, actor, invitation_days])).length === 0)
           return "already";
-        // The audit log cannot forget, so it has no address.
+        // The audit log cannot forget, so the address is left out of its entry.
         const details = { issuer, role, team_id: teamId, limits: limits && budgetShown(limits) };
         await appendAuditEntry(tx, at, { actor, action: "invitation.create", owner, subject: id, details });
         return (await find(tx, id))!;
@@ -75,23 +75,29 @@ interface SignedIn {
   /** The UUID of the person, whose row is locked. */
   person: string;
   issuer: string;
-  /** The address that the issuer has verified, as an invitation has it. */
+  /** The address that the issuer has verified, in the form in which invitations store it. */
   email: string;
 }
 
-/** The invitations that a sign-in ended, before the caller has given the ledger the limits in force. */
+/**
+ * The invitations that a sign-in accepted or revoked. The caller then updates the limits in force and writes the audit
+ * entries.
+ */
 export interface TakenInvitations {
   /** The UUIDs of the organizations in which a membership was given. */
   organizations: string[];
   /** The audit entries, to be written at the end. */
   acts: NewAuditEntry[];
-  /** Sets the limits that came with the memberships. Returns the subjects for which `sumEarlier` must follow the commit. */
+  /**
+   * Sets the limits that the invitations gave together with the memberships. Returns the subjects for which
+   * `sumEarlier` must follow the commit.
+   */
   limit(): Promise<string[]>;
 }
 
 /**
- * Takes what is open for the address at the issuer. Who is in the organization keeps the membership that is there. An invitation
- * by somebody who no longer may invite is revoked.
+ * Accepts the open invitations for this address at this issuer. A person who is already a member of the organization
+ * keeps that membership. An invitation whose inviter may no longer invite is revoked.
  */
 export async function takeInvitations(
   tx: Transaction,
@@ -144,7 +150,10 @@ interface OpenRow {
   created_by: string;
 }
 
-/** The person's row is locked before, so nobody waits in a ring. One whose team or organization is gone stays open until it expires. */
+/**
+ * Selects the open invitations and locks them. The person's row is locked earlier, so no deadlock is possible. An
+ * invitation whose team or organization no longer exists stays open until it expires.
+ */
 const taking = `
   select i.id, i.organization_id, i.team_id, i.role, i.limits, i.created_by
   from invitation i join organization o on o.id = i.organization_id and o.status <> 'closed'
@@ -152,10 +161,12 @@ const taking = `
   where i.issuer = $1 and i.email = $2 and i.state = 'open' and i.expires_at > $3 and t.removed_at is null
   order by i.id for update of i`;
 
-/** Whether the actor who invites still has a role that may: not a member, and of no other organization. */
+/**
+ * Whether the inviter still has a role that may invite: a member may not, nor an administrator of another organization.
+ */
 async function mayInvite(tx: Statements, { created_by, organization_id }: OpenRow, at: Date): Promise<boolean> {
   const [, kind, name] = /^(\w+):(.+)$/.exec(created_by) ?? [];
-  // The user of a node administers it.
+  // A user of the node's command line administers the node.
   if (kind === "cli") return true;
   const found =
     kind === "operator"
@@ -174,7 +185,7 @@ const personMay = `select from (${inForce}) m join person p on p.id = m.person_i
     and ((m.role = 'admin' and m.organization_id is null)
       or (m.role = 'organization-admin' and m.organization_id = $2::uuid))`;
 
-/** Nothing where the person is in the organization. */
+/** Inserts no membership if the person already has one in the organization. */
 const giving = `insert into membership (person_id, organization_id, team_id, role, scopes, models, source, created_at, created_by)
   select $1::uuid, $2::uuid, $3::uuid, $4::text, array['models:read', 'inference:create', 'usage:read'], null, 'hand', $5::timestamptz, $6::text
   where not exists (select from membership m where m.person_id = $1 and m.organization_id = $2 and m.ended_at is null)
@@ -234,7 +245,10 @@ async function find(db: Statements, id: string): Promise<StoredInvitation | null
 const forgetting =
   "delete from invitation where organization_id = $1 and created_at < store_now() - make_interval(days => $2)";
 
-/** An invitation that has expired makes room for the next one. */
+/**
+ * Marks an expired invitation as such, so that the address can be invited again, and counts members with this address
+ * and open invitations.
+ */
 const knowing = `
   with expired as (
     update invitation set state = 'expired', ended_at = expires_at, ended_by = 'service'

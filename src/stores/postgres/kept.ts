@@ -1,4 +1,4 @@
-/** Kept answers over SQL. The uniqueness of a claim decides which run answers a key. */
+/** Kept answers over SQL. A claim on an idempotency key is unique, so only one request runs for a key. */
 
 import { bare, idOf, uuidOf } from "../../core/store/ids.ts";
 import type { LogName } from "../../features/responses/store/answer-log.ts";
@@ -7,7 +7,7 @@ import type { Database } from "./database.ts";
 
 /** The most rows that one statement deletes, so that it blocks nobody. */
 const forgotten_max = 500;
-/** How long notes are kept: as long as receipts of refused requests. */
+/** How long notes of replayed answers are kept: as long as receipts of refused requests. */
 const noted_days = 31;
 
 export interface KeptSettings {
@@ -156,7 +156,10 @@ const abandoning = `
   select exists (select from gone)
     or not exists (select from kept_answer where request_id = $1 and claim is not null) as is_free`;
 
-/** The claim of an answer whose log was given up stays, so that its key is never charged again. */
+/**
+ * Deletes the oldest answers of an organization beyond its room. An answer that is lost keeps its claim, so that its
+ * key is never charged again.
+ */
 const makingRoom = `
   with newest as (
     select request_id, sum(bytes) over (order by request_id desc) as total

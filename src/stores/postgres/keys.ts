@@ -146,7 +146,8 @@ export const changeableKey: Changeable<KeyRow, StoredKey> = {
 };
 
 /**
- * A key that is to be revoked, with its sign-in if it has one, whose row is locked before the key's, as a refresh does.
+ * How a key is revoked, together with its sign-in if it has one. The sign-in's row is locked before the key's, as in a
+ * refresh.
  */
 const endedKey: Changeable<KeyRow, StoredKey> = {
   ...changeableKey,
@@ -175,8 +176,8 @@ async function move(tx: Transaction, { id, organizationId: owner }: KeyRow, team
 }
 
 /**
- * The reason why a key cannot be created in this organization, or null. It stays valid until the commit: a transaction
- * that closes the organization waits.
+ * The reason why a key cannot be created in this organization, or null. The result stays valid until the commit: a
+ * transaction that closes the organization waits.
  */
 async function refusalOf(
   tx: Transaction,

@@ -25,23 +25,26 @@ import { DatabaseError } from "./database-error.ts";
 
 type Numbers = (number | null)[];
 /**
- * When a window that is shorter, because the calendar changed, would have begun in its full length; null: it has its
- * full length.
+ * For a window that is shorter because the calendar changed: when it would have begun in its full length. Null if it
+ * has its full length.
  */
 type WholeStart = number | null | undefined;
 /**
- * A limited subject as one admission saw it: its number in the batch; holds of the three windows; how many run. The first
- * row of a subject in a batch goes on with what all saw of it.
+ * A limited subject as one admission saw it: its number in the batch; its holds of the three windows; how many of its
+ * requests run. The first row of a subject in a batch also has the values that are the same for all admissions.
  */
 type Subject = [number: number, held: Three, running: number, ...seen: SeenByAll | []];
-/** Whose limits; those of the three windows and of concurrent requests; use of the windows; a pattern of models. */
+/**
+ * Values of a subject that are the same for all admissions of a batch: whose limits they are; the limits of the three
+ * windows and of concurrent requests; the use of the windows; a pattern of models.
+ */
 type SeenByAll = [whose: number, limits: Four, used: Three, models?: string];
 type Three = [session: number, week: number, month: number];
 type Four = [...Three, concurrentRequests: number | null];
 /**
- * Starts and ends of the three windows; the use of the four kinds; the cap of extra usage; the organization's own
- * limits of windows and concurrent requests, and their raise, empty if it has none; and for a shortened week or month,
- * where it would have begun.
+ * The values of an organization: starts and ends of the three windows; the use of the four kinds; the cap of extra
+ * usage; the organization's own limits of windows and concurrent requests, and their raise, empty if it has none; and
+ * for a shortened week or month, where it would have begun.
  */
 type Organization = [
   times: number[],
@@ -54,8 +57,8 @@ type Organization = [
 ];
 type Grant = [nanos: number, outputTokens: number, source: BillingSource, team?: string];
 /**
- * The number of the organization in the batch; held nanos of the four kinds; the limited subjects; and for a refusal
- * the zone of the organization's calendar.
+ * The findings of an admission: the number of the organization in the batch; the held nanos of the four kinds; the limited
+ * subjects; and for a refusal the zone of the organization's calendar.
  */
 type Admitted = [
   organization: Organization | number,
@@ -63,7 +66,10 @@ type Admitted = [
   subjects: Subject[] | null,
   ...rest: Grant | [zone?: string],
 ];
-/** A limit that leaves no room: whose, the window by its number, when it ends, and a pattern. */
+/**
+ * A limit that has no room for the request: whose limit it is, its window by number, when the window ends, and a
+ * pattern of models.
+ */
 type Full = [whose: number, kind: number, endsAt_ms: number, models?: string];
 type Row =
   | [position: number, word: string, ...Admitted]
@@ -216,8 +222,8 @@ function subjectOf(
 }
 
 /**
- * The windows that lack room for the least hold. If extra usage is only reserved, they may be full because of settled
- * use.
+ * The windows that lack room for the least hold. If the use of extra usage was only reserved, the windows may be full
+ * because of settled use.
  */
 function fullKinds(command: Admit, answer: "exhausted" | "reserved", windows: WindowReadings): WindowKind[] {
   const least = command.inputNanos + costOf(command.outputTokens_min, command.prices.output);
@@ -229,7 +235,7 @@ function fullKinds(command: Admit, answer: "exhausted" | "reserved", windows: Wi
     .sort((a, b) => windows[b].resetAt.getTime() - windows[a].resetAt.getTime());
 }
 
-/** The number, which must be exact: JSON rounds beyond 2^53. */
+/** The number. Throws if it is not exact: JSON rounds beyond 2^53. */
 function exact(nanos: number): number {
   if (!Number.isSafeInteger(nanos))
     throw new DatabaseError(`the ledger answered ${nanos}, which is not exact`, "22003");

@@ -15,8 +15,8 @@ import {
 } from "../../core/store/ledger.ts";
 
 /**
- * All answers in the order of the commands. A batch names a request once, so commands of one request are sent one after
- * another, in order.
+ * Runs the commands in batches. Returns their answers in the order of the commands. A batch contains at most one
+ * command for each request, so commands of one request are sent one after another, in order.
  */
 export async function inWaves(
   commands: readonly Command[],
@@ -50,15 +50,18 @@ function waves(commands: readonly Command[]): number[][] {
 const types = ["uuid", "usage_admit_command", "usage_grow_command", "usage_checkpoint_command", "usage_settle_command"];
 const parameters = [...types, "bigint"].map((type, at) => `$${at + 1}::${type}[]`);
 
-/** The call. Its parameters are those of `encodeBatch`; its one row has one column, which `decodeAnswers` reads. */
+/**
+ * SQL that calls `usage_batch`. Its parameters are those of `encodeBatch`; its one row has one column, which
+ * `decodeAnswers` reads.
+ */
 export const batchCall = `select usage_batch(${parameters.join(", ")}) as answers`;
 
-/** As `batchCall`, committed durably. Only for a server, and outside of any transaction. */
+/** Like `batchCall`, but commits durably. Only for a server, and outside of any transaction. */
 export const durableBatchCall = `call usage_batch_durably(${parameters.join(", ")}, null)`;
 
 /**
- * The arguments: organizations, admits, grows, checkpoints, settles, and limits. Commands refer to organizations and
- * limits by number, from 1. Throws for an invalid id; then nothing was sent.
+ * The arguments of `usage_batch`: organizations, admits, grows, checkpoints, settles, and limits. Commands refer to
+ * organizations and limits by number, from 1. Throws for an invalid id; then nothing was sent.
  */
 export function encodeBatch(commands: readonly Command[]): string[] {
   const rows: Record<Command["verb"], string[]> = { admit: [], grow: [], checkpoint: [], settle: [] };
@@ -95,7 +98,7 @@ function limitsOf(limits: UsageLimits): string {
   return `{${windowKinds.map((kind) => limits[kind] ?? window_nanos_max).join(",")}}`;
 }
 
-/** The fields of a command as text: an array of them would take longer than the fields. */
+/** The fields of a command as text. To collect them in an array first would take longer than to write them. */
 function fieldsOf(command: Command, numberOf: (limits: UsageLimits) => number): string {
   switch (command.verb) {
     case "admit": {

@@ -16,8 +16,8 @@ interface LateRow {
 }
 
 /**
- * Charges the late settlements of a batch in a second statement, which commits durably by itself, and returns the
- * batch's answers. If it fails, the batch is sent again, and finds the records again.
+ * Charges the late settlements of a batch in a second statement, which commits durably by itself. Returns the batch's
+ * answers. If it fails, the batch is sent again, and finds the records again.
  */
 export async function settledLate(
   db: Pick<Database, "query">,
@@ -37,8 +37,8 @@ export async function settledLate(
 const settling = "select * from usage_settle_late($1::uuid[], $2::usage_settle_command[])";
 
 /**
- * Whether this is a settlement that may be late, because it found a record. Without nanos there is nothing to charge
- * late; and a repeatable request costs nothing if its node is gone.
+ * Whether this settlement may be late, which means that it found a record. Without nanos there is nothing to charge
+ * late; and a repeatable request costs nothing if its node has ended.
  */
 function mayBeLate(command: Command, { answer }: LedgerAnswer): boolean {
   return command.verb === "settle" && answer === "already" && command.nanos > 0 && !command.isRepeatable;

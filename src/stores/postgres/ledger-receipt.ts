@@ -70,7 +70,7 @@ export function receipts(db: Pick<Database, "drizzle" | "query">) {
   };
 }
 
-/** The receipt of a request that got the answer of another one, and has no record. */
+/** The receipt of a request that has no record, because it was answered with another request's answer. */
 function replayReceipt(row: NoteRow): Receipt {
   return {
     requestId: idOf(row.requestId, "req_"),
@@ -123,7 +123,10 @@ function recordReceipt(row: RecordRow): Receipt {
   };
 }
 
-/** The receipt of a request that was recovered and then settled by its own node: the sums of both. */
+/**
+ * The receipt of a request that was recovered and then settled by its own node: the sums of its record and its late
+ * settlement.
+ */
 function withLate(receipt: Receipt, late: LateEntry): Receipt {
   const { usage, nanos, windows } = receipt;
   const read = (kind: WindowKind) => ({ ...windows![kind], usedAfter: late[`${kind}_used_after`] });
@@ -148,7 +151,7 @@ function holdReceipt(row: HoldRow): Receipt {
   };
 }
 
-/** The fields of an ordinary request, without anything special. */
+/** The fields of an ordinary receipt, with nothing special set. */
 const blank = {
   stoppedBy: null,
   errorCode: null,
@@ -165,7 +168,7 @@ function shared(row: RecordRow | HoldRow) {
     ...blank,
     requestId: idOf(row.requestId, "req_"),
     organizationId: idOf(row.organizationId, "org_"),
-    // Only an operator's entry has no key, and it has no receipt.
+    // Only an operator's entry has no key, and such an entry has no receipt.
     keyId: idOf(row.keyId!, "key_"),
     personId: row.personId === null ? null : idOf(row.personId, "per_"),
     operation: row.operation as Operation,
@@ -194,7 +197,7 @@ function usageOf(row: RecordRow | HoldRow, outputTokens: number): Usage {
   return { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens, source };
 }
 
-/** The limit of a window; null if the window was admitted up to the most that any window takes. */
+/** The limit of a window; null if the stored limit is the most that any window can have, which means no limit. */
 function limitOf(nanos: number | null): number | null {
   return nanos === window_nanos_max ? null : nanos;
 }

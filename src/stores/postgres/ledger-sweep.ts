@@ -6,14 +6,14 @@ import type { Ledger } from "../../core/store/ledger.ts";
 import type { Database } from "./database.ts";
 
 /**
- * How often all holds are looked at, also those of nodes with a slow clock. In between, only those that may have
+ * How often all holds are read, including those of nodes with a slow clock. Other sweeps read only holds that may have
  * lapsed.
  */
 const wholeSweep_ms = 10 * 60_000;
 
-/** Settles holds whose lease has lapsed, and reads little of the others. */
+/** Settles holds whose lease has lapsed, and reads few of the other holds. */
 export function recoverer(db: Pick<Database, "query">, chargeHolds: boolean): Ledger["recover"] {
-  // The requests that the last sweep saw running, by id; and when the last whole sweep was, by the store's clock.
+  // The ids of the requests that the last sweep saw running; and when the last whole sweep was, by the store's clock.
   let seen: string[] = [];
   let since: string | null = null;
   let whole_ms: number | null = null;

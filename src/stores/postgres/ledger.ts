@@ -67,7 +67,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
       answeredWithin(batchOn(lane, call, commands), answer_ms, "the ledger"),
     );
     settings.locked?.(locks_ms);
-    // Only a settlement that found a record may be late.
+    // Only a settlement that found an existing record may be a late one.
     if (!answers.some(({ answer }) => answer === "already")) return answers;
     return answeredWithin(settledLate(db, commands, answers), answer_ms, "the ledger");
   }
@@ -170,7 +170,7 @@ function laneSet(db: Database, count: number) {
 
 type Acts = Pick<Database, "query">;
 
-/** Sets an anchor as the ledger does. `on` may be a transaction that also writes the audit entry. */
+/** Sets an organization's anchor in the ledger. `on` may be a transaction that also writes the audit entry. */
 export async function setAnchor(on: Acts, organizationId: string, anchorAt: Date): Promise<Date | null> {
   const parameters = [bare(organizationId, "org_"), anchorAt];
   const [row] = await on.query<{ at: Date | null }>("select usage_set_anchor($1, $2) as at", parameters);
@@ -178,8 +178,8 @@ export async function setAnchor(on: Acts, organizationId: string, anchorAt: Date
 }
 
 /**
- * Sets a calendar as the ledger does. Returns from when months are counted by it; null: another change of the calendar
- * is pending.
+ * Sets an organization's calendar in the ledger. Returns the time from which months are counted by it; null: another
+ * change of the calendar is pending.
  */
 export async function setCalendar(on: Acts, organizationId: string, calendar: Calendar | null): Promise<Date | null> {
   const parameters = [
@@ -192,7 +192,7 @@ export async function setCalendar(on: Acts, organizationId: string, calendar: Ca
   return row!.at;
 }
 
-/** Adjusts a window as the ledger does. `on` may be a transaction that also writes the audit entry. */
+/** Adjusts a window in the ledger. `on` may be a transaction that also writes the audit entry. */
 export async function adjust(
   on: Acts,
   entryId: string,

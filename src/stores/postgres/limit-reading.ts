@@ -1,4 +1,4 @@
-/** Reads the limits of subjects, and for each limit in force whose it is (docs/limits.md). */
+/** Reads the limits of subjects, and for each limit in force the subject that sets it (docs/limits.md). */
 
 import type { LimitOrigin, LimitSubject, LimitValues, Raise, SubjectLimits } from "../../admin/store/limits.ts";
 import { type Budget, budgetNames, noBudget } from "../../core/store/budget.ts";

@@ -1,6 +1,6 @@
 /**
  * Limit requests over SQL. A decision locks the subject and its organization first, as every change of limits does, and
- * then the request: of two decisions at once, the second finds it decided.
+ * then the request: of two simultaneous decisions, the second finds the request already decided.
  */
 import {
   type LimitRequestAdministration,
@@ -26,7 +26,10 @@ import { pageOf } from "./rows.ts";
 
 type Statements = Pick<Transaction, "query">;
 
-/** `actingOn`: the same database, for an act that locks this person and may be held to the rule of one's own limits. */
+/**
+ * `actingOn`: the same database, for an act that locks this person and may be restricted by the rule of one's own
+ * limits.
+ */
 export function limitRequests(
   db: Database,
   actingOn: (person: string) => Database = () => db,
@@ -34,7 +37,7 @@ export function limitRequests(
   return {
     openLimitRequest: (wanted, { actor, details }) =>
       transact(db, async (tx) => {
-        // The lock of the person: two requests at once are counted one after another.
+        // Locks the person, so that two simultaneous requests are counted one after the other.
         await lockPerson(tx, wanted.personId);
         const owner = bare(wanted.organizationId, "org_");
         await tx.query(forgetting, [owner, limitRequestKept_days]);
@@ -119,7 +122,9 @@ async function tellAsker(
 /** Thrown, so that what the transaction wrote is undone. */
 class TooMany extends Error {}
 
-/** The state that readers see: nobody writes that a request has expired. */
+/**
+ * SQL for the state that readers see. An expired request is recognised by its time: nothing writes that it has expired.
+ */
 const stateOf = "case when r.state = 'open' and r.expires_at <= store_now() then 'expired' else r.state end";
 
 const subjectNames = `case r.subject
@@ -192,7 +197,7 @@ async function find(db: Statements, id: string): Promise<StoredLimitRequest | nu
   return row ? requestOf(row) : null;
 }
 
-/** Whether it can still be decided; it is locked until the commit. */
+/** Whether the limit request can still be decided. Its row is locked until the commit. */
 async function isOpen(tx: Statements, id: string): Promise<boolean> {
   const rows = await tx.query(
     "select from limit_request where id = $1 and state = 'open' and expires_at > store_now() for update",

@@ -68,7 +68,7 @@ export async function setLimits(
   return { action: `${subject.subject}.limits`, details, owner, unsummed };
 }
 
-/** A value that is to be changed: its kind, its current and its new value; null: none. */
+/** A value that is to be changed: its kind, its current value and its new value; null if there is none. */
 interface Differing {
   kind: "own" | "keys" | "members" | "raise";
   models: string;

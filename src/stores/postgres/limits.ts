@@ -4,7 +4,7 @@ import type { ChangedLimits, LimitStore } from "../../core/store/plan.ts";
 import type { Database, Transaction } from "./database.ts";
 import { plans } from "./plans.ts";
 
-/** The most changed subjects that an answer names. */
+/** The most changed subjects that are named; if more have changed, none are. */
 const named_max = 1_000;
 
 export function limits(db: Database): LimitStore {
@@ -29,14 +29,14 @@ async function changesBehind(
 ): Promise<ChangedLimits> {
   const [row] = await db.query<ChangedLimits & { subjects: string[] }>(behind, [since, from]);
   const { number, at, nextEnd_ms, subjects } = row!;
-  // A lower number than before means that the database is another one, or was set back.
+  // A lower number than before means that the database is another one, or was restored to an earlier state.
   const isUnknown = subjects.length > named_max || (since !== null && number < since);
   return { number, at, nextEnd_ms, subjects: isUnknown ? null : subjects };
 }
 
 /**
- * One statement reads the number and the names, so that no change happens in between. Each name is looked up by itself: a
- * change is news to every node, and most are of one subject among many.
+ * One statement reads the number and the names, so that no change happens in between. Each name is looked up by itself,
+ * because every node runs this for every change, and most changes are of one subject among many.
  */
 const behind = `
   select h.number, clock.at,

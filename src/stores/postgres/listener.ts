@@ -1,6 +1,6 @@
 /**
- * Listens to a server on a connection that does nothing else, and on a new one as soon as it is lost. The driver's own
- * `listen` would reuse the lost connection; connection.ts says why that must not happen.
+ * Listens to a server on a connection that does nothing else, and opens a new connection as soon as that one is lost.
+ * The driver's own `listen` would reuse the lost connection; connection.ts says why that must not happen.
  */
 import { gathered } from "../../core/time/clock.ts";
 import type { DatabaseConnection } from "./connection.ts";

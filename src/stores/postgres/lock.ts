@@ -68,8 +68,8 @@ function locked(folder: string, holderFile: string): LockFile {
 }
 
 /**
- * The holder in words. Until the process that took the lock has written the file, it has no name, or that of a process
- * that has ended.
+ * A text that names the process with the lock. Until the process that took the lock has written the file, the text has
+ * no name, or that of a process that has ended.
  */
 function holderOf(holderFile: string): string {
   try {

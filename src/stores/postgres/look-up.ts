@@ -15,14 +15,17 @@ interface Query<Row> {
 }
 
 interface Names {
-  /** The statements' name. */
+  /** The name of the prepared statements. */
   name: string;
   /** The column that has a row's name, and its type in SQL. */
   column: SQLWrapper;
   type: "bytea" | "uuid";
 }
 
-/** `find`: the query of the rows for which the condition holds. Fewer names than a statement has stand in it repeatedly. */
+/**
+ * `find`: the query of the rows for which the condition holds. If fewer names are asked for than a statement has, the
+ * first name is repeated.
+ */
 export function lookUp<Asked, Row>(
   { name, column, type }: Names,
   find: (isAsked: SQL) => Query<Row>,

@@ -21,7 +21,7 @@ export function lostReceipts(db: Pick<Database, "query">): LostReceipts {
   };
 }
 
-/** The losses of a year. Nodes write the tables `usage_lost` and `usage_timeline`. */
+/** The recorded losses of a year. Nodes write the tables `usage_lost` and `usage_timeline`. */
 export async function lostOf(db: Pick<Database, "query">): Promise<RecordedLosses> {
   const [row] = await db.query<RecordedLosses>(`
     select count(*) as receipts, coalesce(sum(charged), 0)::bigint as nanos, max(noticed_at) as "noticedAt",

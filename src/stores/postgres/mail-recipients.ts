@@ -1,10 +1,16 @@
-/** Whom destinations of mail have named, and who of them has unsubscribed, over SQL (docs/notices.md, Mail). */
+/**
+ * The mail addresses that notice destinations have named, and which of them have unsubscribed, over SQL
+ * (docs/notices.md, Mail).
+ */
 import { idOf } from "../../core/store/ids.ts";
 import type { Subscription, Subscriptions } from "../../features/notices/store/notice.ts";
 import { appendAuditEntry, storeNow, transact } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 
-/** Remembers whom a destination names. Who has unsubscribed before stays so. `owner`: the UUID of the organization. */
+/**
+ * Remembers the addresses that a destination names. An address that has unsubscribed before stays unsubscribed.
+ * `owner`: the UUID of the organization.
+ */
 export async function nameRecipients(
   tx: Transaction,
   owner: string | null,

@@ -77,8 +77,8 @@ const changeablePlan: Changeable<KnownPlan, KnownPlan, "of_file"> = {
 };
 
 /**
- * Whether an organization may get this plan. An existing plan stays until the commit, since removing it locks the same
- * row. Null is no plan, and always allowed.
+ * Whether an organization may get this plan. An existing plan cannot be removed before the commit, since its removal
+ * locks the same row. Null is no plan, and always allowed.
  */
 export async function planStands(tx: Transaction, name: string | null): Promise<boolean> {
   if (name === null) return true;
@@ -87,8 +87,8 @@ export async function planStands(tx: Transaction, name: string | null): Promise<
 }
 
 /**
- * As `planStands`; but if perhaps no node serves this database, the plan may also be one of a file that was not
- * published yet.
+ * Like `planStands`. But if possibly no node serves this database, any name is allowed, since the plan may be in a file
+ * that was not published yet.
  */
 export async function planMayStand({ kind }: Database, tx: Transaction, name: string | null): Promise<boolean> {
   if (await planStands(tx, name)) return true;
@@ -101,7 +101,7 @@ export async function lockPlans(tx: Transaction): Promise<void> {
   await tx.query("select 1 from plan_file for update");
 }
 
-/** The limits under the names of the audit log. */
+/** The limits with the names that the audit log uses. */
 export const planLimitsWritten = (limits: PlanLimits) => ({
   session: amountWritten(limits.session),
   week: amountWritten(limits.week),

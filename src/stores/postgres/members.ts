@@ -21,8 +21,8 @@ export async function teamOfMember(
 }
 
 /**
- * Moves a person's key to the team of the membership. A change of a membership moves the keys by itself; this is for
- * keys that an older version did not move. Returns the subjects for which `sumAll` must follow.
+ * Moves a person's key to the team of the membership. A change of a membership moves the person's keys by itself; this
+ * function is for keys that an older version did not move. Returns the subjects for which `sumAll` must follow.
  */
 export async function followMembership(
   tx: Statements,

@@ -15,7 +15,7 @@ import { shownId } from "./rows.ts";
 type MembershipRow = typeof membership.$inferSelect;
 type Statements = Pick<Transaction, "query">;
 
-/** SQL for the memberships in force: in each organization the one given by hand, else the one by a rule. */
+/** SQL for the memberships in force: in each organization the one given by hand, or else the one given by a rule. */
 export const inForce = `
   select distinct on (m.person_id, m.organization_id) m.*
   from membership m left join organization o on o.id = m.organization_id
@@ -92,7 +92,7 @@ interface RuleChanges {
   organizations: string[];
 }
 
-/** Replaces a person's memberships by rules with these. The person's row must be locked. */
+/** Replaces the memberships that rules have given to a person with these. The person's row must be locked. */
 export async function applyRules(
   tx: Transaction,
   { id }: { id: string },

@@ -1,4 +1,4 @@
-/** Where organizations and operators are told, over SQL (docs/notices.md). */
+/** The destinations to which organizations and operators have notices sent, over SQL (docs/notices.md). */
 import type { DestinationSettings, NoticeAdministration, NoticeDestination } from "../../admin/store/notices.ts";
 import { maskedUrl } from "../../core/inference/masked.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
@@ -105,14 +105,14 @@ async function lockOwner(tx: Transaction, owner: string | null): Promise<void> {
 }
 
 interface DestinationKey {
-  /** The UUID of the organization; null: the operators'. */
+  /** The UUID of the organization; null for the operators' destinations. */
   uuid: string | null;
   name: string;
   id: string;
   isNew: boolean;
 }
 
-/** An address or a secret that is null stays as it is. */
+/** Writes a destination. If `address` or `secret` is null, the stored one is kept. */
 async function write(
   tx: Transaction,
   sealing: Sealing | null,
@@ -157,7 +157,10 @@ async function read(db: Querying, owner: string | null, name: string): Promise<N
   return row ?? null;
 }
 
-/** For the audit log, which nobody can delete: what a URL has that may be a secret is left out, and so are people's addresses. */
+/**
+ * The destination in the form of the audit log, from which nothing can be deleted: parts of a URL that may be secret
+ * are left out, and so are people's addresses.
+ */
 function listed({ name, form, url, host, to, shares, keyExpiryDays }: NoticeDestination) {
   const place = to !== null ? { recipients: to.length } : url === null ? { host } : { url: maskedUrl(url) };
   return detailsOf({ name, form, ...place, shares, keyExpiryDays });

@@ -1,4 +1,7 @@
-/** Finds what is to be told, and adds it to the queues of the destinations that hear of it. Each is told of the same once. */
+/**
+ * Finds conditions that notices should report, and adds a notice to the queue of each destination that wants it. Each
+ * destination gets a notice of the same thing once.
+ */
 import { standingSubjects } from "../../core/store/standing.ts";
 import type { Condition, NewNotice } from "../../features/notices/store/notice.ts";
 import type { Database, Transaction } from "./database.ts";
@@ -8,9 +11,9 @@ import { standingsWithDestination } from "./standing.ts";
 
 type Querying = Pick<Database | Transaction, "query">;
 
-/** The most notices of one destination that wait. Others are found again once there is room. */
+/** The most waiting notices of one destination. Further notices are found again once there is room. */
 const waiting_max = 1_000;
-/** A condition is told once it has lasted so long, and its end once it is gone for so long. */
+/** A condition is reported once it has lasted this long, and its end once it has been absent for this long. */
 const lasting_s = 15;
 
 const inserting = "insert into notice (id, destination_id, kind, about, details, created_at, next_attempt_at)";
@@ -30,7 +33,7 @@ export async function addNotice(
   );
 }
 
-/** Adds a notice to one person, by mail, if an issuer has verified an address of theirs. `person`: the UUID. */
+/** Adds a notice to one person, by mail, if an issuer has verified the person's address. `person`: the UUID. */
 export async function addPersonalNotice(
   db: Querying,
   person: string,
@@ -48,19 +51,26 @@ export async function findNotices(tx: Querying): Promise<void> {
   for (const finding of [shares, expiries]) await tx.query(finding);
 }
 
-/** Clients know a person by the person's own id, and not by that in an organization. */
+/**
+ * The prefixes of the ids of subjects. Clients know a person by the person's own id, and not by the id of the person's
+ * subject in an organization.
+ */
 const prefixes = Object.entries({ ...standingSubjects, person: "per_" }).map(
   ([subject, prefix]) => `when '${subject}' then '${prefix}'`,
 );
 
-/** When the window would be full if its use went on as it began; null: it starts anew before, or is full already. */
+/**
+ * SQL for when the window would be full if use continued at its average rate. Null if the window ends before, or is
+ * full already.
+ */
 const fullAt = `case when w.used < w.nanos and w.used > 0
   and w.starts_at + (s.at - w.starts_at) * (w.nanos::float8 / w.used) < w.ends_at
   then to_json(date_trunc('second', w.starts_at + (s.at - w.starts_at) * (w.nanos::float8 / w.used))) end`;
 
 /**
- * Settled use, as the percentages that clients read, of organizations, their teams, people and keys. The largest shares
- * come first, so that they are sent if there is no room for all.
+ * SQL that adds notices of the percentages of limits that organizations, their teams, people and keys have reached.
+ * Only settled use counts, as in the percentages that clients read. The largest shares come first, so that they are
+ * sent if there is no room for all.
  */
 const shares = `
   with reached as materialized (
@@ -110,7 +120,10 @@ interface ConditionToTell {
   since: Date;
 }
 
-/** Remembers what lasts now, and tells what has lasted or is over. One that comes and goes stays the same condition. */
+/**
+ * Remembers the conditions that exist now, and adds notices of those that have lasted long enough or have ended. A
+ * condition that disappears briefly and returns counts as the same one.
+ */
 export async function keepConditions(tx: Querying, now: readonly Condition[]): Promise<void> {
   const lasting = `store_now() - interval '${lasting_s} seconds'`;
   for (const { about, kind, ends, details } of now)

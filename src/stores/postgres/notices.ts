@@ -7,7 +7,9 @@ import { openedSecret, type SecretColumn, sealSecrets } from "./destination-secr
 import { fleet } from "./fleet-reports.ts";
 import { addNotice, findNotices, keepConditions } from "./notice-finding.ts";
 
-/** A node that has not reported the result of a notice by then is gone. It is longer than any attempt. */
+/**
+ * A node that has not reported the result of a notice within this time has ended. The time is longer than any attempt.
+ */
 const lease_s = 60;
 /**
  * How long notices are kept: longer than any window, and than the time before a key's expiry at which a notice is sent.
@@ -51,13 +53,16 @@ export async function addSuspensionNotice(tx: Transaction, owner: string, versio
   await addNotice(tx, owner, { kind: "organization.suspended", about: `suspended:${version}`, details: {} });
 }
 
-/** Whether the address is the own one of somebody who administers the destination. */
+/** SQL for whether the address belongs to a person who administers the destination. */
 const isOwn = `exists (
   select from membership m join person a on a.id = m.person_id
   where m.organization_id is not distinct from d.organization_id and m.ended_at is null
     and m.role in ('organization-admin', 'admin') and a.is_email_verified and lower(a.email) = t.address)`;
 
-/** Whom a mail still goes to: those of the destination who have not unsubscribed, or the one person. */
+/**
+ * SQL for the addresses to which a mail is still to be sent: those of the destination that have not unsubscribed, or
+ * the address of the one person.
+ */
 const recipients = `array(
   select jsonb_build_object('address', t.address, 'unsubscribes', case when not ${isOwn} then replace(r.id::text, '-', '') end)
   from unnest(string_to_array(d.address, ',')) t (address)

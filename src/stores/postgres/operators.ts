@@ -82,7 +82,7 @@ const changeableOperator: Changeable<OperatorRow, Operator> = {
   announce: async () => {},
 };
 
-/** An operator who is to be revoked: not if it is the last one who can administer. */
+/** How an operator is revoked. This is refused if there would be no administrator any more. */
 const guardedOperator: Changeable<OperatorRow, Operator, "last_admin"> = {
   ...changeableOperator,
   transaction: keepingAdministrator,

@@ -61,7 +61,10 @@ export async function readOrganization(of: Pick<Transaction, "drizzle">, uuid: s
   return (await readOrganizations(of, eq(organization.id, uuid)))[0] ?? null;
 }
 
-/** How weeks and months are counted now, and how next. `first`: the anchor that applies if there is no row. */
+/**
+ * How weeks and months are counted now, and how they will be counted next. `first`: the anchor that applies if there is
+ * no row.
+ */
 function countedBy(first: Date, now: AnchorRow | null, next: AnchorRow | null) {
   const [calendar, nextCalendar] = [calendarOf(now), calendarOf(next)];
   const isCalendar = calendar !== null || nextCalendar !== null;

@@ -98,7 +98,7 @@ export async function isFormer(tx: Transaction, { id, slug }: Pick<OrganizationR
   return rows.length > 0;
 }
 
-/** Stops the storing of responses: one that is being stored at this moment waits, and is then refused. */
+/** Stops the storing of responses: a response that is being stored at this moment waits, and is then refused. */
 async function keepNothing(tx: Transaction, { id }: OrganizationRow): Promise<void> {
   await tx.query("select kept_response_lock($1)", [id]);
 }

@@ -17,7 +17,7 @@ import { isFormer, orTaken, SlugTaken } from "./organization-life.ts";
 import { pageOf } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
-/** A calendar under the names of the audit log. */
+/** A calendar with the names that the audit log uses. */
 const calendarDetails = (calendar: Calendar | null) => calendar && detailsOf(calendar);
 
 const spanning = `
@@ -34,7 +34,7 @@ const spanning = `
     offset 0
   ) d`;
 
-/** SQL for the spans of one offset of a time zone, which is looked at hour by hour. */
+/** SQL for the spans in which a time zone has one offset. The offset is read for each hour. */
 const zoneRules = `
   select z.zone, min(z.at) as "from", max(z.at) + interval '1 hour' as "to", z.seconds
   from (
@@ -82,7 +82,7 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
           .values({ id: bare(input.id, "org_"), slug, name, plan, anchorAt: at, createdAt: at })
           .onConflictDoNothing({ target: organization.slug })
           .returning();
-        // Read after the insertion, which has waited for another organization that may be giving the slug up.
+        // The slug is checked after the insertion, which has waited for another organization that may be giving it up.
         if (!made || (await isFormer(tx, made))) throw new SlugTaken();
         if (calendar) await setCalendar(tx, input.id, calendar);
         const details = { slug, name, plan, ...(calendar && { calendar: calendarDetails(calendar) }) };

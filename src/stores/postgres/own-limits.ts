@@ -1,5 +1,5 @@
 /**
- * Enforces that no act of a person raises a limit that counts for that person (docs/access.md, Limits of one's own).
+ * Enforces that no act of a person raises a limit that applies to that person (docs/access.md, Limits of one's own).
  * The rule is enforced here, around every transaction, so that no verb can forget it.
  */
 
@@ -7,12 +7,12 @@ import { type CountingLimits, isAnyRaised, type OwnLimits } from "../../admin/st
 import { bare, uuidOf } from "../../core/store/ids.ts";
 import type { Transaction } from "./database.ts";
 
-/** The part of a database that the rule needs; tests have one in memory. */
+/** The part of a database that the rule needs; tests use one in memory. */
 interface Held<Tx> {
   transaction<T>(work: (tx: Tx) => Promise<T>, options?: { statement_ms?: number }): Promise<T>;
 }
 
-/** The database for the acts of this person. `other`: the id of a person whose row the acts lock. */
+/** The database for the acts of the person in `own`. `other`: the id of another person whose row the acts lock. */
 export function heldToOwnLimits<Tx extends Pick<Transaction, "query">, Db extends Held<Tx>>(
   db: Db & Held<Tx>,
   own: OwnLimits | null,
@@ -27,7 +27,7 @@ export function heldToOwnLimits<Tx extends Pick<Transaction, "query">, Db extend
       // The sum of earlier use takes long and changes no limit, so others must not wait for it.
       if (options) return db.transaction(work, options);
       return db.transaction(async (tx) => {
-        // Everything that changes limits locks the organization too, so they are the same until the act's own changes.
+        // Everything that changes limits locks the organization too, so nobody else changes them before this act does.
         // The rows of people are locked first, as in a sign-in, and in one order, so that no deadlock is possible.
         await tx.query("select id from person where id = any ($1::uuid[]) order by id for no key update", [people]);
         await tx.query("select id from organization where id = $1 for update", [organization]);
@@ -40,7 +40,7 @@ export function heldToOwnLimits<Tx extends Pick<Transaction, "query">, Db extend
   };
 }
 
-/** All limits that count for a person in an organization, with each key that is not revoked by itself. */
+/** All limits that apply to a person in an organization, with those of each key that was not itself revoked. */
 function countingFor(tx: Pick<Transaction, "query">, organization: string, person: string): Promise<CountingLimits[]> {
   return tx.query<CountingLimits>(counting, [organization, person]);
 }
@@ -55,7 +55,7 @@ const names = [
 ];
 const arrayOf = (limits: (name: string) => string) => `array[${names.map(limits).join(", ")}]`;
 
-/** The limits of a future key are compared without raises: it has none. */
+/** The limits that a future key would have are compared without raises, since a new key has none. */
 const counting = `
   with own_team as (
     select t.id from usage_team_of($1, $2) t (id) where t.id is not null

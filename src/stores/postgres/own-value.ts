@@ -4,7 +4,10 @@ import { type Budget, budgetNames } from "../../core/store/budget.ts";
 import { saysAny } from "./budgets.ts";
 import type { Transaction } from "./database.ts";
 
-/** The subject of a limit, by its UUID in the ledger; the subject's organization; and who sets the limit when. */
+/**
+ * Who has a limit and who sets it: the subject, by its UUID in the ledger; the subject's organization; the time and the
+ * actor of the change.
+ */
 export interface LimitOwner {
   subject: string;
   owner: string;
@@ -15,7 +18,7 @@ export interface LimitOwner {
 export interface LimitValue {
   kind: "own" | "keys" | "members" | "raise";
   models: string;
-  /** The new value; null: it is removed. */
+  /** The new value; null removes it. */
   to: Budget | NewRaise | null;
 }
 

@@ -15,7 +15,7 @@ const months_kept = 13;
 const lock_ms = 100;
 /** The most old windows and roll-ups that one statement deletes. */
 const rows_max = 5_000;
-/** The tables whose old rows are deleted, each with the column of a row's date. */
+/** The tables from which old rows are deleted, each with the column of a row's date. */
 const kept = [
   ["usage_past", "ends_at"],
   ["usage_seal", "ends_at"],
@@ -75,7 +75,7 @@ async function dropMonths(lane: Lane, kind: Database["kind"]): Promise<string[]>
   );
   const isConcurrent = kind === "postgres" && (await isOwner(lane));
   for (const [index, month] of old.entries()) {
-    // Only one partition can be detached at a time: the others have to wait.
+    // Only one partition can be detached at a time, so the remaining months wait for the next run.
     if (!(await atOnce(() => dropMonth(lane, isConcurrent, month)))) return old.slice(index).map(({ name }) => name);
   }
   return [];
@@ -84,9 +84,9 @@ async function dropMonths(lane: Lane, kind: Database["kind"]): Promise<string[]>
 const keptSince = "store_now() at time zone 'UTC' - make_interval(months => $1)";
 
 /**
- * Drops a month's partition step by step; each step can be the last for now. Once the partition is detached, nothing is
- * written into it: its rows then decide whether it is dropped. Only the owner of the table on a server can detach it
- * without a lock; others call a function that may (deploy/roles.sql).
+ * Drops a month's partition step by step; the work may stop after any step and go on at the next run. Once the
+ * partition is detached, nothing is written into it: its rows then decide whether it is dropped. Only the owner of the
+ * table on a server can detach it without a lock; others call a function that may (deploy/roles.sql).
  */
 async function dropMonth(lane: Lane, isConcurrent: boolean, { name, is_attached, is_leaving }: Old): Promise<void> {
   if (!isConcurrent) {

@@ -12,15 +12,16 @@ import type { Database, Transaction } from "./database.ts";
 import { inPieces, type PieceTimes } from "./pieces.ts";
 
 const action = "usage.seal";
-/** How many months records are kept. Those of later months must all exist. */
+/** How many months records are kept. Months younger than this must have all their records. */
 const months_kept = 13;
 const entries_max = 1_000;
 /**
- * The times by which the sizes of statements are adapted. On the embedded database, requests wait behind a statement.
+ * The times by which the number of transactions in a statement is adapted. On the embedded database, requests wait
+ * behind a statement.
  */
 const sealing: PieceTimes = { quick_ms: 20, slow_ms: 80 };
 
-/** The sums of an entry over the records of one month (by their ids). */
+/** The sums in an audit entry over the records of one month. A record's id decides its month. */
 interface Sum {
   records: number;
   nanos: number;
@@ -60,7 +61,10 @@ export async function sealRecords(db: Database): Promise<void> {
 
 const spanOf = "select sealed_until as since, read_until as until from usage_audit";
 
-/** The pass over these transactions, read again. `ended`: only over records that ended by then. */
+/**
+ * The pass over the transactions of this span, computed from their records. `ended`: counts only records that ended by
+ * then.
+ */
 async function passOver(
   db: Pick<Transaction, "query">,
   span: Span,
@@ -123,7 +127,7 @@ function gapsIn(spans: readonly (Span & SealEntry)[], sealed: number): (Span & S
   const gaps: (Span & SealEntry)[] = [];
   let until = 0;
   let last: SealEntry | null = null;
-  // In a restored database the numbers of transactions begin again, and passes overlap.
+  // In a restored database, transaction numbers start again at lower values, so passes may overlap.
   for (const span of spans.toSorted((one, other) => one.since - other.since)) {
     const { number, at } = span;
     if (span.since > until) gaps.push({ since: until, until: span.since, number, at });

@@ -150,7 +150,7 @@ async function endSessions(tx: Transaction, id: string): Promise<void> {
 async function erase(tx: Transaction, id: string, at: Date): Promise<void> {
   await tx.drizzle.delete(membership).where(eq(membership.personId, id));
   await endSessions(tx, id);
-  // Their messages are the person's own words.
+  // The messages in these rows are the person's own words.
   await tx.query("delete from limit_request where person_id = $1", [id]);
   await tx.query("delete from notice where person_id = $1", [id]);
   await tx.query("delete from invitation where person_id = $1", [id]);

@@ -94,8 +94,8 @@ export function people(db: Database): People {
 }
 
 /**
- * Thrown if a confirmation takes the role of an administrator away, which is rare: it is begun again with the
- * administrators' lock, so that a concurrent act cannot take the last one away.
+ * Thrown if a confirmation takes the role of an administrator away, which is rare. The confirmation then starts again
+ * with the administrators' lock, so that a concurrent act cannot remove the last administrator.
  */
 class AdministratorLost extends Error {}
 
@@ -128,7 +128,7 @@ async function confirmed(
     .onConflictDoNothing()
     .returning({ id: person.id });
   const [found] = await tx.drizzle.select().from(person).where(isSubject(issuer, subject)).for("no key update");
-  // The person was deleted between the two statements, as a visitor who had not come for long.
+  // The person was deleted between the two statements, as a visitor who had not come back for a long time.
   if (!found) return confirmed(tx, confirmation, now);
   const changes = changesOf(found, confirmation, at);
   if (Object.keys(changes).length > 0) await tx.drizzle.update(person).set(changes).where(eq(person.id, found.id));
@@ -152,8 +152,9 @@ function changesOf(before: PersonRow, confirmation: Confirmation, at: Date): Par
 }
 
 /**
- * Deletes visitors. One statement locks the rows and the next checks them again: whatever gives a person something
- * takes the same lock. Ended memberships count too, since a person who had one may have usage.
+ * Deletes visitors. One statement locks their rows and the next checks them again: everything that gives a person a
+ * membership, key or setting takes the same lock. A person with an ended membership is kept, too, since there may be
+ * usage.
  */
 async function deleteVisitors(tx: Transaction): Promise<number> {
   const old = await tx.query<{ id: string }>(

@@ -1,7 +1,7 @@
 /**
- * The person of a request. Every key belongs to one person, or to none, for as long as it exists (a trigger holds it), and it
- * exists for as long as its records do. So the key of a record identifies the person at admission, and a settlement writes
- * nothing more (docs/design/keys.md, Keys of people).
+ * The person of a request. Every key belongs to one person, or to none, for as long as it exists (a trigger ensures
+ * this), and it exists for as long as its records do. So the key of a record identifies the person at admission, and a
+ * settlement writes nothing more (docs/design/keys.md, Keys of people).
  */
 
 /** SQL for the person of a row's key. */

@@ -43,7 +43,10 @@ export async function lockPerson(tx: Transaction, id: string): Promise<PersonRow
   return row ?? null;
 }
 
-/** A person whose limits change: that takes no administrator away, and waits for nobody who makes one. */
+/**
+ * How a person's row is changed when the person's limits are set. Such a change removes no administrator, so it need
+ * not take the administrators' lock.
+ */
 export const limitedPerson: Changeable<PersonRow, KnownPerson> = {
   lock: lockPerson,
   read: (tx, { id }) => readPerson(tx, eq(person.id, id)),

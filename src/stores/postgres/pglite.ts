@@ -169,7 +169,7 @@ async function transaction<T>(session: Session, idle_ms: number, work: (tx: Tran
   return value;
 }
 
-/** Rejects `unless` when nothing has been `busy` for this long. */
+/** Rejects `unless` if no work has been passed to `busy` for this long. */
 function idleGuard(idle_ms: number) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const over = Promise.withResolvers<never>();

@@ -80,11 +80,11 @@ async function takenOf(db: Pick<Database, "drizzle">, names: readonly string[]):
   return rows.map(({ name }) => name);
 }
 
-/** SQL for when this file was changed, by the store's clock, read under the row's lock. */
+/** SQL for when this file was changed, by the store's clock. It is read while the row is locked. */
 const dating = `
   select mine.changed_at::text as "changedAt", mine.changed_at >= f.changed_at as newest
   from plan_file f,
     (select coalesce(store_now() - $1::double precision * interval '1 millisecond', '-infinity') as changed_at) mine`;
 
-/** The date only rises. That of a refused file is not used. */
+/** The stored date never moves back. The date of a refused file is not stored. */
 const raising = "update plan_file set changed_at = greatest(changed_at, $1::timestamptz)";

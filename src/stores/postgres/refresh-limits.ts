@@ -1,5 +1,5 @@
 /**
- * Gives the ledger the limits in force after something from which they follow has changed (the SQL function
+ * Updates the limits in force in the ledger, after something has changed from which they are derived (the SQL function
  * `limits_refresh`).
  */
 import type { Transaction } from "./database.ts";
@@ -7,18 +7,18 @@ import type { Transaction } from "./database.ts";
 type Statements = Pick<Transaction, "query">;
 
 /**
- * `only`: the UUIDs of the subjects that may be affected; null: all of the organization. Returns those for which
- * `sumEarlier` must follow the commit.
+ * `only`: the UUIDs of the subjects that may be affected; null for all subjects of the organization. Returns the
+ * subjects for which `sumEarlier` must follow the commit.
  */
 export async function refreshLimits(tx: Statements, owner: string, only: readonly string[] | null): Promise<string[]> {
   const rows = await tx.query<{ id: string }>("select id from limits_refresh($1, $2::uuid[]) id", [owner, only]);
   return rows.map(({ id }) => id);
 }
 
-/** As `refreshLimits`, for a person whose membership in these organizations has changed. */
+/** Like `refreshLimits`, for a person whose membership in these organizations has changed. */
 export async function refreshPerson(tx: Statements, owners: readonly string[], person: string): Promise<string[]> {
   if (owners.length === 0) return [];
-  // All locks are taken before the first change is recorded: the row that numbers changes is a lock as well.
+  // All locks are taken before the first change is recorded: the row that numbers changes acts as a lock, too.
   await lockOrganizations(tx, owners);
   await tx.query("select usage_lock(array(select id from unnest($1::uuid[]) id order by id))", [owners]);
   const rows = await tx.query<{ id: string }>(

@@ -74,7 +74,7 @@ interface RefusedRow {
   limit_met: KeptLimit | null;
 }
 
-/** A limit in the form of its JSON. */
+/** A limit in the form of its stored JSON. */
 type KeptLimit = Omit<LimitMet, "resetAt"> & { resetAt?: string };
 
 const limitOf = ({ resetAt, ...limit }: KeptLimit): LimitMet =>
@@ -85,8 +85,8 @@ const personIdOf = (uuid: string | null): string | null => (uuid === null ? null
 const finding = `select r.*, ${personOfKey("r")} as person_id from usage_refusal r where r.request_id = $1`;
 
 /**
- * Each refusal takes the next place of its second; if another node takes that at the same moment, the refusal is
- * dropped. One that is stored already takes none.
+ * Each refusal takes the next place in its second. If another node takes that place at the same moment, the refusal is
+ * dropped. A refusal that is stored already takes no place.
  */
 const keeping = `
   with refused as (

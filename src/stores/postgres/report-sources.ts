@@ -1,6 +1,7 @@
 /**
- * Chooses the tables from which a report is summed: totals, if one kind of them distinguishes its groups and has whole
- * periods of its span; for the rest the roll-ups of days or hours (docs/design/metering.md, Totals). Pure.
+ * Chooses the tables from which a report is summed. If one kind of totals distinguishes the groups of the report, its
+ * totals are used for the whole periods in the span; the roll-ups of days or hours are used for the rest
+ * (docs/design/metering.md, Totals). Pure.
  */
 import type { ReportGroup, ReportQuery } from "../../core/store/report.ts";
 
@@ -18,14 +19,14 @@ export interface Rolled {
 
 export interface ReportSources {
   /**
-   * The totals to sum. `others`: if the sum of all months of a key is read instead of `ranges`, the ranges to subtract
-   * from it; else null.
+   * The totals to sum. `others`: null, unless the sum of all months of a key is read instead of `ranges`; then the
+   * ranges to subtract from that sum.
    */
   total: { kind: TotalKind; ranges: Range[]; others: Range[] | null };
   rollUps: RollUps;
   /**
-   * The hours in those totals and whole days that are of another day or month in the zone of the report than in UTC. They
-   * are taken from the one and added to the other.
+   * The hours in those totals and whole days that belong to another day or month in the zone of the report than in UTC.
+   * They are subtracted from the UTC period and added to the period of the zone.
    */
   moved: Range[];
 }
@@ -71,15 +72,15 @@ export function isByZone({ by, zone }: Pick<ReportQuery, "by" | "zone">): boolea
   return zone != null && (by.includes("day") || by.includes("month"));
 }
 
-/** All totals lie between these two instants, except the sums of all months. */
+/** The two instants between which all totals begin, except the sums of all months. */
 const beginning = new Date(0);
 const end = new Date("9999-01-01T00:00:00Z");
 
 /**
- * The sources. `rolled`: the days with roll-ups, of all months that the span touches, the earliest first; other days
- * have no usage. A total is used if all days that it has are in the span, so this month's may be, although the month
- * goes on. `months`: the number of months with roll-ups. `beginnings`: those of the days or months of the zone, if the report
- * is by them.
+ * Chooses the sources. `rolled`: the days with roll-ups, of all months that the span touches, the earliest first; other
+ * days have no usage. A total is used if all days that it contains so far are in the span, so even the running month's
+ * total may be used. `months`: the number of months with roll-ups. `beginnings`: the first moments of the zone's days
+ * or months, if the report is by them.
  */
 export function sourcesOf(
   query: ReportQuery,
@@ -96,7 +97,9 @@ export function sourcesOf(
 
 const noTotal: ReportSources["total"] = { kind: "day", ranges: [], others: null };
 
-/** To find the hours between so many midnights takes as long as to read all. */
+/**
+ * Above this number of beginnings, all hours are read: finding the hours between so many midnights would take as long.
+ */
 const beginnings_max = 130;
 
 /** The hours between the beginning of a day in the zone and its beginning in UTC, where they are in these ranges. */
@@ -125,7 +128,7 @@ function inUtc(query: ReportQuery, rolled: readonly Rolled[], months: number): O
     if (!range) continue;
     if (isTotal) whole.add(period.from.getTime());
     const ranges = isTotal ? total : left;
-    // Nothing lies between two days that follow one another in this list.
+    // Two days that follow each other in this list have no usage between them, so their ranges are joined.
     if (last === ranges) ranges.at(-1)!.to = range.to;
     else ranges.push(range);
     last = ranges;
@@ -152,7 +155,7 @@ function dividedByDays({ from, to }: Range): { days: Range[]; hours: Range[] } {
   return { days: [{ from: first, to: last }], hours: around.filter((part) => part.from < part.to) };
 }
 
-/** The ranges before, between and after these. */
+/** The ranges of all time that these ranges do not cover. */
 function besides(ranges: readonly Range[]): Range[] {
   const starts = [beginning, ...ranges.map(({ to }) => to)];
   const ends = [...ranges.map(({ from }) => from), end];

@@ -42,7 +42,7 @@ const ofKind = {
   organization: "and s.kind = 'organization'",
   key: "and s.kind = 'key'",
 };
-/** SQL for the sums of all months of a key, which have no instant. */
+/** SQL for the rows with a key's sums over all months, which have no instant. */
 const always = "s.starts_at = 'infinity' and s.kind = 'key_all'";
 
 /** SQL for an instant as a number, which the driver reads several times as fast. */
@@ -61,7 +61,7 @@ const columns: Record<Exclude<ReportGroup, "person">, readonly [name: string, ex
   month: ["period", second("date_trunc('month', s.starts_at at time zone 'UTC') at time zone 'UTC'")],
 };
 
-/** SQL for the day or month of a zone as a number, of its local time as if it were in UTC. */
+/** SQL for the first moment of a day or month in a zone, as a number: its local time is read as if it were UTC. */
 const ofZone = (unit: "day" | "month", zone: string) =>
   second(`date_trunc('${unit}', s.starts_at at time zone ${zone}::text)`);
 
@@ -159,8 +159,9 @@ async function beginningsIn(tx: Transaction, query: ReportQuery): Promise<readon
 }
 
 /**
- * The statement. Each source is summed by itself, so that the server can read the larger one in parallel. By person, it
- * is summed by key, and then each key's person is looked up. Names are looked up afterwards, each once. Pure.
+ * The statement. Each source is summed by itself, so that the server can read the larger one in parallel. A report by
+ * person is first summed by key, and then each key's person is looked up. Names are looked up afterwards, each once.
+ * Pure.
  */
 function statementOf(query: ReportQuery, sources: ReportSources): { text: string; values: unknown[] } {
   const { from, to, by, rows_max, largest, groups_max } = query;
@@ -188,7 +189,8 @@ function statementOf(query: ReportQuery, sources: ReportSources): { text: string
     summed.map((group) => `${expressionOf(group)} as ${columns[group][0]}`);
   const inUtc = grouped((group) => columns[group][1]);
   const inZone = grouped(zoned);
-  // A row that is taken from its time in UTC and added to that in the zone.
+  // For an hour that belongs to different periods in UTC and in the zone: it is subtracted from its UTC period and
+  // added to its period in the zone.
   const inBoth = grouped((group) => `case m.sign when 1 then ${zoned(group)} else ${columns[group][1]} end`);
   const counted = [["records", "records"] as const, ...sums];
   const added = counted.map(([name, column]) => `usage_sum(s.${column}) as "${name}"`);
@@ -203,7 +205,7 @@ function statementOf(query: ReportQuery, sources: ReportSources): { text: string
          ${groupingOf(groups)} having count(*) > 0`;
   const { total, rollUps, moved } = sources;
   const totals = (ranges: readonly Range[]) => {
-    // A key has about one total a month, so that to sum them by key would be work for nothing.
+    // A key has about one total a month, so summing totals by key would save nothing.
     const isSingle = summed.includes("key") && ranges.length > 0;
     if (isSingle) return listed("usage_total", `(${within(ranges)}) ${ofKind[total.kind]}`);
     return part(`(select * from usage_total s where true ${ofKind[total.kind]}) s`, ranges, inUtc);
@@ -254,7 +256,8 @@ function statementOf(query: ReportQuery, sources: ReportSources): { text: string
   const isFirst = () => `where (${names.map((name) => `u.${name}`).join(", ")}) in
     (select ${names.join(", ")} from ranked ${order} limit ${value(Math.min(largest, rows_max))})`;
   const largestRows = summedOf(names, sumsWritten, "parts", names.length > 0 ? isFirst() : "");
-  // Only costs decide which rows come first, so the other sums are made only of those, and of all together.
+  // Only costs decide which rows come first, so the other sums are computed only for the rows that are returned and for
+  // the total.
   return {
     text: `with parts as materialized (${all}),
       ranked as materialized (${summedOf(names, ['usage_sum(u."nanos") as "nanos"'], "parts")})
@@ -275,7 +278,7 @@ type Measured = { [Name in keyof ReportMeasures]: ReportMeasures[Name] extends b
 interface Row extends Measured {
   /** In the row that is the sum of all: the number of groups; in others null. */
   groups: number | null;
-  /** Null in the rows of the other groups; undefined if all groups have rows. */
+  /** True in rows of the first groups, null in rows that sum all other groups; undefined if all groups have rows. */
   is_first?: boolean | null;
   /** The start of the period in seconds since 1970. */
   period?: number;

@@ -1,6 +1,6 @@
 /**
- * Finds the spans in which an organization has records that may match, from the roll-ups and the records that are in
- * none yet.
+ * Finds the spans in which an organization has records that may match, from the roll-ups and from the records that are
+ * in no roll-up yet.
  */
 
 import type { RequestQuery } from "../../admin/store/request-list.ts";
@@ -18,7 +18,8 @@ const slack_ms = hour_ms;
 const hours_max = 48;
 
 /**
- * The spans. `reached`: the id down to which no other span has matching records. At most `rows_max` roll-ups are read.
+ * The spans to read. `reached`: the id down to which no other span has matching records. At most `rows_max` roll-ups
+ * are read.
  */
 export async function hourSpans(
   db: Pick<Database, "query">,

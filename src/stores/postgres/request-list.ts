@@ -16,12 +16,12 @@ import { type FoundRequests, firstId, type Span, uuidAt } from "./request-spans.
 export interface RequestListBounds {
   /** The most rows that one statement reads. */
   scanned_max: number;
-  /** The time after which no further statement is sent. */
+  /** The time that a page may take: after it, no further statement is sent. */
   page_ms: number;
 }
 /**
- * How far the time in an id, made by the node's clock at the arrival, may be from the admission's, by the store's
- * clock.
+ * The most by which the time in a request's id (its arrival by the node's clock) may differ from the admission's time
+ * (by the store's clock).
  */
 const slack_ms = 600_000;
 const usualBounds: RequestListBounds = { scanned_max: 5_000, page_ms: 75 };
@@ -33,7 +33,7 @@ interface ListReading {
   db: Queries;
   query: RequestQuery;
   scanned_max: number;
-  /** When, by `now_ms`, no further statement is sent. */
+  /** The value of `now_ms` after which no further statement is sent. */
   until_ms: number;
   now_ms: () => number;
 }
@@ -47,7 +47,8 @@ export function requestList(db: Queries, bounds = usualBounds, now_ms = () => pe
       };
       const { scanned_max, page_ms } = bounds;
       const page: ListReading = { db, query, scanned_max, until_ms: now_ms() + page_ms, now_ms };
-      // Running requests are read first: one that ends meanwhile is in both sources, and its record is used.
+      // Running requests are read first: a request that ends meanwhile is found in both sources, and its record is
+      // used.
       const holds = await foundHolds(page, span);
       const refusals = await scanned(page, refusalsOf, [span]);
       const records = await foundRecords(page, span);
@@ -76,7 +77,10 @@ function merged(limit: number, { since }: Span, sources: readonly FoundRequests[
   return { items, next: reached > since ? idOf(reached, "req_") : null };
 }
 
-/** The page, with the sums of both for a request that was recovered and then settled by its own node. */
+/**
+ * The page, where a request that was recovered and then settled by its own node has the sums of its record and its late
+ * settlement.
+ */
 async function withLateSettlements(db: Queries, page: RequestPage): Promise<RequestPage> {
   const recovered = page.items.filter((item) => item.recovered).map(({ requestId }) => requestId);
   const entries = await lateEntries(db, recovered);
@@ -116,7 +120,7 @@ interface Source {
 
 /**
  * Reads the spans from the newest down, more rows each time, until there are enough or the time is over. No statement
- * reads more rows than the remaining time allows at the pace of the last one.
+ * reads more rows than the last statement would have read in the remaining time.
  */
 async function scanned(page: ListReading, source: Source, spans: readonly Span[]): Promise<FoundRequests> {
   const { db, query, scanned_max, until_ms, now_ms } = page;

@@ -5,7 +5,10 @@ import { idOf } from "../../core/store/ids.ts";
 import type { Operation, StoppingLimit } from "../../core/store/ledger.ts";
 import { type LateEntry, tokensWithLate } from "./ledger-late.ts";
 
-/** The columns of the three tables, each of which has some of them, with the person of the key, and the names. */
+/**
+ * The columns of the tables of holds, records and refusals, each of which has some of them; the person of the key; and
+ * the names.
+ */
 export interface RequestRow {
   request_id: string;
   organization_id: string;

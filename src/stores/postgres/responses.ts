@@ -1,4 +1,7 @@
-/** Stored responses over SQL. SQL functions keep an organization's total, and make room by deleting the oldest. */
+/**
+ * Stored responses over SQL. SQL functions maintain the total size of an organization's responses, and make room by
+ * deleting the oldest.
+ */
 import { bare, idOf, uuidOf } from "../../core/store/ids.ts";
 import type { KeptResponse, KeptTurn, Reader, ResponseStore } from "../../features/responses/store/responses.ts";
 import type { Database } from "./database.ts";
@@ -75,12 +78,12 @@ export async function purge(db: Pick<Database, "query">, owner: string): Promise
   }
 }
 
-/** SQL for organizations that keep no content and still have some, because a node ended while it deleted it. */
+/** SQL for organizations that keep no content and still have responses, because a node ended while it deleted them. */
 const keepNothing = `
   select t.organization_id as id from kept_response_total t join organization o on o.id = t.organization_id
   where t.bytes > 0 and (not o.keeps_content or o.status = 'closed')`;
 
-/** The reader, as the first two values of each query. */
+/** The reader as the parameters `$1` and `$2` of each query. */
 const readerOf = ({ organizationId, personId }: Reader) => [
   bare(organizationId, "org_"),
   personId === null ? null : bare(personId, "per_"),

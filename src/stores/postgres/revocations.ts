@@ -1,14 +1,14 @@
 /**
- * Tells every node at once that a key, an organization or a person has changed. The message is sent by the commit of
- * the change, with NOTIFY. It can be lost with its connection, but cached answers expire within a second.
+ * Announces to every node without delay that a key, an organization or a person has changed. The message is sent with
+ * NOTIFY by the commit of the change. It can be lost with its connection, but cached look-ups expire within a second.
  */
 import type { Database, Transaction } from "./database.ts";
 
 const channel = "key_changed";
 
 /**
- * Announces a change. `id`: that of the changed thing (`key_…`, `org_…`). `secretHash`: the hash of a secret that the
- * key got, which every node is to know. The message also has the instant of the change, by the store's clock.
+ * Announces a change. `id`: that of the changed thing (`key_…`, `org_…`). `secretHash`: the hash of a new secret of the
+ * key, which every node should learn. The message also has the instant of the change, by the store's clock.
  */
 export async function announceChange(tx: Transaction, id: string, secretHash?: Uint8Array): Promise<void> {
   const [row] = await tx.query<{ at: Date }>("select store_now() as at");
@@ -17,7 +17,7 @@ export async function announceChange(tx: Transaction, id: string, secretHash?: U
 }
 
 interface RevocationListener {
-  /** Called with the id of what changed, also on the node that changed it. */
+  /** Called with the id of the changed thing, also on the node that changed it. */
   changed(keyOrOrganizationId: string, secretHash?: string): void;
   /** Called when a lost connection is back: changes may have been missed. */
   missed?(): void;

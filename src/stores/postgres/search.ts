@@ -1,6 +1,6 @@
 /**
- * Searches names, reading each table of names once. An id is found by the primary key, of which the beginning of an id
- * is a range.
+ * Searches names, reading each table of names once. The beginning of an id is a range of the primary key, which is used
+ * to find it.
  */
 import type { FoundThing, SearchedKind, Searching } from "../../admin/store/search.ts";
 import { bare, type IdPrefix, idOf } from "../../core/store/ids.ts";
@@ -46,7 +46,10 @@ function rangeOf(text: string): { prefix: string; from: string; to: string } | n
 }
 
 interface Source {
-  /** The query of one kind. Its columns: the id as `id`, what is shown, and the texts that are searched. */
+  /**
+   * How things of one kind are queried: the columns that are shown, the texts that are searched, and the tables. The id
+   * is `x.id`.
+   */
   name: string;
   organization: string;
   detail: string;
@@ -107,7 +110,7 @@ function statementOf(kinds: readonly SearchedKind[], isById: boolean): string {
         ${detail}::text as detail, ${rank} as rank, ${place} as place
       from ${from} where ${where} and ${matches} order by rank, name, x.id limit $3)`;
   });
-  // The first part only gives the parameters their types: perhaps no kind uses some of them.
+  // The first part only gives the parameters their types, since the queries of the kinds may not use all of them.
   return `with asked as (select $1::uuid, $2::uuid) select f.kind, f.id, f.name, f.organization, f.detail from (${parts.join(" union all ")}) f
     order by f.rank, f.place, f.name, f.id limit $3`;
 }

@@ -31,7 +31,7 @@ export function seedRecord(engine: Engine): SeedRecord {
 }
 
 /**
- * Unpacks the seed into an empty folder. False if there is none that fits this build; the folder is then in an
+ * Unpacks the seed into an empty folder. False if there is no seed that fits this build; the folder is then in an
  * undefined state.
  */
 export async function unpackSeed(engine: Engine, folder: string): Promise<boolean> {

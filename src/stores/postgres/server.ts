@@ -17,7 +17,7 @@ const defaults = {
   connect_ms: 5_000,
   /**
    * The server ends a statement that takes longer. If there is no answer after half as long again, the server counts as
-   * gone.
+   * unreachable.
    */
   statement_ms: 10_000,
   /** The server ends a transaction that is idle for this long, so that a lost client holds no locks. */

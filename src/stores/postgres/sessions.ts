@@ -6,7 +6,10 @@
 import type { Database, Lane } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 
-/** The most tries. Under load another session may happen to be free, and each try is another chance to see it. */
+/**
+ * The most tries. Under load, a connection may get the same session again by chance, and each try is another chance to
+ * see a different one.
+ */
 const tries_max = 4;
 /**
  * How long a statement may wait. Behind a pooler with a single session, it waits while another connection has a
@@ -21,7 +24,7 @@ export async function whyNoSessions(db: Database): Promise<string | null> {
   const lanes = await Promise.all([db.lane(), db.lane(), db.lane()]);
   try {
     let seen = 0;
-    // The change must be seen twice, because after a lost connection the session is another one, too.
+    // The change of sessions must be seen twice, because a lost connection also leads to another session.
     for (let tries = 0; tries < tries_max && seen < 2; tries++) if (await changes(lanes)) seen += 1;
     return seen < 2 ? null : pooled;
   } finally {
@@ -68,9 +71,9 @@ async function isLostBy(work: () => Promise<unknown>): Promise<boolean> {
 }
 
 /**
- * Whether the first connection changes its session, or any two share one. The second has a transaction open while the
- * others ask again: without it, a pool of two sessions that takes turns could give two connections the same one every
- * time.
+ * Whether the first connection changes its session, or two of the connections share one. The second connection has a
+ * transaction open while the others ask again: without it, a pool of two sessions that takes turns could give two
+ * connections the same sessions every time.
  */
 async function changes([first, second, third]: [Lane, Lane, Lane]): Promise<boolean> {
   try {
@@ -94,7 +97,7 @@ async function changes([first, second, third]: [Lane, Lane, Lane]): Promise<bool
   }
 }
 
-/** Whether an error shows another session: a prepared statement is missing, or exists already. */
+/** Whether an error shows that the session has changed: a prepared statement is missing, or exists already. */
 const isAnother = (error: unknown): boolean =>
   error instanceof DatabaseError && ["26000", "42P05"].includes(error.code);
 

@@ -188,7 +188,7 @@ async function end(tx: Transaction, id: string, why: string): Promise<boolean> {
   return true;
 }
 
-/** Ends a sign-in, whose key the caller then revokes. Null: the key has no sign-in that still runs. */
+/** Ends a sign-in, whose key the caller then revokes. Null if the key has no sign-in that has not ended. */
 export async function endRow(tx: Transaction, id: string, at: Date) {
   const [row] = await tx.query<{ owner: string; personId: string }>(
     `update sign_in s set ended_at = $2, tokens = null, refreshing_by = null from api_key k
@@ -199,7 +199,7 @@ export async function endRow(tx: Transaction, id: string, at: Date) {
   return row ?? null;
 }
 
-/** Ends the access tokens of a person's workloads. Identity tokens end by the person's `not_before`. */
+/** Ends the access tokens of a person's workloads. The person's `not_before` ends identity tokens. */
 async function endWorkloads(tx: Transaction, personId: string): Promise<number> {
   const rows = await tx.query<{ id: string }>(
     `update key_secret s set revoked_at = store_now() from api_key k

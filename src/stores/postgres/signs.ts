@@ -2,7 +2,7 @@
 import type { DatabaseSigns } from "../../core/store/signs.ts";
 import type { Database } from "./database.ts";
 
-/** Reads them in one statement over views of the server; any role may read these columns. */
+/** Reads the figures in one statement over views of the server; any role may read these columns. */
 export async function signsOf(db: Pick<Database, "query">): Promise<DatabaseSigns> {
   const [row] = await db.query<DatabaseSigns>(`
     select

@@ -18,7 +18,7 @@ type Querying = Pick<Database, "query">;
 
 const limitColumns = ["session_nanos", "week_nanos", "month_nanos", "concurrent_requests"];
 
-/** SQL for the limits of the rows of `table`, lifted by their raises in force, `r`. */
+/** SQL for the limits of the rows of `table`, increased by their raises in force, `r`. */
 const raisedLimits = (table: string) =>
   limitColumns.map((column) => `usage_raised(${table}.${column}, r.${column}) as ${column}`).join(", ");
 const hasLimit = (table: string) =>
@@ -96,7 +96,7 @@ export const standingsWithDestination = standingRows(
 export interface StandingRow {
   subject_id: string;
   organization_id: string;
-  /** Who has the limits: the subject itself, or the one that has them for `models`. */
+  /** The subject that has the limits: the subject itself, or for limits for models the one to which they belong. */
   owner_id: string;
   models: string | null;
   /** The limits of the three windows. */
@@ -133,8 +133,8 @@ export function standings(db: Querying): Standings {
 }
 
 /**
- * The standings of a key, its person and its team, if they have limits, and of the limits for models that count for the
- * key.
+ * The standings of a key, its person and its team, if they have limits, and the standings of the limits for models that
+ * apply to the key.
  */
 export async function budgetsNow(db: Querying, organizationId: string, keyId: string): Promise<SubjectReading[]> {
   const rows = await db.query<StandingRow & { subject: LimitedBy }>(ofKey, [
@@ -145,8 +145,8 @@ export async function budgetsNow(db: Querying, organizationId: string, keyId: st
 }
 
 /**
- * SQL for ids in a list, perhaps of one organization, whose subject has used at least this percentage of one of its
- * limits.
+ * SQL that is true for ids whose subject has used at least this percentage of one of its limits. `organization` limits
+ * the search to one organization.
  */
 export function hasUsed(subject: StandingSubject, id: SQLWrapper, percent: number, organization?: string): SQL {
   const whose = "s.organization_id = coalesce(<id>, s.organization_id)";
@@ -157,7 +157,7 @@ export function hasUsed(subject: StandingSubject, id: SQLWrapper, percent: numbe
 
 const ofIds = standingRows(`${organizations} union all ${limited}`, "s.subject_id = any($1::uuid[])");
 
-/** SQL for the subjects whose limits count for a key, with each of their limits for models. */
+/** SQL for the subjects whose limits apply to a key, with each of their limits for models. */
 const countingFor = `
   select l.place, l.subject, c.id
   from (select $2::uuid as key) k left join usage_subject s on s.subject_id = k.key

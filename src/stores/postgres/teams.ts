@@ -140,7 +140,7 @@ export async function countNewKey(
 ): Promise<void> {
   const { id, owner, teamId, person, at, own } = key;
   await lockOrganization(tx, owner);
-  // A key without any of these is not in the ledger.
+  // A key that has neither a team nor a person nor limits of its own is not in the ledger.
   if (teamId !== null || person !== null)
     await setTeam(tx, { id, owner, team: teamId === null ? null : bare(teamId, "team_") });
   if (person !== null) await countInPerson(tx, { id, owner, person });
@@ -152,7 +152,7 @@ interface NewOwn {
   actor: string;
 }
 
-/** Sets the own limits of something new, which has no earlier use. */
+/** Sets the own limits of a newly created subject, which has no earlier use. */
 async function limitNew(
   tx: Transaction,
   { subject, owner, at, actor }: { subject: string; owner: string; at: Date; actor: string },

@@ -1,4 +1,7 @@
-/** The key of a person's identity tokens in an organization, over SQL. No text of a key has its hash, so nobody can send it. */
+/**
+ * The key that stands for a person's identity tokens in an organization, over SQL. Its hash is not the hash of any
+ * key's text, so nobody can send it.
+ */
 import { and, eq, isNull } from "drizzle-orm";
 import { apiKey } from "../../../db/schema.ts";
 import { scopes } from "../../core/store/directory.ts";
@@ -15,7 +18,7 @@ import { countNewKey } from "./teams.ts";
 
 type TokenKeyInput = Parameters<People["tokenKey"]>[0];
 
-/** The key. `unsummed`: the subjects for which `sumAll` must follow. */
+/** Finds the key, or creates it. `unsummed`: the subjects for which `sumAll` must follow. */
 export async function tokenKey(
   tx: Transaction,
   input: TokenKeyInput,

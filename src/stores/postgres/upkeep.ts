@@ -20,7 +20,7 @@ export const upkeepLimits: UpkeepLimits = { every_ms: 5_000, log_bytes_max: 8_00
 
 type Statements = Pick<Database, "query" | "exec">;
 
-/** Works until it is stopped. Failures are ignored: the next query meets them, too. */
+/** Repeats the upkeep until it is stopped. Failures are ignored: the next query meets them, too. */
 export function keepUp(database: Statements, limits: UpkeepLimits): Repeating {
   return repeating(() => tidy(database, limits).catch(() => {}), { every: limits.every_ms });
 }
@@ -37,7 +37,7 @@ async function tidy({ query, exec }: Statements, limits: UpkeepLimits): Promise<
   await exec("checkpoint");
 }
 
-/** SQL for tables with many dead rows, or so old that their transaction numbers must be frozen. */
+/** SQL for tables with many dead rows, and for tables so old that their transaction numbers must be frozen. */
 const untidy = `
   select format('%I.%I', n.nspname, c.relname) as name
   from pg_class c

@@ -11,8 +11,8 @@ import { uuidAt } from "./request-spans.ts";
 
 const statement_ms = 60_000;
 /**
- * How far the time in an id, made by the node's clock at the arrival, may be from the admission's, by the store's
- * clock.
+ * The most by which the time in a request's id (its arrival by the node's clock) may differ from the admission's time
+ * (by the store's clock).
  */
 const slack_ms = 3_600_000;
 
@@ -60,7 +60,7 @@ function measuresOf({ of: _, at: _at, startsAt: _startsAt, upstream: _upstream, 
 const within = (share: number, time: string) => `percentile_disc(${share}) within group (order by a.${time})`;
 
 /**
- * Late settlements and entries of operators are not requests. For a single upstream: the requests that it was asked for
+ * Late settlements and entries of operators are not requests. For a single upstream: the requests that were sent to it
  * last, and all of its attempts.
  */
 const statement = `

@@ -1,4 +1,4 @@
-/** Counted uses over SQL. One statement counts, so that of two at once only one is the first. */
+/** Counted uses over SQL. One statement counts, so of two simultaneous uses only one is counted as the first. */
 import type { UseCounts } from "../../features/identity/store/use-counts.ts";
 import type { Database } from "./database.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Logs of answers in Redis: a stream for each. The id of an entry is its number and one, so Redis itself refuses an
- * entry that comes too late. Redis may forget a stream as a whole; what is appended after that is refused.
+ * Logs of answers in Redis: a stream for each. The id of an entry is its number plus one, so Redis itself refuses an
+ * entry that comes too late. Redis may forget a stream as a whole; entries that are appended after that are refused.
  */
 import type { AnswerLogs, Appended, LogName } from "../../features/responses/store/answer-log.ts";
 import type { RedisConnection } from "./connection.ts";

@@ -1,8 +1,8 @@
 /**
  * REDIS holds hints: everything in it can be rebuilt from Postgres, and nothing waits for it long. All keys of an
  * organization have one `{org}` hash tag, so that they work on a cluster as well as on one server. Any node of a
- * cluster may be named; the server is asked whether it belongs to one. One that does not say so, a proxy for instance,
- * shows it by refusing keys of several tags.
+ * cluster may be named; the server is asked whether it belongs to a cluster. A server that does not report that, such
+ * as a proxy, is recognised because it refuses keys of several tags.
  */
 import { Cluster, Redis, type RedisOptions, ReplyError } from "ioredis";
 import type { StoreWatcher } from "../../core/store/watcher.ts";
@@ -47,7 +47,7 @@ export function redisConnection(
     connectTimeout: connect_ms,
     commandTimeout: command_ms,
     socketTimeout: silence_ms,
-    // A command whose answer was lost may have been carried out, so each is sent once.
+    // A command without an answer may have been carried out all the same, so each command is sent only once.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableOfflineQueue: false,
@@ -65,7 +65,7 @@ export function redisConnection(
         clusterRetryStrategy: retryAfter_ms,
         clusterNodeRetryStrategy: retryAfter_ms,
         slotsRefreshTimeout: connect_ms,
-        // A node that went away may have carried out its commands.
+        // A node that was lost may have carried out its commands, so they are not sent again.
         retryDelayOnFailover: 0,
         enableOfflineQueue: false,
         enableAutoPipelining: true,
@@ -91,7 +91,7 @@ export function redisConnection(
         single.disconnect();
       }
     } catch {
-      // A server that does not answer this is asked again on a new connection.
+      // A server that fails to answer INFO is asked again on a new connection.
       if (!closed) single.disconnect(true);
     }
   });
@@ -153,7 +153,7 @@ async function evaluated(
 const isRefusal = (error: unknown, word: string) =>
   error instanceof ReplyError && (error as Error).message.startsWith(word);
 
-/** Reports an outage once, and not at each attempt. */
+/** Reports an outage once, and not at each attempt to connect. */
 function reporting<Client extends Redis | Cluster>(client: Client, failed: (cause: unknown) => void): Client {
   let reported = false;
   client.on("ready", () => {
@@ -174,7 +174,10 @@ function askedAnew(tls: () => RedisTls): RedisTls {
   return Object.defineProperties({}, Object.fromEntries(fields));
 }
 
-/** The credentials for every node of a cluster. A cluster has one database, so a number in the path has no meaning. */
+/**
+ * The credentials for every node of a cluster. A cluster has only one database, so a database number in the URL's path
+ * has no meaning.
+ */
 function credentialsOf(url: string): Pick<RedisOptions, "username" | "password"> {
   const { username, password } = new URL(url);
   return {

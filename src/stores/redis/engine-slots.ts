@@ -1,23 +1,29 @@
 /**
- * Limits of engines in Redis, for many nodes. One hash for each engine has a field for each process, with the slots that
- * it holds and until when. One script makes an exchange. The sum of what is held never rises above the limit: the script
- * gives only what is free, takes nothing from a process that renews, and believes what a process says that it holds.
+ * Limits of engines in Redis, for many nodes. One hash for each engine has a field for each process, with the slots
+ * that it holds and until when. One script performs an exchange. The sum of held slots never rises above the limit: the
+ * script gives only slots that are free, takes none from a process that renews, and trusts each process's report of
+ * what it holds.
  */
 import { type EngineSlots, slots_lease_ms } from "../../core/store/engine-slots.ts";
 import { within } from "../../core/time/cancellation.ts";
 import type { RedisConnection } from "./connection.ts";
 
-/** Without any exchange for so long Redis was away for all, and what they hold is prolonged by that time. */
+/**
+ * If there was no exchange for this long, Redis was away for all processes, and their leases are prolonged by that
+ * time.
+ */
 const silence_ms = 500;
-/** An engine that nobody has asked for so long is forgotten. */
+/** An engine whose slots nobody has exchanged for this long is forgotten. */
 const forget_ms = 7 * 24 * 3_600_000;
 
 /**
- * Fields: `at` is the time of the last exchange. `settled` is the time from which slots are given: after a hash was made
- * anew, each process has first to say what it holds, because Redis may have lost that. The others are processes.
+ * Fields: `at` is the time of the last exchange. `settled` is the time from which slots are given: after a hash was
+ * created anew, each process must first report what it holds, because Redis may have lost that. Each other field is a
+ * process.
  *
- * A target is a process's share by weight, and no more than it wants; what nobody wants is spread evenly, so that each
- * has some at hand if Redis falls silent. With fewer slots than processes, each second begins with another process.
+ * A process's target is its share by weight, but no more than it wants. Slots that nobody wants are spread evenly, so
+ * that each process has some if Redis falls silent. If there are fewer slots than processes, each second begins with
+ * another process.
  */
 const exchangeScript = `
 local key, me = KEYS[1], ARGV[2]
@@ -156,7 +162,7 @@ type Reply = [
 ];
 
 export interface EngineSlotsOptions {
-  /** An answer after this time does not count. */
+  /** How long an exchange waits for an answer. A later answer is ignored. */
   answer_ms?: number;
   /** The prefix of keys. Tests that share one Redis use different ones. */
   prefix?: string;

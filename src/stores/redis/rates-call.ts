@@ -1,11 +1,13 @@
-/** One call of the script (rates-script.ts): the requests that go together in one turn, and the answers to all. */
+/**
+ * One call of the script (rates-script.ts): the requests that are sent together in one turn, and the answers to all.
+ */
 import { countedSingly, type RateRequest, type RateSubject } from "../../core/store/rates.ts";
 import { standingSubjects } from "../../core/store/standing.ts";
 import type { ChangeAsked, RatesAsked, TakeAsked, TakeReply } from "./rates-script.ts";
 import type { Change } from "./waiting-changes.ts";
 
 export class RatesCall {
-  /** Each once. Their places are counted from 1. */
+  /** The keys of the call, each once. A key's place is counted from 1. */
   readonly keys: string[] = [];
   readonly takes: TakeAsked[] = [];
   readonly answer = Promise.withResolvers<readonly TakeReply[]>();
@@ -17,7 +19,7 @@ export class RatesCall {
     this.#prefix = prefix;
   }
 
-  /** Adds a request and returns its reply. Without a request, it reads. */
+  /** Adds a request and returns its reply. If `request` is null, only reads. */
   async add(organizationId: string, subjects: readonly RateSubject[], request: RateRequest | null): Promise<TakeReply> {
     const asked = subjects.map((subject): TakeAsked[3][number] => {
       const { requestsPerMinute, tokensPerMinute } = subject.limits;
@@ -47,7 +49,9 @@ export class RatesCall {
     return JSON.stringify([now_ms, changed, this.takes] satisfies RatesAsked);
   }
 
-  /** An organization's own key is that with which the keys of all others of it begin. */
+  /**
+   * The place of a subject's key. The organization's own key is the beginning of the keys of all its other subjects.
+   */
   #placeOf(organizationId: string, { id }: Change["subject"]): number {
     const whole = `${this.#prefix}{${organizationId}}`;
     const key = id.startsWith(standingSubjects.organization) ? whole : `${whole}:${id}`;

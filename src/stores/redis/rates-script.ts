@@ -1,7 +1,7 @@
 /**
- * The one script of sliding rates. It first changes what was taken before, and then takes, or reads, for one request
- * after another, each in all of its subjects or in none. A hash is a queue of entries by number, oldest first, and
- * their sums; each is loaded and saved once, however many requests count in it.
+ * The one script of sliding rates. It first applies changes to what was taken before. Then, for one request after
+ * another, it takes in all subjects of the request or in none, or only reads. A hash is a queue of entries by number,
+ * oldest first, and their sums; each is loaded and saved once, however many requests count in it.
  *
  * KEYS: those of the subjects, each once. ARGV[1]: a `RatesAsked` as JSON; places of keys are counted from 1. Returns a
  * `TakeReply` for each request, as JSON.
@@ -9,10 +9,11 @@
 import { minute_ms } from "../../core/store/rates.ts";
 
 /**
- * The entries that a refusal looks at to find out when there is room. Beyond them it reports the end of the last one.
+ * The most entries that a refusal reads to find out when there is room. If they are not enough, it reports the end of
+ * the last entry that it read.
  */
 const looked_at_max = 512;
-/** A subject without requests expires when its last entry has ended. */
+/** How long the key of a subject is kept after its last request: until its last entry has ended. */
 const forget_ms = minute_ms + 2_000;
 
 /** `now_ms`: null for Redis's own time. */
@@ -20,7 +21,7 @@ export type RatesAsked = [now_ms: number | null, changes: ChangeAsked[], takes: 
 export type ChangeAsked = [key: number, number: number, name: EntryName, requests: number, tokens: number];
 /** The name of the request; for a shared entry, the end of its second. */
 export type EntryName = string | number;
-/** A claim without tokens only reads. */
+/** The amounts that one request asks for. If `tokens` is null, the script only reads. */
 export type TakeAsked = [name: string, tokens: number | null, tokens_min: number | null, subjects: SubjectAsked[]];
 /** `shared_ms`: the milliseconds that share an entry; 0 if none do. */
 type SubjectAsked = [key: number, shared_ms: number, requests_max: number | null, tokens_max: number | null];

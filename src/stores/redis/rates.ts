@@ -1,12 +1,13 @@
 /**
  * Sliding rates in Redis, for many nodes: one script (rates-script.ts), which takes for a request's organization, its
- * team and its key at once, or for none. What requests ask for in one turn of the process goes in one call, with the
- * corrections of requests that ended (waiting-changes.ts), and is decided one by one, in its order. Each of the subjects
- * has one key, all under the organization's hash tag; on a cluster, where a call has keys of one tag alone, each
- * organization has a call of its own. One key, so that Redis, when it runs out of memory, forgets all of it or nothing.
+ * team and its key at once, or for none. The requests of one turn of the event loop are sent in one call, with the
+ * corrections of requests that ended (waiting-changes.ts), and are decided one by one, in their order. Each of the
+ * subjects has one key, all under the organization's hash tag; on a cluster, where all keys of a call must have the
+ * same tag, each organization has a call of its own. A subject has one key, so that Redis, when it runs out of memory,
+ * forgets all of it or nothing.
  *
- * Every call is sent at most once, and one that has no answer within its deadline has failed, whatever Redis still does
- * with it: then too much may be counted for a minute, and too little only of a request that came to more than it took.
+ * Every call is sent at most once. A call without an answer within its deadline has failed, even if Redis still carries
+ * it out: then too much may be counted for a minute, and too little only of a request that used more than it took.
  */
 import {
   hopelessLimit,
@@ -27,9 +28,9 @@ import { ratesScript, type SubjectReply, type TakeReply } from "./rates-script.t
 import { type CarriedChanges, type Change, waitingChanges } from "./waiting-changes.ts";
 
 export interface RedisRatesOptions {
-  /** An answer after this time does not count. */
+  /** How long a call waits for an answer. A later answer is ignored. */
   answer_ms?: number;
-  /** How long a correction waits for a request with which it is sent. */
+  /** How long a correction waits for a request that it can be sent with. */
   wait_ms?: number;
   /** The prefix of keys, before the organization's id. Tests that share one Redis use different ones. */
   prefix?: string;
@@ -37,9 +38,9 @@ export interface RedisRatesOptions {
   now_ms?: () => number;
 }
 
-/** The corrections that may wait for a call. Beyond these they are sent at once, without a request. */
+/** The most corrections that wait for a call. Further ones are sent at once, without a request. */
 const changes_max = 96;
-/** The requests in one call. Redis serves nobody else meanwhile. */
+/** The most requests in one call. Redis serves nobody else meanwhile. */
 const takes_max = 64;
 
 export function redisRates(
@@ -48,7 +49,10 @@ export function redisRates(
 ): Rates {
   const { answer_ms = 100, wait_ms = 25, prefix = "sluice:rates:" } = options;
   const script = redis.script(ratesScript);
-  /** The calls that are sent at the end of this turn of the event loop, by what goes together. */
+  /**
+   * The calls that are sent at the end of this turn of the event loop, by the name under which requests are sent
+   * together.
+   */
   const leaving = new Map<string, RatesCall>();
   const waiting = waitingChanges({
     wait_ms,
@@ -65,7 +69,7 @@ export function redisRates(
     return JSON.parse((await script(call.keys, [asked])) as string);
   }
 
-  /** Sends a call, with every correction that waits for it. */
+  /** Sends a call, with all corrections that wait for it. */
   function depart(together: string, call: RatesCall): void {
     leaving.delete(together);
     const carried: CarriedChanges | null = waiting.take(together);
@@ -114,7 +118,7 @@ export function redisRates(
   };
 }
 
-/** Sends changes with the next call. Resolves when it is over. */
+/** Sends changes with the next call. Resolves when that call is over. */
 type Correct = (organizationId: string, changes: readonly Change[]) => Promise<void>;
 
 /** A class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */

@@ -1,6 +1,7 @@
 /**
- * The last receipts of the fleet, in a memory beside the store: a node that starts after the store was set back finds
- * out from them what it lacks. There is a list for each database. Redis may lose it, and then a start knows less.
+ * The last receipts of the fleet, remembered outside the store: after the store was restored to an earlier state, a
+ * node that starts finds out from them which receipts the store lacks. There is a list for each database. Redis may
+ * lose the list, and then a start knows less.
  */
 import type { ReceiptMemory } from "../../core/store/lost.ts";
 import type { RedisConnection } from "./connection.ts";

@@ -1,7 +1,7 @@
 /**
- * Changes of what was taken, which wait a moment for the next call that they may go with, so that a request asks Redis
- * once. A change that takes more does not wait, because late it would let too much in; one that gives back may be late.
- * Whatever the outcome of the call, a change is sent once.
+ * Changes of taken rates. They wait a moment for the next call with which they can be sent, so that a request needs one
+ * call to Redis. A change that takes more does not wait, because a late one would admit too much; a change that gives
+ * back may be late. Whatever the outcome of the call, a change is sent once.
  */
 import type { RateSubject } from "../../core/store/rates.ts";
 import { type Clock, idleClock } from "../../core/time/clock.ts";
@@ -9,11 +9,11 @@ import type { EntryName } from "./rates-script.ts";
 
 export interface Change {
   organizationId: string;
-  /** The subjects, and their entry that changes. */
+  /** The subject, and which of its entries changes. */
   subject: Pick<RateSubject, "id">;
   number: number;
   name: EntryName;
-  /** The difference to add. */
+  /** The differences to add to the entry. */
   requests: number;
   tokens: number;
 }
@@ -21,15 +21,15 @@ export interface Change {
 /** The changes that one call carries. */
 export interface CarriedChanges {
   changes: readonly Change[];
-  /** The call is over. */
+  /** Must be called when the call is over. */
   done(): void;
 }
 
-/** Changes go together under a name. */
+/** The changes that wait. Those with the same `together` may be sent in one call. */
 export interface WaitingChanges {
   /** Resolves when the call that carries them is over, whether it succeeded or not. */
   add(together: string, changes: readonly Change[]): Promise<void>;
-  /** Returns the waiting changes, for a call that leaves now. */
+  /** Takes the waiting changes out, for a call that is sent now. */
   take(together: string): CarriedChanges | null;
   /** Resolves when all waiting changes were sent. */
   flush(): Promise<void>;
@@ -39,7 +39,7 @@ export interface WaitingParts {
   /** Sends a call with changes only. Never rejects. */
   send(together: string, changes: readonly Change[]): Promise<void>;
   wait_ms: number;
-  /** The most changes that wait together; more leave at once. */
+  /** The most changes that wait under one name; with more, all are sent at once. */
   changes_max: number;
   clock?: Pick<Clock, "after">;
 }
@@ -97,7 +97,7 @@ export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock()
 
 const isMore = ({ tokens }: Change) => tokens > 0;
 
-/** Requests that share an entry share its change. */
+/** Adds a change to the list. Changes of the same shared entry are merged into one. */
 function include(changes: Change[], change: Change): void {
   const { organizationId, subject, number, name } = change;
   for (const one of changes) {

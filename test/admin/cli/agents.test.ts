@@ -1,4 +1,5 @@
-// `sluice claude`, `codex` and `opencode` with programs that say what they were given; test/clients runs the real ones.
+// Tests of `sluice claude`, `codex` and `opencode` with stand-in programs that print the words and variables that they were
+// given; test/clients runs the real ones.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -34,7 +35,7 @@ function fake(name: string, script: string): void {
   chmodSync(path, 0o755);
 }
 
-/** What the agent was given. */
+/** Runs a command. Returns the words and the environment that it gave to the agent. */
 async function given(...words: string[]) {
   const { code, stdout, stderr } = await home.run(...words);
   const [typed = "", variables = ""] = stdout.split("\n== env\n");
@@ -45,7 +46,7 @@ async function given(...words: string[]) {
 }
 
 const withKey = () => home.with({ SLUICE_KEY: sluice.key }).run("login", sluice.url, "--key");
-/** As after a sign-in of a person: only its command brings the token. */
+/** Leaves the state of a person's sign-in: then an agent gets the token only from its command. */
 async function asPerson(): Promise<void> {
   await withKey();
   const hour_ms = Date.now() + 3_600_000;

@@ -1,6 +1,6 @@
 /**
- * People in a file of organizations: what they were given by hand is as it says, for exactly the people whom it means, and what
- * is exported changes nothing here and makes the same elsewhere.
+ * People in a file of organizations: what is given to them by hand becomes what the file says, for exactly the people
+ * whom it means. What is exported changes nothing if it is applied here, and creates the same elsewhere.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const applyTo = (node: ApplyNode, text: string, ...more: string[]) => node.apply(file, text, more);
 const apply = (text: string, ...more: string[]) => applyTo(here, text, ...more);
-/** A file with these entries of people, and nothing of organizations. */
+/** The text of a file with these entries of people and no organizations. */
 const peopleOf = (entries: string) => `organizations: {}\npeople: { ${entries} }`;
 
 interface Known {
@@ -42,7 +42,7 @@ interface Known {
   email?: string | null;
   isEmailVerified?: boolean;
   issuer?: string;
-  /** The slug of an organization in which a rule makes them a member. */
+  /** The slug of an organization in which a rule makes the person a member. */
   organization?: string;
 }
 async function comes({ owned }: ApplyNode, { organization, ...known }: Known) {
@@ -56,7 +56,7 @@ async function comes({ owned }: ApplyNode, { organization, ...known }: Known) {
 }
 const shown = (person: string) => here.port.manage.findPerson({ person });
 
-/** So that `--prune` of one test finds nothing of another one. */
+/** Forgets all people, so that `--prune` in one test finds no person of another test. */
 async function forgetAll(): Promise<void> {
   for (const { port } of [here, there])
     for (const { id, state } of await allOf((page) => port.manage.pagePeople(page)))

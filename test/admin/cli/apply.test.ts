@@ -1,6 +1,6 @@
 /**
- * A file of organizations: it makes what it says and nothing else, twice and at once as well as after a crash; what is
- * exported says what there is, and makes the same elsewhere.
+ * A file of organizations: applying it creates what it says and nothing else, also if it is applied twice, twice at
+ * once, or after a crash. What is exported says what exists, and creates the same elsewhere.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -493,7 +493,7 @@ async function copyPlan(name: string): Promise<void> {
   await there.manage.createPlan({ name, week, concurrentRequests });
 }
 
-/** Names that YAML, substitution or an object could take for something else. */
+/** Names that YAML, the substitution of variables or a JavaScript object could take for something else. */
 const odd = fc.constantFrom(
   "true",
   "123",
@@ -526,14 +526,14 @@ const nameArbitrary = fc.oneof(
     .filter(Boolean),
 );
 const amount = fc.option(fc.integer({ min: 1, max: 1_000_000 }), { nil: null });
-/** What verbs take. */
+/** Limits that the verbs accept. */
 const limitsArbitrary = fc
   .record({
     ...{ session: amount, week: amount, requestsPerMinute: amount, concurrentRequests: amount },
     notLimited: fc.constantFrom(null, "month", "tokensPerMinute"),
   })
   .map(({ notLimited, ...limits }) => ({ ...inMoney(limits), ...(notLimited && { [notLimited]: "none" as const }) }));
-/** Above all others: a file has none above its organization's. */
+/** Amounts above all other limits, for organizations: no limit in a file is above its organization's. */
 const wider = fc.constantFrom(null, 1e12);
 const widerArbitrary = fc
   .record({ session: wider, month: wider, requestsPerMinute: wider, concurrentRequests: fc.constantFrom(null, 1e6) })
@@ -596,7 +596,7 @@ const organizationArbitrary = fc.record({
 });
 type Built = typeof organizationArbitrary extends fc.Arbitrary<infer One> ? One : never;
 
-/** Makes the organization by the verbs, one by one. */
+/** Creates the organization with the verbs, one by one. */
 async function build(manage: Management, organization: string, one: Built): Promise<void> {
   await manage.createPlan({ name: `plan-${organization}`, week: "2" });
   await manage.createOrganization({ slug: organization, name: one.name });
@@ -619,7 +619,7 @@ async function build(manage: Management, organization: string, one: Built): Prom
   if (one.isSuspended) await manage.suspendOrganization({ organization });
 }
 
-/** All that is set of an organization, read by the verbs: without ids, instants, versions and secrets. */
+/** All settings of an organization, read with the verbs: without ids, instants, versions and secrets. */
 async function settingsOf(manage: Management, organization: string) {
   const { name, status, plan, extraUsage, anchorAt, nextAnchor, calendar, ...one } = await manage.findOrganization({
     organization,

@@ -199,7 +199,7 @@ describe("a secret", () => {
     await typed("org create acme");
     const { id } = await json("key create --org acme --name app --json");
     expect((await typed(`key rotate ${id} --grace 1h`)).out).toContain("works until 2026-11-21 04:00:00 UTC");
-    // The first one ends sooner, and the second one in 24 hours.
+    // The secret from the first rotation ends sooner, and the one from the second rotation in 24 hours.
     expect((await typed(`key rotate ${id}`)).out).toContain("works until 2026-11-22 03:00:00 UTC");
     const { secrets } = (await json(`key show ${id} --json`)) as { secrets: { expires_at: string | null }[] };
     expect(secrets.map(({ expires_at }) => expires_at)).toEqual([

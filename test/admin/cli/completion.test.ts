@@ -1,4 +1,4 @@
-/** The completion scripts: accepted by their shells, and complete what there is. */
+/** The completion scripts: shells accept them, and they complete commands, options and names. */
 import { expect, test } from "bun:test";
 import { shell } from "./shell.ts";
 

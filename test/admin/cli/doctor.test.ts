@@ -16,7 +16,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A server that answers every path so; its port. */
+/** Starts a server that answers every path with `fetch`. Returns its port. */
 function answering(fetch: (request: Request) => Response | Promise<Response>): number {
   const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });
   servers.push(server);
@@ -88,7 +88,7 @@ describe("doctor", () => {
     const findings: { check: string; status: string; says: string }[] = JSON.parse(out);
     const people = await it.typed("doctor");
     expect(people.code).toBe(code);
-    // What is said stands in one column.
+    // The words of all findings begin in the same column.
     for (const { check, says } of findings) expect(people.out).toContain(` ${check.padEnd(16)} ${says}\n`);
     return { code, err, findings, of: (check: string) => findings.find((finding) => finding.check === check)! };
   }

@@ -1,4 +1,4 @@
-/** A command in a folder where no server has run: it says what it creates. */
+/** A command in a folder where no server has run says what it creates there. */
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -10,7 +10,7 @@ import { shell } from "./shell.ts";
 const page = join(import.meta.dir, "../../../docs/cli.md");
 const build = "SLUICE_WRITE_DOCS=1 node_modules/.bin/bun test test/admin/cli/help.test.ts";
 
-/** `org create`, …: every command that does something, in the order of help. */
+/** Every command that does something, such as `org create`, in the order of help. */
 function leaves(command: Command, path: string[] = []): string[] {
   return command.commands.flatMap((one) => {
     const name = [...path, one.name()];
@@ -27,7 +27,7 @@ test("the command line has the command of every verb", () => {
 /** Options that the page describes once, since they mean the same in every command that has them. */
 const everywhere = ["--help", "--json", "--yes", "--if-version"];
 
-/** A command's row: how it is typed, what it does, and its options by their names. */
+/** A command's row in the list: how it is typed, what it does, and the names of its options. */
 function rowOf(help: string): string {
   const [usage = "", description = "", ...paragraphs] = help.split("\n\n");
   const options = [...paragraphs.join("\n\n").matchAll(/^ {2}(?:-\w, )?(--[\w-]+(?: [<[][^>\]]+[>\]])?)(?= {2}|$)/gm)]
@@ -150,7 +150,7 @@ test("help is never wider than the screen", async () => {
   Object.assign(it.services.terminal, { width: 80 });
   for (const name of leaves(commands(it.services, () => {}))) {
     for (const line of (await it.typed(`${name} --help`)).out.split("\n")) {
-      // Examples are copied, not read: they stay on one line.
+      // Lines of examples may be longer: they are copied, and so stay on one line.
       if (!line.startsWith("  $")) expect([name, line, line.length <= 80]).toEqual([name, line, true]);
     }
   }

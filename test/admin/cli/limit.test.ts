@@ -1,4 +1,4 @@
-// `sluice limit`: whose limits words mean, how limits are typed, and what is shown of them.
+// `sluice limit`: which subject the words name, how limits are typed, and how they are shown.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { instantTyped } from "../../../src/admin/cli/limit.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";

@@ -46,7 +46,7 @@ interface Made {
   version: number;
 }
 
-/** What was charged, by the id of the key, from receipts alone. */
+/** The charged amounts by the id of the key, from receipts alone. */
 const receipts = new Map<string, string[]>();
 
 async function infer(key: Pick<Made, "id" | "key">, tokens = 20): Promise<{ status: number; error?: Refused }> {
@@ -76,7 +76,7 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
     return answer.out;
   };
 
-  // Morning: a plan, and five organizations from the file that stands in git.
+  // Morning: a plan, and five organizations from a file that is kept in git.
   await say("plan create gold --limit session=0.004,month=0.09,concurrent_requests=16");
   const file = join(folder, "organizations.yaml");
   const organizations = ["acme", "globex", "initech", "umbrella", "hooli"];
@@ -88,7 +88,8 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   expect(await say(["apply", "-f", file])).toContain("+ organization hooli");
   expect(await say(["apply", "-f", file])).toBe("Everything is as the file says.\n");
 
-  // Three teams, and four keys for each organization: with an owner, a label, a budget and where they may be used from.
+  // Three teams, and four keys for each organization, each with an owner, a label, a budget and the addresses from
+  // which it may be used.
   await say("team create --org acme --name research --limit session=0.00014");
   await say("limit set team research session=0.00012 concurrent_requests=4 --keys --org acme");
   await say("team create --org acme --name product --limit month=0.05");
@@ -111,7 +112,7 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   expect(keys).toHaveLength(20);
   const of = (slug: string) => keys.slice(organizations.indexOf(slug) * 4, organizations.indexOf(slug) * 4 + 4);
 
-  // Work: each key twice. Then one key and one team use what they have, and others go on.
+  // Work: each key is used twice. Then one key and one team use up their limits, and others go on.
   for (const key of keys) for (let round = 0; round < 2; round++) expect((await infer(key)).status).toBe(200);
   const usedUp = async (key: Made, whose: string) => {
     let last = await infer(key, 100);
@@ -124,7 +125,7 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   expect((await infer(of("acme")[3]!)).status).toBe(200);
   expect((await infer(of("umbrella")[1]!)).status).toBe(200);
 
-  // Who is near a limit? Two commands say which key, and how near.
+  // Two commands show which key is near a limit, and how near.
   const near = (await laptop.json("key list --over 40 --json")) as unknown as { id: string }[];
   expect(near.map(({ id }) => id)).toContain(of("umbrella")[0]!.id);
   expect(near.map(({ id }) => id)).not.toContain(of("umbrella")[1]!.id);
@@ -139,13 +140,13 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   const shown = (await laptop.json(`key show ${of("umbrella")[0]!.id} --json`)) as unknown as Standing;
   expect(nanosOf(shown.standing.session.used)).toBe(itsCharges);
 
-  // A key leaked.
+  // A key has leaked.
   const leaked = of("globex")[1]!;
   const fresh = (await laptop.json(`key rotate ${leaked.id} --grace 0s --json`)) as unknown as Made;
   await until(async () => (await infer(leaked)).error?.code === "revoked_api_key");
   expect((await infer({ id: leaked.id, key: fresh.key })).status).toBe(200);
 
-  // Two operators: the second sees what they would have overwritten.
+  // Two operators change the same key: the second is shown the change that would have been overwritten.
   const [{ version }] = [await laptop.json(`key show ${leaked.id} --json`)] as unknown as [Made];
   await say(["key", "update", leaked.id, "--owner", "bob", "--if-version", String(version)]);
   const late = await laptop.typed(["key", "update", leaked.id, "--owner", "eve", "--if-version", String(version)]);
@@ -164,7 +165,7 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   await say("org plan acme unlimited");
   await until(async () => (await infer(of("acme")[3]!)).status === 200);
 
-  // One does not pay, one leaves, one has a new name.
+  // One organization does not pay, one leaves, and one gets a new name.
   await say("org suspend initech");
   await until(async () => (await infer(of("initech")[0]!)).error?.code === "organization_suspended");
   expect((await laptop.typed("org close hooli")).err).toContain("--yes");
@@ -176,7 +177,7 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   const apply = await laptop.typed(["apply", "-f", file, "--dry-run"]);
   expect([apply.code, apply.err]).toEqual([1, expect.stringContaining("called 'globex-eu' now")]);
 
-  // Evening: what finance gets, exactly, of the closed, the suspended and the renamed as well.
+  // Evening: the exact report for finance, which includes the closed, the suspended and the renamed organization.
   const charged = new Map<string, number>();
   for (const [id, requests] of receipts) {
     for (const request of requests) {
@@ -202,7 +203,7 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   expect(new Map(report.rows.map(({ key_id, cost }) => [key_id, nanosOf(cost.total)]))).toEqual(charged);
   expect(nanosOf(report.total.cost.total)).toBe([...charged.values()].reduce((sum, nanos) => sum + nanos, 0));
   expect(report.running.requests).toBe(0);
-  // All of it was charged for a kind of token.
+  // The whole cost is the sum over the kinds of tokens.
   for (const { cost } of report.rows)
     expect(kinds.reduce((sum, kind) => sum + nanosOf(cost[kind]), 0)).toBe(nanosOf(cost.total));
   // The list of requests has the same sums, and the report says how near the noisy key is to its limit.
@@ -222,7 +223,7 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   expect(new Set(report.rows.map(({ organization }) => organization))).toEqual(
     new Set(["acme", "globex-eu", "initech", "umbrella", "hooli"]),
   );
-  // Each team pays for its keys.
+  // Each team is charged for its own keys.
   const teamOf = new Map(
     organizations.flatMap((slug) => of(slug).map(({ id }, index) => [id, teams[slug]?.[index] ?? null])),
   );
@@ -244,7 +245,7 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   expect(csv.trim().split("\r\n")).toHaveLength(6);
   expect((await laptop.typed("usage check --full")).code).toBe(0);
 
-  // And who did all that: one operator, from one address, in a chain that was not changed.
+  // The audit log shows who did all that: one operator, from one address, in a chain that was not changed.
   expect(await say("audit verify")).toContain("are as they were written");
   const log = (await laptop.json("audit list --limit 1000 --json")) as unknown as { actor: string; action: string }[];
   const mine = log.filter(({ actor }) => actor === "operator:ann");

@@ -1,4 +1,5 @@
-// What an operator learns of the identity settings before anybody comes in: `person try`, and the issuers in `doctor`.
+// What an operator can find out about the identity settings before anybody signs in: `person try`, and the issuers in
+// `doctor`.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * The CLI anywhere: a command says and prints the same over the management interface, over the socket, and on the database
- * itself; and what stands between says clearly what is wrong.
+ * The CLI in all places: a command says and prints the same over the management interface, over the socket, and on the
+ * database itself; and if something between them is wrong, it says so clearly.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -29,7 +29,7 @@ let ways: [name: string, manage: Management][];
 const folder = mkdtempSync(join(tmpdir(), "sluice-remote-"));
 const ends: (() => Promise<void>)[] = [];
 
-/** The answer without the bounds of idle sessions, which move with the clock. */
+/** The answer as text, without the bounds of idle sessions, which move with the clock. */
 const still = (answer: unknown): string =>
   JSON.stringify(answer).replace(/\\?"session\\?":\{(?:[^{}]|\{[^{}]*\})*\}/g, "");
 
@@ -44,7 +44,7 @@ beforeAll(async () => {
   const reports = { provider: "Example AI" };
   near = shell({
     now_ms: Date.now,
-    // The price that the node has.
+    // The same settings of reports as the node's.
     configuration: async () => ({ ...(await configuration()), reports }),
     openStore: async () => ({
       ...managementStores(db, book),
@@ -114,7 +114,7 @@ describe("every verb", () => {
       for (const [name, way] of ways) {
         const here = await (manage[verb as keyof Management] as (input: unknown) => Promise<unknown>)(input);
         const there = await (way[verb as keyof Management] as (input: unknown) => Promise<unknown>)(input);
-        // Each request of an operator is noted.
+        // The use of an operator is noted at each request, so the answers differ.
         if (verb === "pageOperators") expect((there as { data: object[] }).data).toHaveLength(3);
         else expect([name, verb, still(there)]).toEqual([name, verb, still(here)]);
       }
@@ -128,7 +128,7 @@ describe("every verb", () => {
       expect(here.rows.length).toBeGreaterThan(0);
     }
   });
-  // It tells of the instant at which it is asked for.
+  // The report without the instant at which it was made, which always differs.
   const shownOf = ({ asOf: _, ...report }: VerbAnswer<"reportUsage">) => report;
   const reportOf = async (way: Management, by: string | undefined) => shownOf(await way.reportUsage({ by }));
 

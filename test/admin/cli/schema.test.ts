@@ -1,4 +1,7 @@
-/** Only `serve` and `migrate` change a schema; whatever else meets an older or a newer one names it and leaves it. */
+/**
+ * Only `serve` and `migrate` change a schema; any other command that finds an older or a newer schema names it and
+ * leaves it unchanged.
+ */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +22,7 @@ afterAll(async () => {
 
 const latest = migrations.at(-1)!.name;
 
-/** A database with the migrations up to the last but one, and what changes it by hand. */
+/** A database with all migrations but the last, and the connection with which the test changes it by hand. */
 async function database(known: readonly Migration[] = migrations.slice(0, -1)) {
   const { url, drop } = await freshDatabase();
   const db = await serverDatabase(url, { connections_max: 1 });

@@ -1,4 +1,4 @@
-/** A CLI over a directory in memory: `typed("org create acme")` answers what a shell would see. */
+/** A CLI over a directory in memory: `typed("org create acme")` returns what a shell would show. */
 import { expect } from "bun:test";
 import { run } from "../../../src/admin/cli/run.ts";
 import type { Services } from "../../../src/admin/cli/services.ts";
@@ -12,9 +12,9 @@ import { emptyLedger } from "../management/empty-ledger.ts";
 export interface Shell {
   directory: MemoryDirectory;
   services: Services;
-  /** Words divided by spaces, or a list where one of them holds a space. */
+  /** Runs a command. `words` is a text, which is divided at spaces, or a list if a word contains a space. */
   typed(words: string | string[]): Promise<{ code: number; out: string; err: string }>;
-  /** The same, with the JSON that it printed. */
+  /** Like `typed`, but returns the JSON that the command printed. */
   json(words: string | string[]): Promise<Record<string, unknown>>;
 }
 
@@ -119,7 +119,7 @@ const configuration: Configuration = {
   storage: { databaseUrl: null, redisUrl: null, dataDir: "/nowhere" },
 };
 
-/** Each of these commands ends with 2, prints nothing, and says on stderr what is wrong with its form. */
+/** Expects that each of these commands ends with 2, prints nothing, and says on stderr what is wrong with its form. */
 export async function expectMisuse({ typed }: Pick<Shell, "typed">, commands: readonly (string | string[])[]) {
   for (const words of commands) {
     const { code, out, err } = await typed(words);
@@ -128,7 +128,7 @@ export async function expectMisuse({ typed }: Pick<Shell, "typed">, commands: re
   }
 }
 
-/** Each of these commands ends with 1 and one line on stderr that contains these words. */
+/** Expects that each of these commands ends with 1 and one line on stderr that contains these words. */
 export async function expectRefused({ typed }: Pick<Shell, "typed">, rows: readonly (readonly [string, string])[]) {
   for (const [words, says] of rows) {
     const { code, out, err } = await typed(words);

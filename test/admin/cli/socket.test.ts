@@ -23,7 +23,7 @@ afterAll(async () => {
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "sluice-socket-"));
-  // As a person's own data folder may be: others can enter it, and still must not get in.
+  // Others may enter the folder, as they may a person's own data folder, and still must not get in by the socket.
   chmodSync(folder, 0o755);
   folders.push(folder);
   return folder;
@@ -104,7 +104,7 @@ describe("the administrator's socket", () => {
     expect(lstatSync(path).mode & 0o777).toBe(0o600);
     expect(lstatSync(join(path, "..")).mode & 0o777).toBe(0o700);
     if (process.getuid?.() !== 0) return;
-    // As root we can try it as somebody else: neither the socket nor a connection is to be had.
+    // As root, the test can try it as another user, who must get no connection by the socket.
     const source = `
       import { connect } from "node:net";
       const socket = connect(${JSON.stringify(path)});
@@ -348,7 +348,7 @@ test("the user's name is found without USER, and a nameless number is named by i
   const source = `import { systemUser } from ${JSON.stringify(join(import.meta.dir, "../../../src/admin/cli/user.ts"))}; console.log(systemUser());`;
   const named = async (env: Record<string, string>) =>
     (await Bun.spawn([process.execPath, "-e", source], { env, stdout: "pipe" }).stdout.text()).trim();
-  // USER alone makes nobody ann.
+  // The variable USER alone does not change the user's name to ann.
   expect(await named({ USER: "ann" })).toBe(await named({}));
   expect(await named({})).toMatch(/^[\w.@+-]+$/);
   expect(await named({})).not.toBe("unknown");

@@ -30,7 +30,7 @@ function newFolder(): string {
   return folder;
 }
 
-/** What a server does with its database: authenticate, listen for changes, and on the embedded one open its socket. */
+/** Does what a server does with its database: authenticates, and listens for changes. */
 async function serving(db: Database): Promise<Authenticator> {
   const auth = authenticator({
     directory: directory(db),
@@ -52,8 +52,10 @@ async function met(auth: Authenticator, key: string): Promise<string> {
   }
 }
 
-/** The whole life of a key, as an operator types it, against what a request meets. The cache holds for a minute: whatever
- * is seen sooner came by message. */
+/**
+ * The whole life of a key, as an operator types it, compared with what a request gets. The cache holds for a minute:
+ * every change that is seen sooner came by message.
+ */
 async function lifeOfAKey(it: ReturnType<typeof shell>, auth: Authenticator, actor = "cli:ann"): Promise<void> {
   const meets = (key: unknown, what: string) => until(async () => (await met(auth, key as string)) === what);
   const made = await it.json(["org", "create", "acme", "--name", "Acme Ünlimited", "--plan", "pro", "--json"]);

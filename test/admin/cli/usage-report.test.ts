@@ -1,4 +1,4 @@
-// `sluice usage report`, as an operator types it: what adds up, what it says of its moment, and what is wrong in words.
+// `sluice usage report`, as an operator types it: sums that add up, the moment that it names, and errors in words.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { csvLine } from "../../../src/admin/management/report-csv.ts";
@@ -30,7 +30,7 @@ describe("what is wrong", () => {
       ["--from 2026-11-20 --to 2026-11-19", "an end after its beginning"],
       ["--from 2026-11-23", "in the future"],
       ["--from 2026-11-22T09:15:00Z", "not the beginning of an hour"],
-      // A zone of half an hour has no hour of UTC.
+      // In a zone that is half an hour off, a midnight is not the beginning of an hour in UTC.
       ["--from 2026-11-01T00:00:00+05:30", "not the beginning of an hour"],
       ["--from 2026-11-01T00:00:00", "with a time zone"],
       ["--from 2026-13", "not an instant"],
@@ -88,7 +88,7 @@ test("without options, it is of this month, by organization, until the end of to
 test("a cell of CSV keeps what a name holds, and no spreadsheet computes it", () => {
   const names = ['say "hi"', "a,b", "two\nlines", "=SUM(A1)", "-5", "@x", "+1", "plain"];
   expect(csvLine(names)).toBe(`"say ""hi""","a,b","two\nlines",'=SUM(A1),-5,'@x,'+1,plain\r\n`);
-  // Where lists are parted by semicolons, a cell begins behind each of them, whatever is quoted.
+  // In a locale that separates cells by semicolons, a new cell begins after each of them, even between quotation marks.
   const parted = ["a;=1+1", "a; =1+1", "a\t@x", "a\n-1", "\t=1", "＝1+1", "a;b", "mail@x;y=1"];
   expect(csvLine(parted)).toBe(`"a;'=1+1","a; '=1+1","a\t'@x","a\n'-1","'\t'=1",'＝1+1,"a;b","mail@x;y=1"\r\n`);
 });
@@ -124,12 +124,12 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       const book = ledger(db, { recovery: "checkpoint" });
       for (const model of ["acme/writer-1", "acme/painter-1"]) {
         const admit = admitOf(organizationId, { keyId: key, model });
-        // The second model is asked as a member of the team.
+        // The second model is used after the key has joined the team.
         if (model === "acme/painter-1") await it.typed(["key", "update", key, "--team", "research"]);
         await book.run([admit]);
         const usage = { ...settleOf(admit, 0).usage, inputTokens: 12, outputTokens: 7 };
         await book.run([settleOf(admit, model === "acme/writer-1" ? 700 : 300, { usage })]);
-        // Half is rolled up, and half is not.
+        // The requests so far are rolled up; the adjustment below is not.
         await book.rollUp();
       }
       await book.adjust(`req_${newHex()}`, organizationId, "month", -100);
@@ -179,7 +179,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       expect(out).toMatch(new RegExp(`\r\n${team},research,${key},builder,1,.*,"{""stage"":""test""}"\r\n`));
       Object.assign(it.services.terminal, { width: 120 });
       expect((await it.typed(`usage report --org ${slug} --by team`)).out).toMatch(/^research +team_/m);
-      // A key that is nobody's has a mark in the place of a name.
+      // A key without a person has a mark in place of the name.
       expect((await it.typed(`usage report --org ${slug} --by person`)).out).toMatch(/^- /m);
       Object.assign(it.services.terminal, { width: null });
       await it.typed(["team", "remove", team]);
@@ -224,7 +224,8 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         .map((line) => line.split(","));
       expect(names).toEqual(expect.arrayContaining([...mandatory]));
       const rows = lines.map((cells) => Object.fromEntries(names!.map((one, at) => [one, cells[at]!])));
-      // 12 tokens of input at a nano each, 7 of output at 10, and the rest of the charge is no token's.
+      // 12 tokens of input at a nano each, 7 of output at 10 nanos each; the rest of the charge belongs to no kind of
+      // token.
       expect(
         rows.map(({ ChargeCategory, SkuId, SkuMeter, PricingQuantity, ListUnitPrice }) => [
           ...[ChargeCategory, SkuId, SkuMeter, PricingQuantity, ListUnitPrice],
@@ -270,7 +271,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       for (const by of ["key", "organization,team,key"]) {
         expect(await rows(`--by ${by}`)).toMatchObject([{ cost: { total: dollars(290) }, standing }]);
       }
-      // No team and no organization of it has a limit.
+      // The key has a limit, but its team and its organization have none.
       for (const by of ["team", "organization"]) expect(await rows(`--by ${by}`)).toMatchObject([{ standing: null }]);
       for (const words of ["--by key,model", "--by key,day", "--by model", "--by key --from 2025-01 --to 2025-02"]) {
         expect((await rows(words)).every((row) => !("standing" in row))).toBe(true);

@@ -97,7 +97,10 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       const slug = `org-${++made}`;
       return it.json(`org create ${slug} --plan ${plan} --json`) as Promise<{ id: string; slug: string }>;
     }
-    /** Holds 1,000 nanos, and when it is settled, costs so many. */
+    /**
+     * Admits a request, which holds 1,000 nanos, and settles it with a cost of `nanos`. If that is 0, the request is
+     * left running.
+     */
     async function used(organizationId: string, nanos: number, change: Partial<Admit> = {}): Promise<Admit> {
       const book = ledger(owned.db, { recovery: "checkpoint" });
       const admit = admitOf(organizationId, change);
@@ -198,7 +201,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         action: "usage.adjust",
         details: { window: "month", amount: "0.000000007", added: "0.000000007", reason: "x" },
       });
-      // It is an entry, and no request.
+      // The adjustment is an entry, and not a request.
       const { subject } = entry as { subject: string };
       expect((await it.typed(`request show ${subject}`)).code).toBe(1);
     });

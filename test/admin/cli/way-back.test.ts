@@ -1,5 +1,5 @@
-// When nobody can administer over the network any more, because a token expired or the issuer says so, the node warns,
-// and the command line on the machine of a node always gets back in.
+// If nobody can administer over the network any more, because a token expired or the issuer no longer gives the role, the
+// node warns, and the command line on the machine of a node always still works.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Browser } from "../../harness/browser.ts";

@@ -1,4 +1,4 @@
-/** What `sluice doctor` compares of a time zone's rules. */
+/** The offsets of a time zone that `sluice doctor` compares. */
 import { expect, test } from "bun:test";
 import { offsetsIn } from "../../../src/admin/cli/zones-check.ts";
 

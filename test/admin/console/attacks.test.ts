@@ -22,7 +22,7 @@ describeInBrowser("an attack on the console", () => {
   test("a page of another port of the host frames nothing, and reads and changes nothing with the cookie", async () => {
     const tab = await signedIn("admin");
     const port = Number(new URL(node.url).port);
-    // Ports are of one site, so this page gets the cookie sent along.
+    // All ports of a host belong to one site, so the browser sends the cookie along with this page's requests.
     using evil = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",

@@ -1,5 +1,5 @@
-// A node with a console whose ledger has a hundred days of requests behind it, and what they add up to by the records alone.
-// Some are in the roll-ups, the newest are not; some run, some were refused, and an operator has entered something.
+// A node with a console whose ledger has requests of a hundred days, and the sums of the records alone. Some records are in
+// the roll-ups, the newest are not; some requests run, some were refused, and an operator has entered something.
 
 import { idOf } from "../../../src/core/store/ids.ts";
 import { meteredOperations } from "../../../src/core/store/ledger.ts";
@@ -118,7 +118,7 @@ interface Served {
   isLast: boolean;
 }
 
-/** Its id is by the clock of a node that is up to five minutes off. */
+/** Records a request, whose id is made by the clock of a node that is up to five minutes off. */
 async function served(
   book: ReturnType<typeof ledger>,
   db: Books["db"],

@@ -1,17 +1,20 @@
-// A real browser on the pages of the console. It notices what no page may do: errors in its log, reports of the content
-// security policy, requests to other hosts; and axe looks for what a reader with a screen reader or a keyboard would lack.
+// A real browser on the pages of the console. It records what no page may do: errors in its log, reports of the content
+// security policy, requests to other hosts; and axe finds what a user with a screen reader or a keyboard would lack.
 import { readFileSync } from "node:fs";
 import Chromium from "@sparticuz/chromium";
 import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { until } from "../../harness/until.ts";
 
-/** Why there is no browser on this machine; null: there is one. The package has a program for Linux on x64 alone. */
+/** Why there is no browser on this machine; null if there is one. The package has a program for Linux on x64 only. */
 export const noBrowser =
   process.platform === "linux" && process.arch === "x64" ? null : "the browser of the tests runs on Linux x64 alone";
 
 const axe = readFileSync(new URL("../../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
-/** The package's own arguments would turn off the rules of the web, on which the console relies. */
+/**
+ * The package's default arguments are not used: they would turn off the web's security rules, on which the console
+ * relies.
+ */
 const launchArguments = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"];
 
 export async function launchBrowser() {
@@ -27,7 +30,7 @@ interface AxeResult {
   violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[];
 }
 
-/** A tab in which somebody is signed in, and what was found on it so far. */
+/** A tab in which somebody is signed in, and the problems that were found in it so far. */
 export class Tab {
   readonly found: string[] = [];
   /** The issuer to which a sign-in leads. */
@@ -67,12 +70,12 @@ export class Tab {
     await this.page.waitForSelector(".rail");
   }
 
-  /** Its requests are no requests to another host from now on. */
+  /** Allows requests to this issuer from now on; they are not reported as requests to another host. */
   leaveFor({ issuer }: { issuer: string }): void {
     this.#issuer = issuer;
   }
 
-  /** By the link of the page to the issuer, which knows who comes, and back. */
+  /** Signs in with the page's link to the issuer, which knows the person and sends the browser back. */
   async signInBy({ issuer }: { issuer: string }): Promise<void> {
     this.leaveFor({ issuer });
     await this.page.goto(`${this.url}/`);
@@ -81,7 +84,7 @@ export class Tab {
     this.#issuer = null;
   }
 
-  /** Opens a page, and waits until all that it asked for is there. */
+  /** Opens a page, and waits until all its requests are answered. */
   async visit(path: string): Promise<void> {
     await this.page.goto(this.url + path);
     await this.settled();
@@ -92,9 +95,9 @@ export class Tab {
     await until(async () => (await this.page.locator("[aria-busy=true], .waiting").count()) === 0);
   }
 
-  /** Each rule of axe that the page breaks, with the first place. */
+  /** Each axe rule that the page breaks, with the first element that breaks it. */
   async axeProblems(): Promise<string[]> {
-    // Text that still fades in has less contrast.
+    // Text that is still fading in has less contrast, so this waits for the animations.
     await this.page.evaluate(`Promise.race([
       Promise.allSettled(document.getAnimations().map((one) => one.finished)),
       new Promise((over) => setTimeout(over, 1000)),
@@ -104,7 +107,7 @@ export class Tab {
     return violations.map(({ id, nodes }) => `axe ${id}: ${nodes[0]!.html.slice(0, 200)} ${nodes[0]!.failureSummary}`);
   }
 
-  /** How much wider the page is than the window. */
+  /** How many pixels the page is wider than the window. */
   overflow_px(): Promise<number> {
     return this.page.evaluate("document.documentElement.scrollWidth - innerWidth");
   }

@@ -1,4 +1,4 @@
-// The command that a page shows beside an act does on the command line what the page would do.
+// The command that a page shows beside an act has the same effect on the command line as the act on the page.
 import { describe, expect, test } from "bun:test";
 import { commandLine } from "../../../console/core/command-line.ts";
 import { verbTable } from "../../../console/core/verb-table.ts";
@@ -10,13 +10,13 @@ type Given = Record<string, unknown>;
 const table = verbTable();
 const line = (verb: string, input: Given) => commandLine(table[verb]!.command!, input);
 
-/** The words of a line, as a shell takes them. */
+/** The words of a command line, as a shell splits them. */
 const wordsOf = (written: string) => written.split(" ").slice(1);
 
 describe("a command that a page shows", () => {
   test("is there for every verb, but for one whose answer another command shows", () => {
     const read = verbs.flatMap(({ command }) => command?.reads?.name ?? []);
-    // One command is for the limits of all kinds of subjects (docs/limits.md); their acts say how it is typed.
+    // The limits of all kinds of subjects have one command (docs/limits.md), and their acts say how it is typed.
     const ofLimits = verbs.filter(({ tag }) => tag === "Limits");
     const silent = verbs.filter((one) => !one.command && !read.includes(one.name) && !ofLimits.includes(one));
     expect(silent.map(({ name }) => name)).toEqual([]);

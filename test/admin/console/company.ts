@@ -1,6 +1,6 @@
-// A node with a console and an issuer, and a company on it: 30 people in four teams with budgets, of whom the first is a member
-// and the second administers it, their keys and one of a service, and six weeks of requests to three models, on two engines of
-// which one fails now and then.
+// A node with a console and an issuer, and a company on it: 30 people in four teams with budgets, of whom the first is a
+// member and the second administers the company; their keys and the key of a service; and six weeks of requests to three
+// models, on two engines, one of which fails now and then.
 
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { Admit, Settle } from "../../../src/core/store/ledger.ts";
@@ -20,24 +20,24 @@ const day_ms = 24 * hour_ms;
 const days = 45;
 const firstNames =
   "Ada Ben Cleo Dan Eva Finn Gia Hal Ida Jan Kim Leo Mia Nils Ola Pia Quinn Rosa Sam Tess Uwe Vera Wim Xenia Yan Zoe Anton Berta Carl Dora";
-/** With their budgets of a month. */
+/** The teams, with their budgets for a month. */
 const teamsOf = { platform: "1900", research: "1500", product: "1250", support: "4000" } as const;
 
 interface Employee {
   id: string;
   name: string;
   keyId: string;
-  /** The key itself. */
+  /** The secret text of the key. */
   key: string;
 }
 
 export interface Company extends ConsoleNode {
-  /** Of an operator who sees everything. */
+  /** The token of an operator who sees everything. */
   token: string;
   db: Awaited<ReturnType<typeof serverDatabase>>;
   employees: Employee[];
   teams: Record<keyof typeof teamsOf, string>;
-  /** A command, in the process of the test. */
+  /** Runs a command of the CLI in the test's own process. */
   command(...words: string[]): Promise<unknown>;
   /** Reads from the interface of the console, as the operator. */
   read<Answer>(path: string): Promise<Answer>;
@@ -64,12 +64,12 @@ export async function startCompany(seed = 7): Promise<Company> {
     const words = ["--org", "acme", "--name", name, "--limit", `month=${month}`];
     teams[name as keyof typeof teamsOf] = (await sluice.json<{ id: string }>("team", "create", ...words)).id;
   }
-  // Somebody changed a limit, and changed it back.
+  // A limit is changed, and then changed back.
   for (const month of ["2100", teamsOf.platform])
     await sluice.json("limit", "set", "team", "platform", "--org", "acme", `month=${month}`);
   const employees: Employee[] = [];
   for (const at of firstNames.split(" ").keys()) employees.push(await employee(node, db, at));
-  // A person with a limit, so that it can be increased.
+  // A person gets a limit, so that it can be increased.
   await sluice.json("limit", "set", "person", employees[11]!.id, "--org", "acme", "month=60");
   const agent = await sluice.json<{ id: string }>("key", "create", "--org", "acme", "--name", "nightly build");
   const last = await history(db, organization, [...employees.map(({ keyId }) => keyId), agent.id], chanceOf(seed));
@@ -110,7 +110,7 @@ export async function startCompany(seed = 7): Promise<Company> {
   };
 }
 
-/** The pages of a role, and those that look otherwise when one asks for another thing. */
+/** The pages that a role sees, and further views that look different because they show another group or filter. */
 export async function companyPaths(company: Company, role: Role): Promise<string[]> {
   return [...(await pathsOf(company, role)), ...(views[role] ?? [])];
 }
@@ -129,7 +129,7 @@ const views: Partial<Record<Role, string[]>> = {
 
 const accountOf = (name: string) => name.split(" ")[0]!.toLowerCase();
 
-/** A person whom the issuer knows, too, and her key. */
+/** Creates a person, whom the issuer knows as well, and her key. */
 async function employee({ sluice, provider }: PeopleNode, db: Company["db"], at: number): Promise<Employee> {
   const name = `${firstNames.split(" ")[at]} Example`;
   const team = Object.keys(teamsOf)[at % 4]!;
@@ -144,7 +144,7 @@ async function employee({ sluice, provider }: PeopleNode, db: Company["db"], at:
   return { id, name, keyId, key };
 }
 
-/** Answers the last request of each key. */
+/** Records the requests of the past weeks. Returns the id of each key's last request. */
 async function history(
   db: Company["db"],
   organization: string,
@@ -174,10 +174,10 @@ async function history(
   return last;
 }
 
-/** Of an engine to a request that failed. */
+/** The words of an engine in response to a request that failed. */
 export const engineText = "CUDA error: device-side assert triggered";
 
-/** More by day than by night, little on weekends, and a little more each week. */
+/** The requests of one hour: more by day than by night, few on weekends, and a little more each week. */
 function hourOf(at_ms: number, organization: string, keys: readonly string[], chance: Chance) {
   const at = new Date(at_ms);
   const isOff = at.getUTCDay() % 6 === 0 || at.getUTCHours() < 7 || at.getUTCHours() > 17;

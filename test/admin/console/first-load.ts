@@ -1,12 +1,15 @@
-/** What a browser loads before anybody has signed in: the document and what it names, as gzip makes it. In bytes. */
+/**
+ * The gzipped size, in bytes, of what a browser loads before anybody has signed in: the document and the files that it
+ * names.
+ */
 export async function firstLoad_bytes(origin: string): Promise<number> {
   return sizeOf(origin, ["/", ...(await firstFiles(origin))]);
 }
 
-/** What it loads in all, once somebody has opened the pages with charts. */
+/** The size of all that a browser loads once somebody has opened the pages with charts. */
 export async function wholeLoad_bytes(origin: string): Promise<number> {
   const files = new Set(await firstFiles(origin));
-  // Files that are added meanwhile are visited, too.
+  // Iterating over a set also visits the files that are added meanwhile.
   for (const path of files) {
     const text = await (await fetch(origin + path)).text();
     for (const [, name] of text.matchAll(/"\.\/([\w.-]+\.js)"/g)) files.add(`/assets/${name}`);

@@ -1,5 +1,6 @@
-// The first page costs three round trips, one after the other: the document; its files and who is signed in; all that the page
-// shows. However fast a network and a machine are, it cannot be there before; `npm run console:check` measures how long it takes.
+// The first page costs three round trips, one after the other: the document; its files and who is signed in; all that the
+// page shows. However fast a network and a machine are, the page cannot be complete sooner; `npm run console:check`
+// measures how long it takes.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";
 import { openTab } from "./chromium.ts";
@@ -8,7 +9,7 @@ import { type Wave, wavesOf } from "./waves.ts";
 
 setDefaultTimeout(180_000);
 
-/** So many connections a browser has to one server, where it speaks HTTP/1.1. */
+/** The number of connections that a browser opens to one server over HTTP/1.1. */
 const connections = 6;
 
 describeInBrowser("the first page of the console", () => {
@@ -25,7 +26,7 @@ describeInBrowser("the first page of the console", () => {
     expect(answers).toHaveLength(1);
     const isOfPage = (path: string) => path.startsWith("/management/v1/");
     expect([...answers[0]!.urgent, ...answers[0]!.low].filter((path) => !isOfPage(path))).toEqual([]);
-    // One more would wait for a connection, which is another round trip.
+    // A request beyond this number would wait for a connection, which is another round trip.
     expect(answers[0]!.urgent.length).toBeLessThanOrEqual(connections);
     expect(answers[0]!.urgent.length).toBeGreaterThan(0);
   }

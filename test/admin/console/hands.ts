@@ -2,30 +2,30 @@
 import type { Locator } from "playwright-core";
 import type { Tab } from "./chromium.ts";
 
-/** A field that was filled in: typed, or chosen of a list. */
+/** A field that was filled in, by typing or by choosing from a list. */
 interface Filled {
   label: string;
   text: string;
 }
 
 export abstract class Hands {
-  /** The presses of buttons, links and suggestions. */
+  /** How often a button, a link or a suggestion was pressed. */
   presses = 0;
   readonly filled: Filled[] = [];
-  /** What was wrong on the way. */
+  /** The problems that were found on the way. */
   readonly problems: string[] = [];
-  /** Presses of Tab. */
+  /** How often Tab was pressed. */
   steps = 0;
-  /** The time that looking at the pages took. */
+  /** The time that axe took to look at the pages. */
   looked_ms = 0;
 
   constructor(
     readonly tab: Tab,
-    /** Whether axe looks at what each press led to. */
+    /** Whether axe checks the page after each press. */
     readonly looksAtPages = false,
   ) {}
 
-  /** Presses the one thing that is there under this name. */
+  /** Presses the target, which must be the only visible thing under its name. */
   async press(target: Locator): Promise<void> {
     await this.#there(target);
     this.presses += 1;
@@ -81,7 +81,10 @@ export class Mouse extends Hands {
 
 const steps_max = 400;
 
-/** Tab, arrows, letters and Enter. Each stop on the way must be seen, and in a dialog if one is open. */
+/**
+ * Uses a page with Tab, arrows, letters and Enter. Each stop of the focus must be visible, and within the dialog if one
+ * is open.
+ */
 export class Keyboard extends Hands {
   protected async act(target: Locator): Promise<void> {
     const { keyboard } = this.tab.page;
@@ -100,7 +103,8 @@ export class Keyboard extends Hands {
     await this.#reach(target);
     const { keyboard } = this.tab.page;
     const isDay = (await target.getAttribute("type")) === "date";
-    // The field of a day takes its parts in the order of the browser's own language, which is English of the United States.
+    // The field of a day expects its parts in the order of the browser's own language, which is the English of the
+    // United States.
     if (isDay) await keyboard.type(text.replace(/^(\d+)-(\d+)-(\d+)$/, "$2$3$1"));
     else {
       await keyboard.press("Control+a");
@@ -119,7 +123,7 @@ export class Keyboard extends Hands {
 
   #hasDialog = async () => (await this.tab.page.locator("dialog[open]").count()) > 0;
 
-  /** When a dialog has closed, the focus is where it was before. */
+  /** Checks that the focus is back where it was before a dialog, if the dialog has closed. */
   async #returns(): Promise<void> {
     const opener = this.#opener!;
     const { page } = this.tab;
@@ -132,7 +136,7 @@ export class Keyboard extends Hands {
     if (isLost) this.problems.push(`the focus did not come back to ${await opener.textContent()}`);
   }
 
-  /** The field keeps the focus; arrows go through what it suggests. */
+  /** Chooses a suggestion with the arrow keys, while the focus stays in the field. */
   async #choose(option: Locator): Promise<void> {
     const { keyboard } = this.tab.page;
     for (let step = 0; step < steps_max; step += 1) {
@@ -154,7 +158,7 @@ export class Keyboard extends Hands {
     throw new Error(`The keyboard does not come to ${target}.`);
   }
 
-  /** Null: the element with the focus is seen to have it. */
+  /** The problem of the element with the focus; null if it visibly has the focus and is within the open dialog. */
   #stopProblem(): Promise<string | null> {
     return this.tab.page.locator("html").evaluate(({ ownerDocument }) => {
       const element = ownerDocument.activeElement;

@@ -1,19 +1,22 @@
-// How a page stands in its window: how long it is, how much wider than the window, and the texts that do not fit where they stand.
+// How a page fits its window: how long it is, how much wider than the window, and which texts do not fit their place.
 import type { Tab } from "./chromium.ts";
 
 export const phone = { width: 390, height: 844 };
 
-/** Four screens of a phone. */
+/** The length of four screens of a phone. */
 export const longest_px = 4 * phone.height;
 
 export interface Measured {
   height_px: number;
   overflow_px: number;
-  /** Each with how it does not fit: it is hidden in part, has to be scrolled to, or stands over what is beside it. */
+  /**
+   * The texts that do not fit, each with the way in which it does not: it is partly hidden, must be scrolled to, or
+   * covers what is beside it.
+   */
   cut: string[];
 }
 
-/** Strips that are made to be scrolled are no fault: navigation, and the parts of a page. */
+/** Texts in strips that are made to be scrolled are not reported: navigation, and the tabs of a page's parts. */
 const measure = `(() => {
   const scrolled = ".rail, .tabs, .choices";
   const unseen = ".hidden, .skip, option, script, style, noscript, caption, dialog:not([open])";

@@ -1,4 +1,4 @@
-// A member in the console: she sees herself alone, makes keys for herself, and raises nothing; over real sockets.
+// A member in the console, over real sockets: she sees only what is hers, creates keys for herself, and raises no limit.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type VerbName, verbNamed } from "../../../src/admin/management/verbs.ts";
 import { Browser, type Call } from "../../harness/browser.ts";
@@ -164,9 +164,9 @@ describe("a member", () => {
     };
     const refused = { team: "research", limits: { month: "1" }, owner: "bob", person: bob.id };
     const writable = ann.verbs.flatMap((name) => {
-      // It is no value of the list; a test above has what it takes.
+      // `tryModel` is not in the list of verbs; a test above covers its input.
       if (name === "tryModel") return [];
-      // A request for more raises nothing: test/admin/management/limit-requests.test.ts.
+      // Asking for a higher limit raises nothing: test/admin/management/limit-requests.test.ts.
       if (name === "requestLimit" || name === "withdrawLimitRequest") return [];
       const { kind, input } = verbNamed(name as VerbName);
       const known = [...(harmless[name] ?? []), ...(name === "createKey" ? Object.keys(refused) : [])];
@@ -200,7 +200,7 @@ describe("a member", () => {
     };
     const change = (path: string, body: object) => carol.manage(path, { method: "PATCH", body });
     const limits = { own: { month: "1000" } };
-    // She may lower what counts for her, but not take that back.
+    // She may lower limits that apply to her, but not raise them again.
     const more = { month: "1001" };
     const own = await keyOf(carol.id);
     for (const [path, body, raising] of [
@@ -214,7 +214,7 @@ describe("a member", () => {
     expect((await change(`/teams/${team.id}`, { name: "leaders" })).status).toBe(200);
     const another = await keyOf(ann.id);
     expect((await change(`/keys/${another}/limits`, limits)).status).toBe(200);
-    // The same for raises, and what stands on top of a plan is the service's.
+    // The same holds for raises; and only the service may raise limits above an organization's plan.
     const raise = { limits: { month: "2000" }, until: tomorrow };
     const raised = (path: string) => change(`${path}/limits`, { raise });
     for (const path of [`/keys/${own}`, `/teams/${team.id}`])

@@ -1,5 +1,5 @@
-// A node with a console and an issuer, and something to see: two organizations, one of whose names are full of markup, people
-// and operators of every role, and requests.
+// A node with a console and an issuer, and data to look at: two organizations, one of which has names full of markup;
+// people and operators of every role; and requests.
 import { Browser, type Page } from "../../harness/browser.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
@@ -11,10 +11,10 @@ type OperatorRole = "admin" | "viewer" | "organization-admin";
 
 export interface ConsoleNode extends PeopleNode {
   url: string;
-  /** Slugs of the organizations to look at; the people are in the first. */
+  /** The slugs of the organizations to look at. The people are in the first one. */
   organizations: readonly [string, ...string[]];
   tokens: Record<OperatorRole, string>;
-  /** Who comes in by the issuer, with a key and a request of her own. */
+  /** People who sign in by the issuer, each with a key and a request of her own. */
   people: Record<"member" | "lead", Person>;
 }
 
@@ -22,11 +22,14 @@ interface Person {
   account: string;
   id: string;
   request: string;
-  /** Asks for more for the own key. */
+  /** The id of the person's request for a higher limit of her own key. */
   limitRequest: string;
 }
 
-/** As whom one can be signed in: operators by their token, a member and an organization's administrator by the issuer. */
+/**
+ * The roles in which one can sign in: operators by their token, a member and an organization's administrator by the
+ * issuer.
+ */
 export const roles = ["admin", "viewer", "organization-admin", "member", "lead"] as const;
 export type Role = (typeof roles)[number];
 
@@ -102,14 +105,14 @@ export async function signedIn({ provider, consoleUrl }: PeopleNode, account: st
   return { browser, page, secret: await browser.redeem(page) };
 }
 
-/** Returns the ID of the limit request. */
+/** Asks for a higher limit. Returns the id of the limit request. */
 export async function askForMore({ browser, page, secret }: SignedIn, asked: object): Promise<string> {
   const body = { ...asked, message: markup };
   const more = await browser.call(page, "/management/v1/limit-requests", { method: "POST", secret, body });
   return more.body!.id as string;
 }
 
-/** Signs somebody in for the first time, and gives her a key and a request. */
+/** Signs somebody in for the first time. Creates a key for her, a request and a limit request. */
 async function person(node: PeopleNode, { account, name, groups }: Newcomer) {
   const { provider, sluice } = node;
   provider.claims.set(account, { name, groups, email: `${account}@example.com`, email_verified: true });
@@ -133,7 +136,7 @@ async function person(node: PeopleNode, { account, name, groups }: Newcomer) {
   return { account, id, request: answer.headers.get("x-service-request-id")!, limitRequest };
 }
 
-/** The parts of the page of an organization. */
+/** The ends of the addresses of an organization's pages. */
 const organizationParts = [
   "",
   ...["limits", "teams", "people", "keys", "requests", "asked", "notices", "audit", "settings"].map(
@@ -141,7 +144,7 @@ const organizationParts = [
   ),
 ];
 
-/** The pages that somebody sees, and one of each thing. */
+/** The pages that a role sees, with one page of each kind of thing. */
 export async function pathsOf({ sluice, people, organizations }: ConsoleNode, role: Role): Promise<string[]> {
   const [organization, ...others] = organizations;
   const [request] = await sluice.json<{ id: string }[]>("request", "list", "--org", organization);

@@ -1,5 +1,5 @@
-// Where notices are sent, in a real browser: operators set a channel of the fleet, an organization's administrator one of the
-// organization, both send a test, and the URL is on no page.
+// The destinations of notices, in a real browser: operators set a channel of the fleet, and an organization's administrator
+// a channel of the organization; both send a test, and the URL is on no page.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { type Channel, slackChannel, teamsChannel } from "../../harness/channels.ts";
 import { type Mailbox, mailbox } from "../../harness/mail-server.ts";
@@ -36,7 +36,7 @@ describeInBrowser("notices in the console", () => {
     return tab;
   }
 
-  /** Adds the channel on this page, sends a test to it and answers what the page says of it. */
+  /** Adds the channel on this page and sends a test to it. Returns what the page says about it. */
   async function tried(tab: Tab, path: string, form: "slack" | "teams"): Promise<string> {
     await tab.visit(path);
     const { page } = tab;

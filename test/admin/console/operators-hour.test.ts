@@ -1,4 +1,5 @@
-// An operator's hour in a real browser: each act is done on its page, felt by the clients, and then stands in the audit log.
+// An operator's hour in a real browser: each act is done on its page, takes effect for clients, and is then in the audit
+// log.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Browser } from "../../harness/browser.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
@@ -6,7 +7,7 @@ import { until } from "../../harness/until.ts";
 import { browserForTests, type Browser as Chromium, describeInBrowser } from "./browser-group.ts";
 import { openTab, type Tab } from "./chromium.ts";
 
-// Some seconds on a quiet machine, of which the browser takes most; a busy one gets more.
+// The test takes some seconds on a quiet machine, most of them in the browser; a busy machine gets more time.
 setDefaultTimeout(120_000);
 
 const model = "qwen/qwen3-coder";
@@ -35,7 +36,9 @@ describeInBrowser("an operator's hour", () => {
     tab.page.locator("section.section", { has: tab.page.getByRole("heading", { name }) });
   const rowOf = (text: string, within = tab.page.locator("main")) => within.locator("tbody tr", { hasText: text });
 
-  /** Opens the act, fills its form in, and does it; answers what is shown afterwards, where a secret is. */
+  /**
+   * Opens the act's form, fills it in, and submits it. Returns the secret that is shown afterwards, or an empty text.
+   */
   async function act(button: ReturnType<Tab["page"]["locator"]>, fields: Record<string, string>): Promise<string> {
     await button.click();
     const dialog = tab.page.locator("dialog");
@@ -63,12 +66,12 @@ describeInBrowser("an operator's hour", () => {
     within.getByRole("button", { name, exact: true });
 
   test("goes through the browser alone, and the audit log has each of its acts", async () => {
-    // A new organization.
+    // An organization is created.
     await tab.visit("/organizations");
     await act(button("Create organization"), { Slug: "globex", Name: "Globex", Plan: "pro" });
     await tab.page.waitForURL(`${node.consoleUrl}/organizations/globex`);
 
-    // People from a rule.
+    // People join by a rule.
     node.provider.account = "gil";
     node.provider.claims.set("gil", { name: "Gil Globex", groups: ["globex"] });
     const visitor = new Browser();
@@ -76,7 +79,7 @@ describeInBrowser("an operator's hour", () => {
     await tab.visit("/organizations/globex/people");
     await rowOf("Gil Globex", region("People")).waitFor();
 
-    // A team with a budget, and keys.
+    // A team gets a budget, and keys are created.
     await tab.visit("/organizations/globex/teams");
     await act(button("Create team"), { Name: "research", "Money in a week": "2" });
     await rowOf("research", region("Teams")).waitFor();
@@ -86,7 +89,7 @@ describeInBrowser("an operator's hour", () => {
     const noisy = await act(button("Create key"), { Name: "noisy", Team: "research" });
     await rowOf("noisy", region("Keys")).waitFor();
 
-    // A noisy neighbour, found and limited.
+    // A noisy neighbour is found and limited.
     const asked = [ask(quiet, "hello"), ...Array.from({ length: 8 }, () => ask(noisy, "hello again ".repeat(50)))];
     for (const answer of await Promise.all(asked)) {
       expect(answer.status).toBe(200);
@@ -109,7 +112,7 @@ describeInBrowser("an operator's hour", () => {
     });
     expect((await ask(quiet, "hello")).status).toBe(200);
 
-    // An engine drained, and brought back.
+    // An engine is drained, and brought back.
     await tab.visit("/engines");
     await tab.page.locator("main tbody tr").first().waitFor();
     const engine = tab.page.locator("main tbody tr").first();
@@ -120,7 +123,7 @@ describeInBrowser("an operator's hour", () => {
     await act(button("Resume", engine), {});
     await until(async () => (await ask(quiet, "hello")).status === 200, 10_000, "the engine to be back");
 
-    // Last month, as CSV and as FOCUS; and this one, which has something in it.
+    // The report of last month is downloaded as CSV and as FOCUS; and this month's, which is not empty.
     await tab.visit("/usage?organization=globex");
     await tab.page.getByRole("button", { name: "Last month" }).click();
     await tab.settled();
@@ -132,7 +135,7 @@ describeInBrowser("an operator's hour", () => {
     await tab.settled();
     expect((await saved("CSV")).join("\n")).toContain("globex");
 
-    // A key revoked while it streams.
+    // A key is revoked while a request of it streams.
     const stream = await ask(quiet, "Tell me more. [simulator: tps=20 tokens=1000]", {
       max_tokens: 2000,
       stream: true,
@@ -149,7 +152,7 @@ describeInBrowser("an operator's hour", () => {
     expect(rest).toContain("revoked_api_key");
     expect((await ask(quiet, "hello")).status).toBe(401);
 
-    // All of it stands in the log, on its page, too.
+    // All these acts are in the audit log, and on its page.
     const log = await node.sluice.json<{ actor: string; action: string; subject: string }[]>("audit", "list");
     const acts = log.filter(({ actor }) => actor === "operator:ann").map(({ action }) => action);
     expect(acts.reverse()).toEqual([

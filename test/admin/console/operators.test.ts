@@ -1,4 +1,4 @@
-// Operators in the console, and whoever opens the link of a node on the own machine, over real sockets.
+// Operators in the console, and a person who opens the link that a node on the same machine makes, over real sockets.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Browser } from "../../harness/browser.ts";
 import { freePort } from "../../harness/daemon.ts";
@@ -9,7 +9,7 @@ setDefaultTimeout(60_000);
 
 const linkOf = async (sluice: Sluice) => (await sluice.json<{ url: string }>("console")).url;
 
-/** Opens a link as its page does. */
+/** Signs in with a link to the console, as the page of the link does. */
 async function opened(link: string, who = new Browser()) {
   const page = { url: new URL(link) };
   const code = page.url.hash.slice("#link=".length);
@@ -17,7 +17,7 @@ async function opened(link: string, who = new Browser()) {
   return { who, page, status, secret: body?.secret as string };
 }
 
-/** A port that is free, below one that is taken. */
+/** Finds a free port whose next higher port is taken. */
 async function portBelowTaken() {
   const listen = (port: number) => Bun.serve({ hostname: "127.0.0.1", port, fetch: () => new Response() });
   for (;;) {

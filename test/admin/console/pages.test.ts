@@ -1,4 +1,4 @@
-// The pages of the console in a real browser, for one role and width; `npm run console:check` has the others.
+// The pages of the console in a real browser, for one role and one width; `npm run console:check` runs the others.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { type ConsoleNode, markup, pathsOf, signInAs, startConsoleNode } from ".
 
 setDefaultTimeout(120_000);
 
-/** Those with the most parts. */
+/** The pages with the most parts. */
 async function somePaths(node: ConsoleNode): Promise<string[]> {
   const all = await pathsOf(node, "admin");
   return all.filter((path) => /^\/($|usage\?|requests\/|organizations\/marked|models|engines|connect)/.test(path));
@@ -106,7 +106,7 @@ describeInBrowser("the pages of the console", () => {
   test("create one thing where the answer is lost and the button is pressed again, and another one where the form says so", async () => {
     const own = await openTab(node.url, { theme: "light", width: 1440 }, browser);
     await own.signIn(node.tokens.admin);
-    // The server has done it, and the browser never hears of it.
+    // The server carries out the request, and the browser never gets the answer.
     await own.page.route(
       "**/management/v1/keys",
       async (route) => {
@@ -129,7 +129,7 @@ describeInBrowser("the pages of the console", () => {
     await dialog.getByText("This was a repeat. Rotate to get another secret.").waitFor();
     expect(await named("once")).toHaveLength(1);
     await dialog.getByRole("button", { name: "Done" }).click();
-    // A new act, though it says the same, creates another.
+    // A new form with the same content creates another key.
     await own.page.getByRole("button", { name: "Create key" }).click();
     await dialog.getByLabel("Name").fill("once");
     await submit.click();
@@ -200,7 +200,7 @@ describeInBrowser("the pages of the console", () => {
       .textContent();
     for (const part of ["limit of thekey", "limitweek", "allowed$0.00000001", "the request needed$"])
       expect(facts).toContain(part);
-    // Nobody looked at the use of a limit that the request alone is above.
+    // If the request alone exceeds a limit, its use is not read, so the page shows none.
     expect(facts).not.toContain("used then");
     expect(await tab.axeProblems()).toEqual([]);
   });
@@ -221,7 +221,7 @@ describeInBrowser("the pages of the console", () => {
     }
 
     await own.visit("/connect");
-    // She signs in by the issuer, and sees the models that she may use: the first with tools stands in the command.
+    // She signs in by the issuer, and the command names the first of her models that has tools.
     const terminal = own.page.locator("pre", { hasText: "sluice claude --model" });
     const lines = (await terminal.first().textContent())!.split("\n");
     expect(lines).toEqual([`sluice login ${node.serviceUrl}`, expect.stringMatching(/^sluice claude --model \S+$/)]);
@@ -288,7 +288,7 @@ describeInBrowser("the pages of the console", () => {
     ]);
     await own.visit("/organizations");
     expect(await own.page.locator("main tbody tr").count()).toBe(1);
-    // How engines answered, of requests of her organization alone.
+    // The engines' answers are shown for requests of her organization alone.
     await own.visit("/usage");
     const engines = own.page.getByRole("heading", { name: "Engines by the hour" }).locator("xpath=ancestor::section");
     expect(await engines.textContent()).toContain(`requests of ${node.sluice.organization}`);

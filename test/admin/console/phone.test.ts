@@ -1,5 +1,5 @@
-// Every page on a phone, of a company of 30 people with weeks of requests: it is no wider than the phone, no text stands over an
-// edge or is cut off, and it is no longer than four screens, unless a reason says why.
+// Every page on a phone, for a company of 30 people with weeks of requests: it is no wider than the phone, no text overlaps
+// an edge or is cut off, and it is no longer than four screens, unless a reason says why.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { some, times } from "../../harness/depth.ts";
 import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";
@@ -10,7 +10,7 @@ import { signInAs } from "./node.ts";
 
 setDefaultTimeout(times(180_000, 400_000));
 
-/** Pages that may be longer than four screens, by the beginning of their paths, and why. None is. */
+/** The beginnings of the paths of pages that may be longer than four screens, each with the reason. There are none. */
 const reasons: Record<string, string> = {};
 
 describeInBrowser("on a phone", () => {

@@ -1,4 +1,5 @@
-// The days of a zone, the bars of a span, the span before it, what is still to come, and when a budget is full.
+// The days of a zone, the bars of a span, the same span before it, the forecast of the rest, and when a budget will be
+// full.
 import { describe, expect, test } from "bun:test";
 import { Temporal } from "@js-temporal/polyfill";
 import fc from "fast-check";
@@ -53,7 +54,7 @@ describe("a span", () => {
     fc.assert(
       fc.property(date, fc.integer({ min: 1, max: 400 }), fc.constantFrom(...zones), (from, days, name) => {
         const range = rangeOf({ from, to: daysAfter(from, days), zone: new Zone(name), now_ms });
-        // The page shows a span in another zone otherwise.
+        // A page shows a span in another zone if this zone has no full hours.
         fc.pre(range.zone.hasFullHours(range.from_ms, range.to_ms));
         const buckets = bucketsOf(range);
         expect([buckets[0]!.from_ms, buckets.at(-1)!.to_ms]).toEqual([range.from_ms, range.to_ms]);
@@ -67,7 +68,7 @@ describe("a span", () => {
   test("is of hours up to two days, of days up to a hundred, and else of months", () => {
     const of = (from: string, to: string) => [unitOf(spanOf(from, to)), bucketsOf(spanOf(from, to)).length];
     expect(of("2026-11-24", "2026-11-25")).toEqual(["hour", 24]);
-    // Summer time ends in these two days.
+    // Daylight saving time ends within these two days, so they have 49 hours.
     expect(of("2026-10-24", "2026-10-26")).toEqual(["hour", 49]);
     expect(of("2026-11-01", "2026-12-01")).toEqual(["day", 30]);
     expect(of("2026-01", "2026-12")).toEqual(["month", 11]);
@@ -121,7 +122,8 @@ describe("a span", () => {
     const nanos = buckets.map((_, at) => (at < 23 ? BigInt(at) * 10n : at === 23 ? 50n : 0n));
     const totals = totalsOf([{ id: null, name: "all", isOthers: false, nanos, total: 0n }], buckets);
     const { total, ahead } = forecastOf(totals, buckets, "day", now_ms)!;
-    // 16 to 22, ten each: 190 a day. 50 were used today, and six days follow.
+    // The last seven complete days have 160 to 220 each, which is 190 a day on average. Today has 50 so far, and six
+    // days follow.
     expect(ahead.slice(22)).toEqual([0n, 140n, 190n, 190n, 190n, 190n, 190n, 190n]);
     const spent = totals.reduce((sum, one) => sum + one, 0n);
     expect(total).toBe(spent + ahead.reduce((sum, one) => sum + one, 0n));

@@ -1,5 +1,5 @@
-// The page of spend in a real browser, for a company of 30 people: whatever it is by, its chart, its table, its totals and its
-// budgets are the sums of the receipts, to the nano; and all of its state is in its address.
+// The page of spend in a real browser, for a company of 30 people: for each grouping, its chart, its table, its totals and
+// its budgets equal the sums of the receipts, to the nano; and the whole state of the page is in its address.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { type Money, nanosOf } from "../../../src/core/inference/money.ts";
 import { some, times } from "../../harness/depth.ts";
@@ -13,7 +13,7 @@ const day_ms = 86_400_000;
 const berlin = { timeZone: "Europe/Berlin" } as const;
 const dateOf = (at_ms: number) => new Intl.DateTimeFormat("en-CA", berlin).format(at_ms);
 
-/** As a list of requests has it; entries of operators are in none. */
+/** A request in the form of the list of requests, which has no entries of operators. */
 interface Receipt {
   id: string;
   created_at: string;
@@ -29,7 +29,7 @@ describeInBrowser("spend", () => {
   let browser: Browser;
   let tab: Tab;
   let receipts: Receipt[];
-  /** Two weeks of Berlin, until yesterday. */
+  /** Two weeks in the time zone of Berlin, until yesterday. */
   const from = dateOf(Date.now() - 15 * day_ms);
   const to = dateOf(Date.now() - day_ms);
   const weeks = `from=${from}&to=${to}`;
@@ -41,7 +41,7 @@ describeInBrowser("spend", () => {
     receipts = await allReceipts();
   });
 
-  /** By the interface of the lists, part after part. */
+  /** Reads all receipts page by page from the list of requests. */
   async function allReceipts(): Promise<Receipt[]> {
     const all: Receipt[] = [];
     for (let cursor = ""; ; ) {
@@ -61,7 +61,7 @@ describeInBrowser("spend", () => {
     });
   const sum = (of: readonly Receipt[]) => of.reduce((total, { cost }) => total + nanosOf(cost.charged), 0n);
 
-  /** All digits of the amounts below a selector, from their titles. */
+  /** The exact amounts of the elements of a selector, from their titles. */
   const amounts = (selector: string): Promise<string[]> =>
     tab.page.evaluate(
       `[...document.querySelectorAll(${JSON.stringify(selector)})].map((one) => one.title.split(" ")[0])`,
@@ -89,14 +89,14 @@ describeInBrowser("spend", () => {
       expect(all).toBeGreaterThan(0n);
       expect(await nanosAt(".dial:first-child .figure")).toEqual([all]);
       expect(await nanosAt("table tfoot td[data-head=Cost] [title]")).toEqual([all]);
-      // Each group by itself, in the table and, the largest ones, in the chart.
+      // Each group's own sum is in the table, and those of the largest groups are in the chart.
       const groupOf = (one: Receipt) => (by === "model" ? one.model : by === "organization" ? "acme" : one[`${by}_id`]);
       const groups = [...Map.groupBy(own, groupOf).values()].map(sum).sort(largestFirst);
       expect((await nanosAt("table tbody td[data-head=Cost] [title]")).sort(largestFirst)).toEqual(groups);
       const series = await nanosAt(`.plot ${seriesOf}`);
       expect(total(series)).toBe(all);
       expect(series.slice(0, 7)).toEqual(groups.slice(0, 7));
-      // Each day by itself, reached by keyboard.
+      // Each day's own sum is reached by keyboard.
       await area().focus();
       const days: bigint[] = [];
       for (let date = 0; date < 14; date++) {
@@ -187,7 +187,7 @@ describeInBrowser("spend", () => {
     const tenths = Number(((now - before) * 1000n) / before) / 10;
     const said = await tab.page.locator(".plot-said").first().textContent();
     expect(said).toContain(tenths >= 0 ? "+" : "−");
-    // The page rounds to whole numbers, and the tenths are cut off.
+    // The page rounds to whole percents, while this value is cut off after the tenths.
     expect(Math.abs(Number(/[+−]([\d.]+) %/.exec(said!)![1]) - Math.abs(tenths))).toBeLessThanOrEqual(0.6);
     expect(said).not.toContain("Forecast");
     const line = await nanosAt(".plot li:has(.line-before) [title]:not(.name)");

@@ -1,4 +1,5 @@
-// Ten tasks in the console in a real browser, by mouse and by keyboard alone: at most four clicks in any, and no typed ID.
+// Ten tasks in the console in a real browser, by mouse and by keyboard alone: each takes at most four clicks, and no ID is
+// typed.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";
 

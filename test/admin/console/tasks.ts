@@ -1,4 +1,5 @@
-// TEN TASKS that people come to the console with, as somebody who is new does them: from the first page, by what can be seen.
+// TEN TASKS for which people come to the console, done as somebody new would do them: from the first page, by what is
+// visible.
 import type { Locator } from "playwright-core";
 import { type launchBrowser, openTab } from "./chromium.ts";
 import { type Company, engineText } from "./company.ts";
@@ -6,14 +7,14 @@ import { type Hands, Keyboard, Mouse } from "./hands.ts";
 
 type Browser = Awaited<ReturnType<typeof launchBrowser>>;
 
-/** Clicks, in any of them; fields that are filled in come on top. */
+/** The most clicks of a task. Filling in fields does not count. */
 export const clicks_max = 4;
 
 export interface Task {
   name: string;
-  /** Ends when the task is seen to be done. */
+  /** Does the task. Resolves when the page shows that it is done. */
   run(hands: Hands, company: Company): Promise<void>;
-  /** Takes back what would be in the way of doing it again. */
+  /** Undoes the task's effects that would prevent doing it again. */
   takeBack?(company: Company): Promise<unknown>;
 }
 
@@ -38,7 +39,7 @@ function friday(): string {
   return new Date(now.getTime() + (((5 - now.getUTCDay() + 6) % 7) + 1) * 86_400_000).toISOString().slice(0, 10);
 }
 
-/** Opens the act, fills its form in, and does it. */
+/** Opens an act's form, fills it in, and submits it. */
 async function act(hands: Hands, opener: Locator, fields: Record<string, string>): Promise<void> {
   await hands.press(opener);
   for (const [label, value] of Object.entries(fields)) {
@@ -163,7 +164,7 @@ interface Performing {
   company: Company;
   browser: Browser;
   by: "mouse" | "keyboard";
-  /** Whether axe looks at each page on the way. */
+  /** Whether axe checks each page on the way. */
   looksAtPages?: boolean;
 }
 
@@ -171,14 +172,14 @@ export interface Performed {
   name: string;
   clicks: number;
   filled: readonly { label: string; text: string }[];
-  /** Presses of Tab. */
+  /** How often Tab was pressed. */
   steps: number;
   ms: number;
-  /** Of the pages, of the way of the focus, and of what the browser said. */
+  /** Problems of the pages, of the order of the focus, and those that the browser logged. */
   problems: string[];
 }
 
-/** Somebody has just signed in, and does one task. */
+/** Does one task, as somebody who has just signed in. */
 export async function performed(task: Task, { company, browser, by, looksAtPages }: Performing): Promise<Performed> {
   const tab = await openTab(company.url, { theme: "light", width: 1440 }, browser);
   await tab.signIn(company.token);

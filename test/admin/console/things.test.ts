@@ -1,4 +1,5 @@
-// The pages of one thing in a real browser: the parts of an organization, a team, a person and a key, and the way between them.
+// The pages of one thing in a real browser: the parts of an organization, a team, a person and a key, and the links between
+// them.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { until } from "../../harness/until.ts";
 import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";

@@ -1,5 +1,6 @@
-// Whatever view of the console somebody opens, what it shows is the sum of what it leads to, and that of the records. Most
-// views are read from the interface with the links that the page makes; some from the page, as a browser shows it.
+// For any view of the console that somebody opens: its sums equal those of the pages that it links to, and those of the
+// records. Most views are read from the interface with the links that the page makes; some from the page, as a browser
+// shows it.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Money } from "../../../src/core/inference/money.ts";
 import { chanceOf } from "../../faults/chance.ts";
@@ -22,7 +23,7 @@ import {
 import { randomView, type View } from "./views.ts";
 
 const views = times(20, 1000);
-/** So many of them are read from the page. */
+/** The number of views that are read from the page in a browser. */
 const rendered = times(4, 60);
 setDefaultTimeout(times(120_000, 1_200_000));
 

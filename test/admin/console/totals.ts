@@ -1,5 +1,5 @@
-// What a page shows, read from the interface as the page reads it, or from the page as a browser shows it; and what it must
-// be: the sum of what it leads to, and that of the records.
+// Reads what a page shows, from the interface as the page does, or from the page as a browser shows it; and computes what
+// it must show: the sums of the pages that it links to, and those of the records.
 
 import { wayDown } from "../../../console/core/way-down.ts";
 import type { Money } from "../../../src/core/inference/money.ts";
@@ -15,15 +15,15 @@ export type Sums = Record<(typeof sums)[number], number>;
 
 export interface Report {
   rows: (Sums & { href: string | null })[];
-  /** Below the rows. Null: nothing was used, and there is no table. */
+  /** The sums below the rows. Null if nothing was used: then there is no table. */
   foot: Sums | null;
 }
 
-/** How a page is read. */
+/** Reads the sums that pages show. */
 export interface Reader {
   report(address: string): Promise<Report>;
   requests(address: string): Promise<Sums>;
-  /** The used nanos of the windows of an organization. */
+  /** The used nanos of an organization's windows. */
   windows(address: string): Promise<number[]>;
 }
 
@@ -51,7 +51,7 @@ interface Row extends Omit<Listed, "outcome" | "cost"> {
 const inputOf = (one: Omit<Row, "requests" | "cost" | "output_tokens">) =>
   one.input_tokens + one.cached_input_tokens + one.cache_write_tokens;
 
-/** What is in the books of what the list shows: it also has requests that run, and those that were refused. */
+/** Whether a listed request is in the books: the list also has running and refused requests, which are not. */
 const isInBooks = ({ outcome }: { outcome: string }) => outcome !== "running" && outcome !== "refused";
 
 const windowKinds = ["session", "week", "month"] as const;
@@ -115,7 +115,7 @@ interface ShownRow {
 const numberIn = (text: string) => Number(text.replaceAll(/\D/g, ""));
 
 export function pageReader(tab: Tab): Reader {
-  /** The cells of each row by their column; of a short number, all digits. */
+  /** The cells of each row, by their column; a shortened number with all its digits. */
   const rowsOf = (part: "tbody" | "tfoot", table = "main table"): Promise<ShownRow[]> =>
     tab.page.evaluate(`[...document.querySelectorAll("${table} ${part} tr")].map((row) => ({
       cells: Object.fromEntries([...row.cells].map((cell) =>
@@ -164,7 +164,7 @@ export function pageReader(tab: Tab): Reader {
   };
 }
 
-/** By the records alone. */
+/** The rows that a report must have, from the records alone. */
 export async function bookedReport({ db, organizations }: Books, address: string): Promise<Sums[]> {
   const { searchParams } = new URL(address, "http://console");
   const today_ms = Date.parse(new Date().toISOString().slice(0, 10));
@@ -185,11 +185,11 @@ export async function bookedReport({ db, organizations }: Books, address: string
   }));
 }
 
-/** Requests that have ended; entries of operators are none. */
+/** The sums of requests that have ended, without entries of operators. */
 export const bookedRequests = (books: Books, address: string) =>
   bookedRecords(books, address, "operation <> 'adjustment'");
 
-/** The entries of operators, which are in a report and in no list of requests. */
+/** The sums of the entries of operators, which are in reports but not in lists of requests. */
 export const bookedEntries = async (books: Books, address: string): Promise<Sums> => ({
   ...(await bookedRecords(books, address, "operation = 'adjustment' and month_starts_at is not null")),
   requests: 0,

@@ -11,7 +11,7 @@ export const groups = ["organization", "team", "key", "model", "operation", "out
 
 export interface View {
   kind: "report" | "requests" | "windows";
-  /** Below the address of the console. */
+  /** The path and the query, without the address of the console. */
   address: string;
 }
 
@@ -39,7 +39,9 @@ export function randomView(chance: Chance, books: Books): View {
   return { kind: "requests", address: address("/requests", filters) };
 }
 
-/** Of any length, between full hours; sometimes the one of the page, which begins with this month. */
+/**
+ * A span of any length between full hours. Sometimes empty: then the page uses its own, which begins with this month.
+ */
 function span(chance: Chance): Record<string, string> {
   if (chance.below(6) === 0) return {};
   const now_ms = Date.now();

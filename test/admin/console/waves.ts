@@ -1,20 +1,23 @@
-// How many round trips a page takes one after the other, however fast the machine is: all requests of the browser are held,
-// until the page sends no more. Then all of them are let go at once, and that is one wave.
+// Counts the round trips that a page takes one after the other, however fast the machine is: all requests of the browser
+// are held until the page sends no more. Then all of them are answered at once; those requests are one wave.
 import type { Route } from "playwright-core";
 import { until } from "../../harness/until.ts";
 import type { Tab } from "./chromium.ts";
 
-/** The paths that a page asks for at once. */
+/** The paths of the requests that a page sends before it needs an answer. */
 export interface Wave {
   urgent: string[];
-  /** Those that the page shows much without. A browser sends them when it has a connection to spare. */
+  /**
+   * Low-priority requests, without which the page shows most of its content. A browser sends them when it has a
+   * connection to spare.
+   */
   low: string[];
 }
 
-/** Longer than Preact waits for a frame before it runs effects, by the clock of the page's own loop. */
+/** Longer than Preact waits for a frame before it runs effects. The time is measured in the page's own event loop. */
 const idle = "new Promise((idle) => setTimeout(idle, 60))";
 
-/** The waves from an act, which begins a navigation, until all of the page is there. */
+/** The waves from `act`, which begins a navigation, until the page is complete. */
 export async function wavesOf(tab: Tab, act: () => Promise<unknown>): Promise<Wave[]> {
   const held: Route[] = [];
   const low = await lowPriorities(tab);
@@ -24,7 +27,7 @@ export async function wavesOf(tab: Tab, act: () => Promise<unknown>): Promise<Wa
   );
   const acted = act();
   const waves: Wave[] = [];
-  // The first request is that of the document, while the page before it is still there.
+  // The first request is that of the document, and is sent while the previous page is still there.
   await until(() => held.length > 0, 30_000, "the request of the document");
   while (held.length > 0) {
     const routes = held.splice(0);
@@ -42,7 +45,7 @@ export async function wavesOf(tab: Tab, act: () => Promise<unknown>): Promise<Wa
   return waves;
 }
 
-/** Without the hashes and IDs, which differ from run to run. */
+/** The path of a request, without the hashes and IDs that differ from run to run. */
 const pathOf = (url: string) =>
   new URL(url).pathname.replace(/\.[a-z0-9]{8}\./, ".").replaceAll(/[a-z]{2,4}_[0-9a-f]{32}/g, "one");
 
@@ -57,7 +60,7 @@ async function lowPriorities({ context, page }: Tab): Promise<ReadonlySet<string
   return low;
 }
 
-/** Waits until the page has asked for all that it asks for without another answer. */
+/** Waits until the page sends no further request without another answer. */
 async function quiet({ page }: Tab, held: readonly Route[]): Promise<void> {
   for (let count = -1; count !== held.length; ) {
     count = held.length;
@@ -70,7 +73,7 @@ async function isThere({ page }: Tab): Promise<boolean> {
   return (await page.locator("[aria-busy=true], .waiting").count()) === 0;
 }
 
-/** A stream has no end: of it, the beginning is enough. */
+/** Answers a held request. Waits for the whole answer, or only for the beginning of a stream, which has no end. */
 async function answered(route: Route): Promise<void> {
   const request = route.request();
   const response = request.response();

@@ -1,8 +1,8 @@
-/** A look that many share: one at a time, and anew when it is old or has failed. */
+/** A look-up that many callers share: one runs at a time, and it runs again when the result is old or has failed. */
 import { expect, test } from "bun:test";
 import { latest, shared } from "../../../src/admin/http/shared.ts";
 
-/** Looks that wait until the test answers them. */
+/** Look-ups that wait until the test answers them. */
 function answeredByHand() {
   const looks: PromiseWithResolvers<number>[] = [];
   const look = () => {

@@ -1,7 +1,7 @@
 /**
- * The published schema of each verb and the service judge alike. What the schema refuses is refused; what it accepts and
- * the service refuses with 400 is of a kind that is listed here with the reason. Bodies and queries are made from
- * management.json, and judged by a validator that is not ours.
+ * The published schema of each verb and the service accept the same. What the schema refuses is refused; what it
+ * accepts and the service refuses with 400 is of a kind that is listed here with the reason. Bodies and queries are
+ * made from management.json, and checked by a validator that is not ours.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import Ajv from "ajv/dist/2020";
@@ -40,7 +40,10 @@ const ofTheStore = "the catalog, the plan or the state of the organization decid
 const ofAddresses = "the forms of networks are many, and how wide one is no pattern can tell";
 const comparesMembers = "it is about more than one member, or about members that may be null";
 
-/** What the schema accepts and the service refuses all the same, with the reason why no schema says it. */
+/**
+ * The kinds of input that the schema accepts and the service refuses all the same, each with the reason why no schema
+ * can express it.
+ */
 const kinds: [says: RegExp, why: string][] = [
   [/ is not an instant\./, ofTheCalendar],
   [/ is in the past\./, ofTheCalendar],
@@ -115,7 +118,9 @@ const describedAs = ({ path, method }: { path: string; method: string }) =>
   document.paths[managementPath + path]![method]!;
 
 let made = 0;
-/** The path of a verb to things of its own, of which none is removed or renamed yet, so that the verb is reached. */
+/**
+ * The path of a verb, with newly created things that were neither removed nor renamed yet, so that the verb is reached.
+ */
 async function pathTo({ path }: { path: string }): Promise<string> {
   const [name, { manage }] = [`made-${++made}`, port];
   const { id: organization } = await manage.createOrganization({ slug: name });
@@ -126,7 +131,7 @@ async function pathTo({ path }: { path: string }): Promise<string> {
     teams: (await manage.createTeam({ organization, name })).id,
     plans: (await manage.createPlan({ name })).name,
     people: personId,
-    // Nothing is sent there: a test goes to a destination that is set.
+    // No notice is sent: the verb that sends a test needs a destination that is set.
     notices: name,
     ...(await leaveAsked(owned.db, { organizationId: organization, personId, email: `${name}@example.com` })),
     ...{ operators: "a-viewer", requests: "x", upstreams: "gpu-1" },
@@ -180,7 +185,7 @@ describe.each(withQuery.map((one) => [one.name, one] as const))("the query of %s
       const answer = await fetch(`${port.url}${managementPath}${path}?${asked}`, {
         headers: { authorization: `Bearer ${port.tokens.admin}` },
       });
-      // A stream that is followed ends only when its reader leaves.
+      // A stream that follows new entries ends only when its reader leaves.
       const isFollowed = answer.headers.get("content-type")!.startsWith("text/event-stream");
       const text = isFollowed ? "" : await answer.text();
       if (isFollowed) await answer.body!.cancel();
@@ -194,7 +199,7 @@ describe.each(withQuery.map((one) => [one.name, one] as const))("the query of %s
   });
 });
 
-/** The service reads texts without the spaces around them. */
+/** The value without spaces around its texts: the service reads texts so. */
 function trimmed(value: unknown): unknown {
   return typeof value === "string"
     ? value.trim()

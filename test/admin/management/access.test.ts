@@ -1,7 +1,7 @@
 /**
- * The table of roles, verbs and kinds of keys in docs/access.md, tried whole: every verb, by ten callers, and where it names a
- * key on each kind. Each case acts on the same world and is rolled back. What is seen must be what is expected here by rules
- * that are written a second time, and what the page says.
+ * The table of roles, verbs and kinds of keys in docs/access.md, tested as a whole: every verb by ten callers, and for
+ * verbs that name a key with each kind. Each case acts on the same world and is rolled back. The outcome must be what
+ * rules predict that are written here a second time, and what the page says.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -69,7 +69,10 @@ const hook = { ...acme, name: "webhook" };
 const weekOf = (week: number) => inMoney({ week });
 type Row = VerbName | typeof tryName;
 
-/** What each verb is asked for: something of acme's, of its team `research`, or Ann's. `id`: one of her keys. */
+/**
+ * The input of each verb, which names something that belongs to acme, to its team `research`, or to Ann. `id`: one of
+ * Ann's keys.
+ */
 const inputs: Record<VerbName, (id: string) => object> = {
   pageOrganizations: () => ({}),
   createOrganization: () => ({ slug: "new" }),
@@ -155,18 +158,21 @@ const inputs: Record<VerbName, (id: string) => object> = {
   createConsoleLink: () => ({}),
 };
 
-/** The rules a second time, in the words of the page. What is not refused is allowed. */
+/** The rules of the page, written a second time in its words. What is not refused is allowed. */
 const refusedOn: Record<KeyKind, readonly Row[]> = {
   key: [],
   "sign-in": ["updateKey", "updateKeyLimits", "rotateKey", tryName],
   jwt: ["updateKey", "updateKeyLimits", "rotateKey", tryName, "revokeKey"],
 };
-/** Lea, who administers acme, is in `research` and has no limits of her own. */
+/**
+ * Verbs that would raise a limit that applies to Lea: she administers acme, is in `research` and has no limits of her
+ * own.
+ */
 const raisesOwn: readonly Row[] = ["removeTeam", "updateTeamLimits", "updateOrganizationLimits"];
-/** Ask for nothing of acme's. */
+/** Verbs whose input names nothing that belongs to acme. */
 const ofNobody =
   /^(pageOrganizations|createOrganization|checkUsage|listPlans|\w+Plan|planHistory|\w+Drains|(drain|resume)Upstream|listModels|listNodes|getFleet|showConfiguration|pageNotices|auditHead|listZones|\w+Operators?|createConsoleLink)$/;
-/** Ask for something that belongs to Ann alone. */
+/** Verbs whose input names something that belongs to Ann alone. */
 const ofAnn: readonly Row[] = [
   "findRequest",
   "findPerson",
@@ -176,7 +182,7 @@ const ofAnn: readonly Row[] = [
   "declineLimitRequest",
   "withdrawLimitRequest",
 ];
-/** Is of one who asks for oneself: a person in acme, and Ann for what Ann has asked. */
+/** Verbs with which people ask for themselves: only a person in acme can, and only Ann for what Ann has asked. */
 const ofWhoAsks: readonly Row[] = ["requestLimit", "withdrawLimitRequest"];
 
 type Who = keyof ReturnType<typeof callersIn>;
@@ -185,7 +191,7 @@ type Outcome = "yes" | "403" | "404" | "409";
 function expectedOf(row: Row, who: Who, role: Caller["role"], kind: KeyKind | null): Outcome {
   const roles = rolesOf(row);
   if (!roles.includes(role)) return "403";
-  // Whose own organization has no such limit.
+  // This caller's own organization has no such limit.
   if (who === "organization-admin elsewhere" && row === "requestLimit") return "409";
   const isElsewhere = who === "organization-admin elsewhere" && !ofNobody.test(row);
   const isAnns = kind !== null || ofAnn.includes(row);
@@ -195,7 +201,7 @@ function expectedOf(row: Row, who: Who, role: Caller["role"], kind: KeyKind | nu
   const asksNothing = ["command line", "operator admin", "operator organization-admin", "admin"];
   if (asksNothing.includes(who) && ofWhoAsks.includes(row)) return "409";
   if (who === "organization-admin" && row === "withdrawLimitRequest") return "409";
-  // This node makes no links.
+  // This node cannot make links to the console.
   return row === "createConsoleLink" ? "409" : "yes";
 }
 
@@ -213,7 +219,7 @@ async function outcomeOf(act: () => Promise<unknown>): Promise<Outcome | string>
   }
 }
 
-/** Asks for a row as this caller, on a database that forgets it. */
+/** Performs a row's verb as this caller, on a database that is rolled back afterwards. */
 function ask(db: Database, row: Row, caller: Caller, keyId: string): Promise<unknown> {
   const context = contextFor(db, caller, book);
   if (row !== tryName) return perform(verbs.find(({ name }) => name === row)!, context, inputs[row](keyId));
@@ -222,7 +228,7 @@ function ask(db: Database, row: Row, caller: Caller, keyId: string): Promise<unk
   return trying(parts).principalFor(caller, keyId, "192.0.2.1");
 }
 
-/** What counts for the caller, where it is a person in acme, as an administrator reads it. */
+/** The limits that apply to the caller, as an administrator reads them. Null if the caller is not a person in acme. */
 async function counting(db: Database, { actor, within }: Caller) {
   const person = actor.replace(/^person:/, "");
   if (person === actor || within !== world.acme) return null;
@@ -248,7 +254,7 @@ async function tried(row: Row, caller: Caller, kind: KeyKind | null): Promise<st
     const isReading = row !== tryName && verbs.find(({ name }) => name === row)!.method === "get";
     const before = isReading ? null : await counting(db, caller);
     outcome = await outcomeOf(() => ask(db, row, caller, world.keys[kind ?? "key"]));
-    // No act of a person raises what counts for that person, and none of these would lower it.
+    // No act of a person raises a limit that applies to that person, and none of these acts would lower one.
     if (before)
       expect({ row, kind, actor: caller.actor, ...(await counting(db, caller)) }).toEqual({
         ...{ row, kind, actor: caller.actor, ...before },
@@ -257,7 +263,10 @@ async function tried(row: Row, caller: Caller, kind: KeyKind | null): Promise<st
   return outcome;
 }
 
-/** The table of the page: callers for whom every cell is the same share a column, and verbs and kinds of keys a row. */
+/**
+ * The table as docs/access.md has it: callers whose cells are all the same share a column, and verbs and kinds of keys
+ * a row.
+ */
 function tableOf(callers: string[], tries: { verb: string; kind: string; cells: string[] }[]): string {
   const columns = Map.groupBy(callers.keys(), (at) => tries.map(({ cells }) => cells[at]).join());
   const heads = [...columns.values()].map((alike) => alike.map((at) => callers[at]).join(", "));

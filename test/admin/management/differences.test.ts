@@ -1,4 +1,4 @@
-/** A file is compared with what there is, whatever of that was read: what the file does not speak of stays. */
+/** Compares a file with the state, however much of the state was read: what the file does not mention stays. */
 import { expect, test } from "bun:test";
 import { differences } from "../../../src/admin/management/apply/difference.ts";
 import type { State } from "../../../src/admin/management/apply/state.ts";

@@ -1,4 +1,7 @@
-/** A ledger without usage and nobody to operate, for tests of other things; `overrides` replaces single methods. */
+/**
+ * A ledger without usage, and a service without operators, for tests of other things; `overrides` replaces single
+ * methods.
+ */
 import type { ManagementStores } from "../../../src/admin/management/context.ts";
 import type { UpstreamMeasures } from "../../../src/admin/store/upstream-report.ts";
 import type { UsageReading, WindowKind } from "../../../src/core/store/ledger.ts";

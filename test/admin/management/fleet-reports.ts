@@ -13,7 +13,7 @@ export const noFigures: Figures = {
 
 type Fields = Partial<Omit<ProcessReport, "node" | "figures">> & { startedAt?: Date; figures?: Partial<Figures> };
 
-/** A report of a node of its own. */
+/** A report of a process that is a node by itself. */
 export function reportOf({ startedAt = new Date(0), figures = {}, ...fields }: Fields): ProcessReport {
   return {
     node: { id: Bun.randomUUIDv7(), startedAt },

@@ -1,4 +1,4 @@
-/** A FOCUS dataset: each charge lies in its period, and each period in its calendar month. */
+/** A FOCUS dataset: each charge is within its period, and each period within its calendar month. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { focusGroups, reportFocus } from "../../../src/admin/management/focus.ts";
@@ -35,7 +35,7 @@ function costOf(given: Partial<Record<keyof Row["cost"], number>>): Row["cost"] 
   };
 }
 
-/** The rows as a reader of CSV sees them; no cell here holds a comma. */
+/** The rows as a reader of CSV gets them; no cell here contains a comma. */
 function read(rows: Partial<Row>[]) {
   const report = {
     asOf: new Date("2026-11-23T10:00:00Z"),
@@ -140,7 +140,7 @@ describe("a row of a FOCUS report", () => {
     const priceOf = (inputTokens: number, cost: Row["cost"]) => read([{ inputTokens, cost }])[0]!.ListUnitPrice;
     expect(priceOf(812, costOf({ total: 121_800, input: 121_800 }))).toBe("0.150000");
     expect(priceOf(0, costOf({ total: 5 }))).toBe("");
-    // Two prices, or a cost that was rounded up to a billionth, have no product that is the cost.
+    // With two prices, or a cost that was rounded up to a billionth, no price times the quantity is the cost.
     expect(priceOf(7, costOf({ total: 1_000, input: 1_000 }))).toBe("");
     expect(priceOf(812, costOf({ total: 121_800, input: 121_800, uncharged: 1 }))).toBe("");
     fc.assert(

@@ -1,6 +1,6 @@
-// Invitations (docs/identity.md, Invitations): the first who signs in by the named issuer with the verified address takes it, once.
-// Attacks: another issuer, an address that nobody verified or that only looks the same, a second sign-in, an expired or revoked
-// one, another organization, and an inviter who lost the role meanwhile.
+// Invitations (docs/identity.md, Invitations): the first person who signs in by the named issuer with the verified address
+// accepts the invitation, once. Attacks: another issuer; an address that nobody verified or that only looks the same; a
+// second sign-in; an expired or revoked invitation; another organization; and an inviter who lost the role meanwhile.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import type { Claims, Issuer } from "../../../src/core/auth/identity.ts";
@@ -23,7 +23,7 @@ afterAll(() => world.drop());
 
 type Acting = Record<"root" | "lea" | "gus" | "operator", Management>;
 
-/** Acts in a world that is as before afterwards. */
+/** Runs `act` in a world that is restored afterwards. */
 async function tried(act: (as: Acting, db: Database) => Promise<void>): Promise<void> {
   let isDone = false;
   await rolledBack(world.db.transaction, async (tx) => {
@@ -52,7 +52,7 @@ const codeOf = (work: Promise<unknown>) =>
 const settings = { rules: [], groupsMaxAge_ms: 0, keysOfLeavers: "keep", confirmedMax_ms: 1 } as never;
 const issuerNamed = (name: string) => ({ issuer: name, subject: ["sub"], groupsClaim: "groups" }) as unknown as Issuer;
 
-/** Somebody with these claims comes: in a browser, unless it says otherwise. */
+/** Somebody with these claims arrives: by a sign-in in a browser, unless `isSignIn` is false. */
 const comes = (db: Database, claims: Claims, { from = issuer, isSignIn = true } = {}) =>
   confirmPerson(
     { people: people(db), identity: settings, newUuid: () => Bun.randomUUIDv7() },
@@ -82,7 +82,7 @@ describe("an invitation", () => {
       expect(taken).toMatchObject({ state: "taken", personId: id, endedBy: "service" });
       const entries = (await root.pageAudit({ ...acme, limit: 10 })).data;
       expect(entries.map(({ action }) => action).slice(0, 2)).toEqual(["invitation.take", "invitation.create"]);
-      // Names are read with the list, and stored nowhere in the log.
+      // The address of the person is read with the list, and stored nowhere in the log.
       expect(JSON.stringify(entries.map(({ details }) => details))).not.toContain("zoe@");
     }));
 
@@ -139,7 +139,7 @@ describe("attacks: nobody takes it", () => {
   test("with an address that only becomes the same in lower case", () =>
     tried(async ({ lea }, db) => {
       await lea.createInvitation({ email: "kim@example.com", ...acme });
-      // The Kelvin sign.
+      // The address begins with the Kelvin sign, which becomes a k in lower case.
       expect((await comes(db, { email: "\u212Aim@example.com" })).memberships).toEqual([]);
     }));
 
@@ -161,7 +161,7 @@ describe("attacks: nobody takes it", () => {
       expect((await comes(db, {})).memberships).toEqual([]);
       expect(await stateOf(lea, id)).toBe("expired");
       expect(await codeOf(lea.revokeInvitation({ id }))).toBe("wrong_state");
-      // The address can be invited again.
+      // The same address can be invited again.
       await lea.createInvitation({ email, ...acme });
       expect((await comes(db, {})).memberships).toHaveLength(1);
     }));

@@ -1,4 +1,4 @@
-// What each kind of key may: a key of one's own, a sign-in, and the key of identity tokens (docs/access.md, Kinds of keys).
+// What each kind of key may do: an ordinary key, a sign-in, and the key of identity tokens (docs/access.md, Kinds of keys).
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => world.drop());
 
 const as = (who: keyof ReturnType<typeof callersIn>): Management => actingAs(world.db, callersIn(world)[who]);
-/** The code and the words of a refusal; `done` without one. */
+/** The code and the message of a refusal; the code `done` if there was none. */
 const told = (act: Promise<unknown>) =>
   act.then(
     () => ({ code: "done", message: "" }),

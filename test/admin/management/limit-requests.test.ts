@@ -1,5 +1,5 @@
-// People who met a limit ask for more, and administrators decide (docs/limits.md, Asking for more): who may, what an approval
-// puts in force, and the attacks: forged, repeated, foreign and expired requests.
+// People who met a limit ask for more, and administrators decide (docs/limits.md, Asking for more): who may do so, what an
+// approval puts in force, and the attacks: forged, repeated, foreign and expired requests.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
@@ -25,7 +25,7 @@ afterAll(() => world.drop());
 
 type Acting = Record<"ann" | "bob" | "lea" | "ada" | "gus" | "root" | "operator", Management>;
 
-/** Acts in a world that is as before afterwards. */
+/** Runs `act` in a world that is restored afterwards. */
 async function tried(act: (as: Acting, db: Database) => Promise<void>): Promise<void> {
   let isDone = false;
   await rolledBack(world.db.transaction, async (tx) => {
@@ -65,7 +65,7 @@ const past = (db: Database, id: string) =>
     [id.slice("lreq_".length)],
   );
 
-/** A refusal of one of Ann's keys, as a node keeps it. */
+/** Stores a refusal of a request with one of Ann's keys, as a node does. Returns the id of the request. */
 async function refused(db: Database, met: object | null): Promise<string> {
   const requestId = idOf(Bun.randomUUIDv7(), "req_");
   await refusedRequests(db).keep([
@@ -186,10 +186,10 @@ describe("an approval", () => {
     tried(async ({ ann, lea, operator }, db) => {
       const own = await lea.requestLimit({ limit: "week", amount: "50", message });
       expect(await codeOf(lea.approveLimitRequest({ id: own.id, until: tomorrow }))).toBe("wrong_state");
-      // Lea is in the team, too.
+      // Lea is in the team, too, so she cannot decide this request.
       const ofTeam = await ann.requestLimit({ limit: "month", of: "team", amount: "200", message });
       expect(await codeOf(lea.approveLimitRequest({ id: ofTeam.id, until: tomorrow }))).toBe("wrong_state");
-      // The same person by a role for the service decides no own request, either.
+      // Even with a role for the whole service, the same person cannot decide her own request.
       const asAdmin = actingAs(db, personCaller(world.people.lea, "admin", null));
       expect(await codeOf(asAdmin.approveLimitRequest({ id: own.id, until: tomorrow }))).toBe("wrong_state");
       for (const { id } of [own, ofTeam])
@@ -223,7 +223,7 @@ describe("attacks", () => {
       expect(await codeOf(gus.declineLimitRequest({ id, reason: "no" }))).toBe("resource_not_found");
       expect((await gus.pageLimitRequests()).data).toEqual([]);
       expect(await codeOf(gus.pageLimitRequests(acme))).toBe("resource_not_found");
-      // The refusal of somebody else's key is nobody's to ask about, and neither is the key.
+      // Nobody can ask for more because of the refusal of another person's key, or for that key.
       const request = await refused(db, { limitedBy: "person", name: "week" });
       expect(await codeOf(bob.requestLimit({ request, message }))).toBe("resource_not_found");
       expect(await codeOf(gus.requestLimit({ request, message }))).toBe("resource_not_found");

@@ -1,5 +1,5 @@
-// Who may set which limits: each field of each subject, by each role, of the caller's own and of others (docs/access.md, Limits).
-// What is expected is written here a second time, in the words of the page.
+// Who may set which limits: each field of each subject, by each role, of the caller's own and of others (docs/access.md,
+// Limits). The expected outcomes are written here a second time, in the words of the page.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { requireRole } from "../../../src/admin/http/gate.ts";
 import { perform } from "../../../src/admin/management/verb.ts";
@@ -32,7 +32,10 @@ beforeAll(async () => {
 });
 afterAll(() => world.drop());
 
-/** Lea administers acme and is in `research`; Ann is in it, too. `hers`: it counts for Lea. */
+/**
+ * The subjects whose limits are set. Lea administers acme and is in `research`; Ann is in it, too. `hers`: the
+ * subject's limits apply to Lea.
+ */
 const subjects = {
   organization: { verb: "updateOrganizationLimits", hers: true, of: () => ({ organization: "acme" }) },
   "her team": { verb: "updateTeamLimits", hers: true, of: () => ({ team: world.teams.research }) },
@@ -50,7 +53,7 @@ const subjects = {
 } as const satisfies Record<string, { verb: VerbName; hers: boolean; of(): object }>;
 type Subject = keyof typeof subjects;
 
-/** Each value is 10 a week now, and the organization's own 100. */
+/** The changes that are tried. Each limit is 10 a week before, and the organization's own limit is 100. */
 const fields = {
   "own, higher": { own: { week: "11" } },
   "own, none": { own: { week: "none" } },
@@ -73,7 +76,7 @@ type Who = keyof ReturnType<typeof callersIn>;
 const givers: readonly Subject[] = ["organization", "her team", "another team"];
 const loosens = (field: Field) => !field.endsWith("lower");
 
-/** `done`, or the code of the refusal. */
+/** The expected outcome: `done`, or the code of the refusal. */
 function expected(who: Who, subject: Subject, field: Field): string {
   const isGiven = /^(keys|members|one)/.test(field);
   const isOwnOfOrganization = subject === "organization" && !/^(keys|members)/.test(field);
@@ -82,7 +85,8 @@ function expected(who: Who, subject: Subject, field: Field): string {
   if (who.endsWith("elsewhere")) return isOwnOfOrganization ? "missing_role" : "resource_not_found";
   if (isBound && isOwnOfOrganization) return "missing_role";
   if (isGiven && !givers.includes(subject)) return "invalid_value";
-  // Of the organization 10 is no limit of Lea's: she has her own, and her keys have theirs. But her team's keys to come count.
+  // The organization's default of 10 does not apply to Lea: she has her own limit, and her keys have theirs. But her
+  // team's default for new keys does apply.
   if (field === "raise above the organization's" && subject !== "organization") return "invalid_value";
   if (subject === "organization" && field === "raise") return "invalid_value";
   const isPerson = who === "organization-admin";
@@ -112,7 +116,7 @@ test("each field of each subject, by each role, own and others', is done or refu
             () => "done",
             ({ code }: { code: string }) => code,
           );
-          // One field that is refused refuses the whole.
+          // If one field is refused, the whole change is refused.
           const now = JSON.stringify(await root.findOrganizationLimits({ organization: "acme", of: "teams" }));
           const still = (text: string) => text.replaceAll(/"(startsAt|resetAt)":"[^"]*"/g, "");
           if (seen !== "done") expect([who, subject, field, still(now)]).toEqual([who, subject, field, still(before)]);

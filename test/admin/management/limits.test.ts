@@ -1,5 +1,5 @@
-// The limits of an organization, a team, a person and a key, by the one sub-resource: what is set, what is in force, where each
-// limit comes from, and what is refused.
+// The limits of an organization, a team, a person and a key, by the one sub-resource: which are set, which are in force,
+// where each limit comes from, and what is refused.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { SubjectLimitsShown } from "../../../src/admin/management/limit-shape.ts";
 import type { Management } from "../../../src/admin/management/verbs.ts";
@@ -14,14 +14,14 @@ beforeAll(async () => {
 });
 afterAll(() => world.drop());
 
-/** What is done here is undone afterwards. */
+/** Runs `work` in a world that is restored afterwards. */
 async function apart(work: (manage: Management, world: World) => Promise<void>): Promise<void> {
   await rolledBack(world.db.transaction, async (tx) => {
     await work(actingAs(inside(world.db, tx), callersIn(world)["command line"]), world);
   });
 }
 
-/** `week: 5 (own)` for each limit that is in force. */
+/** The limits that are in force, each in the form `week: 5 (own)`. */
 function inForce({ inForce: all }: SubjectLimitsShown): Record<string, string> {
   const limits = inNanos(Object.fromEntries(Object.entries(all).map(([name, { limit }]) => [name, limit])));
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** Whole lists, for tests that look at all there is. */
+/** Reads whole lists, for tests that need all entries. */
 import { allOf } from "../../../src/admin/management/page.ts";
 import type { Management, VerbAnswer } from "../../../src/admin/management/verbs.ts";
 

@@ -1,5 +1,5 @@
-// Acts at once wait for each other in one order, person before organization, so that Postgres need not end one of them. Each
-// test holds one lock as an act does, lets the other act come to wait, and then takes the next lock.
+// Simultaneous acts wait for each other in one order, person before organization, so that Postgres need not abort one of
+// them. Each test holds one lock as an act does, lets the other act wait, and then takes the next lock.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare, idOf } from "../../../src/core/store/ids.ts";
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.drop());
 
-/** Until so many acts wait for locks. */
+/** Waits until this number of acts wait for locks. */
 const waiting = (acts = 1) =>
   until(async () => {
     const rows = await world.db.query(
@@ -62,7 +62,7 @@ test("a person gets a key and a membership at once", async () => {
     giving = manage.giveMembership({ person: people.ann, organization: "acme", role: "member", team: "support" });
     giving.catch(() => {});
     await waiting();
-    // As the foreign key of a new key does.
+    // This is the lock that the foreign key of a new key takes.
     await creation.query("select id from person where id = $1 for key share", [bare(people.ann, "per_")]);
   });
   expect(await giving).toMatchObject({ memberships: [{ team: { name: "support" } }] });

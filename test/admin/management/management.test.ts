@@ -36,7 +36,7 @@ function setup() {
     pass: (ms: number) => {
       directory.clock.now_ms += ms;
     },
-    /** What a request with this key meets: `ok`, or the fault's code. */
+    /** The outcome of a request with this key: `ok`, or the fault's code. */
     async use(secret: string | null): Promise<string> {
       try {
         await auth.authenticate(new Headers({ authorization: `Bearer ${secret}` }), "192.0.2.1");
@@ -49,14 +49,14 @@ function setup() {
   };
 }
 
-/** The same with the organization `acme`. */
+/** Like `setup`, with the organization `acme`. */
 async function acme() {
   const it = setup();
   await it.manage.createOrganization({ slug: "acme" });
   return it;
 }
 
-/** The same with a key of `acme`. */
+/** Like `acme`, with a key of the organization. */
 async function keyed() {
   const it = await acme();
   return { ...it, first: await it.manage.createKey({ organization: "acme", name: "app" }) };

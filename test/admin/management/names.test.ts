@@ -1,4 +1,4 @@
-// Lists name things by what people call them, beside their IDs; what was erased has no name any more.
+// Lists show the names that people use for things, beside their IDs; things that were erased have no name any more.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
@@ -46,7 +46,7 @@ test("people are listed by the team of the membership that counts", async () => 
   const { manage, people, teams } = world;
   const namesIn = async (team: string) => (await manage.pagePeople({ team })).data.map(({ name }) => name);
   expect(await namesIn(teams.research)).toEqual(["ann", "lea"]);
-  // By hand counts before by a rule.
+  // A membership given by hand takes precedence over one given by a rule.
   await manage.giveMembership({ person: people.lea, organization: "acme", role: "member", team: "support" });
   expect([await namesIn(teams.research), await namesIn(teams.support)]).toEqual([["ann"], ["lea"]]);
   await manage.takeMembership({ person: people.lea, organization: "acme" });

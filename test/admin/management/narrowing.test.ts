@@ -1,4 +1,4 @@
-// A report that is narrowed to a team, a person, a key or a model, by those who see all and by those who do not.
+// A report that is limited to a team, a person, a key or a model, by callers who see everything and by those who do not.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
@@ -53,7 +53,7 @@ test("adds up what the filters have in common", async () => {
     [{ person: people.ann }, 21],
     [{ person: people.ann, model: "acme/writer-1" }, 1],
     [{ person: people.lea }, 0],
-    // Ann is in the team.
+    // Ann is in the team, so her requests are included.
     [{ team: "research", organization: "acme" }, 4021],
     [{ team: teams.research, key: keys.key }, 21],
     [{ model: "none/such" }, 0],

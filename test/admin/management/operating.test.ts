@@ -1,4 +1,4 @@
-/** What operators read of requests and of the book is what the ledger has. */
+/** What operators read about requests and the book equals the ledger. */
 import { expect, test } from "bun:test";
 import type { ManagementContext } from "../../../src/admin/management/context.ts";
 import { verbNamed } from "../../../src/admin/management/verbs.ts";

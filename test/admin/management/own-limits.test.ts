@@ -1,5 +1,5 @@
-// No act of a person raises what counts for that person (docs/access.md, Limits of one's own): the acts of an organization's
-// administrator that would, each refused and without effect, and their neighbours, which go through.
+// No act of a person raises a limit that applies to that person (docs/access.md, Limits of one's own): the acts of an
+// organization's administrator that would do so are refused without effect, and similar acts succeed.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { SubjectLimitsShown } from "../../../src/admin/management/limit-shape.ts";
 import type { Management } from "../../../src/admin/management/verbs.ts";
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.drop());
 
-/** What counts for somebody, as an administrator reads it. */
+/** The limits that apply to a person, as an administrator reads them. */
 async function counting(manage: Management, person: string) {
   const { memberships } = await manage.findPerson({ person });
   const team = memberships[0]?.team?.id;
@@ -41,7 +41,7 @@ async function counting(manage: Management, person: string) {
 
 type Acting = (manage: Management, world: World) => Promise<unknown>;
 
-/** Acts as Lea in a world that is as before afterwards; `first` is done by somebody else. */
+/** Runs `act` as Lea in a world that is restored afterwards, after somebody else has run `first`. */
 async function tried(act: Acting, first: Acting = async () => {}) {
   let seen: { code: string; message: string; before: unknown; after: unknown } | undefined;
   await rolledBack(world.db.transaction, async (tx) => {

@@ -1,4 +1,4 @@
-/** Rules of texts that a schema cannot express: what is taken, and what a refusal says. */
+/** Rules for texts that a schema cannot express: what is accepted, and what a refusal says. */
 import { describe, expect, test } from "bun:test";
 import { ManagementError } from "../../../src/admin/management/error.ts";
 import * as parse from "../../../src/admin/management/parse.ts";

@@ -1,4 +1,4 @@
-// What a list of organizations and a key's budget say, whoever asks and whatever was done before.
+// What a list of organizations and a key's budget show, whoever asks and whatever was done before.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { actingAs, callersIn, type OwnWorld, ownWorld } from "./world.ts";
 

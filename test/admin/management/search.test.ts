@@ -1,4 +1,4 @@
-// One search: what it finds, in which order, and that nobody finds by it what their lists do not show.
+// The one search: what it finds, in which order, and that it shows nobody what their lists do not show.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";

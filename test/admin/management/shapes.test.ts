@@ -1,4 +1,4 @@
-/** Values that a typed client writes are those that the service reads. */
+/** The values that a typed client writes are those that the service reads. */
 import { expect, test } from "bun:test";
 import { duration } from "../../../src/admin/management/shapes.ts";
 import { id } from "../../../src/admin/store/shapes.ts";

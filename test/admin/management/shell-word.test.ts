@@ -1,4 +1,6 @@
-/** Words of the commands that Sluice prints are what they say, however they are named: a real shell reads them. */
+/**
+ * Words in the commands that Sluice prints keep their meaning, whatever the names in them are: a real shell reads them.
+ */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { quoted } from "../../../console/core/command-line.ts";

@@ -1,4 +1,4 @@
-/** What holds for every verb of the list, also for those to come. */
+/** Tests of every verb in the list, and of every future one. */
 import { describe, expect, test } from "bun:test";
 import Type from "typebox";
 import { client } from "../../../src/admin/management/client.ts";
@@ -23,12 +23,12 @@ function refusal(work: () => unknown): ManagementError {
 
 type Given = Record<string, unknown>;
 
-/** Members that facts leave out, because another one says the same or nobody asks. */
+/** Members of an answer that facts leave out, because another member says the same or because nobody needs them. */
 const unprinted = ["provider", "organization_id", "object", "changed_at"];
-/** Columns that are empty where there is nothing to say. */
+/** Columns that may be empty in a table. */
 const sparse = ["RAISED UNTIL", "LIMITS", "FROM", "PERSON", "PROBLEM"];
 
-/** A value as a person reads it: `2,000`, the date of an instant. */
+/** The forms in which a person may read a value: `2,000`, the date of an instant. */
 function read(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(read);
   if (typeof value === "number") return [grouped(value)];
@@ -47,7 +47,7 @@ interface Shape {
   anyOf?: Shape[];
 }
 
-/** Where a schema takes text that people choose. */
+/** The places in which a schema takes text that people choose. */
 function textsIn(shape: Shape, path = ""): { path: string; shape: Shape }[] {
   const isText = shape.type === "string" && shape.enum === undefined && shape.const === undefined;
   const below = [
@@ -124,7 +124,7 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, one) => {
       return;
     }
     const words = command.says(answer, takes, 0);
-    // An act may say a part of what has changed.
+    // An act may report only a part of what has changed.
     if (one.kind !== "reading" && typeof words === "object" && "pieces" in words) return;
     if (typeof words === "string") return;
     const printed = JSON.stringify(words);

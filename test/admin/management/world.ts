@@ -1,6 +1,6 @@
 /**
- * A small world for tests of who may do what: two organizations, people of every role, and the keys of one of them, of each
- * kind. Callers act as they do through a node: by the contexts that it makes for them.
+ * A small world for tests of who may do what: two organizations, people of every role, and keys of each kind of a
+ * person in one of them. Callers act as they do through a node: by the contexts that it makes for them.
  */
 
 import { type Caller, localCaller, operatorCaller } from "../../../src/admin/management/caller.ts";
@@ -27,15 +27,15 @@ const accessToken = () => secretOf(newKey(random(key_random_bytes), "slt_"));
 
 export interface World {
   db: Database;
-  /** The node's own user. */
+  /** The verbs as the node's own user has them. */
   manage: Management;
   acme: string;
   globex: string;
-  /** Teams of acme; Ann and Lea are in `research`. */
+  /** The teams of acme; Ann and Lea are in `research`. */
   teams: { research: string; support: string };
-  /** IDs of people by their names. */
+  /** The IDs of people, by their names. */
   people: Record<"ann" | "bob" | "lea" | "gus" | "vic" | "ada", string>;
-  /** Ann's keys in acme. */
+  /** The IDs of Ann's keys in acme, by kind. */
   keys: Record<KeyKind, string>;
 }
 
@@ -65,7 +65,7 @@ const identitySettings = {
   issuers: [{ issuer, clientId: "sluice", hasClientSecret: true, audiences: [] }],
 };
 
-/** A world on a database that goes with it. */
+/** A world on a database of its own, which `drop` removes. */
 export interface OwnWorld extends World {
   drop(): Promise<void>;
 }
@@ -104,7 +104,7 @@ export async function newWorld(db: Database): Promise<World> {
   };
 }
 
-/** What an issuer says of a person. */
+/** The claims of an issuer about a person. */
 type Said = Parameters<ReturnType<typeof people>["confirm"]>[0];
 
 interface Place {
@@ -130,7 +130,7 @@ export async function newPerson(
   return person.id;
 }
 
-/** A key of each kind of a person in an organization. */
+/** Creates a key of each kind for a person in an organization. */
 export async function keysOf(
   db: Database,
   personId: string,
@@ -143,7 +143,7 @@ export async function keysOf(
   return { key: own.id, ...(await tokensOf(db, personId, organizationId, teamId)) };
 }
 
-/** A sign-in, and the key of identity tokens. */
+/** Creates a person's sign-in and key of identity tokens. */
 export async function tokensOf(db: Database, personId: string, organizationId: string, teamId: string | null) {
   const signIn = idOf(uuid(), "key_");
   await signIns(db).begin({
@@ -154,13 +154,13 @@ export async function tokensOf(db: Database, personId: string, organizationId: s
   return { "sign-in": signIn, jwt: await tokenKeyOf(db, personId, organizationId) };
 }
 
-/** The key that identity tokens of the person have now. */
+/** The current key of the person's identity tokens. */
 export async function tokenKeyOf(db: Database, personId: string, organization: string) {
   const found = await people(db).tokenKey({ id: idOf(uuid(), "key_"), personId, organization });
   return found!.id;
 }
 
-/** What a person may who has signed in to the console, with these roles. */
+/** The caller for a person who has signed in to the console with this role. */
 export function personCaller(id: string, role: Caller["role"], within: string | null): Caller {
   const person = role === "member" ? id : null;
   return { role, name: id, actor: `person:${id}`, within, person, noted: { person: id } };
@@ -169,7 +169,7 @@ export function personCaller(id: string, role: Caller["role"], within: string | 
 const operator = (name: string, role: "admin" | "viewer" | "organization-admin", organizationId: string | null) =>
   operatorCaller({ name, role, organizationId, id: `op_${name}` } as Parameters<typeof operatorCaller>[0]);
 
-/** Ten callers. Ann's keys are those of the world. */
+/** Ten callers. The one with keys is Ann, whose keys are those of the world. */
 export function callersIn({ acme, globex, people }: World) {
   return {
     "command line": localCaller("cli:test"),
@@ -188,8 +188,8 @@ export function callersIn({ acme, globex, people }: World) {
 export const contextFor = (db: Database, caller: Caller, book?: Parameters<typeof nodeOn>[1]) =>
   nodeOn(db, book).entrance.contextFor({ caller, address: "192.0.2.1", repeatKey: null });
 
-/** The verbs as this caller has them. The gate's check of roles is not in it. */
+/** The verbs as this caller can use them, but without the gate's check of roles. */
 export const actingAs = (db: Database, caller: Caller): Management => client(direct(contextFor(db, caller)));
 
-/** The database as an open transaction sees it: whatever is done on it ends with that transaction. */
+/** The database as an open transaction sees it: all changes on it end with that transaction. */
 export const inside = (db: Database, tx: Transaction): Database => ({ ...db, ...tx });

@@ -1,4 +1,4 @@
-/** Time zones as an administrator meets them: the calendar of an organization, and the days of a report. */
+/** Time zones as an administrator uses them: in the calendar of an organization, and in the days of a report. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { zonesSay } from "../../../src/admin/cli/zones-check.ts";
 import { client } from "../../../src/admin/management/client.ts";
@@ -58,7 +58,7 @@ describe("the calendar of an organization", () => {
     const anchored = manage.setAnchor({ organization: "second", anchor: "2026-12-01" });
     expect(anchored).rejects.toMatchObject({ code: "wrong_state", message: expect.stringContaining("--no-zone") });
     await anchored.catch(() => {});
-    // The same once more changes nothing.
+    // The same change again has no effect.
     const same = await manage.updateCalendar({ organization: "second", monthStarts: 15 });
     expect(same.version).toBe(changed.version);
     await at("2026-12-16T00:00:00Z");
@@ -106,7 +106,7 @@ describe("doctor", () => {
   test("warns of the first hour at which they differ", async () => {
     const { data } = await manage.listZones();
     const [winter, ...rest] = data.find(({ zone }) => zone === "Europe/Berlin")!.offsets;
-    // As if summer time had been given up in the database.
+    // The zone's rules as if summer time had been abolished in the database.
     const offsets = [winter!, ...rest.map((one) => ({ ...one, seconds: 3600 }))];
     const listZones = async () => ({ data: [{ zone: "Europe/Berlin", offsets }] });
     expect(zonesSay({ ...manage, listZones })).rejects.toThrow(
@@ -175,7 +175,7 @@ describe("a report with a zone", () => {
       "Days in Asia/Kathmandu do not all begin at a full hour",
     );
     expect(await refusal({ zone: "Australia/Lord_Howe" })).toContain("do not all begin at a full hour");
-    // Its summer time is eleven hours ahead.
+    // Lord Howe's summer time, which applies since then, is eleven hours ahead of UTC.
     expect(await refusal({ zone: "Australia/Lord_Howe", from: "2026-11-01" })).toBeNull();
   });
 });

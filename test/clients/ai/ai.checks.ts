@@ -1,6 +1,6 @@
 /**
- * The AI SDK's own OpenAI provider and the OpenAI Agents SDK, by Responses, which both take by default, against the service
- * in front of an engine that plays a script: `npm run test:clients -- ai`.
+ * The AI SDK's own OpenAI provider and the OpenAI Agents SDK, over Responses, which is the default of both, against the
+ * service in front of an engine that plays a script: `npm run test:clients -- ai`.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { z } from "zod";
@@ -18,7 +18,7 @@ const agents = await fetched<AgentsSdk>("@openai/agents");
 let engine: ScriptedEngine;
 let service: Service;
 let watch: ReturnType<typeof watched>;
-/** Of an organization whose week is used up. */
+/** A key of an organization whose week is used up. */
 let usedUpKey: string;
 beforeAll(async () => {
   engine = startScriptedEngine();
@@ -40,7 +40,7 @@ beforeEach(() => {
 
 const weather = (city: string) => ({ name: "weather", arguments: { city } });
 const thought = "Rome and Oslo first, and Bonn after them.";
-/** Two calls at once, one more, and the answer. */
+/** A script of two calls at once, one more call, and the answer. */
 const threeTurns: Turn[] = [
   { reasoning: thought, text: "Let me look.", calls: [weather("Rome"), weather("Oslo")] },
   { calls: [weather("Bonn")] },
@@ -49,7 +49,7 @@ const threeTurns: Turn[] = [
 const parameters = z.object({ city: z.string() });
 const weatherOf = async ({ city }: { city: string }) => `${city} is fine`;
 
-/** What the engine was told last: of the agent its words, thoughts and calls, of the tools their results. */
+/** What the last request to the engine contained: the agent's texts, thoughts and calls, and the tools' results. */
 function heard() {
   const messages = engine.asked.at(-1)?.messages ?? [];
   return messages.flatMap(({ role, content, reasoning_content, tool_calls }) => {

@@ -1,4 +1,4 @@
-// What the checks use of the packages that the run fetched: they are not there when types are checked.
+// The parts of the fetched packages that the checks use, as types: the packages do not exist when types are checked.
 
 import type { z } from "zod";
 

@@ -1,5 +1,5 @@
-// The AI SDK and the OpenAI Agents SDK, from npm, by Responses against the service in front of a scripted engine. What
-// they would send elsewhere is caught.
+// Runs the AI SDK and the OpenAI Agents SDK, from npm, over Responses against the service in front of a scripted engine.
+// Requests to other hosts are caught.
 
 import { join } from "node:path";
 import { command } from "../../../scripts/command.ts";

@@ -1,4 +1,4 @@
-// One run of Claude Code in a folder of its own, with a home of its own, and what it asked of the service on the way.
+// One run of Claude Code in a folder of its own, with a home of its own, and the requests that it sent to the service.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { type Asked, type Instead, outsideTrap, watched } from "../traffic.ts";
 const standardRun_ms = 120_000;
 
 export interface Run {
-  /** What it printed as its answer, or as its error. */
+  /** The text that it printed as its answer, or as its error. */
   result: string;
   failed: boolean;
   usage: { input_tokens: number; output_tokens: number };
@@ -17,14 +17,14 @@ export interface Run {
 }
 
 export interface RunOptions {
-  /** Base URL of the service. */
+  /** The base URL of the service. */
   url: string;
   model: string;
-  /** Of the folder that it works in. */
+  /** Returns the prompt, given the folder in which the agent works. */
   prompt: (folder: string) => string;
-  /** The credential, as its variables carry it. */
+  /** The environment variables with the credential. */
   env: Record<string, string>;
-  /** Files of its folder, by name. */
+  /** The files in the agent's folder at the start, by name. */
   files?: Record<string, string>;
   instead?: Instead;
   run_ms?: number;
@@ -66,7 +66,7 @@ export async function runAgent(options: RunOptions): Promise<Run> {
   }
 }
 
-/** The switches of its own that keep it at home. */
+/** The agent's own switches that prevent requests to other hosts. */
 const quiet = {
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
   DISABLE_TELEMETRY: "1",

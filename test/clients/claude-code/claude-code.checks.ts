@@ -1,6 +1,6 @@
 /**
- * Claude Code, unchanged, against the service in front of the simulator: `npm run test:clients -- claude`. What its users
- * do works, a limit stops it at once, and what an engine breaks it mends by itself.
+ * Claude Code, unchanged, against the service in front of the simulator: `npm run test:clients -- claude`. What its
+ * users do works, a limit stops it at once, and it recovers by itself from an engine's faults.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";
@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 const files = { "one.txt": "the word is apple\n", "two.txt": "the word is pear\n" };
-/** Two calls in one turn, and then an answer that repeats what they brought. */
+/** A prompt that leads to two calls in one turn, and then to an answer that repeats their results. */
 const readBoth = (folder: string) => {
   const calls = Object.keys(files).map(
     (name) => `call=Read:${btoa(JSON.stringify({ file_path: `${folder}/${name}` }))}`,
@@ -70,7 +70,7 @@ describe("a tool loop with two parallel calls", () => {
   });
 
   test("in its non-streaming fallback", async () => {
-    // A stream without event names is one that it cannot read.
+    // Claude Code cannot read a stream without event names.
     const unreadable = () =>
       new Response('data: {"type":"message_start"}\n\n', { headers: { "content-type": "text/event-stream" } });
     const done = await run({ prompt: readBoth, instead: (asked) => (isStream(asked) ? unreadable() : undefined) });
@@ -135,7 +135,10 @@ describe("a refusal", () => {
 });
 
 describe("the context window of a model that it does not know", () => {
-  /** Two calls, the second of which is said to have come after so many tokens; all else goes to the service. */
+  /**
+   * Whether Claude Code compacts its conversation after two calls, the second of which is reported with this number of
+   * input tokens. All other requests go to the service.
+   */
   const compacts = async (inputTokens: number) => {
     const done = await run({
       prompt: readBoth,
@@ -182,7 +185,7 @@ test("an engine that breaks off in the middle is asked again, and the work goes 
   }
 });
 
-/** A stream of Messages that reports so many tokens of input and calls its tool Read. */
+/** A stream of Messages that reports this number of input tokens and calls the tool Read. */
 function callAfter(inputTokens: number): Response {
   const cached = { cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
   const usage = { input_tokens: inputTokens, output_tokens: 20, ...cached };
@@ -209,7 +212,7 @@ function callAfter(inputTokens: number): Response {
   return new Response(frames.join(""), { headers: { "content-type": "text/event-stream" } });
 }
 
-/** An engine whose first stream ends after its first few hundred bytes, in the middle of what it says. */
+/** An engine whose first stream breaks off after its first few hundred bytes, in the middle of the answer. */
 function breakingOnce(url: string) {
   let broken = 0;
   const server = Bun.serve({

@@ -1,6 +1,6 @@
 /**
- * What Claude Code takes of a plan: the cost of one task, on a model whose engine reports cached tokens and on one whose
- * engine does not. README.md and docs/clients.md name the figures.
+ * How much of a plan Claude Code uses: the cost of one task, on a model whose engine reports cached tokens and on one
+ * whose engine does not. README.md and docs/clients.md name the figures.
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const model = "qwen/qwen3-coder";
 const turns = 50;
 const root = join(import.meta.dir, "../../..");
 
-/** Source of this repository, for the agent to read. */
+/** Source files of this repository, for the agent to read. */
 const sources = [...new Bun.Glob("src/**/*.ts").scanSync({ cwd: root })].sort().slice(0, turns);
 const files = Object.fromEntries(sources.map((path, at) => [`file-${at}.ts`, readFileSync(join(root, path), "utf8")]));
 
@@ -30,7 +30,7 @@ const reading = (folder: string): Turn[] =>
     calls: [{ name: "Read", arguments: { file_path: join(folder, name) } }],
   }));
 
-/** What one run of Claude Code takes of a starter plan, in nanos. */
+/** The nanos of a starter plan that one run of Claude Code uses. */
 async function takenBy(kind: "cached" | "uncached", turnsIn: (folder: string) => Turn[]): Promise<number> {
   const engine = startScriptedEngine(await usageReport(kind === "cached"));
   const service = await startSluice({ env: { SLUICE_UPSTREAM_URL: engine.url } });
@@ -72,7 +72,7 @@ async function settledNanos(service: Sluice): Promise<number> {
   return nanosOf(month.used);
 }
 
-/** What one task costs, by the document, in nanos. */
+/** The cost of one task in nanos, as the document names it. */
 function figures(): { cached: number; uncached: number } {
   const text = readFileSync(join(root, "docs/clients.md"), "utf8");
   const said = /costs about \$(0\.\d+) on .*?, and \$(0\.\d+) if it does not/.exec(text);

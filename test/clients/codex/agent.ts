@@ -1,4 +1,4 @@
-// One run of Codex in a folder of its own, with a home of its own, and what it asked of the service on the way.
+// One run of Codex in a folder of its own, with a home of its own, and the requests that it sent to the service.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,35 +11,35 @@ const run_ms = 90_000;
 export interface Run {
   /** Exit code. */
   code: number;
-  /** What it said last; empty where it came to no answer. */
+  /** The last text of the agent; empty if there was no answer. */
   answer: string;
-  /** What it showed of the model's reasoning. */
+  /** The texts in which Codex showed the model's reasoning. */
   thoughts: string[];
-  /** What it said of its errors, lines joined. */
+  /** Codex's messages about errors, one a line. */
   errors: string;
-  /** As it counted them; undefined where the turn did not end well. */
+  /** The tokens as Codex counted them; undefined if the turn did not end well. */
   usage: { input_tokens: number; output_tokens: number } | undefined;
-  /** Files of its folder afterwards, by name. */
+  /** The files in its folder after the run, by name. */
   files: Record<string, string>;
   asked: Asked[];
   took_ms: number;
 }
 
 export interface RunOptions {
-  /** Base URL of the service; a function says that of the node for a new connection. */
+  /** The base URL of the service; a function returns the URL of the node for a new connection. */
   url: string | (() => string);
   key: string;
   model: string;
   prompt: string;
-  /** Files of its folder, by name. */
+  /** The files in its folder at the start, by name. */
   files?: Record<string, string>;
-  /** Its own provider, of which only the base URL is changed, in place of one that is configured. */
+  /** Whether to use Codex's built-in provider with only the base URL changed, instead of a provider in config.toml. */
   builtIn?: true;
   /** Further lines of the provider's table in config.toml. */
   provider?: string;
   /** Further lines at the head of config.toml. */
   config?: string;
-  /** What the answer must be, as a JSON Schema. */
+  /** The JSON Schema that the answer must match. */
   schema?: object;
   instead?: Instead;
   /** How long a run may take. */
@@ -56,7 +56,7 @@ export interface Session extends Disposable {
   turn(prompt: string, config?: string[]): Promise<Run>;
 }
 
-/** A folder of its own, with a home of its own. */
+/** Starts a session in a folder of its own, with a home of its own. */
 export function startSession(options: Omit<RunOptions, "prompt">): Session {
   const folder = mkdtempSync(join(tmpdir(), "sluice-agent-"));
   const [work, home] = [join(folder, "work"), join(folder, "home")];
@@ -87,7 +87,8 @@ async function ran(options: Ran): Promise<Run> {
   writeFileSync(join(home, "config.toml"), options.builtIn ? atHome(options) : configFor(watch.url, options));
   const schema = join(home, "schema.json");
   if (options.schema) writeFileSync(schema, JSON.stringify(options.schema));
-  // It works in a folder made for it; what would fence it in is not there in every container.
+  // Codex works in a folder made for it. Its sandbox is switched off, because it needs features that not every
+  // container has.
   const words = [...options.words, "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"];
   if (options.schema) words.push("--output-schema", schema);
   if (options.builtIn) words.push("-c", `openai_base_url="${watch.url}/v1"`);
@@ -106,7 +107,7 @@ async function ran(options: Ran): Promise<Run> {
   }
 }
 
-/** What keeps it at home. */
+/** Settings that prevent requests to other hosts. */
 function atHome({ model, config = "" }: RunOptions): string {
   return `model = "${model}"
 check_for_update_on_startup = false
@@ -120,7 +121,7 @@ plugins = false
 `;
 }
 
-/** As docs/clients.md has it, but for what keeps it at home. */
+/** The configuration that docs/clients.md shows, with the settings that prevent requests to other hosts. */
 function configFor(url: string, options: RunOptions): string {
   return `model_provider = "sluice"
 ${atHome(options)}

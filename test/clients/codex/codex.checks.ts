@@ -1,7 +1,7 @@
 /**
  * Codex, unchanged, against the service in front of an engine that plays a script: `npm run test:clients -- codex`. Its
- * three sets of tools, which it chooses by the model's id, work; a limit stops it at once; and it recovers by itself from
- * an engine's faults. Each check counts the requests, so that nothing is asked twice that was answered once.
+ * three sets of tools, which it chooses by the model's id, work; a limit stops it at once; and it recovers by itself
+ * from an engine's faults. Each check counts the requests, so that no request is repeated that was answered.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";
@@ -11,9 +11,9 @@ import { type Run, type RunOptions, runAgent } from "./agent.ts";
 
 setDefaultTimeout(120_000);
 
-/** Codex looks up what stands behind the slash: of this one it knows that patches are free-form tools. */
+/** Codex knows models by the part of the id after the slash. For this model, it makes patches a free-form tool. */
 const patching = "acme/gpt-5.5";
-/** Of this one, that tools stand among the items. */
+/** For this model, Codex sends the tools among the input items. */
 const scripting = "acme/gpt-6-sol";
 
 let engine: ScriptedEngine;
@@ -52,10 +52,10 @@ interface Item {
 }
 const itemsOf = (run: Run, field: "input" | "tools", request = 0): Item[] =>
   (run.asked.at(request)?.body?.[field] ?? []) as Item[];
-/** Items of the last request, of one type. */
+/** The items of one type in the last request. */
 const sent = (run: Run, type: string) => itemsOf(run, "input", -1).filter((item) => item.type === type);
 const toolNames = () => (engine.asked[0]?.tools ?? []).map((tool) => tool.function.name);
-/** What the engine was told of results, in its last request. */
+/** The tools' results in the last request to the engine. */
 const results = () =>
   (engine.asked.at(-1)?.messages ?? []).filter(({ role }) => role === "tool").map(({ content }) => told(content));
 const told = (content: unknown) => (typeof content === "string" ? content : JSON.stringify(content));
@@ -235,7 +235,7 @@ test("where it is told of WebSockets, it uses one for all its turns", async () =
   const [taken, first, second] = ended.asked.slice(1);
   expect(taken?.body).toMatchObject({ generate: false, store: false });
   expect([first, second].map((turn) => typeof turn?.body?.previous_response_id)).toEqual(["string", "string"]);
-  // Each turn sends what is new, beside its tools.
+  // Each turn sends only the new items, besides its tools.
   expect(itemsOf(ended, "input", 3).map(({ type }) => type)).toEqual(["function_call_output"]);
   console.log(
     `bytes of the messages: ${ended.asked

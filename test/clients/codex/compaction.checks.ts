@@ -1,6 +1,7 @@
 /**
- * Codex as it is, with nothing changed but its base URL, and a session that outgrows its limit of tokens: it has the
- * service compact the conversation, and what the model said before is known after it. `CODEX_TURNS=200` makes it long.
+ * Codex with nothing changed but its base URL, and a session that outgrows its limit of tokens: Codex has the service
+ * compact the conversation, and what the model said before is still known afterwards. `CODEX_TURNS=200` makes the
+ * session long.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";
@@ -8,12 +9,12 @@ import { type ChatAsked, type ScriptedEngine, startScriptedEngine, type Turn } f
 import { type Run, type Session, startSession } from "./agent.ts";
 
 const turns = Number(process.env.CODEX_TURNS ?? 24);
-/** So many turns, and their answers, are one compaction. */
+/** The number of turns, with their answers, after which Codex compacts the conversation once. */
 const turns_compaction = 8;
 
 setDefaultTimeout(turns * 10_000);
 
-/** The three ways in which Codex brings its tools, and with them its prompts. */
+/** The models for the three ways in which Codex sends its tools, and with them its prompts. */
 const families = [model, "acme/gpt-5.5", "acme/gpt-6-sol"];
 
 let engine: ScriptedEngine;
@@ -32,19 +33,25 @@ const begun = (id: string): Session => startSession({ url: service.url, key: ser
 const textOf = (content: unknown) => (typeof content === "string" ? content : JSON.stringify(content));
 const isAskedForSummary = ({ messages }: ChatAsked) =>
   textOf(messages.at(-1)?.content).includes("about to be replaced by what you write now");
-/** The status of each request of the model, on whichever way; one that only takes the conversation asks nothing of it. */
+/**
+ * The status of each request that runs the model, by HTTP or WebSocket. Requests that only transfer the conversation
+ * are left out.
+ */
 const posts = ({ asked }: Run) =>
   asked.filter(({ method, body }) => method !== "GET" && body?.generate !== false).map(({ status }) => status);
 const compactions = ({ asked }: Run) =>
   asked.filter(({ body }) => JSON.stringify(body?.input ?? "").includes('"compaction_trigger"')).length;
 
-/** Facts stand in what the model said, and nowhere else: Codex itself keeps what its user said. */
+/**
+ * Plays an engine whose answers contain facts. The facts are in the model's texts only, because Codex itself keeps the
+ * user's texts.
+ */
 class Memory {
   readonly planted: string[] = [];
-  /** Of those planted before it, what a request did not tell. */
+  /** The facts from earlier answers that were missing from a request. */
   readonly lost: string[] = [];
 
-  /** A new fact in each answer; a summary repeats those that it was told. */
+  /** Returns an answer with a new fact, or a summary that repeats all facts in the request. */
   answer(asked: ChatAsked): Turn {
     const told = new Set(JSON.stringify(asked.messages).match(/fact-\d+-[a-z0-9]{8}/g) ?? []);
     this.lost.push(...this.planted.filter((fact) => !told.has(fact)));

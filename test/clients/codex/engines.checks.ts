@@ -1,6 +1,6 @@
 /**
- * Codex in front of engines of the other two protocols: a second service stands for them, which speaks all three, and has
- * the engine that plays a script behind it. So each request is translated there and back twice.
+ * Codex in front of engines of the other two protocols. A second service plays these engines: it speaks all three
+ * protocols, and has the engine that plays a script behind it. So each request is translated there and back twice.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";

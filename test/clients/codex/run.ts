@@ -1,4 +1,4 @@
-// The real Codex, from npm, against the service in front of a scripted engine. Its traffic stays on this machine.
+// Runs the real Codex, from npm, against the service in front of a scripted engine. Its traffic stays on this machine.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ function suiteOf(names: string[]): Suite {
   };
 }
 
-/** Codex's own program is in a package of its own for each kind of machine. */
+/** The path of Codex's own program, which is in a separate package for each kind of machine. */
 export function codexIn(folder: string): string {
   const kind = `${process.platform}-${process.arch}`;
   const cwd = join(folder, "node_modules/@openai", `codex-${kind}`);

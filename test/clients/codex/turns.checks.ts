@@ -1,7 +1,7 @@
 /**
- * Codex as it is, with nothing changed but its base URL, at work for a hundred turns in one run, each with a command,
- * through compactions and two restarts of nodes: `npm run test:clients -- codex-turns`. Two nodes stand behind one address.
- * The same work by POST says what the WebSocket saves.
+ * Codex with nothing changed but its base URL, at work for a hundred turns in one run, each with a command, through
+ * compactions and two restarts of nodes: `npm run test:clients -- codex-turns`. Two nodes are behind one address. The
+ * same work over POST shows what the WebSocket saves.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";
@@ -11,7 +11,7 @@ import { type Run, type RunOptions, startSession } from "./agent.ts";
 
 const turns = Number(process.env.CODEX_TURNS ?? 100);
 const limit_ms = 8 * 60_000;
-/** So many tokens of work, and Codex has the conversation compacted. */
+/** The number of tokens of work after which Codex has the conversation compacted. */
 const work_tokens = 12_000;
 
 setDefaultTimeout(10 * 60_000);
@@ -28,7 +28,7 @@ const startNode = (dataDir?: string) =>
     sluice: {
       store: "pglite",
       env: { DATABASE_URL: postgres.url },
-      // Whose database has an organization already.
+      // With a `dataDir`, the database already has an organization.
       ...(dataDir === undefined ? {} : { dataDir }),
     },
   });
@@ -47,7 +47,7 @@ afterAll(async () => {
   engine?.stop();
 });
 
-/** The first node drains and ends, and another takes its place; new connections go to the one that stays. */
+/** The first node drains and ends, and another takes its place. Meanwhile new connections go to the node that stays. */
 async function restart(): Promise<Service> {
   const [leaving] = nodes.splice(0, 1);
   const [, next] = await Promise.all([leaving!.stop(), startNode("unused")]);
@@ -55,20 +55,20 @@ async function restart(): Promise<Service> {
   return next;
 }
 
-/** The newest turn of which a request tells, by the marks of the commands' output and of a summary. */
+/** The number of the newest turn that a request mentions, by the marks in the commands' output and in a summary. */
 const done = ({ messages }: ChatAsked) =>
   Math.max(0, ...[...JSON.stringify(messages).matchAll(/turn-(\d+)-done/g)].map(([, number]) => Number(number)));
 const isAskedForSummary = ({ messages }: ChatAsked) =>
   JSON.stringify(messages.at(-1)?.content).includes("about to be replaced by what you write now");
 
-/** Each turn writes its number down; which one is next stands in what was said before, and nowhere else. */
+/** Plays the engine: each turn writes its number into a file. Which turn is next follows only from the conversation. */
 function answer(asked: ChatAsked, restartsAt: number[]): Turn {
   const next = done(asked) + 1;
   if (isAskedForSummary(asked)) return { text: `So far: turn-${next - 1}-done.` };
   if (next > turns) return { text: "It is all done." };
   const cmd = `echo ${next} >>turns.txt; seq 1 150 | tr '\\n' ' '; echo turn-$(( ${next} ))-done`;
   const turn: Turn = { text: `Number ${next}.`, calls: [{ name: "exec_command", arguments: { cmd } }] };
-  // Both nodes are up, so that one can go.
+  // Returns unless both nodes are up, so that one can be restarted.
   if (next < (restartsAt[0] ?? Number.POSITIVE_INFINITY) || nodes.length < 2) return turn;
   restartsAt.shift();
   started = restart();
@@ -109,7 +109,7 @@ test("over WebSockets, with two restarts: each turn is done once, in order, and 
   expect(run.asked.filter(({ status }) => status === 101)).toHaveLength(3);
   await started;
   const rows = await nodes[0]!.json<{ outcome: string }[]>("request", "list", "--limit", "1000");
-  // The trial's answer came before.
+  // One answer came earlier: that of the trial.
   expect(rows.filter(({ outcome }) => outcome === "completed")).toHaveLength(engine.asked.length + 1);
   expect(new Set(rows.map(({ outcome }) => outcome))).toEqual(new Set(["completed"]));
 });

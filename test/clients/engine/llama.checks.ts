@@ -1,6 +1,6 @@
 /**
- * llama.cpp's own server behind the service, driven by the openai SDK. Its model is random, so nothing here depends on what
- * it says: only on what the engine makes of requests, limits and errors. Run by `npm run test:clients -- engine`.
+ * llama.cpp's own server behind the service, driven by the openai SDK. Its model is random, so no check depends on its
+ * words: only on how the engine treats requests, limits and errors. Run by `npm run test:clients -- engine`.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -14,13 +14,13 @@ import { type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 import { engineKey, engineModel, type Llama, startLlama } from "./llama.ts";
 
-/** Token ids of the model's vocabulary, in the order in which model.py makes it. */
+/** The token ids of the special tokens in the model's vocabulary, in the order in which model.py adds them. */
 const mark = (place: number) => String(3 + 256 + place);
 const [endOfTurn, endOfThought, startOfCall] = [mark(1), mark(3), mark(4)];
 
 const plain = "acme/random";
 const thinker = "acme/thinker";
-/** Says that it holds a million tokens: the engine has the last word. */
+/** The configuration says that this model holds a million tokens, but the engine decides. */
 const boastful = "acme/boastful";
 const wrongKey = "acme/wrong-key";
 const upstreams = ["canary-plain", "canary-thinking", "canary-refused"] as const;
@@ -40,7 +40,7 @@ models:${entry(plain, 16384, upstreams[0])}${entry(thinker, 16384, upstreams[1])
 plans: { unlimited: {} }
 `;
 
-/** Its marks of an end (model.py) are never drawn, so that an answer takes as long as its cap. */
+/** The model's two end tokens (model.py) are never chosen, so an answer is as long as its cap. */
 const endless = { 2: -100, 260: -100 };
 
 let engine: Llama;
@@ -106,7 +106,8 @@ describe("list, chat, stream, usage", () => {
   });
 
   test("streamed and whole, asked of the engine either way, are the same answer", async () => {
-    // Above the cap up to which an answer that nobody streams is asked for whole, and below it.
+    // The two caps are below and above the one up to which the service asks the engine for an unstreamed answer as a
+    // whole.
     for (const max_tokens of [24, 600]) {
       const ask = { ...base, max_tokens, logit_bias: { [endOfTurn]: -100 } };
       const whole = await client.chat.completions.create(ask);
@@ -258,7 +259,7 @@ describe("tools", () => {
   const City = z.object({ city: z.enum(["Oslo", "Rome"]) });
   const [weather, time] = ["weather", "time"].map((name) => zodFunction({ name, parameters: City }));
   const tools = [weather!, time!];
-  /** The tags that open a call and end a turn are made likely: the engine's grammar does the rest. */
+  /** The tokens that begin a call and end a turn are made likely; the engine's grammar determines the rest. */
   const ask = { ...base, tools, max_tokens: 1200, temperature: 1, logit_bias: { [endOfTurn]: 13, [startOfCall]: 12 } };
 
   async function parallelCalls(streamed: boolean) {
@@ -329,7 +330,7 @@ describe("a client that leaves stops the engine within a second", () => {
   for (const stream of [true, false]) {
     test(stream ? "streaming" : "waiting for a whole answer", async () => {
       const abort = new AbortController();
-      // The SDK's own fetch: nothing of the harness stands between it and the socket.
+      // This client uses the SDK's own fetch: no part of the harness is between it and the socket.
       const plainClient = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: service.key, maxRetries: 0 });
       const pending = plainClient.chat.completions.create({ ...long, stream }, { signal: abort.signal });
       const left = pending.then(

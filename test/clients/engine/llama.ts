@@ -1,5 +1,5 @@
-// llama.cpp's own server, compiled on the spot from the sources that the PyPI package llama-cpp-python carries (or one that
-// is there already: TEST_LLAMA_SERVER, or on the PATH), serving a model of random weights that model.py has just made.
+// llama.cpp's own server, with a model of random weights that model.py has just made. The server is compiled here from the
+// sources in the PyPI package llama-cpp-python, unless one exists already: in TEST_LLAMA_SERVER, or on the PATH.
 
 import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -11,22 +11,22 @@ const sources_version = "0.3.36";
 const compile_ms = 2 * 60 * 60_000;
 const start_ms = 60_000;
 
-/** The engine's name of its model, and its key: canaries, which must show nowhere. */
+/** The engine's name for its model, and the engine's key: canaries, which must appear nowhere. */
 export const engineModel = "canary-engine-model-f32";
 export const engineKey = "canary-engine-key-5e0a";
 
 export interface Llama {
-  /** With `/v1`. */
+  /** The base URL, with `/v1`. */
   url: string;
-  /** Whether it generates at this moment. */
+  /** Whether the engine generates at this moment. */
   isBusy(): Promise<boolean>;
-  /** Output tokens of all answers that it has finished. */
+  /** The number of output tokens of all finished answers. */
   tokens(): Promise<number>;
   kill(): void;
   stop(): Promise<void>;
 }
 
-/** Makes what is missing. Paths of the server and of the model. */
+/** Makes the server and the model if they are missing. Returns their paths. */
 export async function engineParts(): Promise<{ server: string; model: string }> {
   const python = await pythonWith(join(import.meta.dir, "requirements.txt"), "engine-python");
   mkdirSync(folder, { recursive: true });
@@ -62,7 +62,10 @@ async function llamaServer(python: string): Promise<string> {
   return built;
 }
 
-/** One file without libraries beside it, for any machine like this one, and nothing fetched from a hub. */
+/**
+ * Options of the build: one file without libraries beside it, which runs on any machine like this one and fetches
+ * nothing from a hub.
+ */
 const options = [
   "-DCMAKE_BUILD_TYPE=Release",
   "-DCMAKE_CXX_FLAGS_RELEASE=-O1",
@@ -77,7 +80,7 @@ const options = [
   "-DGGML_NATIVE=OFF",
 ];
 
-/** `template` is a file of this folder. */
+/** `template` is the name of a chat template in this folder. */
 export async function startLlama(template: string, ...more: string[]): Promise<Llama> {
   const { LLAMA_SERVER: server, LLAMA_MODEL: model } = process.env;
   if (!server || !model) throw new Error("Start this by: npm run test:clients -- engine");

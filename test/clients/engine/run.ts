@@ -1,4 +1,5 @@
-// llama.cpp's own server behind the service, driven by the openai SDK: an engine that nobody here wrote.
+// Runs the checks of llama.cpp's own server behind the service, driven by the openai SDK: an engine that this project did
+// not write.
 
 import { join } from "node:path";
 import { command } from "../../../scripts/command.ts";
@@ -8,7 +9,7 @@ import { engineParts } from "./llama.ts";
 export async function engineCounts(): Promise<Counts> {
   const { server, model } = await engineParts();
   const checks = join(import.meta.dir, "llama.checks.ts");
-  // A check that takes too long is ended with all that it started, the engine too: give it time on a busy machine.
+  // If a check takes too long, everything that it started is ended, the engine too. So give it time on a busy machine.
   const { code, output } = await command([process.execPath, "test", "--timeout=60000", checks], {
     limit_ms: 10 * 60_000,
     environment: { LLAMA_SERVER: server, LLAMA_MODEL: model },

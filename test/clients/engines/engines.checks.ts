@@ -1,6 +1,7 @@
 /**
- * A real engine behind the service, in each of its protocols, asked by the official SDKs in each of ours. Its model knows
- * the answers of model.py by heart. docs/engines.md, Real engines, says what each engine itself does otherwise.
+ * A real engine behind the service, in each of the engine's protocols, used by the official SDKs in each of the
+ * service's. Its model knows the answers of model.py by heart. docs/engines.md, Real engines, says in what each engine
+ * itself differs.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
@@ -60,9 +61,9 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => service?.stop(), 60_000);
 
-/** The SDK's types do not know it any more. */
+/** An object, since the SDK's types no longer have `temperature`. */
 const exactly = { temperature: 0 } as object;
-/** Both ways in which the service asks an engine: whole, because of the small cap, and streamed. */
+/** The caps for both ways in which the service asks an engine: as a whole, because the cap is small, and streamed. */
 const caps = { whole: 256, streamed: 1000 };
 
 for (const protocol of engine.protocols) {
@@ -129,7 +130,8 @@ for (const protocol of engine.protocols) {
           ["weather", { city: "Oslo" }],
           ["time", { city: "Oslo" }],
         ]);
-        // Their tools have no `strict`, which the service says to engines of Responses: other words than the model was taught.
+        // The SDKs' tools have no `strict`, but the service sends it to engines of Responses, which gives the model
+        // other words than it was taught.
         if (protocol === "openai-responses") return;
         const chat = await openai.chat.completions.create({
           model,
@@ -177,7 +179,8 @@ for (const protocol of engine.protocols) {
       });
       const [call, ...others] = choices[0]?.message.tool_calls ?? [];
       expect(others).toEqual([]);
-      // vLLM holds the call to its schema token by token, which throws so small a model off its track: the cap may cut it.
+      // vLLM forces the call to match its schema token by token, which confuses so small a model: the call may be cut
+      // at the cap.
       const cut = /^<tool_call>\s*\{"name": "(\w+)"/.exec(choices[0]?.message.content ?? "")?.[1];
       expect(call?.type === "function" ? call.function.name : cut).toBe("time");
     });
@@ -347,7 +350,7 @@ for (const protocol of engine.protocols) {
       `a client that leaves stops the engine${engine!.running ? "" : " (skipped: it does not say what runs)"}`,
       async () => {
         const plain = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: service.key, maxRetries: 0 });
-        // The end of a turn is made unlikely, so that only the cap would end it.
+        // The end of a turn is made unlikely, so that only the cap would end the answer.
         const stream = await plain.chat.completions.create({
           model,
           stream: true,

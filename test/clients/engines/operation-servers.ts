@@ -1,4 +1,4 @@
-// The engines that packages bring, started for embeddings, rankings, completions and fill-in-the-middle.
+// The engines that can be installed from packages, started for embeddings, rankings, completions and fill-in-the-middle.
 
 import { join } from "node:path";
 import { llamaVersion, offline, realEngines, startLlama, startVllm, vllmVersion } from "./engines.ts";
@@ -6,13 +6,13 @@ import { encoders, hubName, logOf, tinyModel, torchPython } from "./models.ts";
 import type { Operation } from "./operation-questions.ts";
 import { type Server, startServer } from "./server.ts";
 
-/** One process of an engine: most have one model each. */
+/** One process of an engine. Most processes have one model each. */
 export interface OperationServer {
   engine: string;
   version: string;
-  /** Its name of the model for each operation that it has. */
+  /** The engine's name for the model of each operation that it supports. */
   models: Partial<Record<Operation, string>>;
-  /** The path of each of those operations, where it is not `/v1` and the operation's name. */
+  /** The path of each of those operations, if it is not `/v1` and the operation's name. */
   paths?: Partial<Record<Operation, string>>;
   start(): Promise<Server>;
 }
@@ -67,7 +67,7 @@ export const operationServers: readonly OperationServer[] = [
   },
 ];
 
-/** Without `--url-prefix` its paths have no `/v1`. */
+/** Starts Infinity. Without `--url-prefix`, its paths would have no `/v1`. */
 async function startInfinity(): Promise<Server> {
   const python = await torchPython("infinity");
   const models = await encoders();

@@ -1,5 +1,5 @@
-// Engines asked for what is not a conversation: each is installed, started, and asked directly, and every answer is
-// recorded; then it is asked through the service, by clients as they come.
+// Engines asked for other things than conversations: each engine is installed, started, and asked directly, and every
+// answer is recorded; then clients use it through the service.
 
 import { join } from "node:path";
 import { command } from "../../../scripts/command.ts";
@@ -14,7 +14,7 @@ const versions = new Map(operationServers.map(({ engine, version }) => [engine, 
 const checks_ms = 20 * 60_000;
 const clients = join(import.meta.dir, "../operations");
 
-/** `git diff` shows what a new version answers otherwise. */
+/** After a run with a new version, `git diff` shows which answers differ. */
 export const operationSuite = onlyPinned([...versions].map((pair) => pair.join(" ")).join(", "), async () => {
   const sum: Counts = { passed: 0, failed: 0, skipped: 0 };
   const python = await pythonWith(join(clients, "requirements.txt"), "operations-python");
@@ -27,7 +27,7 @@ export const operationSuite = onlyPinned([...versions].map((pair) => pair.join("
   return sum;
 });
 
-/** An engine that cannot run here is skipped, and says why. */
+/** The counts of one engine's checks. An engine that cannot run here is skipped, and the reason is printed. */
 async function countsFor(index: number, python: string): Promise<Counts> {
   const server = operationServers[index]!;
   const what = `${server.engine}: ${Object.keys(server.models).join(", ")}`;

@@ -1,14 +1,15 @@
-// What each engine is asked directly, in each of its protocols, and what the tiny model of model.py says to it. The raw
-// answers are recorded (record.ts); test/engines/recorded.test.ts holds the codecs to them without an engine.
+// Questions that each engine is asked directly, in each of its protocols, and the answers of the tiny model of model.py.
+// The raw answers are recorded (record.ts); test/engines/recorded.test.ts checks that the codecs read them, without an
+// engine.
 
 import type { StopReason } from "../../../src/core/inference/event.ts";
 import type { FaultCode } from "../../../src/core/inference/fault.ts";
 import type { UpstreamProtocol } from "../../../src/core/upstream/codecs.ts";
 
-/** What the codec has to read from the engine's answer. What is left out, or undefined, is not looked at. */
+/** What the codec must read from the engine's answer. A member that is absent or undefined is not checked. */
 export interface Want {
   end?: StopReason | undefined;
-  /** White space at its borders is not looked at: engines differ in what they cut off around a thought. */
+  /** White space at the beginning and the end is not compared: engines differ in what they cut off around a thought. */
   text?: string | undefined;
   thought?: string | undefined;
   /** The name and the arguments of each call. */
@@ -34,18 +35,18 @@ const known = [
   { name: "time", description: "The time." },
 ];
 const greeting = { type: "object", properties: { greeting: { type: "string", maxLength: 8 } }, required: ["greeting"] };
-/** Beyond the context of every engine here. */
+/** A text that exceeds the context of every engine here. */
 const long = "word ".repeat(70_000);
 
-/** A question in one protocol's words. */
+/** The parts of questions in the form of one protocol. */
 interface Words {
   says(text: string): Record<string, unknown>;
   tools: Record<string, unknown>;
-  /** The open tool turn: the question, the thought, both calls and their results. */
+  /** A conversation with an open tool turn: the question, the thought, both calls and their results. */
   results(thought: string | null): Record<string, unknown>;
   named: Record<string, unknown>;
   cap(tokens: number): Record<string, unknown>;
-  /** Null: the protocol has none. */
+  /** This member, and those below, are null if the protocol has no such thing. */
   schema: Record<string, unknown> | null;
   logprobs: Record<string, unknown> | null;
   stop: Record<string, unknown> | null;
@@ -151,7 +152,7 @@ export function questionsOf(protocol: UpstreamProtocol): Question[] {
     {
       name: "named call",
       body: { ...says("Time in Oslo?"), ...tools, ...named, ...capped },
-      // vLLM holds the call to its schema token by token, which throws so small a model off its track: it may not end.
+      // vLLM forces the call to match its schema token by token, which confuses so small a model: the call may not end.
       want: {},
     },
     {

@@ -1,11 +1,12 @@
-// Asks engines for what is not a conversation, directly, and writes their raw answers to test/engines/recorded-operations.
+// Asks engines directly for other things than conversations, and writes their raw answers to
+// test/engines/recorded-operations.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Operation, operationQuestions, operations } from "./operation-questions.ts";
 import type { OperationServer } from "./operation-servers.ts";
 
-/** What an engine once answered, with its models `embedding`, `ranking` and `tiny`. */
+/** The recorded answers of an engine, with its models `embedding`, `ranking` and `tiny`. */
 export interface OperationRecording {
   engine: string;
   version: string;
@@ -18,14 +19,14 @@ export interface RecordedOperation {
   path: string;
   status: number;
   contentType: string;
-  /** As it came. */
+  /** The body as it came. */
   body: string;
 }
 
 export const operationRecordings = join(import.meta.dir, "../../engines/recorded-operations");
 const answer_ms = 5 * 60_000;
 
-/** Puts its answers in the place of those that the engine once gave to the same operations. */
+/** Asks the server. Replaces the recorded answers of this engine to the same operations. */
 export async function recordOperations(server: OperationServer, root: string): Promise<OperationRecording> {
   const { engine, version, models, paths } = server;
   const answers: RecordedOperation[] = [];

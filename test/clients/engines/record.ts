@@ -6,7 +6,7 @@ import { type UpstreamProtocol, upstreamCodecs } from "../../../src/core/upstrea
 import type { RealEngine } from "./engines.ts";
 import { questionsOf } from "./questions.ts";
 
-/** What an engine once answered. */
+/** The recorded answers of an engine. */
 export interface Recording {
   engine: string;
   version: string;
@@ -19,12 +19,12 @@ export interface RecordedAnswer {
   question: string;
   status: number;
   contentType: string;
-  /** As it came. */
+  /** The body as it came. */
   body: string;
 }
 
 export const recordings = join(import.meta.dir, "../../engines/recorded");
-/** The first question with log probabilities has vLLM compile something. */
+/** How long an answer may take: for the first question with log probabilities, vLLM compiles something. */
 const answer_ms = 5 * 60_000;
 
 export async function record(name: string, engine: RealEngine, root: string): Promise<Recording> {
@@ -33,13 +33,13 @@ export async function record(name: string, engine: RealEngine, root: string): Pr
     for (const { name: question, body } of questionsOf(protocol)) {
       const response = await fetch(`${root}/v1${upstreamCodecs[protocol].path}`, {
         method: "POST",
-        // llama.cpp closes a connection after a stream, although it has said that it keeps it.
+        // llama.cpp closes a connection after a stream, although its header says that it keeps the connection open.
         headers: {
           "content-type": "application/json",
           connection: "close",
           ...(engine.key ? { authorization: `Bearer ${engine.key}` } : {}),
         },
-        // Responses of transformers are streamed unless they are told not to.
+        // For Responses, transformers streams unless the request says otherwise.
         body: JSON.stringify({ model: engine.model, stream: false, ...body }),
         signal: AbortSignal.timeout(answer_ms),
       });

@@ -9,7 +9,7 @@ import { record } from "./record.ts";
 
 const checks_ms = 10 * 60_000;
 
-/** A suite for each engine, by its name. */
+/** A suite for each engine, by the engine's name. */
 export const realEngineSuites: Record<string, Suite> = Object.fromEntries(
   Object.entries(realEngines).map(([name, engine]) => [
     name,
@@ -17,7 +17,9 @@ export const realEngineSuites: Record<string, Suite> = Object.fromEntries(
   ]),
 );
 
-/** All of them, one after the other. An engine that cannot run here is skipped, and says why. */
+/**
+ * A suite of all engines, one after the other. An engine that cannot run here is skipped, and the reason is printed.
+ */
 export const allRealEngines: Suite = onlyPinned(
   Object.entries(realEngines)
     .map(([name, { version }]) => `${name} ${version}`)

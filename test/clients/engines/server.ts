@@ -5,18 +5,18 @@ import { openSync } from "node:fs";
 import { until } from "../../harness/until.ts";
 
 export interface ServerOptions {
-  /** Its command for a port. */
+  /** The server's command, given its port. */
   words(port: number): string[];
   environment?: Record<string, string>;
   /** The path, from the root of the server, that answers 200 once it serves. */
   ready: string;
   start_ms: number;
-  /** Path of the file that gets what it prints; else nobody reads that. */
+  /** The path of the file for the server's output. If absent, the output is dropped. */
   log?: string;
 }
 
 export interface Server {
-  /** Without a path. */
+  /** The URL, without a path. */
   root: string;
   stop(): Promise<void>;
 }
@@ -26,7 +26,8 @@ export async function startServer({ words, environment, ready, start_ms, log }: 
   const root = `http://127.0.0.1:${port}`;
   const [program = "", ...rest] = words(port);
   const output = log === undefined ? "ignore" : openSync(log, "a");
-  // A process group of its own: engines start workers that outlive them. Its input stays open until this process ends.
+  // The server gets a process group of its own, because engines start workers that outlive them. Its input stays open
+  // until this process ends.
   const child = spawn(program, rest, {
     env: { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", ...environment },
     stdio: ["pipe", output, output],
@@ -41,7 +42,7 @@ export async function startServer({ words, environment, ready, start_ms, log }: 
     try {
       if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
     } catch {
-      // The group is gone already.
+      // The process group has ended already.
     }
   };
   process.once("exit", kill);

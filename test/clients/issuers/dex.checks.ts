@@ -1,4 +1,4 @@
-/** Dex, set up as docs/identity.md says, before a real node and a real browser: `npm run test:clients -- dex`. */
+/** Dex, set up as docs/identity.md says, in front of a real node and a real browser: `npm run test:clients -- dex`. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { startDex } from "./dex.ts";
 import type { RealIssuer } from "./issuer.ts";

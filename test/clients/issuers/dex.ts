@@ -1,4 +1,5 @@
-// Dex with people in its own configuration, and the rest in Postgres. Who is changed or gone there is so after a restart.
+// Dex with people in its own configuration, and the rest in Postgres. A change or removal of a person takes effect after a
+// restart.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +25,8 @@ export async function startDex(program: string, addresses: Addresses): Promise<R
     }));
     const configuration = {
       issuer,
-      // In SQLite and in memory, this commit waits for itself at the first refresh.
+      // Postgres is used because, with SQLite or in memory, this commit of Dex deadlocks with itself at the first
+      // refresh.
       storage: {
         type: "postgres",
         config: { host, port: Number(databasePort), database: pathname.slice(1), user, ssl: { mode: "disable" } },

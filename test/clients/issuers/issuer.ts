@@ -4,27 +4,27 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
 
-/** Where browsers and the provider reach Sluice. */
+/** The addresses at which browsers and the provider reach Sluice. */
 export interface Addresses {
   serviceUrl: string;
   consoleUrl: string;
 }
 
 export interface RealIssuer extends AsyncDisposable {
-  /** Its name, as in its discovery document. */
+  /** The issuer's identifier, as in its discovery document. */
   issuer: string;
-  /** What stands under `issuers` in sluice.yaml. */
+  /** The lines for the issuer under `issuers` in sluice.yaml. */
   lines: string;
-  /** Fills in the page to which a sign-in leads, and consents where that is asked. */
+  /** Fills in the provider's sign-in page, and consents if asked. */
   signIn(page: Page, name: string): Promise<void>;
-  /** On the page to which a sign-out leads, says yes to leaving the provider, too. */
+  /** On the provider's sign-out page, agrees to sign out there, too. */
   signOut(page: Page): Promise<void>;
   setGroups(name: string, groups: string[]): Promise<void>;
-  /** Lets nobody of this name in any more. */
+  /** Disables the account with this name, so that it can no longer sign in. */
   disable(name: string): Promise<void>;
 }
 
-/** The groups with which everybody begins. The password of each is the same. */
+/** The people, with the groups that each has at the beginning. All have the same password. */
 export const staff: Readonly<Record<string, readonly string[]>> = Object.freeze({
   ann: ["research"],
   mia: ["research"],
@@ -38,7 +38,9 @@ export const password = "a-password-of-everybody";
 export const clientSecret = "the-secret-of-the-client-sluice";
 export const mailOf = (name: string) => `${name}@example.com`;
 
-/** The block of a recipe in docs/identity.md that has this word, with the suite's addresses in the place of the page's. */
+/**
+ * The block of a recipe in docs/identity.md that contains this word, with the suite's addresses in place of the page's.
+ */
 export function recipe(provider: string, word: string, how: Addresses & { issuer: string }): string {
   const page = readFileSync(join(process.cwd(), "docs/identity.md"), "utf8");
   const [, text = ""] = page.split(`\n**${provider}.** `);
@@ -52,11 +54,12 @@ export function recipe(provider: string, word: string, how: Addresses & { issuer
     .replaceAll(/https:\/\/(login|dex)\.example(\/\w+)*/g, how.issuer);
 }
 
-/** Waits until the browser has left the provider; where it asks for consent first, gives it. */
+/** Waits until the browser has left the provider. If the provider asks for consent first, gives it. */
 export async function consented(page: Page, button: Locator, provider: string): Promise<void> {
   const left = page.waitForURL((url) => !url.href.startsWith(`${provider}/`));
   const asked = button.waitFor().then(() => button.click());
-  // The page that is left first decides; the other wait ends with it.
+  // Whichever happens first decides: the browser leaves, or the provider asks. If it does not ask, the wait for its
+  // button fails later, which is ignored.
   asked.catch(() => {});
   await Promise.race([left, asked]);
   await left;

@@ -1,4 +1,7 @@
-/** Keycloak, set up as docs/identity.md says, before a real node and a real browser: `npm run test:clients -- keycloak`. */
+/**
+ * Keycloak, set up as docs/identity.md says, in front of a real node and a real browser: `npm run test:clients --
+ * keycloak`.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { decodeJwt } from "jose";
 import { busyness } from "../../harness/busyness.ts";
@@ -20,7 +23,7 @@ describe("Keycloak", () => {
 
   const bearer = (token: string) => ({ authorization: `Bearer ${token}`, "content-type": "application/json" });
 
-  /** A stream of somebody's, which ends when its person may no more. */
+  /** A stream with this person's token. It ends when the person loses access. */
   async function stream(token: string) {
     const body = JSON.stringify({
       model: "meta-llama/llama-3.1-8b-instruct",
@@ -43,7 +46,7 @@ describe("Keycloak", () => {
     await until(async () => (await place.sluice.json<unknown[]>("request", "list", "--outcome", "running")).length > 0);
     await place.issuer.endSessions("sid");
     const { text, at_ms } = await running;
-    // From when Keycloak's word came in, by the clock of this machine.
+    // The time is measured from when Keycloak's request arrived, by the clock of this machine.
     const said = /^.*"route":"\/oauth\/backchannel-logout".*$/m;
     await until(() => said.test(place.sluice.stderr()), 5_000, "the logout in the log");
     const { time, ms } = JSON.parse(said.exec(place.sluice.stderr())![0]) as { time: string; ms: number };
@@ -78,10 +81,10 @@ describe("Keycloak", () => {
     const token = await place.issuer.tokenOf("nia");
     expect(await modelsBy(place, token)).toBe(200);
     expect(placesOf(await personOf(place, "nia"))).toEqual(["acme: member"]);
-    // Rules see ID tokens at a sign-in, which have no roles of the realm by themselves.
+    // At a sign-in, rules read the ID token, which by default has no roles of the realm.
     expect(decodeJwt(token)).toHaveProperty("realm_access");
     expect(decodeJwt(await place.issuer.tokenOf("nia", "id_token"))).not.toHaveProperty("realm_access");
-    // An ID token is for its client alone, and a token without our audience for somebody else.
+    // An ID token is meant for its own client only, and an access token without our audience for another service.
     expect(await modelsBy(place, await place.issuer.tokenOf("nia", "id_token"))).toBe(401);
     expect(await modelsBy(place, await place.issuer.tokenOf("nia", "access_token", "other"))).toBe(401);
   });

@@ -1,4 +1,4 @@
-// Keycloak with a realm of its own, set up by its administration's own interface.
+// Keycloak with a realm of its own, which is set up by Keycloak's administration API.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { answers } from "./dex.ts";
 import { type Addresses, clientSecret, consented, mailOf, password, type RealIssuer, recipe, staff } from "./issuer.ts";
 
 const administrator = { username: "admin", password: "a-password-of-the-administrator" };
-/** Its first start compiles its configuration, for minutes where others want the machine. */
+/** The first start takes minutes on a busy machine, because Keycloak then compiles its configuration. */
 const start_ms = 8 * 60_000;
 
 interface Tokens {
@@ -18,9 +18,11 @@ interface Tokens {
 export interface Keycloak extends RealIssuer {
   /** Ends all sessions of somebody there, as an administrator does. */
   endSessions(name: string): Promise<void>;
-  /** What another client of the realm gets for somebody: `tool`, whose tokens are for Sluice, or `other`. */
+  /**
+   * The token that a person gets through another client of the realm: `tool`, whose tokens are for Sluice, or `other`.
+   */
   tokenOf(name: string, kind?: "access_token" | "id_token", client?: "tool" | "other"): Promise<string>;
-  /** The access token of a job. */
+  /** The access token that a job gets with its client's own credentials. */
   jobToken(): Promise<string>;
 }
 
@@ -31,7 +33,7 @@ export async function startKeycloak(home: string, addresses: Addresses): Promise
   const how = { ...addresses, issuer };
   const folder = serviceFolder("keycloak");
   const java = join(folder, "java");
-  // Keycloak's own script, which starts Java, would end without it.
+  // The wrapper ties Java's life to that of Keycloak's script, which starts Java and would otherwise end without it.
   writeFileSync(java, '#!/bin/sh\nexec setpriv --pdeathsig KILL java "$@"\n', { mode: 0o755 });
   const daemon = await startDaemon({
     name: "keycloak",
@@ -56,7 +58,7 @@ export async function startKeycloak(home: string, addresses: Addresses): Promise
     if (!body.access_token) throw new Error(`Keycloak gave no token: ${JSON.stringify(body)}`);
     return body;
   };
-  /** A call of an administrator; such a token lasts a minute. */
+  /** Calls Keycloak's administration API. A new token is fetched for each call, because it lasts only a minute. */
   const administer = async <Answer>(method: string, path: string, body?: unknown): Promise<Answer> => {
     const form = { grant_type: "password", client_id: "admin-cli", ...administrator };
     const { access_token: token } = await granted("master", form);
@@ -108,7 +110,7 @@ export async function startKeycloak(home: string, addresses: Addresses): Promise
   };
 }
 
-/** The realm with the client of the recipe, and three more: of two tools for people, and of a job. */
+/** The realm with the client of the recipe and three more clients: two tools for people, and a job. */
 function realmOf(client: string): object {
   const groups = { protocol: "openid-connect", name: "groups", protocolMapper: "oidc-group-membership-mapper" };
   const protocolMappers = [
@@ -123,7 +125,7 @@ function realmOf(client: string): object {
   ];
   const users = Object.entries(staff).map(([name, of]) => ({
     ...{ username: name, firstName: name, lastName: "Example", enabled: true, groups: of },
-    // As Keycloak gives it to whoever is not imported; in it is `offline_access`.
+    // The role that Keycloak gives to every user who is not imported. It contains `offline_access`.
     ...{ email: mailOf(name), emailVerified: true, realmRoles: ["default-roles-staff"] },
     credentials: [{ type: "password", value: password, temporary: false }],
   }));

@@ -1,4 +1,4 @@
-// A node on Postgres whose issuer is a real provider, with a real browser before both.
+// A node on Postgres with a real identity provider as its issuer, and a real browser to use both.
 
 import postgres from "postgres";
 import { launchBrowser, openTab, type Tab } from "../../admin/console/chromium.ts";
@@ -12,9 +12,9 @@ import { type Addresses, clientSecret, type RealIssuer } from "./issuer.ts";
 export interface Place<Issuer extends RealIssuer> extends Addresses, AsyncDisposable {
   sluice: Sluice;
   issuer: Issuer;
-  /** Somebody's browser, signed in nowhere. */
+  /** A new browser tab of a person who is not signed in anywhere. */
   newTab(): Promise<Tab>;
-  /** As if an hour had gone by since the issuer was asked for each session. */
+  /** Makes each session look as if it was last confirmed with the issuer an hour earlier. */
   hourLater(): Promise<void>;
 }
 
@@ -69,7 +69,7 @@ ${issuer.lines}${rules}`;
 
 type AnyPlace = Place<RealIssuer>;
 
-/** Through the link of the console to the provider's page and back, as far as the console lets one. */
+/** Signs a person in: follows the console's link to the provider's page, and returns to the console. */
 export async function signIn({ issuer, consoleUrl }: AnyPlace, tab: Tab, name: string): Promise<void> {
   tab.leaveFor(issuer);
   await tab.page.goto(`${consoleUrl}/`);
@@ -83,7 +83,7 @@ export interface Device extends Disposable {
   login: Typed;
 }
 
-/** `sluice login` on a machine, which somebody approves in a browser. */
+/** Runs `sluice login` on a machine; a person approves it in a browser. */
 export async function signInDevice(place: AnyPlace, name: string): Promise<Device> {
   const home = laptop();
   const login = await home.signInBy(place.serviceUrl, async (code) => {

@@ -9,7 +9,9 @@ import { succeed } from "../virtual-environment.ts";
 /** Go's proxy knows Dex's versions since 2.13 by their commits, since its module has no `/v2` in its name. */
 const dexCommit = "v0.0.0-20260806151424-ab64ed778070";
 const dexPackage = "github.com/dexidp/dex/cmd/dex";
-/** A module of its own in the same repository, which Dex's own takes from a folder that its archive lacks. */
+/**
+ * A separate module in the same repository. Dex's own module refers to it by a folder that the module's archive lacks.
+ */
 const dexInterface = "github.com/dexidp/dex/api/v2";
 const keycloakVersion = "26.7.3";
 const keycloakArtifact = "org.keycloak:keycloak-quarkus-dist";
@@ -23,7 +25,7 @@ export interface Installed {
 const compile_ms = 30 * 60_000;
 const cache = join(process.cwd(), ".cache/clients");
 
-/** `DEX` names one that was built elsewhere, such as that of a release. */
+/** The environment variable `DEX` names a program that was built elsewhere, such as one from a release. */
 export async function dexProgram(edition: Edition): Promise<Installed> {
   if (process.env.DEX) return { path: process.env.DEX, version: process.env.DEX };
   const go = Bun.which("go") ?? "/usr/local/go/bin/go";
@@ -67,7 +69,7 @@ export async function keycloakFolder(edition: Edition): Promise<Installed> {
     const [zip] = [...new Bun.Glob("*.zip").scanSync({ cwd: download })];
     await succeed(["unzip", "-q", join(download, zip!), "-d", download], "Keycloak could not be unpacked");
     const [unpacked] = [...new Bun.Glob("keycloak-*/").scanSync({ cwd: download, onlyFiles: false })];
-    // It writes into its own folder, and services of tests don't run as root.
+    // Keycloak writes into its own folder, and the tests' services don't run as root.
     await succeed(["chmod", "-R", "a+rwX", join(download, unpacked!)], "Keycloak's folder could not be opened");
     renameSync(join(download, unpacked!), folder);
     rmSync(download, { recursive: true, force: true });

@@ -1,5 +1,6 @@
-// Clients that leave in mid-answer, at a node of this checkout before a real engine: what they are charged beside the tokens
-// that the engine says it made (its metrics), and beside those of the text that they had read (its /tokenize).
+// Clients that leave in the middle of an answer, at a node of this checkout in front of a real engine. Compares the tokens
+// that they are charged with those that the engine says it made (its metrics), and with those of the text that they had
+// read (its /tokenize).
 
 import { dialects } from "../../../src/core/protocol/dialects.ts";
 import { generatedTokens } from "../../../src/core/routing/engine-load.ts";
@@ -10,22 +11,22 @@ import { type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 
 export interface Place {
-  /** With `/v1`. */
+  /** The engine's base URL, with `/v1`. */
   engine: string;
-  /** Its name of the model. */
+  /** The engine's name for the model. */
   name: string;
   key: string;
   protocols: readonly UpstreamProtocol[];
 }
 
 export interface Rounds {
-  /** For each protocol of the engine. */
+  /** The number of rounds for each protocol of the engine. */
   rounds: number;
-  /** Clients leave after at most so many characters. */
+  /** Clients leave after reading at most this many characters. */
   characters_max: number;
   seed: number;
   questions: readonly string[];
-  /** Asked first, and read to their ends. */
+  /** Questions that are asked first and whose answers are read to their ends. */
   taught: readonly string[];
 }
 
@@ -53,7 +54,7 @@ export async function leaveAll(place: Place, rounds: Rounds, told: (one: Left) =
       told(one);
       all.push(one);
     };
-    // The route learns from whole answers first: how its vocabulary cuts each language.
+    // From whole answers the route first learns how the model's vocabulary cuts each language.
     for (const question of rounds.taught)
       for (const engine of place.protocols) await ask(engine, question, Number.POSITIVE_INFINITY);
     for (let round = 0; round < rounds.rounds; round++)
@@ -86,7 +87,7 @@ interface Wire {
   text(event: Streamed): string | undefined;
 }
 
-/** As far as events of the three protocols are read. */
+/** The members of the three protocols' events that this file reads. */
 interface Streamed {
   type?: string;
   delta?: string | { thinking?: string; text?: string };
@@ -113,7 +114,7 @@ const wires: Record<UpstreamProtocol, Wire> = {
   },
 };
 
-/** Reads so many characters, thinking included, and leaves. */
+/** Reads this many characters, thinking included, and then leaves. */
 async function leave(
   service: Sluice,
   place: Place,
@@ -126,7 +127,8 @@ async function leave(
   const leaving = new AbortController();
   const asked = { model: `engine/${engine}`, stream: true, ...body(question) };
   let response: Response;
-  // A machine that is busy with other things may be slow with the books.
+  // On a machine that is busy with other work, the ledger may be slow and the answer a 503, so the request is sent
+  // again.
   const isTaken = async () => {
     response = await service.post(path, asked, { signal: leaving.signal });
     if (response.status !== 200 && response.status !== 503)
@@ -170,7 +172,7 @@ async function settledCount({ engine }: Place): Promise<number | null> {
   return now;
 }
 
-/** As the engine counts them. */
+/** The number of a text's tokens, as the engine counts them. */
 async function tokensOf({ engine, name }: Place, text: string): Promise<number> {
   const response = await fetch(new URL("/tokenize", engine), {
     method: "POST",
@@ -182,8 +184,8 @@ async function tokensOf({ engine, name }: Place, text: string): Promise<number> 
 }
 
 /**
- * By how much the charges of a group are off: together they may be no less than what was read and no more than what was made.
- * Between the two lies what was on its way when the clients left.
+ * By how much the charges of a group are off. Together, the charges may be no less than the tokens that were read and
+ * no more than those that were made. The difference between the two was on its way when the clients left.
  */
 export function errorOf(some: readonly Left[]): number {
   const { read, charged, made } = sumsOf(some);

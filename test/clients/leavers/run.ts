@@ -1,4 +1,4 @@
-// Clients that leave the long answers of a real vLLM, which tells its thinking apart or not, over its three protocols.
+// Clients that leave the long answers of a real vLLM, with and without its parser for thinking, over its three protocols.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,10 @@ interface Way {
   error_max: number;
 }
 
-/** docs/metering.md promises these bounds. With the parser every answer is a thought, and teaches nothing. */
+/**
+ * docs/metering.md promises these bounds. With the parser, every answer is thinking only, and teaches the route
+ * nothing.
+ */
 const ways: readonly Way[] = [
   { name: "thinking told apart", options: ["--reasoning-parser", "qwen3"], error_max: 0.05 },
   { name: "thinking in the text", options: [], error_max: 0.15 },

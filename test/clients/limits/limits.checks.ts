@@ -49,7 +49,7 @@ const why: Record<Refusal, RegExp> = {
     /needs at least [\d,]+ tokens, more than the key \S+'s whole limit of 300 tokens a minute/,
   "a window that is used up for days": /its \$0\.10 for this week.*starts anew on /,
 };
-/** Opens the week with an answer, and takes what it leaves. */
+/** Opens the week with a first answer, and then books what is left of the limit as used. */
 async function usedUp({ organization, key }: { organization: string; key: string }): Promise<void> {
   const messages = [{ role: "user", content: "hello" }];
   const answer = await service.post("/v1/chat/completions", { model, messages, max_tokens: 8 }, { key });
@@ -80,7 +80,7 @@ describe.each(["5", "6", "7"])("the AI SDK, major %s", (major) => {
     },
   };
 
-  // It knows a 429 by its status alone, as worth two more tries; no header and no body tells it otherwise.
+  // The AI SDK judges a 429 by its status alone and retries it twice; no header or body changes that.
   test.each(refusals.flatMap((refusal) => Object.keys(modelBy).map((protocol) => [protocol, refusal] as const)))(
     "by %s asks three times in six seconds, and says why: %s",
     async (protocol, refusal) => {
@@ -121,7 +121,7 @@ describe("LangChain for JS", () => {
   );
 });
 
-/** It takes every 429 for one to wait for, and waits longer each time. */
+/** opencode takes every 429 for one that is worth waiting for, and waits longer each time. */
 const opencode_ms = 300_000;
 
 test.each(refusals)(

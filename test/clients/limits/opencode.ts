@@ -1,4 +1,4 @@
-// One run of opencode in a folder of its own, with a home of its own, until it ends or has had its time.
+// Runs opencode once, with a folder and a home of its own, until it ends or its time is up.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { outsideTrap } from "../traffic.ts";
 
 export interface OpencodeRun {
-  /** Null: it had not ended. */
+  /** Null if opencode had not ended in time. */
   code: number | null;
   shown: string;
 }
 
-/** Its provider by protocol, and what follows the service's URL. */
+/** By protocol: opencode's provider, and the path to append to the service's URL. */
 export const providers = {
   chat: { npm: "@ai-sdk/openai-compatible", base: "/v1" },
   responses: { npm: "@ai-sdk/openai", base: "/v1" },
@@ -30,7 +30,7 @@ export async function runOpencode(
   const provider = { sluice: { npm, name: "Sluice", options, models: { [to.model]: { name: "Writer" } } } };
   const model = `sluice/${to.model}`;
   writeFileSync(join(work, "opencode.json"), JSON.stringify({ provider, model, small_model: model }));
-  // It looks for its providers' packages at a registry, is refused, and goes on with those that it has.
+  // opencode asks a registry for its providers' packages, is refused, and goes on with the packages that it has.
   const trap = outsideTrap();
   const child = Bun.spawn([executable, "run", "--model", model, "Say hello."], {
     cwd: work,
@@ -54,7 +54,7 @@ export async function runOpencode(
   }
 }
 
-/** The switches of its own that keep it at home. */
+/** opencode's own switches that keep it from calling other machines. */
 const quiet = Object.fromEntries(
   ["MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "SHARE", "DEFAULT_PLUGINS"].map((what) => [
     `OPENCODE_DISABLE_${what}`,

@@ -1,5 +1,5 @@
 // What clients make of a request that can never pass: the AI SDK in its last three majors, LangChain for JS, and opencode,
-// from npm, by each protocol. Codex, Claude Code and LangChain for Python are asked the same in suites of their own.
+// from npm, by each protocol. The suites of Codex, Claude Code and LangChain for Python ask the same of them.
 
 import { join } from "node:path";
 import { command } from "../../../scripts/command.ts";

@@ -31,7 +31,7 @@ const user = (content: unknown) => ({ type: "message", role: "user", content });
 const assistant = (content: string, more: object = {}) => ({ type: "message", role: "assistant", content, ...more });
 const echo = (text: string) => `[simulator: echo] ${text}`;
 
-/** Asks for a whole answer, which must be complete; both are as the schema says. */
+/** Asks for a whole answer, which must be complete. Both the request and the answer must match the schema. */
 async function answered(body: object): Promise<Answered> {
   const asked = { model, ...body };
   expect(await schema.objections("request", asked)).toEqual([]);
@@ -117,7 +117,7 @@ describe("compaction", () => {
 
 const connect = () => talk(service.url, { authorization: `Bearer ${service.key}` });
 const missing = { code: "previous_response_not_found" };
-/** Of a response that is kept in the connection alone. */
+/** The body of a request whose response is kept in the connection only. */
 const passing = (input: unknown, more: object = {}) => ({ model, store: false, input, ...more });
 
 async function create(client: Awaited<ReturnType<typeof connect>>, body: object): Promise<ServerEvent[]> {

@@ -1,4 +1,4 @@
-// The published schema, in a process of Python that answers one question a line (held.py).
+// The published schema of Open Responses, checked by a Python process that answers one question a line (held.py).
 
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -7,7 +7,7 @@ import { Readable } from "node:stream";
 export type Kind = "response" | "compaction" | "event" | "socket event" | "request" | "socket request";
 
 export interface Schema {
-  /** What is wrong with them, in sentences. */
+  /** What is wrong with these values, in sentences. */
   objections(kind: Kind, ...values: readonly unknown[]): Promise<string[]>;
   stop(): void;
 }

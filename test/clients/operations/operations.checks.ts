@@ -1,7 +1,7 @@
 /**
- * A real engine behind the service, asked for embeddings, rankings, completions and texts between two others: by the
- * official SDK, by clients for Python, and by requests as editors and Open WebUI send them. Vectors, scores, texts and log
- * probabilities are those that the engine wrote; nothing else of it comes through; the charge is the engine's count.
+ * A real engine behind the service, asked for embeddings, rankings, completions and infill: by the official SDK, by
+ * clients for Python, and by requests as editors and Open WebUI send them. Vectors, scores, texts and log probabilities
+ * are those that the engine wrote; nothing else of the engine's answer comes through; the charge is the engine's count.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
@@ -63,12 +63,12 @@ async function direct(path: string, body: object): Promise<string> {
   return text;
 }
 
-/** The texts of a member wherever it stands, as they were written, without the spaces that an engine may write. */
+/** Every value of a member anywhere in the text, as it was written but without the spaces that an engine may write. */
 const written = (text: string, form: RegExp) => [...text.matchAll(form)].map(([, value]) => value!.replace(/\s/g, ""));
 const vectors = (text: string) => written(text, /"embedding":\s*(\[[^\]]*\]|"[^"]{20,}")/g);
 const scores = (text: string) => written(text, /"relevance_score":\s*([-+.\deE]+)/g);
 
-/** The record of a request says the engine's count, and its charge is that count's. */
+/** The request's record has the engine's count, and the charge is for that count. */
 async function expectCharge(response: Response, said: Usage, told: Usage): Promise<void> {
   const { usage, cost } = await endedReceipt(service, requestIdOf(response));
   const tokens = told.prompt_tokens + (told.completion_tokens ?? 0);
@@ -89,7 +89,7 @@ test(`${server.engine}: sluice init finds what its models are for`, async () => 
   const { yaml } = await initConfiguration({ engines: [engineAt(url)], fetch, nowSeconds: 1, check: async () => [] });
   const entries: { kind?: string; routes: { model: string }[] }[] = parse(yaml).models;
   const found = new Map(entries.map(({ kind = "chat", routes }) => [routes[0]!.model, kind]));
-  // The tiny model that completes has a template for chats.
+  // The tiny model for completions has a chat template too.
   for (const [operation, kind] of [
     ["embeddings", "embedding"],
     ["rerank", "rerank"],
@@ -342,7 +342,7 @@ describe.if(has("completions"))(`${server.engine}: completions`, () => {
       prompt: "<|fim_prefix|>a<|fim_suffix|>b",
     };
     if (!isVllm) return void (await ask(path, body));
-    // vLLM takes four.
+    // vLLM accepts at most four.
     expect(await refusalOf(await service.post(path, body))).toEqual([400, "unsupported_feature", "stop"]);
   });
 

@@ -14,13 +14,13 @@ const kinds: Partial<Record<Operation, string>> = {
   rerank: "rerank",
   completions: "completion",
 };
-/** The nanos of a token, and the price of a million in sluice.yaml. */
+/** The price of a token in nanos; below it, the price of a million tokens in sluice.yaml. */
 export const price = 100;
 const price_million = price / 1000;
 
 export const modelOf = (operation: Operation) => `acme/${operation}`;
 export const has = (operation: Operation) => server.models[operation] !== undefined;
-/** infinity is an engine of no dialect. */
+/** There is no dialect for infinity. */
 export const dialect = server.engine === "infinity" ? "generic" : server.engine;
 
 export function configuration(url: string): string {

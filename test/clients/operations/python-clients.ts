@@ -1,4 +1,4 @@
-// Runs clients for Python, as they come, against the service and against its engine, and tells what came of each.
+// Runs unmodified Python clients against the service and against its engine, and returns the outcome of each.
 
 import { join } from "node:path";
 import { command } from "../../../scripts/command.ts";

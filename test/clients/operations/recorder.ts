@@ -10,7 +10,7 @@ export interface Exchange {
 
 export interface Recorder {
   root: string;
-  /** The last one, and an error if there was none since it was taken. */
+  /** Returns the last exchange and forgets it. Throws if there was none since the last call. */
   take(): Exchange;
   stop(): Promise<void>;
 }

@@ -7,7 +7,10 @@ import type { Gateway } from "./gateways.ts";
 
 const files = { "one.txt": "the word is apple\n", "two.txt": "the word is pear\n" };
 
-/** `engine`: the one behind the gateway. Gateways put words of their own behind the user's, so that it follows a script. */
+/**
+ * `engine` is the engine behind the gateway. It follows a script, because gateways add words of their own to the
+ * user's.
+ */
 type Check = (gateway: Gateway, engine: ScriptedEngine) => Promise<void>;
 
 export const agentChecks: Record<string, Check> = {

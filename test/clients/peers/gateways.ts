@@ -4,11 +4,11 @@ import { model, startService } from "../../harness/engine.ts";
 
 export interface Gateway {
   version: string;
-  /** Without a path. */
+  /** The gateway's URL, without a path. */
   url: string;
   key: string;
   model: string;
-  /** Beside the key. */
+  /** Headers to send in addition to the key. */
   headers: Record<string, string>;
   stop(): Promise<unknown>;
 }
@@ -27,7 +27,7 @@ async function ours(engineUrl: string): Promise<Gateway> {
 async function throughLitellm(engineUrl: string): Promise<Gateway> {
   const parameters = { model: `hosted_vllm/${model}`, api_base: engineUrl, api_key: "x" };
   const { url, child } = await litellm({
-    // The engine has chat completions alone; what comes by other protocols is to be translated.
+    // The engine speaks chat completions only, so LiteLLM has to translate the other protocols.
     model_list: [{ model_name: model, litellm_params: { ...parameters, use_chat_completions_api: true } }],
     litellm_settings: { use_chat_completions_url_for_anthropic_messages: true },
     general_settings: { master_key: "sk-peers" },

@@ -1,6 +1,6 @@
-// `npm run peers -- GATEWAY`: real clients through a gateway, one line each: what works, and what the client
-// says of what doesn't. The SDKs have the simulator behind it, and the agents an engine with a script. `npm run peers -- GATEWAY console` measures the first load of its console.
-// docs/compared.md has what it found.
+// `npm run peers -- GATEWAY`: real clients through a gateway. Prints one line per check: what works, and what the client
+// says of what doesn't. The SDKs have the simulator behind the gateway, and the agents an engine that follows a script.
+// `npm run peers -- GATEWAY console` measures the first load of its console. docs/compared.md has the findings.
 
 import { noBrowser } from "../../admin/console/chromium.ts";
 import { startConsoleNode } from "../../admin/console/node.ts";
@@ -14,7 +14,7 @@ import { gateways } from "./gateways.ts";
 import { sdkChecks } from "./sdk.ts";
 
 const wanted = { "@anthropic-ai/claude-code": "2.1.332", "@openai/codex": "0.169.0" };
-/** Where the console of each is. */
+/** The path of each gateway's console. */
 const consoles: Record<string, string> = { litellm: "/ui/", portkey: "/public/" };
 
 const nowhere = "http://127.0.0.1:1/v1";

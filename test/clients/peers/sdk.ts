@@ -1,4 +1,4 @@
-// What the SDKs of OpenAI and Anthropic get of a gateway. Each answers what a user has in the end, or throws.
+// What the SDKs of OpenAI and Anthropic get from a gateway. Each check returns what the user gets in the end, or throws.
 import { strict as assert } from "node:assert";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";

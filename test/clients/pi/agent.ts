@@ -8,7 +8,7 @@ import { type Asked, outsideTrap, watched } from "../traffic.ts";
 
 const run_ms = 90_000;
 
-/** By its own names for them, with what follows the service's URL. */
+/** pi's own names for the protocols, with the path to append to the service's URL. */
 export const basePaths = { "openai-completions": "/v1", "anthropic-messages": "", "openai-responses": "/v1" };
 export type Api = keyof typeof basePaths;
 export const apis = Object.keys(basePaths) as Api[];
@@ -16,10 +16,10 @@ export const apis = Object.keys(basePaths) as Api[];
 export interface Run {
   /** Exit code. */
   code: number;
-  /** What it printed as its answer, and as its errors. */
+  /** What pi printed as its answer; below it, what it printed as errors. */
   answer: string;
   errors: string;
-  /** Files of its folder afterwards, by name. */
+  /** The files in the run's folder afterwards, by name. */
   files: Record<string, string>;
   asked: Asked[];
 }
@@ -57,7 +57,7 @@ export async function runAgent(options: RunOptions): Promise<Run> {
   }
 }
 
-/** As docs/clients.md has it. */
+/** pi's model configuration, as docs/clients.md shows it. */
 function modelsFor(url: string, { api, model }: RunOptions): object {
   const baseUrl = url + basePaths[api];
   return { providers: { sluice: { baseUrl, api, apiKey: "$SLUICE_KEY", models: [{ id: model, reasoning: true }] } } };

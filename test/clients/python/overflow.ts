@@ -1,6 +1,6 @@
-// LiteLLM and LangChain for Python, in front of the service: each knows an input that is too long as what it is, whichever
-// protocol it speaks, and whether the service or an engine refuses it. What they would send elsewhere is caught. They run
-// apart, because LiteLLM asks for older versions of openai than LangChain takes.
+// LiteLLM and LangChain for Python, in front of the service: each recognizes an error about an input that is too long,
+// whichever protocol it speaks, and whether the service or an engine refuses the input. Requests that they would send
+// elsewhere are caught. The two run separately, because LiteLLM needs older versions of openai than LangChain accepts.
 
 import { join } from "node:path";
 import { command } from "../../../scripts/command.ts";
@@ -14,7 +14,7 @@ import { frameworks } from "./run.ts";
 
 const plain: Answer = { reasoning: "", text: "Hello there", calls: [], end: "stop" };
 
-/** What each engine says of it. */
+/** The error of each engine for an input that is too long. */
 const said: Record<EngineName, { type: string; message: string; code?: string }> = {
   chat: { type: "exceed_context_size_error", message: "request (5000 tokens) is too much" },
   messages: { type: "invalid_request_error", message: "prompt is too long: 5000 tokens > 4000 maximum" },
@@ -52,7 +52,7 @@ async function ranBy(script: string, packages: PythonPackages, edition: Edition)
         SLUICE_KEY: service.key,
         SLUICE_LIMITED_KEY: (await service.json<{ key: string }>(...limited)).key,
         REQUESTS_URL: counts.url.href,
-        // Its prices of the world's models, which it would fetch.
+        // Keeps LiteLLM from fetching its list of the prices of all models.
         LITELLM_LOCAL_MODEL_COST_MAP: "True",
         ...trap.env,
       },

@@ -1,4 +1,4 @@
-// What each client is refused for: an address, what it sends, and what it must be able to read.
+// The refusals that each client must be able to read: where it sends a request, what it sends, and the error that it gets.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,14 +7,14 @@ import { model, startService } from "../../harness/engine.ts";
 import { startPostgres } from "../../harness/services.ts";
 import { until } from "../../harness/until.ts";
 
-/** As the scripts of Node and Python read it. */
+/** One case, in the form in which the scripts for Node and Python read it. */
 export interface Case {
   reason: string;
   size_mib: number;
   url: string;
   method: string;
   headers: Record<string, string>;
-  /** A file. */
+  /** The path of a file with the body. */
   body: string;
   status: number;
   code: string;
@@ -29,7 +29,10 @@ const mib = 1024 * 1024;
 const sizes_mib = [5, 20, 40];
 const chat = "/v1/chat/completions";
 
-/** Three services: one that takes such bodies, one that takes small ones, and one whose database is gone. */
+/**
+ * Starts three services: one that accepts bodies of these sizes, one that accepts only small ones, and one whose
+ * database is gone.
+ */
 export async function refusing(): Promise<Refusing> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-refusals-"));
   const roomy = await startService({

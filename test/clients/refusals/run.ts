@@ -15,9 +15,9 @@ interface Finding {
   client: string;
   reason: string;
   size_mib: number;
-  /** Of `times`. */
+  /** How many of the `times` refusals the client read. */
   read: number;
-  /** The last one, of those that were not read. */
+  /** The last failure to read a refusal. */
   failure: string | null;
 }
 

@@ -47,7 +47,7 @@ test.each([
   expect(run).toMatchObject({ code: 0, out: expect.stringContaining(answer) });
 });
 
-/** The signed-in person's key has another secret from now on: the access token of the file is one no more. */
+/** Replaces the access token in the sign-in file by one with another secret, which is not valid. */
 const spoil = (file: string) => {
   const signIn = JSON.parse(readFileSync(file, "utf8"));
   writeFileSync(file, JSON.stringify({ ...signIn, access_token: "slt_0000000000000000000000000000000003Pk4UO" }));
@@ -70,7 +70,7 @@ test("Codex runs its command once, and again after a 401 in the middle of its wo
     runsBefore = runs();
     return { calls: [{ name: "exec_command", arguments: { cmd: "echo working" } }] };
   });
-  // The service takes the first token for one request with the model, as if it ended there.
+  // The service accepts the first token for one request with the model only, as if the token ended then.
   let posts = 0;
   const watch = watched({
     url: node.serviceUrl,

@@ -16,7 +16,7 @@ export function startedNode(env: Record<string, string> = {}, more = ""): Promis
 
 export interface Desk extends Disposable {
   home: Laptop;
-  /** What the agents wanted of other machines. */
+  /** The requests that the agents tried to send to other machines. */
   caught: string[];
 }
 
@@ -45,7 +45,7 @@ export function desk(): Desk {
   };
 }
 
-/** The switches of the agents that keep them at home. */
+/** The agents' own switches that keep them from calling other machines. */
 const quiet = {
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
   DISABLE_TELEMETRY: "1",

@@ -1,7 +1,7 @@
 /**
- * Claude Code in a terminal, unchanged, as Ann meets it on her first day: it signs in by itself, works, shows what she has
- * used, is limited, says why, and is signed out. `npm run test:clients -- terminal`; the screens stay in
- * `.cache/clients/terminal/screens`. The checks go on from one another.
+ * Claude Code in a terminal, unchanged, as Ann meets it on her first day: it signs in by itself, works, shows what she
+ * has used, is limited, says why, and is signed out. `npm run test:clients -- terminal`; the screens are kept in
+ * `.cache/clients/terminal/screens`. Each check continues where the one before ended.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +17,10 @@ import { openTerminal, type Terminal } from "./terminal.ts";
 
 setDefaultTimeout(400_000);
 
-/** As much as an agent sends. A request then costs a little over 30 cents and needs room for 53, so that eight fit. */
+/**
+ * As many tokens as an agent's request has. Such a request costs a little over 30 cents and needs room for 53, so that
+ * eight fit.
+ */
 const inputTokens = 20_000;
 const budget_nanos = 2_700_000_000;
 const euros_nano = 1e-9;
@@ -91,7 +94,8 @@ const asAnn = async (path: string) =>
 
 test("signs in by itself, from nothing to the first answer", async () => {
   mkdirSync(join(place.home.folder, ".claude"));
-  // As docs/clients.md has it; and it asks before each command, where it would have a model judge it.
+  // The settings from docs/clients.md. Claude Code also asks before each command, where it would otherwise have a model
+  // judge the command.
   const settings = { forceLoginMethod: "gateway", forceLoginGatewayUrl: node.serviceUrl };
   writeFileSync(
     join(place.home.folder, ".claude/settings.json"),
@@ -149,7 +153,8 @@ test("shows in /usage what the ledger has: the sum of the receipts, and the rese
   await terminal.say("/usage");
   const screen = await terminal.shows(/spent · Resets/);
   await terminal.keep("07-usage");
-  // Before anything is judged: the page would stay open under the checks that follow.
+  // Leaves the page before anything is checked; otherwise a failed check would leave it open for the checks that
+  // follow.
   await terminal.leave("spent · Resets");
   expect(screen).toContain(`${money(used)} / ${money(budget_nanos)} spent`);
   expect(screen).toContain(`${Math.floor((used / budget_nanos) * 100)}% used`);
@@ -163,7 +168,7 @@ test("shows in /usage what the ledger has: the sum of the receipts, and the rese
 });
 
 test("is warned when little is left, and then told why it is limited, in one request", async () => {
-  // Each answer tells of what was used before it.
+  // Each answer's headers report what was used before that answer.
   engine.play(() => ({ text: `Step ${engine.asked.length} is done.` }));
   const warning = /You've used (7[5-9]|8\d)% of your/;
   for (let step = 1; step <= 6 && !warning.test(await terminal.screen()); step++) {

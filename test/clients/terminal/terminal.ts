@@ -1,5 +1,5 @@
-// A terminal with a program in it, as a person has one: tmux draws it, and what is on its screen can be read. Of Debian's
-// package where this machine has none.
+// A terminal with a program in it, as a person has one: tmux draws it, and the tests can read its screen. tmux comes from
+// Debian's package if this machine has none.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,16 +8,16 @@ import { debianProgram } from "../../harness/debian.ts";
 import { CannotRun } from "../edition.ts";
 
 export interface Terminal extends AsyncDisposable {
-  /** Its lines, without those that are empty. */
+  /** The lines of the screen, without the empty ones. */
   screen(): Promise<string>;
-  /** Waits for it, and answers the screen. */
+  /** Waits until the screen shows this, and returns the screen. */
   shows(what: string | RegExp): Promise<string>;
-  /** Moves the mark of a menu to this entry and takes it. */
+  /** Moves the selection of a menu to this entry and chooses it. */
   choose(entry: string): Promise<void>;
   /** Writes a line into the field for messages and sends it. */
   say(line: string): Promise<void>;
   press(key: string): Promise<void>;
-  /** Leaves a page of which this is a part. */
+  /** Leaves the page that contains this text. */
   leave(page: string): Promise<void>;
   /** Keeps the screen as a file of this name. */
   keep(name: string): Promise<void>;
@@ -75,7 +75,7 @@ export async function openTerminal(command: string[], { cwd, env, screens }: Opt
     async choose(entry) {
       const marked = new RegExp(`❯ .*${RegExp.escape(entry)}`);
       await shows(entry);
-      // A menu that has just been drawn may lose a key, or heed it late: so each is given time to show.
+      // A menu that has just been drawn may lose a key or react late, so each key press gets time to show.
       for (let presses = 0; !(await isSteady(marked)); presses++) {
         if (presses > 10) throw new Error(`${entry} cannot be reached:\n${await screen()}`);
         await press("Down");
@@ -121,7 +121,7 @@ async function program() {
   }
 }
 
-/** Whether it comes to be in this time. */
+/** Whether the condition becomes true within this time. */
 async function soon(holds: () => Promise<boolean>, limit_ms = drawn_ms): Promise<boolean> {
   for (const until_ms = performance.now() + limit_ms; performance.now() < until_ms; await Bun.sleep(look_ms))
     if (await holds()) return true;

@@ -1,4 +1,7 @@
-/** The hint that lets an engine think while the ledger decides: only after a grant, only with room to spare, never for long. */
+/**
+ * The hint that lets an engine begin while the ledger still decides: only after a grant, only with room to spare, never
+ * for long.
+ */
 import { expect, test } from "bun:test";
 import { Ample } from "../../../src/core/admission/allowance.ts";
 import type { SubjectReading, WindowReadings } from "../../../src/core/store/ledger.ts";

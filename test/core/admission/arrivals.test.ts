@@ -1,4 +1,7 @@
-/** Requests of a key before their bodies are read: refused ones count, and what is honest never notices. */
+/**
+ * The rate of a key's requests before their bodies are read: refused requests count, and an honest client never
+ * notices.
+ */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { arrivals, arrivalsPerMinute_min } from "../../../src/core/admission/arrivals.ts";
@@ -6,7 +9,7 @@ import { Fault } from "../../../src/core/inference/fault.ts";
 
 const plan = (requestsPerMinute: number | null) => ({ requestsPerMinute });
 
-/** Of so many at once, how many pass. */
+/** The number of requests that pass, of `of` that come at once. */
 function passed(taking: () => void, of: number): number {
   let count = 0;
   for (let one = 0; one < of; one++) {

@@ -1,4 +1,7 @@
-/** Whose limit a refusal names: one that lacks room, of these the one that resets last, of equals the narrowest. */
+/**
+ * Whose limit a refusal names: of the limits that lack room, the one that resets last; of those that reset at the same
+ * time, the narrowest.
+ */
 import { expect, test } from "bun:test";
 import { Ample } from "../../../src/core/admission/allowance.ts";
 import { limiterOf, stoppingLimit, tightestLimit } from "../../../src/core/admission/limited-by.ts";
@@ -194,7 +197,7 @@ test("a running answer is stopped by the limit that resets last, between equals 
   expect(stoppingLimit([ofKey, ofTeam])).toEqual({ limitedBy: "team", window: "month" });
   const equals = [full("organization", "week"), full("person", "week"), full("person", "week", "acme/*")];
   expect(stoppingLimit(equals)).toEqual({ limitedBy: "person", window: "week", models: "acme/*" });
-  // The extra usage that paid was ended.
+  // Without a full limit, the reason is that the extra usage that paid was turned off.
   expect(stoppingLimit([])).toEqual({ limitedBy: "organization", window: "extra" });
 });
 

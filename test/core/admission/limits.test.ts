@@ -1,4 +1,4 @@
-/** Whose limits have changed, as a node and each of its requests know it; and how a node hears of it. */
+/** How a node learns of changed limits, and whose limits a node and each of its requests know to have changed. */
 import { expect, test } from "bun:test";
 import type { Batcher } from "../../../src/core/admission/batcher.ts";
 import { HeardChanges } from "../../../src/core/admission/limit-changes.ts";
@@ -10,7 +10,7 @@ import { VirtualClock } from "./virtual-time.ts";
 
 const gold: Plan = { ...noLimits, name: "gold", session: 1_000 };
 
-/** A reservation of a request that counts in these subjects, and the plans that its commands named. */
+/** A reservation of a request that counts against these subjects, and the plans that its commands named. */
 function reserved(subjects: string[], changes = new HeardChanges(), edition = changes.edition) {
   const now = { plan: gold };
   const plans: Plan[] = [];

@@ -1,4 +1,5 @@
-// Sliding rates before the entrance: taken first, given back when the ledger refuses, corrected once at the end.
+// Sliding rates at the entrance: taken before the ledger is asked, given back if the ledger refuses, corrected once at the
+// end.
 
 import { beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -36,7 +37,7 @@ const rated = (rates: Rates) =>
     { lease_ms: 60_000, checkpoint_ms: 10_000, grant_ms: () => 1_000, currency: "USD" },
   );
 
-/** 100 tokens of input, at most 400 of output. */
+/** A request with 100 tokens of input and at most 400 of output. */
 function entry(limits: Partial<Plan>): Entry {
   return {
     requestId: `req_${crypto.randomUUID()}`,
@@ -246,7 +247,7 @@ test("a refusal says what is so: the limit, what is left of it, what the request
   expect(refusals).toBeGreaterThan(100);
 });
 
-/** The numbers of a message, each in the sentence where it belongs; fails where there are others. */
+/** The numbers of a message, each from the sentence where it belongs; fails if the message has other numbers. */
 function saidIn(message: string) {
   const number = (pattern: RegExp) => {
     const found = pattern.exec(message)?.[1];

@@ -47,7 +47,7 @@ const cases: fc.Arbitrary<Case> = fc.record({
   price: fc.nat(400_000),
 });
 
-/** An organization's ledger in the state of a case, and a clock to be moved. */
+/** An organization's ledger in the state of a case, and a clock that the test can move. */
 function ledgerIn({ totals, extra, ...asked }: Case) {
   const clock = { now_ms: Date.UTC(2026, 10, 21, 12) };
   const anchor = { at_ms: Date.UTC(2026, 0, 3), weekFrom_ms: -Infinity, monthFrom_ms: -Infinity };
@@ -67,7 +67,7 @@ function ledgerIn({ totals, extra, ...asked }: Case) {
     ...change,
   });
   const answerTo = (one: Admit) => ledger.run([one])[0]!;
-  // A first request of nothing opens the session, so that its window is one of now.
+  // A first request that needs nothing opens the session, so that its window is a current one.
   answerTo(admit({ inputNanos: 0, outputTokens: 0, outputTokens_min: 0, limits: noLimits }));
   for (const { kind, total } of ledger.windows(organizationId)) {
     const { used, held } = kind === "extra" ? extra : totals[kind];
@@ -84,7 +84,7 @@ const leastOf = ({ inputNanos, outputTokens_min, price }: Case) =>
 const leftOf = ({ limit, used }: Pick<Total, "limit" | "used">) => Math.max(0, (limit ?? Infinity) - used);
 const money = (nanos: number) => moneyInWords(nanos, "USD");
 
-/** What a message says, read word by word; what is left over when all of it was understood. */
+/** The statements of a message, matched word by word; `rest` is what no pattern matched. */
 function readIn({ message }: Fault) {
   let rest = message;
   const all = (pattern: RegExp) => {
@@ -115,7 +115,7 @@ const kindOf: Record<string, WindowKind | "extra"> = {
   "of extra usage for this month": "extra",
 };
 
-/** Runs a property over the cases in which a request is refused so; fails where too few of them are. */
+/** Checks a property for the cases in which a request is refused in this way; fails if there are too few of them. */
 function eachRefused(
   kind: "exhausted" | "reserved",
   holds: (one: Case, shortage: Shortage, fault: Fault, ledger: ReturnType<typeof ledgerIn>) => void,

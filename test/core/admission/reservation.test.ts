@@ -49,7 +49,7 @@ function node(change: Partial<EntranceSettings> = {}, changes = new HeardChanges
   const enter = (
     options: {
       plan?: Partial<Plan>;
-      /** Null: as it was admitted under. */
+      /** Null: the plan under which the request was admitted. */
       planNow?: () => Plan | null;
       cap?: number;
       stream?: boolean;
@@ -133,7 +133,7 @@ describe("the hold", () => {
     const room = reservation.permits(10);
     await it.clock.advance(50);
     expect(await room).toBe(true);
-    // Of the input's 300 alone, though 4,000 tokens had been counted.
+    // The minimum covers the input's 300 alone, though 4,000 tokens had been counted.
     expect(it.sent("grow").at(-1)).toMatchObject({ limits: { session: 3_000 }, nanosTotal_min: 300 });
   });
 
@@ -421,7 +421,7 @@ describe("the lease", () => {
     expect(one.signal.aborted).toBe(true);
     expect(room).rejects.toMatchObject({ code: "storage_unavailable" });
     await Promise.all([one.settle({ ...ending, nanos: 700 }), clock.advance(100)]);
-    // The first had forwarded for 700 nanos: they are settled late, in an entry of their own.
+    // The first request had forwarded output for 700 nanos: they are settled late, in an entry of their own.
     expect([...ledger.model.records.values()].map((record) => record.charged)).toEqual([0, 0, 700]);
   });
 });
@@ -521,12 +521,12 @@ test("a hold is slight if it covers the whole cap of an answer that is not strea
   };
   const nanos = 300 + 40_960;
   expect(await isSlight({ cap: 4096, stream: false, plan: { week: 100 * nanos } })).toBe(true);
-  // One is held already.
+  // Fails because one hold exists already.
   expect(await isSlight({ cap: 4096, stream: false, plan: { week: 101 * nanos - 1 } })).toBe(false);
   expect(await isSlight({ cap: 4097, stream: false })).toBe(false);
   expect(await isSlight({ cap: 4096, stream: true })).toBe(false);
   expect(await isSlight({ cap: 4096, stream: false })).toBe(true);
-  // Ahead of the grant it is judged by the last reading; for the first request there is none.
+  // Before the grant, `isSlight` is judged by the last reading; for the first request there is none.
   expect(told).toEqual([true, false, false, true]);
 });
 

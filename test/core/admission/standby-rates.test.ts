@@ -1,5 +1,5 @@
-// Sliding rates whose shared store goes away: this process keeps its share of each limit, and the whole limit holds for all
-// that it lets through while the store comes back.
+// Sliding rates whose shared store becomes unavailable: this process enforces its share of each limit, and the whole limit
+// holds for the total that it lets through while the store comes back.
 
 import { beforeEach, expect, test } from "bun:test";
 import { sharedRates, standbyRates } from "../../../src/core/admission/standby-rates.ts";
@@ -26,7 +26,7 @@ beforeEach(async () => {
   rates = standbyRates({ first, own, share, clock, turned: (cause) => turns.push(cause) });
 });
 
-/** A store behind a wire that a test cuts. */
+/** A store of rates whose connection a test can cut. */
 class Cut implements Rates {
   asked: RateRequest[] = [];
   away: "well" | "down" | "silent" = "well";
@@ -137,7 +137,7 @@ test("a first that is away is tried by one request a second, and by no other", a
   await clock.advance(100);
   expect((await waiting).answer).toBe("taken");
   expect(first.asked.length).toBe(before + 1);
-  // The one that tried was counted once.
+  // The request that tried the store was counted only once.
   expect(((await take(100)) as RateTaken).readings.requests?.remaining).toBe(100 - 23);
 });
 
@@ -163,7 +163,8 @@ test("what one of both refuses, the other gets back", async () => {
   await clock.advance(1_000);
   expect(await answers(1, 1)).toEqual(["refused"]);
   await settled();
-  // This process holds one of the past and the first none: both have room for one more under a limit of two.
+  // This process has counted one earlier request and the shared store none: both have room for one more under a limit
+  // of two.
   expect(await answers(2, 2)).toEqual(["taken", "refused"]);
 });
 
@@ -186,7 +187,7 @@ test("what is left is read where it is counted, and of this process while the fi
   await take(5);
   expect(await left()).toBe(3);
   first.away = "down";
-  // Not known to be away yet.
+  // The process does not know yet that the store is away.
   expect(await left()).toBe(5);
   processes = 2;
   await take(5);

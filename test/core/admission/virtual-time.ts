@@ -57,7 +57,7 @@ export const organizationId = "org_00000000000070008000000000000001";
 
 export type Wire = "well" | "down" | "unanswered" | "silent";
 
-/** The ledger's rules in memory behind a wire that a test cuts. Store time is the clock's. */
+/** The ledger's rules in memory, behind a connection that a test can cut. The store's time is the clock's. */
 export class CutLedger implements Pick<Ledger, "run" | "recover"> {
   readonly model: LedgerModel;
   readonly organization: ModelOrganization = {
@@ -68,7 +68,7 @@ export class CutLedger implements Pick<Ledger, "run" | "recover"> {
   /** What becomes of a batch: done and answered, refused before it is done, done with its answer lost, or silence. */
   wire: (commands: Command[]) => Wire | Promise<Wire> = () => "well";
   recoveries: number[] = [];
-  /** How far the store's clock was set. */
+  /** How far the store's clock is ahead of the node's. */
   clockIsAhead_ms = 0;
 
   constructor(clock: Clock) {

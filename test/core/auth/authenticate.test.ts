@@ -17,7 +17,9 @@ import { until } from "../../harness/until.ts";
 
 const start = Date.UTC(2026, 10, 21, 3);
 
-/** A directory in memory, with a clock of its own and doors that a test can hold shut. */
+/**
+ * An authenticator over a directory in memory, with a clock of its own; a test can hold back the directory's answers.
+ */
 function house(limits: Partial<AuthenticatorLimits> = {}, policy: PeoplePolicy | null = null) {
   const clock = { node_ms: 5000, store_ms: start };
   const rows = new Map<string, Omit<Credential, "readAt">>();
@@ -177,7 +179,7 @@ describe("authentication", () => {
     row.key.allowFrom = ["198.51.100.1"];
     it.pass(1000);
     expect([await codeFrom("192.0.2.1"), await codeFrom("198.51.100.1")]).toEqual([refused, "served"]);
-    // Only what was served is a use.
+    // Only a request that was served counts as a use.
     await it.auth.stop();
     expect(it.touched).toEqual([["key_1"]]);
   });
@@ -192,7 +194,7 @@ describe("authentication", () => {
     row.key.revokedAt = new Date(start);
     it.pass(1000);
     it.hold(async () => {});
-    // The first question was sent a second ago: it is not joined, and its answer is not kept.
+    // The first lookup was sent a second ago: the new request does not wait for it, and its answer is not kept.
     expect((await fault(it.with(key))).code).toBe("revoked_api_key");
     gate.resolve();
     await first;
@@ -349,7 +351,7 @@ describe("authentication", () => {
     const before = it.asked.length;
     await it.with(keys[0]!);
     expect(it.asked).toHaveLength(before);
-    // Three places: the one unused for longest goes.
+    // The cache has three places: the key that was unused for longest goes.
     await it.with(keys[1]!);
     await it.with(keys[2]!);
     await it.with(keys[0]!);
@@ -460,7 +462,7 @@ describe("a key that ends by policy", () => {
     }
   });
 
-  /** As the store has it: the use that is written down counts. */
+  /** Like the store, it computes the end of the key from the last use that was written down. */
   function policed(unusedMaxDays: number) {
     const at = house({ touch_ms: 3_600_000 });
     const { key, row } = at.add();
@@ -526,7 +528,7 @@ describe("a key that ends by policy", () => {
       fc.asyncProperty(hours, async (uses) => {
         const { with: use, key, row, counted, pass, noting, clock } = policed(2);
         noting(async (_, how) => {
-          // A node that dies loses what it would have written with others.
+          // Other notes are written later in batches, which a node that dies loses.
           if (how !== "certain") return;
           row.key.lastUsedAt = new Date(clock.store_ms);
           counted();

@@ -1,4 +1,4 @@
-/** docs/design/keys.md, Keys that exist. */
+/** Tests for docs/design/keys.md, Keys that exist. */
 import { expect, test } from "bun:test";
 import { existingSecrets } from "../../../src/core/auth/existing-secrets.ts";
 import { Fingerprints } from "../../../src/core/auth/fingerprints.ts";
@@ -7,7 +7,7 @@ import { until } from "../../harness/until.ts";
 
 const hash = (of: string) => Bun.SHA256.hash(of) as Uint8Array;
 
-/** A store in which each name is a piece of its own; each reading of a piece waits for the test. */
+/** A store in which each name is a separate piece; each read of a piece waits for the test. */
 function held(names: () => string[], entries_max?: number) {
   const asked: (() => void)[] = [];
   const failures: unknown[] = [];

@@ -103,7 +103,7 @@ describe("the form of a key", () => {
   });
 });
 
-/** CRC-32 (IEEE 802.3), bit by bit: an independent witness. */
+/** CRC-32 (IEEE 802.3), computed bit by bit, independently of the code under test. */
 function crc32(text: string): number {
   let crc = 0xffffffff;
   for (const byte of new TextEncoder().encode(text)) {

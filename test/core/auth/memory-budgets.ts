@@ -1,4 +1,7 @@
-/** Teams, and limits of subjects, over maps: the rules of src/admin/store/administration.ts and limits.ts, nothing more. */
+/**
+ * The administration of teams and subjects' limits, over maps: the rules of src/admin/store/administration.ts and
+ * limits.ts, nothing more.
+ */
 import type { TeamAdministration } from "../../../src/admin/store/administration.ts";
 import type { LimitAdministration, LimitSubject, SubjectLimits } from "../../../src/admin/store/limits.ts";
 import type { StoredTeam } from "../../../src/admin/store/team.ts";

@@ -1,4 +1,5 @@
-// Small secrets at rest: they open where they were sealed, with the key or the one before it, and nowhere else.
+// Small secrets at rest can be decrypted where they were encrypted, with the current key or the one before it, and nowhere
+// else.
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";

@@ -8,7 +8,7 @@ import { until } from "../../harness/until.ts";
 
 const made = () => newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes)));
 
-/** A directory in which some keys are, and whose answers to the others a test can hold back. */
+/** A directory that knows some keys. A test can hold back its answers about the others. */
 function house(limits: Partial<AuthenticatorLimits> = {}, isHinted = (_hash: string) => false) {
   const real = new Set<string>();
   const state = { now_ms: 0, asked: 0, waiting: 0 };
@@ -42,7 +42,7 @@ function house(limits: Partial<AuthenticatorLimits> = {}, isHinted = (_hash: str
       real.add(hashKey(key).toHex());
       return key;
     },
-    /** `ok`, or the code of the refusal; `slow` before it where it is to be slow. */
+    /** Returns `ok`, or the code of the refusal, with `slow` before it if the refusal is to be sent slowly. */
     async with(key: string, address = "192.0.2.1"): Promise<string> {
       try {
         await auth.authenticate(new Headers({ authorization: `Bearer ${key}` }), address);
@@ -176,7 +176,7 @@ describe("failures of one address", () => {
     expect(await it.with(made())).toBe("slow rate_limit_exceeded");
     expect(await it.with("garbage")).toBe("slow rate_limit_exceeded");
     expect(it.state.asked).toBe(asked);
-    // Who is known is served, and so is every other address.
+    // A known key is still served, and so is every other address.
     expect(await it.with(known)).toBe("ok");
     expect(await it.with(made(), "192.0.2.2")).toBe("invalid_api_key");
     it.state.now_ms += 10_000;
@@ -195,7 +195,7 @@ describe("failures of one address", () => {
     expect(await it.with(made(), "a")).toBe("invalid_api_key");
     expect(await it.with(made(), "a")).toBe("slow rate_limit_exceeded");
     for (const address of ["b", "c"]) expect(await it.with(made(), address)).toBe("invalid_api_key");
-    // The one that failed longest ago is forgotten, and no other.
+    // The address that failed longest ago is forgotten, and no other.
     for (const address of ["b", "c"]) expect(await it.with(made(), address)).toBe("slow rate_limit_exceeded");
     expect(await it.with(made(), "a")).toBe("invalid_api_key");
   });

@@ -1,4 +1,7 @@
-/** A body of which most was sent before is read as it would be read by itself, and nobody finds what others sent. */
+/**
+ * A body of which most was sent before is parsed to the same value as without the cache, and nobody finds items that
+ * others sent.
+ */
 import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import { BodyItems } from "../../../src/core/body/body-items.ts";
@@ -16,12 +19,12 @@ interface Read {
   outcome: string;
   shape: { bytes: number; depth: number; values: number; members: number };
   marks: unknown;
-  /** Items that were found. */
+  /** The number of items that were found in the cache. */
   found: number;
   unseen: Readonly<Record<string, readonly unknown[]>> | null;
 }
 
-/** Reads a body in pieces, and keeps its items if it is sound. */
+/** Reads a body in pieces, and keeps its items in the cache if the body is valid. */
 function read(text: string, { cache, owner = "one", cuts = [] }: Reading): Read {
   const bytes = new TextEncoder().encode(text);
   const items = cache ? new BodyItems(cache, owner, lists) : null;
@@ -53,7 +56,7 @@ interface Reading {
   cuts?: readonly number[];
 }
 
-/** Items are kept at their second sight. */
+/** Reads a body twice, because items are kept only when they are seen for the second time. */
 function readTwice(text: string, reading: Reading): void {
   for (let time = 0; time < 2; time++) read(text, reading);
 }
@@ -77,7 +80,7 @@ const pool = [
   "[[1],[2]]",
 ];
 const item = fc.oneof({ weight: 20, arbitrary: fc.constantFrom(...pool) }, { weight: 1, arbitrary: soundText });
-/** What stands between two items: mostly a comma, sometimes something that makes no list. */
+/** The text between two items: mostly a comma, sometimes something that makes the list invalid. */
 const between = fc.oneof(
   { weight: 60, arbitrary: fc.constantFrom(",", " ,\n", "\t, ") },
   { weight: 1, arbitrary: fc.constantFrom("", ",,", "1", ":", "]", ",[", ',"a":', "}", ",{") },
@@ -94,7 +97,7 @@ const someMembers = fc
 const bothLists = fc
   .tuple(list, list)
   .map(([messages, tools]) => `{"model":"m","messages":${messages},"metadata":{"a":[1,2]},"tools":${tools}}`);
-/** A text that several bodies have, with what may stand around it. */
+/** A text that several bodies share, and below it what may surround the text. */
 const text = fc.constantFrom(
   `"${"You help. ".repeat(9)}"`,
   `"${"x".repeat(70)}\\""`,

@@ -20,7 +20,7 @@ const value = fc.letrec<{ value: unknown }>((tie) => ({
   ),
 })).value;
 
-/** The value without halves of characters that stand alone. */
+/** The value without unpaired surrogates. */
 function wellFormed(one: unknown): unknown {
   if (typeof one === "string") return one.toWellFormed();
   if (Array.isArray(one)) return one.map(wellFormed);

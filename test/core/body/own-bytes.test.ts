@@ -1,4 +1,7 @@
-/** What an engine is handed in the caller's own bytes is what it would have been written, and no other parser reads something else. */
+/**
+ * What is handed to an engine in the caller's own bytes is what would have been written anew, and no other parser reads
+ * it differently.
+ */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { jsonPieces } from "../../../src/core/body/json-pieces.ts";
@@ -27,7 +30,7 @@ function ownOf(
   return new OwnBytes(bytes, scan.marks!, value);
 }
 
-/** What goes to the engine, and how much of it is the caller's. */
+/** The body that goes to the engine, and the pieces of it that are in the caller's own bytes. */
 function sent(own: OwnBytes, asked: Fields, forms = singleForms, bytes_min = 0): { text: string; handed: string[] } {
   const { rest, handed } = own.handOn(asked, forms, bytes_min);
   const text = Buffer.concat(joinedBody([...jsonPieces(rest)], handed)).toString();
@@ -36,7 +39,7 @@ function sent(own: OwnBytes, asked: Fields, forms = singleForms, bytes_min = 0):
 
 const ordinary = (asked: Fields) => JSON.parse(JSON.stringify(asked));
 
-/** Fails where a name repeats: as many are written as there are. */
+/** Whether a name repeats in an object: then the text has more members than the parsed value. */
 function namesRepeat(text: string): boolean {
   const scan = new BodyScan();
   scan.take(new TextEncoder().encode(text));
@@ -53,7 +56,7 @@ const body = (members: [string, Written][]) => ({
 });
 const cuts = fc.array(fc.nat(), { maxLength: 6 });
 
-/** Some letters of strings and names as escapes. */
+/** Writes some letters of strings and names as escapes. */
 const escaped = (text: string) =>
   text.replace(/"(?:[^"\\]|\\.)*"/g, (string, at: number) =>
     at % 3 === 0 ? string.replace(/(?<!\\)[a-m]/, (letter) => `\\u00${letter.charCodeAt(0).toString(16)}`) : string,
@@ -63,7 +66,7 @@ describe("any body, cut anywhere", () => {
   const members = fc.array(fc.tuple(fc.constantFrom("a", "b", "__proto__", "messages", "tools"), written), {
     maxLength: 6,
   });
-  /** What an engine is asked: what the caller said, but for what is changed. */
+  /** Members in which the engine's request differs from the caller's. */
   const changes = fc.dictionary(
     fc.constantFrom("a", "b", "messages"),
     fc.oneof(fc.jsonValue(), fc.constant(undefined)),
@@ -310,7 +313,9 @@ describe("what a protocol lets a caller write in two ways", () => {
 
   const decodeResponses = (wire: unknown) => openaiResponsesCaller.request.decode(validateResponsesRequest(wire));
 
-  /** Rounds of a question, a call and its result; each text by itself, in a list of one, or of two. */
+  /**
+   * Rounds of a question, a call and its result. Each text is given as a string, in a list of one, or in a list of two.
+   */
   const messages = fc.array(
     fc.record({
       question: fc.oneof(text, plain("text", text)),
@@ -371,7 +376,10 @@ describe("what a protocol lets a caller write in two ways", () => {
     }),
   });
 
-  /** What the engine reads is, in the centre, what the caller said; and the whole conversation is in the caller's bytes. */
+  /**
+   * Once decoded, what the engine reads equals what the caller said; and the whole conversation is in the caller's
+   * bytes.
+   */
   function holds(wire: Fields, decode: (wire: never) => InferenceRequest, codec: UpstreamCodec, member: string) {
     const told = { model: "acme/one", ...wire };
     const asked = codec.request.encode(decode(told as never), ask) as Fields;

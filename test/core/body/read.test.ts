@@ -1,4 +1,7 @@
-/** A request's body is looked at while it arrives. What can't become a request is refused then, and its rest left to others. */
+/**
+ * A request's body is inspected while it arrives. A body that cannot become a valid request is refused at once, and its
+ * rest is left to the code that reads bodies away.
+ */
 import { expect, test } from "bun:test";
 import { readAtOnce } from "../../../src/core/body/pieces.ts";
 import { type BodyLimits, readJson } from "../../../src/core/body/read.ts";

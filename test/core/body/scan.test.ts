@@ -1,4 +1,4 @@
-/** What a scan counts of names, where there are so many that some of them fall together. */
+/** How a scan counts different names, when there are so many that some collide in its estimate. */
 import { expect, test } from "bun:test";
 import { BodyScan } from "../../../src/core/body/scan.ts";
 

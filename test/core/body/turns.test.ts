@@ -25,7 +25,7 @@ interface Step {
   ended_ms: number;
 }
 
-/** Works on all bodies at once, while steps hold up the clock; answers the steps in the order in which they ran. */
+/** Works on all bodies at once, while each step moves the clock; returns the steps in the order in which they ran. */
 async function worked(bodies: readonly Body[], othersWait = () => true): Promise<Step[]> {
   const clock = new VirtualClock();
   const turns = new BodyTurns(othersWait, {

@@ -1,4 +1,7 @@
-/** What a request still sends when its answer is ready is read away, a few at a time. */
+/**
+ * The rest of a request's body, still coming when its answer is ready, is read and discarded; only a few requests at a
+ * time.
+ */
 import { expect, test } from "bun:test";
 import { unreadBodies } from "../../../src/core/body/unread.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";

@@ -140,7 +140,7 @@ const messagesKinds: Kind[] = [
 const responses = { model: able, input: "a" };
 const responsesTool = { type: "function", name: "a" };
 const trigger = { type: "compaction_trigger" };
-/** Of every body that holds a conversation. */
+/** The kinds that apply to every body with a conversation. */
 const conversationKinds: Kind[] = [
   {
     code: "invalid_value",
@@ -200,13 +200,13 @@ const responsesKinds: Kind[] = [
   },
 ];
 
-/** A call in the history is what asks for tools. */
+/** A call in the history, which requires a model with tools. */
 const called = [{ type: "function_call", call_id: "a", name: "a", arguments: "{}" }];
 
 export const kinds: Record<string, Kind[]> = {
   ChatCompletionRequest: chatKinds,
   MessagesRequest: messagesKinds,
-  // What would be refused of a request for an answer is counted as far as it is understood.
+  // Counting tokens refuses nothing more: what an answer would be refused for is counted as far as it is understood.
   CountTokensRequest: [],
   ResponsesRequest: responsesKinds,
   ResponsesCompactRequest: [...conversationKinds, responsesImage, unableKind({ ...responses, input: called })],

@@ -71,13 +71,15 @@ const judged: Record<string, Judged> = {
   },
 };
 
-/** Nothing is stored that it could refer to. */
+/** Refuses references, since nothing is stored that they could refer to. */
 function unstored(wire: ResponsesRequest): ResponsesRequest {
   if (refersTo(referencesOf(wire))) throw notFound("input");
   return wire;
 }
 
-/** Served by a chat engine, as the default catalog is, and with the images that it lets through. */
+/**
+ * Checks the request against its model on a chat engine, as in the default catalog, and against the rules for images.
+ */
 function capable(request: InferenceRequest): void {
   refuseImages(request, { deny_private: false, denied_hosts: [] });
   const model = models.find(({ id }) => id === request.model)!;
@@ -120,7 +122,7 @@ describe.each(Object.entries(judged))("%s", (name, { path, take }) => {
         if (response.status === 200) return [];
         const { error } = JSON.parse(text);
         const code = error.code ?? error.details?.error_code;
-        // In the words of Messages the path comes first; where it is the sentence's subject, the list has it in quotes.
+        // Errors of Messages begin with the path. If the path is the sentence's subject, the list has it in quotes.
         const message = error.message.replace(/^([\w.[\]]+): (must|requires)/, "'$1' $2").replace(/^[\w.[\]]+: /, "");
         return response.status === 400 && isListed(code, message) ? [] : [{ body, status: response.status, error }];
       }),

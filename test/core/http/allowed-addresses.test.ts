@@ -21,7 +21,7 @@ test("it is refused from any other address with a fault of its own, within a sec
   const { error } = (await refused.json()) as { error: { code: string; message: string } };
   expect(error).toMatchObject({ code: "address_not_allowed", type: "permission_error", param: null });
   expect(error.message).not.toContain("192.0.2");
-  // What a client writes before its proxy does, counts for nothing.
+  // Only the last address counts, which the proxy writes; a client can forge those before it.
   for (const address of ["192.0.2.7, 198.51.100.1", "2001:db8:0:1::7"]) expect((await from(address)).status).toBe(403);
   for (const address of ["192.0.2.7", "198.51.100.1, 192.0.2.7", "2001:db8::7"])
     expect((await from(address)).status).toBe(200);

@@ -1,4 +1,5 @@
-// Requests that one poll brings are handled together, when all of them have come as far: docs/design/runtime.md, Bun as a server.
+// Requests that one poll brings are processed together, once all of them have come equally far: docs/design/runtime.md, Bun
+// as a server.
 import { expect, test } from "bun:test";
 import Type from "typebox";
 import { lifecycle } from "../../../src/core/http/frame.ts";
@@ -45,7 +46,7 @@ async function arrived(name: string, headers: Record<string, string>): Promise<{
     headers: { ...headers, "x-name": name },
   });
   const answer = serve(request, connection);
-  // What it does by itself, it does before the next arrives.
+  // Everything that the request can do without waiting is done before the next request arrives.
   for (let hops = 0; hops < 20; hops++) await Promise.resolve();
   steps.push(`${name} has arrived`);
   return { answer };

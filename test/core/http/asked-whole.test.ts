@@ -1,6 +1,7 @@
 /**
- * What a client may rely on where its answer, with a cap above `unstreamed_tokens_max`, is asked for whole: it is charged by
- * the report, also if it leaves and the engine finishes in ten seconds; else for its input alone, and not time after time.
+ * What a client may rely on when its answer, with a cap above `unstreamed_tokens_max`, is requested from the engine
+ * unstreamed: if the engine finishes within ten seconds, the charge is what the engine reports, even if the client
+ * leaves; otherwise it is for the input alone, and not time after time.
  */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { model, says, startService } from "../../harness/engine.ts";
@@ -13,9 +14,9 @@ setDefaultTimeout(60_000);
 
 const path = "/v1/chat/completions";
 const cap = 4096;
-/** Of an output token, in nanos. */
+/** The price of an output token, in nanos. */
 const price = 400;
-/** One hold of this cap is below a hundredth of the first, and above a hundredth of the second. */
+/** A hold of this cap is below a hundredth of the first plan's limit, and above a hundredth of the second's. */
 const plans = { roomy: `{ session: ${cap * price * 110} }`, tight: `{ session: ${cap * price * 90} }` };
 const service = await startService({ engine: { directives: "", namesModel: false }, plans });
 afterAll(() => service.stop());
@@ -42,7 +43,7 @@ test("and where a hundred such holds fit into what is left of every window", asy
   const [roomy, tight] = await Promise.all(["roomy", "tight"].map((plan) => newMember(service, plan)));
   expect(await isStreamed("tokens=80", cap, tight!.key)).toBe(true);
   expect(await isStreamed("tokens=80", cap, roomy!.key)).toBe(false);
-  // Its own use counts: after this, fewer than a hundred fit.
+  // The member's own use counts: after this request, fewer than a hundred holds fit.
   expect(await isStreamed("tokens=4096", 4096, roomy!.key)).toBe(false);
   await service.post(path, { model, ...body(16_384)("tokens=40000"), stream: false }, { key: roomy!.key });
   await until(async () => await isStreamed("tokens=80", cap, roomy!.key), 5_000, "the window to be fuller");
@@ -71,7 +72,7 @@ test("else for its input alone; and after two of those the engine is asked strea
   const { usage, cost } = await receiptOf(service, path, logged);
   expect(usage).toMatchObject({ output_tokens: 0, source: "estimated" });
   expect(nanosOf(cost.charged)).toBe(usage.input_tokens * 100);
-  // The two have taught that the engine is slow; the others see it fast again.
+  // The two requests have taught the service that the engine is slow; other clients' requests show it fast again.
   await until(async () => !(await isStreamed("tokens=800")), 30_000, "the engine to be fast again");
   expect(await isStreamed("tokens=800", cap, key)).toBe(true);
 });

@@ -1,6 +1,6 @@
 /**
- * What counts at once: a limit that is changed, whosever it is, a key that is revoked, an organization that is suspended or
- * loses its plan, while requests run; on three nodes over Postgres, and embedded. Each leaves one record, and no hold.
+ * What takes effect at once while requests run: a changed limit of anyone, a revoked key, an organization that is
+ * suspended or loses its plan; on three nodes over Postgres, and embedded. Each request leaves one record, and no hold.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
@@ -21,7 +21,7 @@ import { until } from "../../harness/until.ts";
 setDefaultTimeout(240_000);
 
 const model = "acme/writer-1";
-/** A stream's pace, slower on a busy machine, where a limit that is set takes longer to be in force. */
+/** The tokens a second of a stream: fewer on a busy machine, where a new limit takes longer to be in force. */
 const pace = (tokens_per_s: number) => `tps=${Math.round(tokens_per_s / Math.min(busyness(), 1.5))}`;
 /** Long enough that nothing ends by itself while a test looks. */
 const directives = `tokens=16000 ${pace(200)}`;
@@ -30,13 +30,13 @@ const bodies: Record<string, object> = {
   "/v1/messages": { messages: saying(directives), max_tokens: 16_000 },
   "/v1/responses": { input: saying(directives) },
 };
-/** The nanos of a limit: more than a test's streams use before it is in force. */
+/** A limit in nanos: more than a test's streams use before the limit is in force. */
 const limit = 12_000;
-/** The nanos of a limit that comes with a new file: a reload takes longer. */
+/** A limit in nanos that is set by a new file: higher, because a reload takes longer. */
 const reloaded = 40_000;
-/** That many streams together come to the limit in a second, however many nodes have them. */
+/** Streams that together reach the limit in a second, however many nodes run them. */
 const towardsLimit = (streams: number) => ({ messages: saying(`tokens=16000 ${pace(1200 / streams)}`) });
-/** The nodes that have one stream each; one alone has two. */
+/** The nodes that run one stream each; a single node runs two. */
 const places = (nodes: readonly Sluice[]) => (nodes.length > 1 ? nodes : [nodes[0]!, nodes[0]!]);
 
 const configTo = (url: string, gold: string) => `upstreams:
@@ -56,9 +56,9 @@ metering: { currency: USD, checkpoint_s: 0.5 }
 
 interface Fleet {
   nodes: Sluice[];
-  /** Of their common database; null: it is embedded. */
+  /** The URL of the nodes' common database; null if it is embedded. */
   database: string | null;
-  /** Of each node: its own configuration file, with this limit of a session on the plan gold. */
+  /** Rewrites a node's own configuration file, with this session limit on the plan gold. */
   rewrite(node: number, gold: string): void;
   file(node: number): string;
   /** A new organization with two keys, made with these options. */
@@ -111,7 +111,7 @@ interface Running {
   path: string;
   stream: boolean;
   node: Sluice;
-  /** Its first bytes, for a stream. */
+  /** Resolves when a stream's first bytes have come. */
   begun: Promise<void>;
   ended: Promise<{ id: string; status: number; text: string; at_ms: number }>;
 }
@@ -213,7 +213,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
 
     const refused = await first!.cli("plan", "remove", "made");
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("is used by 1 organization")]);
-    // A file that names it is refused, and all that was in force stays.
+    // A file that names this plan too is refused, and everything that was in force stays.
     const file = fleet.file(0);
     writeFileSync(file, `${configTo(engine.url, "{}")}`.replace("  limitless: {}", "  limitless: {}\n  made: {}"));
     first!.signal("SIGHUP");
@@ -254,7 +254,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
   const team = ({ organization }: Member, name: string) =>
     json("team", "create", "--org", organization, "--name", name);
 
-  /** Whose limits there are: how one is set for what runs, having been none or high. */
+  /** By the owner of a limit: how to set the limit while requests run, when it was unset or high before. */
   const limited: Record<
     string,
     (isFirst: boolean) => Promise<{ member: Member; set(nanos: number): Promise<unknown> }>
@@ -294,7 +294,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
 
   const ownLimits = ["key", "team"];
 
-  // The embedded database runs the same SQL; whose limit it is makes no difference that Postgres would not show.
+  // The embedded database runs the same SQL; a difference between the owners of limits would show on Postgres too.
   const subjects = store === "postgres" || isDeep ? Object.keys(limited) : ["key"];
 
   for (const whose of subjects) {
@@ -349,7 +349,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
     test(`a limit of the ${whose} that is raised in time lets what runs go on`, async () => {
       const { member, set } = await begin(false);
       await set(10_000);
-      // More than the limit has room for, and less than is held at first.
+      // The answer costs more than the limit has room for, and less than is held at first.
       const body = { messages: saying(`tokens=1300 ${pace(500)}`) };
       const running = run(fleet.nodes.at(-1)!, member.key, chat, true, body);
       await running.begun;
@@ -424,7 +424,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
         } else {
           expect(data.at(-1)).toBe("[DONE]");
           const last = JSON.parse(data.at(-2)!);
-          // The codes of a failed response are OpenAI's own; its message says why.
+          // The error codes of a failed response are OpenAI's own, so only its message gives the reason.
           if (one.path === "/v1/responses")
             expect(last).toMatchObject({
               type: "response.failed",
@@ -436,16 +436,16 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
       const undo = back(member);
       if (undo) await fleet.nodes[0]!.json(...undo);
       for (const { id, node, stream } of ended) {
-        // No key of a closed organization reads them; an operator does, as long as they are kept.
+        // No key of a closed organization can read the receipts; an operator can, as long as they are kept.
         const receipt = await (name.endsWith("closed")
           ? node.json<RequestReceipt>("request", "show", id)
           : receiptOf(node, member.otherKey, id));
         expect(receipt).toMatchObject({ outcome: "failed", error_code: code, recovered: false });
         if (stream) expect(receipt.usage.output_tokens).toBeGreaterThan(0);
-        // Of what nobody streamed, nothing was delivered.
+        // An answer that was not streamed delivered nothing.
         expect(nanosOf(receipt.cost.charged) > 0).toBe(stream);
       }
-      // Nobody else noticed, until its own plan is gone.
+      // The other organization's request runs on until that organization's own plan is removed.
       await fleet.nodes[0]!.json("org", "plan", bystander.organization, "--none");
       expect((await other.ended).text).toContain("no_active_plan");
       await holdsGone();

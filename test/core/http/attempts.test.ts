@@ -38,7 +38,10 @@ test("after ten minutes' worth of bad bodies each protocol says when to come bac
   expect(counted.status).toBe(200);
 }, 120_000);
 
-/** The bucket fills up again while this machine is slow. */
+/**
+ * Sends until a request is refused; one round is not always enough, because the bucket refills while this machine is
+ * slow.
+ */
 async function untilRefused(send: () => Promise<Response>): Promise<Response> {
   for (;;) {
     const answers = await Promise.all(Array.from({ length: 50 }, send));

@@ -38,7 +38,7 @@ async function begin(directives: string, { stream = false, key = null as string 
   const decoder = new TextDecoder();
   const reader = response.body!.getReader();
   while (!/"id":"resp_/.test(text)) text += decoder.decode((await reader.read()).value, { stream: true });
-  // The client of a stream leaves.
+  // The client leaves its stream.
   leaving.abort();
   return { id: /"id":"(resp_[0-9a-f]{32})"/.exec(text)![1]!, request: requestIdOf(response) };
 }
@@ -48,7 +48,7 @@ const cancel = async (id: string) => (await service.post(`/v1/responses/${id}/ca
 const textOf = ({ output }: Got) => output.flatMap(({ content = [] }) => content.map(({ text }) => text)).join("");
 const produced = () => service.engine.requests.at(-1)?.tokens ?? 0;
 
-/** What its GET says once it has ended and was settled, beside what it was charged for. */
+/** What the response's GET returns after it has ended and was settled, and what it was charged. */
 async function settled({ id, request }: Begun) {
   await until(async () => (await fetched(id)).status !== "in_progress", 10_000, "the end of the response");
   const { outcome, usage, cost } = await endedReceipt(service, request);

@@ -29,7 +29,7 @@ import { times } from "../../harness/depth.ts";
 
 const limits = {
   ...{ body_bytes_max: 1e8, body_read_ms: 10_000, body_depth_max: 100, body_ratio_max: 100 },
-  // Bodies above 12 KB are looked over.
+  // Bodies above 12 KB are scanned.
   ...{ body_values_max: 100_000, body_members_max: 60_000, body_names_max: 2_000 },
 };
 const needs = (changed: Partial<typeof limits> = {}, bounds = plentifulBounds()) =>
@@ -97,7 +97,7 @@ function deepFreeze(value: unknown): void {
 const conversation = ({ name }: Spoken, question = "hello") =>
   agentBody(question, { protocol: name, model: "acme/one", isStreamed: false, cap: 100 }, 5);
 
-/** Something of the body replaced, left out, repeated or put elsewhere. */
+/** The text with a part of the body replaced, removed, repeated or moved. */
 function changed(text: string, [at, how, other]: readonly [number, number, unknown]): string {
   const body = JSON.parse(text) as Record<string, unknown>;
   const places: [Record<string, unknown>, string][] = [];
@@ -137,7 +137,7 @@ const change = fc.tuple(
     Number.POSITIVE_INFINITY,
   ),
 );
-/** Of the text itself: what no value says. */
+/** An edit of the text itself, for changes that no JSON value can express. */
 const edit = fc.tuple(
   fc.nat(),
   fc.nat(2),
@@ -161,7 +161,7 @@ describe.each(spoken)("$name", (one) => {
       const alone = await outcome(one, needs(), sent);
       expect(alone).not.toContain("internal_error");
       expect(await outcome(one, after, sent)).toBe(alone);
-      // What was kept of it changes nothing either.
+      // Items that the first of the two requests left in the cache change nothing either.
       expect(await outcome(one, after, sent)).toBe(alone);
       if (alone.startsWith("[{")) valid += 1;
     };
@@ -173,7 +173,7 @@ describe.each(spoken)("$name", (one) => {
   }, 120_000);
 
   test("only the organization's own items are kept, and none if it wants no content kept", async () => {
-    // With this seed no two hashes fall on the same place: an item that shares its place is not kept.
+    // With this seed no two hashes share a place in the cache: an item that collides is not kept.
     const dependencies = needs({}, { ...plentifulBounds(), items: new ItemCache(1024 ** 3, 1) });
     const { items } = dependencies.bounds;
     const readTwice = async (organization: typeof acme) => {

@@ -88,7 +88,7 @@ describe("a body", () => {
       const refused = await outcome(large, encoding);
       expect(refused).toMatchObject({ status: 413, code: "request_too_large" });
       expect(refused.message).toContain("larger than the limit of 3000000 bytes");
-      // Read, at least: its text may be too long for the model.
+      // The body is accepted for reading; its text may still be too long for the model.
       expect((await outcome(random(2_800_000), encoding)).status).not.toBe(413);
     },
   );

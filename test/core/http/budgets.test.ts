@@ -89,7 +89,7 @@ test("a team's limits bind all of its keys, and the narrowest that resets last i
   const first = await chat(one.key, "hello");
   expect(first.status).toBe(200);
   await first.text();
-  // Its answer was charged, and what is left is less than the next one needs.
+  // The first request's answer was charged, and what is left is less than the next request needs.
   await until(
     async () => (await service.json<{ running_requests: number }>("usage", "show", org)).running_requests === 0,
   );
@@ -115,7 +115,7 @@ test("a team's limits bind all of its keys, and the narrowest that resets last i
     reset_at: full.reset_at,
   };
   const stored = { limited_by: "team", refusal: { message: full.message, limit } };
-  // Refusals are written behind the answers' backs.
+  // Refusals are stored after their answers are sent.
   const isStored = async () => (await service.cli("request", "show", String(full.request_id))).code === 0;
   await until(isStored, 10_000, "the refusal to be stored");
   expect(await service.json("request", "show", String(full.request_id))).toMatchObject(stored);
@@ -123,7 +123,7 @@ test("a team's limits bind all of its keys, and the narrowest that resets last i
   expect(said).toContain(full.message);
   expect(said).toMatch(/^limit +week of the team, \$0\.00011: \$[\d.]+ used, .*; the request needed \$0\.0001\d/m);
 
-  // Out of the team it is as before.
+  // Removed from the team, the key works as before.
   await service.json("key", "update", two.id, "--no-team");
   expect((await chat(two.key, "hello")).status).toBe(200);
   await service.json("team", "remove", "research", "--org", org);
@@ -234,7 +234,7 @@ test("a key's requests a minute: it sees its own, its neighbours see the organiz
   expect(rateHeadersOf(full)).toEqual(["2", "0", expect.stringMatching(/^(5\d|60)$/)]);
   const error = await refused(full);
   expect(error).toMatchObject({ code: "rate_limit_exceeded", limited_by: "key" });
-  // Refusals are written behind the answers' backs.
+  // Refusals are stored after their answers are sent.
   const shown = () => service.cli("request", "show", String(error.request_id), "--json");
   await until(async () => (await shown()).code === 0, 10_000, "the refusal to be written");
   expect(JSON.parse((await shown()).stdout)).toMatchObject({
@@ -242,7 +242,7 @@ test("a key's requests a minute: it sees its own, its neighbours see the organiz
   });
   expect(error.message).toMatch(/^The key test's limit of 2 requests a minute is reached\. Try again in \d+ s\.$/);
   const others = await chat(neighbour.key, "hello", 10);
-  // Two of the limited key, and this one: what was refused took nothing.
+  // Two requests of the limited key and this one count: the refused request took nothing.
   expect([others.status, ...rateHeadersOf(others)]).toEqual([200, "50", "47", null]);
 
   const { key } = await usageOf(limited.key);
@@ -287,7 +287,7 @@ test("a team's tokens a minute bind all of its keys, and no request above them e
   const usage = await usageOf(two.key);
   expect(Object.keys(usage.team!)).toEqual(["week", "tokens_per_minute"]);
   expect(Object.keys(usage.key!)).toEqual(["requests_per_minute"]);
-  // Out of the team it has what the organization has.
+  // Removed from the team, the key has the organization's limit.
   await service.json("key", "update", two.id, "--no-team");
   await until(async () => (await chat(two.key, words(200), 50)).status === 200, 5_000, "the organization's room");
 });

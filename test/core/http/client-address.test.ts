@@ -1,4 +1,4 @@
-/** docs/design/service.md, Client addresses. */
+/** Tests for docs/design/service.md, Client addresses. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { isNetwork, liesIn } from "../../../src/core/auth/network.ts";
@@ -21,7 +21,7 @@ test("without trusted proxies, and from whoever is none, the peer counts", () =>
 
 test.each([
   [client, client],
-  // What stands further left, the client has written.
+  // Addresses further left were written by the client.
   [`198.51.100.9, ${client}`, client],
   [`198.51.100.9, ${client}, 192.0.2.9, 10.1.1.1`, client],
   [`not an address, ${client}, 10.1.1.1`, client],
@@ -31,9 +31,9 @@ test.each([
   [`${client}:4711`, client],
   [`::ffff:${client}`, client],
   ["2001:db8:7::17", "2001:db8:7:0::/64"],
-  // Proxies all the way: the first of them began.
+  // If all addresses are proxies, the first of them is the client.
   ["10.1.1.1, 192.0.2.9", "10.1.1.1"],
-  // Nobody named whoever stands before this hop.
+  // No proxy named the client before this hop.
   [`${client}, unknown`, "unknown"],
   [`${client}, _hidden, 10.1.1.1`, "unknown"],
   [`${client},`, "unknown"],

@@ -1,16 +1,19 @@
-/** What the node asks of the runtime's collector is done. Rule: docs/design/runtime.md, Memory. */
+/** What the node asks of the runtime's garbage collector happens. Rule: docs/design/runtime.md, Memory. */
 import { fullGC, heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
 import { runtimeCollector } from "../../../src/core/http/garbage.ts";
 import { until } from "../../harness/until.ts";
 
 const count = 1_000;
-/** More or fewer: what a register still seems to hold is kept, and the first use of a class makes some by itself. */
+/**
+ * Counts may be off by this many: a register may still seem to hold some objects, and the first use of a class makes
+ * some by itself.
+ */
 const some = 100;
 const made = () => Array.from({ length: count }, () => new Headers());
 const there = () => heapStats().objectTypeCounts.Headers ?? 0;
 
-/** Headers that nobody holds any more, of which the collector has twice seen that somebody did. */
+/** Leaves headers that nobody holds any more, but which were still held during the collector's last two runs. */
 function leaveOld(): void {
   const held = made();
   fullGC();

@@ -1,4 +1,7 @@
-/** A conversation told in short, over real sockets: one inference, one item, and a conversation that goes on from it. */
+/**
+ * The compaction of a conversation, over real sockets: one inference, one item, and a conversation that goes on from
+ * it.
+ */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type {
   CompactedResponse,
@@ -173,7 +176,8 @@ describe("a conversation beyond the context", () => {
     );
     const count = left(sealedIn(output)[0]);
     const messages = told();
-    // The instructions, what says that something is gone, and what is asked for.
+    // The three other messages are the instructions, the note that messages were left out, and the request for a
+    // summary.
     expect(messages).toHaveLength(long.length - count + 3);
     expect(messages[0]).toEqual(["system", "Be brief."]);
     expect(messages[1]![1]).toContain(`${count} oldest messages`);

@@ -14,14 +14,14 @@ const question = "[simulator: tokens=40] Tell me of sluices.";
 const tools = [{ type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } }];
 
 const dying = await startSimulator({ namesModel: false, directives: "cut-after=12" });
-/** Another one, because an engine that dies again and again is not asked for a while. */
+/** A second dying engine, because an engine that fails again and again is not used for a while. */
 const dyingToo = await startSimulator({ namesModel: false, directives: "cut-after=12" });
-/** Two that can go on, and die as well. */
+/** Two engines that can continue an answer but die as well. */
 const failing = await Promise.all([1, 2].map(() => startSimulator({ namesModel: false, directives: "cut-after=12" })));
 const well = await startSimulator({ namesModel: false });
-/** It could answer, but it cannot go on. */
+/** An engine that could answer, but cannot continue another's answer. */
 const unable = await startSimulator({ namesModel: false });
-/** It fails before its first word. */
+/** An engine that fails before its first word. */
 const silent = await startSimulator({ namesModel: false, directives: "status=500" });
 const model = (id: string, routes: string[]) => `
   - id: ${id}

@@ -7,7 +7,7 @@ import { kindModels, startService } from "../../harness/engine.ts";
 import { startSluice } from "../../harness/sluice.ts";
 
 const service = await startSluice();
-/** The default catalog has models of chat alone. */
+/** A service with models of other kinds; the default catalog has chat models only. */
 const ofKinds = await startService({ hasKinds: true, engine: { directives: "" } });
 afterAll(async () => {
   await service.stop();
@@ -28,7 +28,7 @@ for (const operation of operations) {
         method: operation.method.toUpperCase(),
         headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        // Only what says that it needs a key gets one.
+        // Sends a key only to operations that say that they need one.
         ...(operation.scope === null ? { key: null } : {}),
       });
       expect([response.status, response.headers.get("content-type")?.split(";")[0]]).toEqual([

@@ -44,32 +44,32 @@ type StreamEvent = { type: string; item?: Keys; response?: { output: Keys[] } & 
 type Keys = Record<string, unknown>;
 
 const whole = eventsOf({ type: "response-end", reason: "stop" });
-/** The same, its reasoning told as a summary. */
+/** The same answer, with its reasoning as a summary. */
 const summarized = eventsBy({ reasoning: { summary: "auto" } }, { type: "response-end", reason: "stop" });
 const last = whole.length - 1;
 const framed = (events: StreamEvent[]) => events.map(event).join("");
 const numbered = (events: StreamEvent[]) => events.map((each, sequence_number) => ({ ...each, sequence_number }));
 const done = "data: [DONE]\n\n";
-/** What is found where a stream is not as it was: its events after a change, numbered anew, and `[DONE]`. */
+/** The problems found in a stream after a change of its events, which are numbered anew and followed by `[DONE]`. */
 const changed = (change: (events: StreamEvent[]) => StreamEvent[], of = whole) =>
   problemsOf(framed(numbered(change(structuredClone(of)))) + done);
 const without = (type: string, of = whole) => changed((events) => events.filter((each) => each.type !== type), of);
 const twice = (type: string) =>
   changed((events) => events.flatMap((each) => (each.type === type ? [each, each] : [each])));
-/** The first event of a type, with other keys. */
+/** The problems after changing keys of the first event of a type. */
 const altered = (type: string, keys: object, of = whole) =>
   changed((events) => {
     const at = events.findIndex((each) => each.type === type);
     return events.with(at, { ...events[at]!, ...keys });
   }, of);
-/** The first event of a type, whose item has another id: the last digit of its own replaced. */
+/** The problems after changing the item's id in the first event of a type: its last digit is replaced. */
 const itemChanged = (type: string, digit: string) =>
   changed((events) => {
     const at = events.findIndex((each) => each.type === type);
     const item = events[at]!.item!;
     return events.with(at, { ...events[at]!, item: { ...item, id: `${String(item.id).slice(0, -1)}${digit}` } });
   });
-/** Every item that is done, and in the final object, with another status. */
+/** The problems after changing the status of every completed item, in its event and in the final object. */
 const everyItem = (status: string) =>
   changed((events) =>
     JSON.parse(JSON.stringify(events).replaceAll(/"status":"completed",(?!"error")/g, `"status":"${status}",`)),
@@ -79,7 +79,7 @@ const cut = (end: StreamEvent): StreamEvent => ({
   type: "response.incomplete",
   response: { ...end.response!, status: "incomplete", incomplete_details: { reason: "max_output_tokens" } },
 });
-/** The final object, with other keys. */
+/** The problems after changing keys of the final object. */
 const atTheEnd = (keys: (response: { output: Keys[] }) => object) =>
   changed((events) =>
     events.with(last, { ...events[last]!, response: { ...events[last]!.response!, ...keys(events[last]!.response!) } }),

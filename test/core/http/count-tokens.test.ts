@@ -70,7 +70,7 @@ describe("a count", () => {
   test("is what a client is charged that leaves before its answer", async () => {
     const body = foo(exact, `[simulator: ttft=20000] ${"Every morning the gardener counts her tulips. ".repeat(50)}`);
     const { input_tokens } = await count(body);
-    // A worker that a busy machine gives no time within its second leaves the charge to the estimate.
+    // If a busy machine gives the counting worker no time within its second, the charge is the estimate.
     let usage = await leftAfter(body);
     for (let attempt = 0; attempt < 5 && usage.source === "estimated"; attempt++) usage = await leftAfter(body);
     expect(usage).toMatchObject({ input_tokens, output_tokens: 0, source: "counted" });
@@ -83,7 +83,7 @@ describe("a count", () => {
     const usage = await service.fetch("/v1/service/usage", { key });
     const { session } = (await usage.json()) as { session: { usage_percent: number; reset_at: string } };
     expect(session.usage_percent).toBe(0);
-    // No session was opened: it would begin now.
+    // No session was opened, so the reported one would begin now.
     expect(Math.abs(Date.parse(session.reset_at) - Date.now() - 5 * 3_600_000)).toBeLessThan(60_000);
   });
 });

@@ -1,6 +1,7 @@
 /**
- * A client that leaves, on each protocol, streaming or not, before the first byte, in the middle, after the last: its
- * engine is let go within a second, and one record stands within two, with the tokens that were produced until then.
+ * A client that leaves, on each protocol, streaming or not, before the first byte, in the middle, or after the last:
+ * its engine is released within a second, and one record is written within two, with the tokens that were produced
+ * until then.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { inferenceBodies, model, startService } from "../../harness/engine.ts";
@@ -9,14 +10,17 @@ import { until } from "../../harness/until.ts";
 
 setDefaultTimeout(60_000);
 
-/** At this pace, what is generated while the news of a departure is on its way is so many tokens at most. */
+/**
+ * At this many tokens a second, the engine generates at most `tokens_in_flight` while the news of a departure is on its
+ * way.
+ */
 const pace = 100;
 const tokens_in_flight = 10;
 
 const service = await startService({ engine: { directives: "", namesModel: false } });
 afterAll(() => service.stop());
 
-/** An engine that was asked after `before` requests. */
+/** The engine's latest request, once it has more than `before` requests. */
 async function engineAfter(before: number) {
   const asked = () => service.engine.requests.at(-1);
   await until(() => service.engine.counts.requests > before, 5000, "the engine to be asked");

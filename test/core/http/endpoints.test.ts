@@ -13,7 +13,7 @@ afterAll(() => service.stop(), 60_000);
 const path = "/v1/chat/completions";
 const valid = () => ({ model, messages: says("") });
 
-/** One request as bytes on a socket; answers what came back until the connection closed or `done` was seen. */
+/** Sends one request as bytes on a socket; returns what came back until the connection closed or `done` matched. */
 function raw(text: string | Uint8Array, done: RegExp = /\r\n\r\n[\s\S]*\}$/): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(service.url).port), "127.0.0.1", () => socket.write(text));
@@ -149,7 +149,7 @@ describe("credentials", () => {
     const made = await newMember(service, "unlimited");
     const expires = new Date(Date.now() + 3000).toISOString();
     const brief = await newKey(service, made.organization, "--expires", expires);
-    /** On Postgres the command is a process of its own, and the node hears of it by a notification. */
+    /** On Postgres the command is a process of its own, and the node learns of the change by a notification. */
     const refused = async (key: string, code: string) => {
       const codeNow = async () => {
         const response = await service.fetch("/v1/models", { key });
@@ -388,7 +388,7 @@ test("mutated valid bodies at every route are never a 5xx", async () => {
       fc.array(mutation, { minLength: 1, maxLength: 3 }),
       fc.nat(routes.length + 16),
       async (mutations, which) => {
-        // The first four take bodies, and are asked the most.
+        // The first four routes take bodies, so they are asked most often.
         const [method, at] = routes[which] ?? routes[which % 4]!;
         const valid = at.startsWith("/v1/messages") ? messages : at === "/v1/responses" ? responses : base;
         const body = structuredClone(valid);

@@ -15,7 +15,7 @@ import { type OperatorPort, operatorPort } from "./operator-port.ts";
 
 setDefaultTimeout(60_000);
 
-/** The messages of a stream, as they come. */
+/** Reads the messages of a stream as they come. */
 function listened(response: Response) {
   const messages: SseMessage[] = [];
   const decoder = new SseDecoder();
@@ -58,7 +58,7 @@ describe("over HTTP", () => {
       await fleetReports(owned.db).report({ ...report, figures: { ...report.figures, running } });
       await until(() => messages.length === running, 1_000);
     }
-    // Reports that say nothing new are no events: the next one has the next change.
+    // A report without a change sends no event, so the next event carries the next change.
     for (let again = 0; again < 10; again++)
       await fleetReports(owned.db).report({ ...report, figures: { ...report.figures, running: 3 } });
     await fleetReports(owned.db).report({ ...report, figures: { ...report.figures, running: 4 } });

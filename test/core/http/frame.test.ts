@@ -9,7 +9,7 @@ import { plentifulBounds } from "../../harness/bounds.ts";
 
 const connection = { address: () => "192.0.2.1", isLocal: () => false, keepOpen() {} };
 
-/** What the frame needs; `seen` gets the statuses of the log, and those of the metrics. */
+/** The dependencies of the frame; `seen` gets the statuses that are logged and those that are counted in metrics. */
 function needing(seen: { logged: number[]; counted: number[] }, isRead = true): Dependencies {
   const needed: Partial<Dependencies> = {
     newId: () => "0".repeat(32),

@@ -1,4 +1,4 @@
-/** What large bodies leave behind is collected: at once where it is in the way, and soon after they have ended. */
+/** The garbage that large bodies leave is collected: at once where it is in the way, and soon after they have ended. */
 import { expect, test } from "bun:test";
 import { garbage } from "../../../src/core/http/garbage.ts";
 import { until } from "../../harness/until.ts";
@@ -24,7 +24,7 @@ function counted() {
   };
 }
 
-/** A clock that stands still but for collections, each of which takes 5 ms. */
+/** A clock that advances only during collections, each of which takes 5 ms. */
 function timed() {
   const clock = { now_ms: 0 };
   const collected: number[] = [];

@@ -49,7 +49,7 @@ describe("HEAD", () => {
         const head = await asked("HEAD", filled(path), key);
         expect(get.body).not.toBe("");
         expect(head).toMatchObject({ status: get.status, type: get.type, body: "" });
-        // Of these the length is another each time.
+        // The length of these two differs each time.
         if (path === "/metrics" || path === "/readyz") expect(head.length).not.toBe("0");
         else expect([get.length, undefined]).toContain(head.length);
       }

@@ -42,7 +42,7 @@ const codeOf = async (response: Response) => {
 
 const receiptOf = (id: string) => endedReceipt(service, id);
 
-/** Reads the beginning. */
+/** Reads the beginning of the answer's body. */
 async function some(response: Response): Promise<void> {
   await response.body!.getReader().read();
 }

@@ -1,4 +1,4 @@
-/** POST /v1/responses/input_tokens over real sockets: what a response's input would be, for nothing. */
+/** POST /v1/responses/input_tokens over real sockets: counts the tokens of a response's input, free of charge. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
 import { refusalOf } from "../../harness/engine.ts";
@@ -72,7 +72,7 @@ describe("a count", () => {
     const idle = await newMember(service, "pro");
     expect(await count({ input: "foo" }, { key })).toBeGreaterThan(0);
     expect(await count({ input: "foo" }, { key: idle.key })).toBeGreaterThan(0);
-    // Of a session that is not open the end moves on with the clock.
+    // The end of the session. While no session is open, the end moves with the clock.
     const sessionEnd = async () => {
       const usage = (await (await service.fetch("/v1/service/usage", { key: idle.key })).json()) as Usage;
       return usage.session.reset_at;

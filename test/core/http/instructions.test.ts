@@ -1,4 +1,4 @@
-/** System text in the middle of a conversation, at engines whose chat template takes it at the head alone. */
+/** System text in the middle of a conversation, for engines whose chat template accepts it at the beginning only. */
 import { afterAll, expect, test } from "bun:test";
 import { model, startService } from "../../harness/engine.ts";
 

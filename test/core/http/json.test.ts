@@ -6,7 +6,7 @@ import { until } from "../../harness/until.ts";
 
 const SOL_TCP = 6;
 const TCP_INFO = 11;
-/** Of `struct tcp_info`: how many segments with data have come. */
+/** The offset in `struct tcp_info` of the number of received segments with data. */
 const tcpi_data_segs_in = 152;
 const { symbols } = dlopen("libc.so.6", {
   getsockopt: { args: ["int", "int", "int", "ptr", "ptr"], returns: "int" },
@@ -20,7 +20,7 @@ function segmentsIn(socket: object): number {
   return new DataView(info.buffer).getUint32(tcpi_data_segs_in, true);
 }
 
-/** What a client gets that asks at the same time as others, and in how many segments; all are answered later, at once. */
+/** What each of several concurrent clients gets, and in how many segments; all of them are answered at once. */
 async function answers(body: object, headers: Record<string, string>, count = 8) {
   let asked = 0;
   const all = Promise.withResolvers<void>();
@@ -73,7 +73,8 @@ describe.each([
   test("is whole and in few segments, with all of its head, however many end at once", async () => {
     const body = { text: letter.repeat(count) };
     const seen = await answers(body, headers);
-    // As many segments as the bytes need, and a few. If each name, value and mark had one of its own there would be 90.
+    // At most as many segments as the bytes need, and a few more. If each name, value and mark had its own there would
+    // be 90.
     const needed = Math.ceil(JSON.stringify(body).length / 4096);
     for (const { segments, text } of seen) {
       expect(segments).toBeLessThanOrEqual(needed + 12);

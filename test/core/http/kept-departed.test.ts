@@ -17,7 +17,7 @@ import { until } from "../../harness/until.ts";
 setDefaultTimeout(90_000);
 
 const path = "/v1/chat/completions";
-/** It does not end by itself while a test looks. */
+/** Long enough not to end by itself while a test looks. */
 const long = "tokens=16000 tps=50";
 
 interface Asked {
@@ -25,7 +25,7 @@ interface Asked {
   stream: boolean;
   /** The idempotency key. */
   repeat: string;
-  /** The key of the service, if not the service's own. */
+  /** An API key, if not the service's default one. */
   key?: string;
 }
 
@@ -34,7 +34,7 @@ function ask(of: Service, { directives, stream, repeat, key = of.key }: Asked, s
   return of.post(path, body, { key, headers: { "idempotency-key": repeat }, ...(signal && { signal }) });
 }
 
-/** Asks, and leaves when the engine has the request. Returns what the engine has of it. */
+/** Sends a request, and leaves when the engine has it. Returns the engine's record of the request. */
 async function left(of: Service, asked: Asked) {
   const leaving = new AbortController();
   const answer = ask(of, asked, leaving.signal).catch(() => null);
@@ -69,7 +69,7 @@ describe("is ended", () => {
     const records = await service.json<{ id: string }[]>("request", "list", "--org", organization);
     expect(records).toHaveLength(1);
     let receipt: RequestReceipt | null = null;
-    // The note that it went on comes after the settlement.
+    // The note that the run went on without its client is written after the settlement.
     const isNoted = async () => {
       receipt = await service.json<RequestReceipt>("request", "show", records[0]!.id);
       return receipt.detached;
@@ -99,7 +99,7 @@ describe("is ended", () => {
         expect(run.ended).toBe("client-left");
         const receipt = await onlyRecord(leaver.organization);
         expect(receipt).toMatchObject({ outcome: "failed", error_code: code, recovered: false, stream });
-        // Of what nobody streamed, nothing was delivered.
+        // An answer that was not streamed delivered nothing.
         expect(nanosOf(receipt.cost.charged) > 0).toBe(stream);
       });
     }
@@ -144,7 +144,7 @@ test("is waited for by a drain, up to its deadline, and another node has its who
     { ended: "client-left" },
   ]);
 
-  // With a folder of its own it makes no organization.
+  // With a given data folder, the second service creates no organization.
   const other = await startService({ ...options, sluice: { ...options.sluice, dataDir: folder } });
   const again = await Promise.all([...soon, late].map((asked) => ask(other, { ...asked, key: leaving.key })));
   const texts = await Promise.all(again.map((response) => response.text()));

@@ -66,7 +66,10 @@ test("an answer whose log is lost waits for nothing", async () => {
 /** A call whose client waits. */
 const waitingCall = { request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } } as unknown as Call;
 
-/** An answer with a key that is not streamed, over this store; its log takes everything. */
+/**
+ * An answer with an idempotency key that is not streamed, with these functions of the store; its log accepts
+ * everything.
+ */
 function keepingOver(
   answers: object,
   {
@@ -105,7 +108,7 @@ test("a node whose claim was freed meanwhile begins no background response", asy
 for (const isBackground of [true, false])
   test(`the key of ${isBackground ? "a background response" : "an answer"} that failed is free once its settlement is confirmed`, async () => {
     const done: string[] = [];
-    // The request is not over before the store has answered.
+    // Records the word only in a later turn, because the request must not end before the store has answered.
     const stored = (word: string) => new Promise<void>((resolve) => setImmediate(resolve)).then(() => done.push(word));
     const answers = {
       begin: async () => "begun",
@@ -133,7 +136,7 @@ for (const isBackground of [true, false])
     expect(done).toEqual(["freed"]);
   });
 
-/** A background response that has begun, over this store. */
+/** A background response that has begun, with these functions of the store. */
 async function begun(answers: object, onClock: Clock = clock): Promise<Keeping> {
   const all = { begin: async () => "begun", respond: async () => true, ...answers };
   const keeping = keepingOver(all, { onClock });
@@ -170,7 +173,7 @@ test("the end of a background response waits out a store that is away for second
   ] as const) {
     let now_ms = 0;
     const quick = { now_ms: () => now_ms, after: quickAfter };
-    // The store settles at once, so the deadlines of its answers never fire.
+    // The store settles at once, so the long timers, which are deadlines for its answers, never fire.
     function quickAfter(delay_ms: number, run: () => void): () => void {
       const isDeadline = delay_ms > 500;
       if (!isDeadline) {
@@ -238,7 +241,7 @@ test("the log of a background response whose node died before it began stays emp
   const needs = { kept: { answers, logs, clock }, ledger: { receipt: async () => receipt } };
   const follower = new Follower(needs as unknown as KeepingNeeds, waitingCall, { ...kept });
   expect(await follower.begun()).toBe(false);
-  // Another follower would read an entry as its head.
+  // If an entry were appended, another follower would read it as the log's head.
   expect(appended).toEqual([]);
 });
 
@@ -249,7 +252,7 @@ test("a background response whose node was only slow goes on, and keeps its key"
   let isGranted = false;
   const receipt = async () => {
     const seen = isGranted ? { createdAt: new Date(0), endedAt: null, recovered: false, nanos: { charged: 0 } } : null;
-    // The node wakes up once it was taken for gone: it is granted, and begins its response.
+    // The node wakes up just after it was believed gone: its request is granted, and it begins the response.
     isGranted = true;
     Object.assign(kept, { responseId: "resp_1", response: '{"id":"resp_1","status":"in_progress"}' });
     return seen;

@@ -23,7 +23,10 @@ export async function leftAt(
   return { engine: asked()!, left_ms: performance.now() };
 }
 
-/** Of the only request at this path that ended so since then: a client that left learns its id from nobody. */
+/**
+ * The receipt of the only cancelled request at this path since then. Its id is read from the log, because a client that
+ * left does not learn it.
+ */
 export async function receiptOf(of: Service, path: string, from: number): Promise<RequestReceipt> {
   const lines = () => of.stderr().slice(from).split("\n");
   const line = () =>

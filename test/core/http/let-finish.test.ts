@@ -1,6 +1,7 @@
 /**
- * A client that leaves an answer that its engine was asked for whole, on each protocol: the engine is let finish, for ten
- * seconds at most, and the answer is charged by its report; unless a drain, a revocation or the engine itself ends it.
+ * A client that leaves an answer that was requested from its engine unstreamed, on each protocol: the engine may finish
+ * within ten seconds, and the answer is charged by its report; unless a drain, a revocation or the engine itself ends
+ * it.
  */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { busyness } from "../../harness/busyness.ts";
@@ -13,7 +14,7 @@ import { leftAt, receiptOf } from "./leaving.ts";
 
 setDefaultTimeout(60_000);
 
-/** Each with a cap up to `unstreamed_tokens_max`. */
+/** Request bodies by path, each with a cap of at most `unstreamed_tokens_max`. */
 const bodies: Record<string, (directives: string) => object> = {
   "/v1/chat/completions": (directives) => ({ messages: says(directives), max_completion_tokens: 200 }),
   "/v1/messages": (directives) => ({ messages: says(directives), max_tokens: 200 }),

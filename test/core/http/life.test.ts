@@ -23,7 +23,7 @@ describe("SIGTERM", () => {
     await until(async () => (await service.fetch("/readyz", { key: null })).status === 503, 500, "/readyz to say no");
     const alive = await service.fetch("/livez", { key: null });
     expect(alive.status).toBe(200);
-    // Whoever asks again does so over a new connection, which may lead to another node.
+    // `connection: close` makes the client's next request use a new connection, which may lead to another node.
     expect(alive.headers.get("connection")).toBe("close");
     const data = await events;
     expect(data.at(-1)).toBe("[DONE]");
@@ -53,7 +53,7 @@ describe("silence", () => {
     const service = await startService({ limits: "{ heartbeat_ms: 100, first_event_hold_ms: 200 }" });
     const response = await service.post("/v1/chat/completions", { model, messages: says("ttft=2000"), stream: true });
     const text = await response.text();
-    // These come after the status, and before the first event.
+    // These comments come after the status and before the first event.
     const comments = text.slice(0, text.indexOf("data:")).match(/^: /gm) ?? [];
     expect(comments.length).toBeGreaterThan(4);
     expect(text).toContain("[DONE]");
@@ -84,7 +84,7 @@ describe("silence", () => {
 
 describe("a client that reads slowly", () => {
   test("costs no memory: what it does not read is not fetched", async () => {
-    // A hundred and fifty megabytes of events, were they all fetched.
+    // The events would take 150 megabytes if all were fetched.
     const service = await startService({ engine: { directives: "", namesModel: false } });
     const rss = () =>
       Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${service.pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
@@ -203,13 +203,13 @@ describe("a plan that organizations are on", () => {
       "plan 'gold' is used by 2 organizations (acme, umbrella); move them",
     );
     expect(await hash()).toBe(before);
-    // What nobody uses may go.
+    // A plan that nobody uses may be removed.
     await reloaded("plans: { gold: {} }", "configuration_reloaded");
     expect(await hash()).not.toBe(before);
     await reloaded("reload: { force: true }", "configuration_reloaded");
     const body = { model: "openai/gpt-oss-20b", messages: says("") };
     const asked = async () => (await first.post("/v1/chat/completions", body, { key })).status;
-    // A change of plans counts within a second.
+    // A change of plans takes effect within a second.
     await until(async () => (await asked()) === 402, 10_000, "the plan to be gone");
     await first.stop();
     const second = await start();
@@ -258,7 +258,7 @@ describe("kill -9", () => {
       return ((await response.json()) as { outcome?: string }).outcome ?? "missing";
     };
     expect(await Promise.all(known.map(outcomeOf))).toEqual(known.map(() => "completed"));
-    // Those that ran are settled at their last checkpoint once their lease is over: one record each.
+    // The requests that were running are settled at their last checkpoint when their leases end: one record each.
     await until(
       async () =>
         !(await Promise.all(admitted.map(outcomeOf))).some((outcome) => outcome === "running" || outcome === "missing"),

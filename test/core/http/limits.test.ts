@@ -54,7 +54,7 @@ describe("requests a minute", () => {
       expect(limitHeadersOf(response, "requests")).toEqual(["3", "0", expect.stringMatching(/^(5\d(\.\d+)?s|1m0s)$/)]);
     }
     expect(service.engine.counts.requests).toBe(asked);
-    // Reading is not inference.
+    // Listing models is not inference, so it is not limited.
     expect((await service.fetch("/v1/models", { key })).status).toBe(200);
   });
 
@@ -94,7 +94,7 @@ describe("tokens a minute", () => {
       expect(limitHeadersOf(response, "tokens")).toEqual(["1000", expect.stringMatching(/^\d{1,3}$/), "1m0s"]);
       await response.text();
     }
-    // Without a cap a request begins with what is left.
+    // A request without a cap takes all that is left.
     const open = await chat(key, { max_tokens: undefined });
     expect(limitHeadersOf(open, "tokens")[1]).toBe("0");
     await open.text();

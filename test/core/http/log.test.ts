@@ -47,7 +47,7 @@ test("an event that floods is written so often, and then how many were left out;
   expect(of("ledger_unreachable")).toHaveLength(21);
   expect(of("ledger_unreachable").at(-1)).toMatchObject({ level: "warn", left_out: 1780 - 20 });
   expect(of("recovered")).toHaveLength(10);
-  // And it begins anew.
+  // The counting begins anew after the summary.
   log.event("warn", "ledger_unreachable");
   await clock.advance(20_000);
   expect(of("ledger_unreachable")).toHaveLength(22);

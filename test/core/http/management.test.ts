@@ -1,6 +1,6 @@
 /**
- * The management interface: who may what (generated from the list of operations), that a repeat and a race do no harm, and
- * that what is wrong is said and leaves nothing half done.
+ * The management interface: which role may do what (generated from the list of operations), repeats and races do no
+ * harm, and a wrong request is answered with its reason and leaves nothing half done.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { faultsOf, gate } from "../../../src/admin/http/gate.ts";
@@ -25,7 +25,7 @@ setDefaultTimeout(120_000);
 
 let owned: Owned;
 let port: OperatorPort;
-/** Things of `globex`, which an administrator of `acme` does not see. */
+/** The ids of objects of `globex`, which an administrator of `acme` cannot see. */
 let foreign: Record<string, string>;
 beforeAll(async () => {
   owned = await openDatabase();
@@ -51,7 +51,7 @@ afterAll(async () => {
   await owned?.drop();
 });
 
-/** Answers the id of a person with a membership in this organization alone. */
+/** Creates a person with a membership in this organization only, and returns the id. */
 async function personIn(organization: string): Promise<string> {
   const membership = { organization, team: null, role: "member" as const, scopes, models: null };
   const person = await people(owned.db).confirm({
@@ -67,7 +67,7 @@ async function asksFor(organization: string, personId: string): Promise<Record<s
   return leaveAsked(owned.db, { organizationId, personId, email: `new@${organization}.example` });
 }
 
-/** Leaves a request that was refused. */
+/** Stores a refused request of this key, and returns its id. */
 async function refusedWith({ id, organizationId }: { id: string; organizationId: string }): Promise<string> {
   const requestId = `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
   const request = { requestId, organizationId, keyId: id, operation: "messages", age_ms: 0 } as const;
@@ -89,7 +89,7 @@ function sentBy({ id, secondId, example }: Verb): Record<string, unknown> {
   return sent;
 }
 
-/** A request as the verb's example has it; what the path names does not exist, unless said otherwise. */
+/** A request as in the verb's example. By default the path names an object that does not exist. */
 function exampleOf(verb: Verb, id = "nothing", secondId = `per_${"0".repeat(32)}`) {
   const { path, method } = verb;
   const body = method === "get" ? {} : { body: sentBy(verb) };
@@ -117,7 +117,7 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
   test("is for the roles that it names, and no others, before anything else is looked at", async () => {
     for (const role of roles) {
       const [path] = exampleOf(operation);
-      // A body that is none: whoever may not ask is told so, and whoever may is told what is wrong with it.
+      // The request is invalid: a role that is not allowed gets a 403, and one that is allowed is told what is wrong.
       const wrong = { method: operation.method.toUpperCase(), token: port.tokens[role] };
       const answer = await port.ask(
         operation.method === "get" ? `${path}?stray=1` : path,
@@ -151,7 +151,7 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
           : await port.ask(path, { ...asked, token, body: { ...sentBy(operation), organization: "globex" } });
       expect(answer).toMatchObject({ status: 404, code: "resource_not_found" });
     }
-    // People are of several organizations: test/core/http/people.test.ts.
+    // People can belong to several organizations: test/core/http/people.test.ts covers them.
     if (operation.name.startsWith("page") && operation.name !== "pagePeople") {
       const { body } = await port.ask(operation.path, { token });
       expect(body.data!.length).toBeGreaterThan(0);
@@ -207,7 +207,7 @@ describe("to an organization-admin", () => {
       expect(JSON.stringify(answer.body)).not.toMatch(/globex|org_/);
     }
     expect(await port.manage.auditHead()).toEqual(before);
-    // Whoever sees both is told what is wrong.
+    // An operator who may see both organizations is told what is wrong.
     const told = await port.ask(`/keys/${key.id}`, { method: "PATCH", body: { team } });
     expect(told).toMatchObject({ status: 400, code: "invalid_value" });
     expect(told.body.error!.message).toContain("another organization");
@@ -323,7 +323,7 @@ describe("a team", () => {
     });
     expect(made).toMatchObject({ status: 200, body: { name: "a b/ü", keys: 0 } });
     const path = `/teams/${encodeURIComponent("a b/ü")}`;
-    // A window that nobody has opened begins whenever it is asked for.
+    // `standing` is left out: a window that nobody has opened yet begins at the time of each request.
     const { standing: _, ...same } = made.body as Record<string, unknown>;
     expect((await port.ask(`${path}?organization=acme`)).body).toMatchObject(same);
     const patch = (body: object) => port.ask(path, { method: "PATCH", body: { organization: "acme", ...body } });
@@ -387,7 +387,7 @@ describe("a repeat", () => {
       const other = await port.ask(path, { method: "POST", body: { ...body, name: "another" }, ...once });
       expect([other.status, other.code]).toEqual([409, "idempotency_key_reused"]);
     }
-    // Another operator's keys are others.
+    // Idempotency keys of another operator are separate.
     const token = (await port.manage.createOperator({ name: "second", role: "admin" })).token!;
     expect(
       (await port.ask("/organizations", { method: "POST", body: { slug: "of-the-second" }, token, headers })).status,

@@ -79,7 +79,7 @@ describe("as many short messages as a body may hold hold up nobody for more than
   };
 
   test.each(Object.entries(shapes))("%s", async (_name, shape) => {
-    // The model's context cannot hold them: they are read, judged, and refused with the number that they come to.
+    // They exceed the model's context, so they are read, checked, and refused with the number of their tokens.
     const body = JSON.stringify({ ...ask, messages: Array.from({ length: many }, (_, at) => shape(at)) });
     let best_ms = Number.POSITIVE_INFINITY;
     // On a machine that is busy with other things one run may be slow; all of them are not.

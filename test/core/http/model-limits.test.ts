@@ -41,7 +41,7 @@ const uuidOf = async (slug: string) => {
   const [row] = await db.query<{ id: string }>("select id from organization where slug = $1", [slug]);
   return row!.id;
 };
-/** `acme/*`, say. */
+/** The pattern of all models of the maker, such as `acme/*`. */
 const prefixOf = (id: string) => `${id.split("/")[0]}/*`;
 
 test("an error, its receipt and the usage name the models of the limit that was full", async () => {

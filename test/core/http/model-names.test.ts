@@ -1,4 +1,6 @@
-/** Aliases and retirements over real sockets: which model a name means, at every door, and what clients are told. */
+/**
+ * Aliases and retirements over real sockets: which model a name means, on every operation, and what clients are told.
+ */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

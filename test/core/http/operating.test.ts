@@ -6,7 +6,7 @@ import { startSluice } from "../../harness/sluice.ts";
 
 const root = join(import.meta.dir, "../../..");
 const page = readFileSync(join(root, "docs/operating.md"), "utf8");
-/** The names that begin each row or item below a heading, each with what stands behind them. */
+/** The names that begin each row or item below a heading, each with the text that follows it. */
 const rowsUnder = (heading: string) =>
   [
     ...page
@@ -20,7 +20,7 @@ const rowsUnder = (heading: string) =>
       .map((name) => [name, second!] as const),
   );
 
-/** The type of a metric, as the page says that name and labels tell it. */
+/** The type of a metric, derived from its name and labels by the page's rule. */
 const typeOf = (name: string, labels: string) =>
   name.endsWith("_total") ? "counter" : labels.includes("`le`") ? "histogram" : "gauge";
 

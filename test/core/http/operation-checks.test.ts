@@ -1,6 +1,7 @@
 /**
  * Every operation makes its checks in the decided order (docs/design/service.md, Order of checks), whatever its handler
- * does, and nothing is served that is not in the list. Generated from the list: a new operation is held to it at once.
+ * does, and nothing is served that is not in the list. The tests are generated from the list, so they cover a new
+ * operation at once.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Type, { type TObject } from "typebox";
@@ -34,7 +35,7 @@ function neverAsked(): never {
   throw new Error("nobody asks");
 }
 
-/** A key is the list of its scopes. */
+/** Dependencies in which an API key is simply the list of its scopes. */
 function dependencies(): NodeDependencies {
   const needed: Partial<NodeDependencies> = {
     async authenticate(headers) {
@@ -104,7 +105,7 @@ async function ask(operation: Operation, asked: Asked) {
   };
 }
 
-/** The query of the first example: where one is required, a request that is in order has it. */
+/** The query of the first example, so that a request is valid even if a query is required. */
 function exampleQuery({ examples }: Operation): string {
   return /\?.*$/.exec(examples[0]?.request(model).path ?? "")?.[0] ?? "";
 }
@@ -116,7 +117,7 @@ interface Refusal {
   details?: { error_code: string };
 }
 
-/** For each parameter of the query that can be wrong, a query in which it is. */
+/** For each query parameter that can be invalid, a query with an invalid value. */
 function wrongQueries({ query }: Operation): { param: string; query: string }[] {
   if (!query) return [];
   return parametersOf(query).flatMap(([name, schema]) => {
@@ -180,13 +181,13 @@ describe.each(served.map((one) => [one.operationId, one] as const))("%s", (_, op
       await ask(operation, { scopes, type: "application/json", body: " ".repeat(100_001) }),
     ];
     expect(answers.map(({ code }) => code)).toEqual(["invalid_content_type", "request_too_large"]);
-    // A worker looks into the others' bodies.
+    // The bodies of operations that are not metered are checked by a worker.
     if (!operation.metered) return;
     answers.push(await ask(operation, { scopes, type: "application/json", body: "{" }));
     answers.push(await ask(operation, { scopes, type: "application/json", body: "{}" }));
     const codes = ["invalid_content_type", "request_too_large", "invalid_json", "missing_field"];
     expect(answers.map(({ code }) => code as string)).toEqual(codes);
-    // What is metered has a receipt of each refusal.
+    // Every refusal of a metered operation has a receipt.
     expect(refused.map(({ operation, errorCode }) => [operation, errorCode])).toEqual(
       codes.map((code) => [operation.metered, code]) as [string, string][],
     );

@@ -18,10 +18,10 @@ import type { Owned } from "../../stores/postgres/databases.ts";
 
 export interface OperatorPort {
   url: string;
-  /** On the node itself. */
+  /** The management interface called within the node's process. */
   manage: Management;
   act: Transport;
-  /** Of an operator of this role; an `organization-admin` is of `acme`. */
+  /** The token of an operator of each role; the `organization-admin` belongs to `acme`. */
   tokens: Record<Role, string>;
   ask(path: string, asked?: Asked): Promise<Answer>;
   stop(): Promise<void>;
@@ -44,7 +44,7 @@ export interface Answer {
 const served = ["acme/writer-1", "other.1/writer"];
 const shown = verbNamed("showConfiguration").example.answer;
 
-/** With the organizations `acme` and `globex`. `host`: where it listens. */
+/** Starts the port, with the organizations `acme` and `globex`. */
 export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls } = {}): Promise<OperatorPort> {
   const book = ledger(db, { recovery: "checkpoint" });
   await plans(db).publish([...plansNamed("starter", "pro").values()], null);

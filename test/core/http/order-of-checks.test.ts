@@ -1,4 +1,4 @@
-/** A request that fails in every way is told of the first, in the decided order; mended, of the next. */
+/** A request that is wrong in every way gets the first error in the decided order; when that is fixed, the next one. */
 import { afterAll, expect, test } from "bun:test";
 import { plainModel, startService } from "../../harness/engine.ts";
 import { newKey, newMember } from "../../harness/organizations.ts";

@@ -1,7 +1,7 @@
 /**
- * An input that is longer than the model's context, over real sockets: three kinds of client, refused by the service or by
- * each of three kinds of engine, before the answer and in its middle. Agents compact by these words and no others, so they
- * are held to the letter, and against the patterns by which clients know them.
+ * An input that is longer than the model's context, over real sockets: three kinds of client, refused by the service or
+ * by each of three kinds of engine, before the answer and in its middle. Agents compact only after exactly these
+ * messages, so the tests compare them word for word, and with the patterns by which clients recognize them.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { words } from "../../harness/engine.ts";
@@ -93,9 +93,9 @@ async function failureOf(caller: ClientName, response: Response): Promise<Told> 
 const codeOf = (told: Told) => told.code ?? told.details?.error_code;
 const params: Record<ClientName, string | undefined> = { chat: "messages", messages: undefined, responses: "input" };
 
-/** The context of the engine, where it says so: its number stands before the catalog's. */
+/** The engine's context, if the engine reports it: this number is used rather than the catalog's. */
 const enginesTokens = 4000;
-/** An engine's own words, with a number of its own or with none. */
+/** An engine's own error, with a number of tokens or with none. */
 const said = (tokens?: number) =>
   tokens === undefined
     ? { type: "invalid_request_error", message: `${engineWords}: prompt is too long` }
@@ -103,7 +103,7 @@ const said = (tokens?: number) =>
         type: "invalid_request_error",
         message: `This model's maximum context length is ${enginesTokens} tokens. However, your messages resulted in ${tokens} tokens. ${engineWords}`,
       };
-/** What the sentence says where the engine gives no number that can be right: one more than fits. */
+/** The number in our message if the engine gives no plausible one: one more than fits. */
 const least = contextTokens + 1;
 
 describe.each(clientNames)("a %s client", (caller) => {

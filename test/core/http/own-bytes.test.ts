@@ -15,7 +15,7 @@ interface Asked {
 }
 
 const asked: Asked[] = [];
-/** What engines answer of models whose name begins with `slow` waits for it. */
+/** The engine's answers for models whose name begins with `slow` wait for this promise. */
 let gate = Promise.withResolvers<void>();
 /** Fails for models whose name begins with `down`. */
 const engine = Bun.serve({
@@ -76,7 +76,7 @@ afterAll(async () => {
   await engine.stop(true);
 });
 
-/** Above the size from which on a body is looked over. */
+/** A text above the size from which on a body is scanned. */
 const long = "text \\n\\u00e9 ".repeat(9_000);
 const messages = `[ {"role":"user",  "content":"${long}"},
   {"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},
@@ -97,7 +97,10 @@ async function ask(text: string, headers: Record<string, string> = {}, path = "/
 
 const metrics = async () => (await service.fetch("/metrics")).text();
 
-/** Of what a body says, what an engine is asked, with the cap that the model has at most. */
+/**
+ * The request that the engine should get for this body, whose cap is the model's highest: without `user`, with the
+ * engine's model name, and not streamed.
+ */
 const question = (text: string, model: string) => {
   const { user: _, ...said } = JSON.parse(text) as Record<string, unknown>;
   return { ...said, model, stream: false };

@@ -1,6 +1,6 @@
 /**
- * Nine pairs over real sockets, for the order of a stream: a service with an engine of each protocol, which tells its parts
- * in order or side by side, is asked in each protocol, and tells one part at a time.
+ * Nine pairs over real sockets, for the order of a stream: a service is asked in each protocol, with an engine of each
+ * protocol that sends its parts in order or interleaved, and sends the client one part at a time.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { startResponsesEngine } from "../../harness/responses-engine.ts";

@@ -1,4 +1,6 @@
-/** People on the operator's port and at the doors of inference: who may see and change them, and what a suspension ends. */
+/**
+ * People on the operator's port and on inference operations: who may see and change them, and what a suspension ends.
+ */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";

@@ -1,6 +1,6 @@
 /**
- * What organizations ask of their keys and of what is kept, over HTTP: who may set it, what it does to requests, and that
- * nobody overwrites what he has not seen.
+ * Organizations' policies for their keys and for kept content, over HTTP: who may set them, what they do to requests,
+ * and that nobody overwrites a change that he has not seen.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
@@ -42,7 +42,7 @@ describe("policies", () => {
     expect(outcome(refused)).toEqual([400, "invalid_value"]);
     expect(refused.body.error!.message).toContain("30 days at most");
     expect(outcome(await change(`/keys/${old.id}`, { expires_at: later }, { token }))).toEqual([400, "invalid_value"]);
-    // What he may: a key within it, and a rotation.
+    // The organization-admin may create a key within the policy, and rotate keys.
     const { body } = await change("/keys", { ...create, expires_at: undefined }, { token, method: "POST" });
     expect(body).toMatchObject({ state: "active", expires_at: null });
     const ends_ms = new Date(body.ends_at as string).getTime() - new Date(body.created_at as string).getTime();
@@ -217,7 +217,7 @@ describe("an organization that keeps no content", () => {
     const kept = await answered({ input: "one" }, others);
     expect(before.store).toBe(true);
     await service.json("org", "policy", silent, "--content", "none");
-    // The node may believe for a second what it knew of the key.
+    // For up to a second, the node may still use what it knew of the key.
     let during = before;
     await until(async () => {
       during = await answered({ input: "two", store: true });

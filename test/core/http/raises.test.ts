@@ -75,7 +75,7 @@ test("a raise of a key, a team and an organization is shown with its end, and li
     ...{ action: "organization.limits", details: { before: { raise: null }, raise: { until: until_ } } },
   });
 
-  // A raise is no configuration.
+  // A raise is not part of the configuration.
   const exported = (await service.cli("export")).stdout;
   expect(exported).toContain('week: "0.0000009"');
   expect(exported).not.toContain("0.000005");

@@ -45,7 +45,7 @@ async function writeSpaces(client: RawClient, bytes: number): Promise<void> {
     await client.write(piece.subarray(0, Math.min(left, piece.length)));
 }
 
-/** As urllib does: the whole body, and only then the answer. */
+/** As urllib does: writes the whole body, and only then reads the answer. */
 async function writtenThenRead(sent: Sent, bytes: number, localAddress?: string, body?: Buffer): Promise<string> {
   const client = await rawClient(service.url, localAddress === undefined ? undefined : { localAddress });
   try {
@@ -58,7 +58,7 @@ async function writtenThenRead(sent: Sent, bytes: number, localAddress?: string,
   }
 }
 
-/** One whose body begins and does not go on. */
+/** A client whose body begins and does not go on. */
 async function slow(sent: Sent = { path: "/v1/nothing" }, localAddress?: string): Promise<RawClient> {
   const client = await rawClient(service.url, localAddress === undefined ? undefined : { localAddress });
   await client.write(`${head({ ...sent, headers: [length(mib)] })} `);
@@ -204,7 +204,7 @@ describe("bounds: beyond them the connection is closed", () => {
     expect(answer).toStartWith("HTTP/1.1 404");
     expect(answer.toLowerCase()).toContain("connection: close");
     await fifth.closed();
-    // Of another address it is; and a small body is never in anybody's way.
+    // The body of another address is read; and a small body is never in the way.
     const other = await slow(undefined, "127.0.0.2");
     await open(5);
     expect((await service.fetch("/v1/nothing", { method: "POST", body: "x" })).headers.get("connection")).not.toBe(
@@ -257,7 +257,7 @@ test("bytes that are discarded are kept nowhere", async () => {
   } finally {
     clearInterval(watch);
   }
-  // 1,200 MiB were sent.
+  // At most 100 MiB more memory, though 1,200 MiB were sent.
   expect(most - before).toBeLessThan(100);
 });
 

@@ -1,4 +1,4 @@
-/** /readyz reads the checks' last words: nothing that hangs delays it, and what hangs makes it fail. */
+/** /readyz reports the checks' last results: a check that hangs does not delay it, but makes it fail. */
 import { describe, expect, test } from "bun:test";
 import { checksumOf, migrations } from "../../../db/migrate.ts";
 import type { Reloadable } from "../../../src/config/reload.ts";
@@ -65,7 +65,7 @@ describe("a check", () => {
     const answer = Promise.withResolvers<null>();
     const { results, began, stop } = readinessOf([check(() => answer.promise)], { lifecycle: draining, clock: time });
     time.freeze(60_000);
-    // What was due comes first, and only then what had arrived.
+    // Timers that were due run first, and only then what had arrived.
     await time.advance(0);
     answer.resolve(null);
     await began;
@@ -174,7 +174,7 @@ test("a check of Redis says by how much limits a minute may be missed without it
 describe("a check of the database", () => {
   const never = new Promise<never>(() => {});
   const applied = migrations.map((one) => ({ name: one.name, checksum: checksumOf(one), additive: false }));
-  /** The checks of a node on a database that answers so. */
+  /** The readiness checks of a node whose database gives these answers. */
   const checksOf = (answers: { admits?(): Promise<void>; applied?(): Promise<object[]> }) => {
     const query = (text: string) => {
       if (text.includes("usage_trial")) return answers.admits!();

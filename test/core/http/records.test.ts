@@ -61,7 +61,7 @@ describe("a record", () => {
   });
 
   test("of a stream that broke charges what came of it, token for token", async () => {
-    // At a pace, for a connection that breaks takes with it what was still on its way.
+    // Sent at a slow pace, because a connection that breaks loses what was still on its way.
     const response = await chat({ messages: says("tps=50 cut-after=7", words(30)), stream: true });
     const received = (await response.text()).match(/"delta":\{"content":"[^"]/g)?.length ?? 0;
     const receipt = await settled(requestIdOf(response));

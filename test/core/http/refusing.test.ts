@@ -5,13 +5,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { listen } from "../../../src/core/http/listen.ts";
 
-/** Its fetch is all that a listener asks of an app. */
+/** A minimal app: a listener uses only its fetch. */
 function answering(): Parameters<typeof listen>[0] {
   const fetch = async (request: Request) => new Response(await request.text(), { headers: { connection: "close" } });
   return { fetch, server: null } as unknown as Parameters<typeof listen>[0];
 }
 
-/** Connects so often once the first file is there, makes the second, and says what became of each: `ok`, or why not. */
+/**
+ * A program that opens `count` connections once the file `go` exists, writes the file `made` when all are connected,
+ * and prints the outcome of each: `ok`, or why not.
+ */
 const client = `
 const net = require("node:net"), fs = require("node:fs");
 const [port, count, go, made] = process.argv.slice(1);
@@ -45,7 +48,7 @@ function clients(url: string, count: number) {
   };
 }
 
-/** Holds this thread: nobody accepts meanwhile, and the system connects all the same. */
+/** Blocks this thread, so that nothing is accepted meanwhile; the system still completes connections. */
 function hold(until: () => boolean, ms_max: number): void {
   const deadline = performance.now() + ms_max;
   while (!until() && performance.now() < deadline) Bun.sleepSync(2);

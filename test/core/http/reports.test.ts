@@ -1,4 +1,6 @@
-/** An engine that lies: what it says is not charged, and stands in the record, in the log and in a metric. */
+/**
+ * An engine whose usage reports are wrong: they are not charged, and appear in the record, in the log and in a metric.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
 import { freePort } from "../../harness/daemon.ts";
@@ -11,7 +13,7 @@ import { until } from "../../harness/until.ts";
 
 /** What the engine reports of its next answer. */
 let usage: unknown;
-/** So many deltas of one word each, all of them in one read with the end. */
+/** The number of deltas, each of one word; all of them arrive in one read together with the end. */
 const words = 20;
 
 function answer(): Response {

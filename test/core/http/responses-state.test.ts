@@ -1,4 +1,7 @@
-/** What Responses keep, over real sockets: to go on from, to fetch, to delete; for one organization, and for its time. */
+/**
+ * What the service stores of responses, over real sockets: to continue from, to fetch, to delete; for one organization,
+ * and for a limited time.
+ */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -62,7 +65,7 @@ describe("a conversation goes on from a response", () => {
     const result = { type: "function_call_output", call_id: call?.call_id, output: "4 degrees" };
     const second = await answered({ input: [{ role: "user", content: "go" }, ...references, result], tools });
     expect(textOf(second)).toContain("4 degrees");
-    // What was said by reference is kept as itself, and may be referred to again, inputs too.
+    // Items that were sent by reference are stored as items, and may be referred to again, inputs too.
     const listed = (await (await service.fetch(`${path}/${second.id}/input_items?order=asc`)).json()) as {
       data: { id: string; type: string }[];
     };

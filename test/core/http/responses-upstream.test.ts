@@ -21,14 +21,17 @@ import {
 setDefaultTimeout(60_000);
 
 const front = "acme/front-1";
-/** Its engine reports tokens that nobody saw, from which the service learns what a letter of it stands for. */
+/**
+ * This model's engine reports tokens that nobody saw, from which the service learns how many tokens a letter stands
+ * for.
+ */
 const tall = "acme/tall-1";
 const engineKey = "canary-responses-key";
 const engineModel = "canary-responses-model";
-/** In every refusal of the engine. */
+/** Words in every refusal of the engine, which must not reach a client. */
 const engineWords = "canary-words-of-the-engine";
 
-/** Their engine is another Sluice, before the simulator, which is asked in one protocol or the other. */
+/** Models whose engine is another Sluice, in front of the simulator, which is asked in one protocol or the other. */
 const chained = { responses: "acme/chained-1", messages: "acme/chained-2" };
 const entryOf = (id: string, upstream = "canary-responses-engine", model = engineModel) => `
   - id: ${id}
@@ -192,7 +195,7 @@ describe.each(each)("a %s client, answered as %s", (name, _, stream) => {
     expect([response.status, text.includes(`"${code}"`)]).toEqual([told, true]);
     expect(text).not.toContain(engineWords);
     if (told !== 400) expect(Number(response.headers.get("retry-after"))).toBe(status === 401 ? 120 : 7);
-    // An operator has to mend it: clients that obey speak at once.
+    // An operator has to fix this, so clients that obey the header do not retry but report it at once.
     if (status === 401) expect(response.headers.get("x-should-retry")).toBe("false");
     expect(nanosOf((await receiptOf(response)).cost.charged)).toBe(0);
   });
@@ -317,7 +320,7 @@ describe("reasoning that the engine encrypted", () => {
   });
 });
 
-// Between two attempts at an engine that fails a node waits, and meanwhile others ask.
+// These tests run concurrently, because a node waits between two attempts at an engine that fails.
 describe.each(
   Object.entries(chained).flatMap(([by, id]) => each.map(([name, as, stream]) => [name, by, as, id, stream] as const)),
 )("a %s client of a Sluice that asks a Sluice in %s, answered as %s", (name, _, __, id, stream) => {

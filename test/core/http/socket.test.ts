@@ -1,4 +1,4 @@
-/** What a WebSocket does by itself, without a network: it waits for a slow reader, and ends at its age. */
+/** How a WebSocket behaves without a network: it waits for a slow reader, and ends at its maximum age. */
 import { describe, expect, test } from "bun:test";
 import { MemoryBudget } from "../../../src/core/body/memory.ts";
 import type { Call } from "../../../src/core/http/call.ts";
@@ -11,7 +11,10 @@ import type { NodeDependencies } from "../../../src/node/app.ts";
 import { plentifulBounds } from "../../harness/bounds.ts";
 import { until } from "../../harness/until.ts";
 
-/** The runtime's side: what was sent, and with which code it was closed. `isFull`: its buffer, as `send` says. */
+/**
+ * A socket and the runtime's side of it: what was sent, and the code with which it was closed. If `isFull`, `send`
+ * reports a full buffer.
+ */
 function opened(owner: SocketOwner) {
   const runtime = { sent: [] as string[], code: 0, isFull: false };
   const socket = new Socket(owner);

@@ -30,10 +30,10 @@ afterAll(async () => {
   await store.close();
 });
 
-/** Counts the calls of all functions that are reached from what it wraps, and throws at one of them. */
+/** Counts the calls of all functions that are reachable from the wrapped value, and throws at one of them. */
 class Saboteur {
   calls = 0;
-  /** Null: what is called is counted, and nothing throws. */
+  /** The number of the call that throws. Null: calls are counted, and nothing throws. */
   at: number | null = null;
   #wrapped = new WeakMap<object, object>();
 
@@ -52,7 +52,7 @@ class Saboteur {
     const made = new Proxy(target, {
       get: (object, name) => {
         const value = Reflect.get(object, name, object) as unknown;
-        // Whoever cannot reach the ledger cannot settle: that is recovery's affair, and other tests'.
+        // If the ledger cannot be reached, nothing can be settled: recovery handles that, and other tests cover it.
         if (name === "settle") return value;
         if (typeof value === "function") return this.#sabotaged(value.bind(object));
         return typeof value === "object" && value !== null && isOurs(value) ? this.wrap(value) : value;
@@ -75,7 +75,10 @@ class Saboteur {
     typeof result === "object" && result !== null && isOurs(result) ? this.wrap(result) : result;
 }
 
-/** Objects of functions; not what the language itself made, nor plain values that are compared and copied. */
+/**
+ * Whether a value is an object of functions; not one of the language's own objects, nor plain data that is compared and
+ * copied.
+ */
 function isOurs(value: object): boolean {
   if (value instanceof Promise || Symbol.asyncIterator in value || value instanceof Map || value instanceof Set)
     return false;

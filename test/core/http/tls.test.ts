@@ -25,7 +25,7 @@ function https(name: string, identity: Identity) {
   return { env, start: () => startSluice({ env, ca: ours.certificate }) };
 }
 
-/** The certificate that a new connection sees. */
+/** The serial number of the certificate that a new connection gets. */
 function seen(url: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const socket = connect({
@@ -41,7 +41,7 @@ function seen(url: string): Promise<string> {
   return promise;
 }
 
-/** A connection that came about with a listener that ends is cut off. */
+/** Whether a new connection gets this certificate. It gets none if a listener that is closing cuts it off. */
 const shows = async (url: string, identity: Identity) => (await seen(url).catch(() => null)) === serial(identity);
 
 const serial = ({ certificate }: Identity) => new X509Certificate(certificate).serialNumber;
@@ -54,9 +54,10 @@ test("serves HTTPS, and its own healthcheck finds it", async () => {
   expect((await service.fetch("/v1/models")).status).toBe(200);
   expect(await seen(service.url)).toBe(serial(own));
   expect((await fetch(service.url.replace("https:", "http:")).catch(() => null))?.ok ?? false).toBeFalse();
-  // What is named by its URL must be who it says; nobody here knows its authority.
+  // A server that is named by its URL must prove its name, but the command does not trust this test's certificate
+  // authority.
   expect((await service.cli("healthcheck", "--url", `${service.url}/readyz`)).code).toBe(1);
-  // The port is shared between certificates, but not with another process.
+  // The port is shared between the listeners of this process's certificates, but not with another process.
   const { port } = new URL(service.url);
   const again = await startSluice({ env: { ...env, PORT: port } }).catch(String);
   expect(again).toContain("the service did not start");
@@ -191,7 +192,8 @@ describe("a new certificate", () => {
     }
     isOver = true;
     await Promise.all(clients);
-    // A listener that ends hears whoever had connected. Only a handshake that takes longer than it waits is lost.
+    // A listener that closes serves everyone who had connected. Only handshakes that take longer than it waits are
+    // lost.
     expect(lost).toBeLessThanOrEqual(clients.length);
     expect(served).toBeGreaterThan(lost);
     expect(await service.stop()).toBe(0);

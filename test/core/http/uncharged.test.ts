@@ -1,4 +1,7 @@
-/** An engine that reports more than anybody held for it: recorded in full, charged to the limit, told in a metric. */
+/**
+ * An engine that reports more usage than was held for the request: recorded in full, charged up to the limit, and
+ * counted in a metric.
+ */
 import { afterAll, expect, test } from "bun:test";
 import { model, says, startService } from "../../harness/engine.ts";
 import { dollars } from "../../harness/money.ts";

@@ -1,4 +1,4 @@
-/** A path that names nothing says so, says what was asked for, and what was probably meant. */
+/** A path that does not exist gets an error that says so, what was requested, and what was probably meant. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { operations } from "../../../src/node/operations.ts";
@@ -136,7 +136,7 @@ describe("a path in a message", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(piece, { maxLength: 20 }), async (pieces) => {
         const path = `/nothing/${pieces.join("").replaceAll(/[\s?#]/g, "")}`;
-        // What climbs is another path to every client.
+        // Clients resolve `..` before they send the path, so it becomes another path.
         fc.pre(new URL(path, service.url).pathname.startsWith("/nothing/"));
         const { status, message } = await refusalOf(path);
         expect(status).toBe(404);

@@ -31,7 +31,7 @@ function pathsIn(name: string): string[] {
 
 const served = new Set(operations.map(({ path }) => path));
 const isServed = (path: string) => served.has(path);
-/** Its ids have the form that the API gives them. */
+/** Fills in ids of the form that the API gives them. */
 const filled = (path: string) =>
   path.replace("/chat/completions/{id}", "/chat/completions/chatcmpl-1").replaceAll("{id}", "x");
 

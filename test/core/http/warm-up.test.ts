@@ -1,4 +1,6 @@
-/** Warming up: a node asks itself before it is ready, or while it is idle, and of what it asked there is no trace anywhere. */
+/**
+ * Warming up: a node sends itself requests before it is ready, or while it is idle, and they leave no trace anywhere.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -12,7 +14,7 @@ import { startRedis } from "../../harness/services.ts";
 import { program, type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 
-/** As long as it takes, on a machine that does much else. */
+/** Enough time to warm up on a machine that is busy with other work. */
 const long = { SLUICE_WARM_UP_MS: "30000" };
 const none = { SLUICE_WARM_UP_MS: "0" };
 
@@ -27,7 +29,7 @@ async function asked<Row extends object>(url: string, text: string): Promise<Row
   }
 }
 
-/** How many rows each table has, but for those that say when upkeep has looked. */
+/** The number of rows of each table, except for the tables that record when upkeep last looked. */
 async function rowsIn(url: string): Promise<Record<string, number>> {
   const tables = await asked<{ name: string }>(
     url,
@@ -44,11 +46,11 @@ const workerThreads = (pid: number) =>
     (thread) => readFileSync(`/proc/${pid}/task/${thread}/comm`, "utf8").trim() === "Worker",
   ).length;
 
-/** The samples of what requests, runs, grants, engines and keys count: all but zeros. */
+/** The metrics' samples that count requests, runs, grants, engines and keys, without those that are zero. */
 async function countedBy(service: Sluice): Promise<string[]> {
   const text = await (await service.fetch("/metrics", { key: null })).text();
   const lines = text.split("\n").filter((line) => !line.startsWith("#") && !/ (0|Nan)$/.test(line));
-  // What the runtime, the machine, its load and the rounds of upkeep say differs from node to node, and so does scraping.
+  // The samples of the runtime, the machine, its load, the rounds of upkeep and scraping differ from node to node.
   const counted = /^(http_|inference_|usage_|upstream_|authentication_)/;
   const upkeep = /^(usage_(partitions_ahead|ledger_mismatch|seals_behind)|upstream_read_pause_seconds)/;
   return lines.filter((line) => counted.test(line) && !upkeep.test(line) && !line.includes('"/metrics"'));
@@ -143,7 +145,7 @@ describe("on the embedded database", () => {
   test("a node serves at once, warms up when it is idle, and there is no trace of it", async () => {
     const service = await startService({ sluice: { store: "pglite", env: long } });
     expect(linesOf(service).map(({ event }) => event)).not.toContain("warmed_up");
-    // Whoever asks meanwhile is answered as ever.
+    // Requests that come meanwhile are answered as usual.
     const whole = await service.post("/v1/chat/completions", { model, messages: says("", "hello") });
     expect(whole.status).toBe(200);
     await whole.json();
@@ -151,7 +153,7 @@ describe("on the embedded database", () => {
     await until(isSettled, 10_000, "the request to be settled");
     const before = await countedBy(service);
     expect((await said(service, "warmed_up")).requests).toBeWithin(100, 120);
-    // The database's. Counting threads would load their vocabularies for nobody.
+    // The one worker is the database's. Threads for counting tokens would load their vocabularies for nobody.
     expect(workerThreads(service.pid)).toBe(1);
     expect(await countedBy(service)).toEqual(before);
     expect(service.engine.requests).toHaveLength(1);

@@ -1,4 +1,6 @@
-/** A WebSocket has an age at which it takes no more: an hour, which this test does not wait for. */
+/**
+ * A WebSocket has a maximum age, an hour, after which it accepts no more requests; this test does not wait that long.
+ */
 import { expect, test } from "bun:test";
 import { connectionLimits, ResponsesConnection } from "../../../src/features/responses/websocket/connection.ts";
 import { until } from "../../harness/until.ts";

@@ -201,7 +201,7 @@ describe("an error", () => {
   });
 
   test("has a receipt, which says that the answer was to be a stream", async () => {
-    // An organization of its own: each has ten such receipts a second.
+    // An organization of its own, because each organization has only ten such receipts a second.
     const { key } = await newMember(service, "unlimited");
     using client = await talk(service.url, { authorization: `Bearer ${key}` });
     const { error } = errorIn(await client.create(asks("x", { temperature: 9 })));

@@ -1,6 +1,6 @@
 /**
- * A request that is above a whole limit can never pass. By every protocol its refusal is final: it names the limit, whose it
- * is, its size and what was asked, and nothing in it makes a client wait.
+ * A request that needs more than a whole limit can never pass. In every protocol its refusal is final: it names the
+ * limit, its owner, its size and what was asked, and nothing in it makes a client wait.
  * docs/design/errors-and-streams.md, Limits and their errors.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
@@ -32,7 +32,7 @@ async function keyOfTeam(limit: string): Promise<string> {
   return (await newKey(service, org, "--team", "research")).key;
 }
 
-/** By protocol: path, body, the type of the error, and where its fields stand. */
+/** By protocol: path, body, the type of the error, and where the error has its fields. */
 const protocols = {
   chat: {
     path: "/v1/chat/completions",

@@ -1,4 +1,7 @@
-/** Whose a response is within an organization: every door opens for its maker and for keys without a person, and for nobody else. */
+/**
+ * Who may use a response within its organization: every operation admits its maker and keys without a person, and
+ * nobody else.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
 import { model, refusalOf, type Service, startService } from "../../harness/engine.ts";
@@ -51,7 +54,7 @@ async function made(by: Caller, body: object = {}) {
 }
 type Made = Awaited<ReturnType<typeof made>>;
 
-/** The status with which each door answers; a door is tried last if it ends the response. */
+/** The status with which each operation answers. An operation that ends the response comes last. */
 const doors: Record<string, (caller: Caller, one: Made) => Promise<number>> = {
   GET: (caller, { id }) => status(caller, `${path}/${id}`),
   input_items: (caller, { id }) => status(caller, `${path}/${id}/input_items`),
@@ -77,7 +80,7 @@ const doors: Record<string, (caller: Caller, one: Made) => Promise<number>> = {
 };
 const status = async (caller: Caller, at: string, method = "GET") =>
   (await service.fetch(at, { method, key: keys[caller] })).status;
-/** A reference in a body is refused as one that is not there. */
+/** The status of a refusal: a reference in a body is refused like one to something that does not exist. */
 const refused = (door: string) => (/^(GET|input_items|DELETE|receipt)$/.test(door) ? 404 : 400);
 
 const admitted: Record<"ann by a token" | "the service's key", readonly Caller[]> = {
@@ -121,7 +124,7 @@ test("a background response is fetched, followed, cancelled and deleted by its m
 
 test("the receipt of a refused request is its maker's", async () => {
   let at = "";
-  // Of the refusals of a second ten have receipts, and the tests above may have had them.
+  // Only ten refusals a second have receipts, and the tests above may have used them up.
   await until(
     async () => {
       const response = await service.post(path, { model: "acme/none", input: "x" }, { key: keys["ann by a token"] });

@@ -56,7 +56,7 @@ const protocols: [path: string, asks: (content: string) => object][] = [
   ["/v1/responses", (input) => ({ input, max_output_tokens: 16 })],
 ];
 
-/** Brings the session that is open to so many nanos, once nothing runs any more. */
+/** Sets the used amount of the open session to `nanos`, once nothing runs any more. */
 async function usedExactly({ organization }: Client, nanos: number): Promise<void> {
   type Shown = { session: { used: Money; held: Money } };
   let session: Shown["session"] = { used: dollars(0), held: dollars(1) };
@@ -77,12 +77,14 @@ const usageOf = (client: Client) => client.get<Usage>("/v1/service/usage");
 
 const receiptOf = ({ key }: Client, id: string) => endedReceipt(service, id, { key });
 
-/** A change is known on every node within a second, whoever made it. */
+/** Waits for a change, which every node knows within a second, whoever made it. */
 const known = (holds: () => Promise<boolean>) => until(holds, 1_000, "the change to be known");
 const percentIs = (client: Client, percent: number) =>
   known(async () => (await usageOf(client)).session.usage_percent === percent);
 
-/** Leaves too little of 150,000 nanos for a request that asks for 256 tokens, and settled. */
+/**
+ * Uses so much of 150,000 nanos that a request that asks for 256 tokens no longer fits, and waits for the settlement.
+ */
 async function usedUp(client: Client): Promise<RequestReceipt> {
   const response = await client.chat({ messages: says("tokens=250"), max_tokens: 256 });
   expect(response.status).toBe(200);
@@ -165,7 +167,7 @@ describe("a window that is full of settled use", () => {
         expect(said?.at).toBe(moment(new Date((await usageOf(client)).session.reset_at)));
         expect(refused.headers.get("x-service-usage-session-percent")).toBe("68.59");
       }
-      // It says that less fits, and less does.
+      // The message says that less fits, and it does.
       await (await ask("hello", false)).text();
       await usedExactly(client, 1_000_000);
       const { reset_at } = (await usageOf(client)).session;
@@ -265,7 +267,7 @@ describe("an answer without a cap ends with length where its window ends, never 
     expect(choices[0]?.finish_reason).toBe("length");
     const receipt = await expectUsedToTheEnd(client, requestIdOf(response));
     expect(receipt.usage.output_tokens).toBe(usage.completion_tokens);
-    // One that is not the window's doing says nothing of it.
+    // An answer that was not cut by the window does not name it.
     const rich = await clientOn("unlimited");
     const capped = await rich.chat({ messages: says("tokens=3000"), max_tokens: 300 });
     expect(await receiptOf(rich, requestIdOf(capped))).toMatchObject({
@@ -386,7 +388,7 @@ describe("for operators", () => {
     const { windows, ...rest } = receipt;
     const { windows: own, ...others } = ran as typeof receipt;
     expect(rest).toEqual(others);
-    // What its owner reads, and the amounts, which only operators do.
+    // The windows that the owner reads, and the amounts, which only operators read.
     expect(windows).toMatchObject(own as object);
     expect(windows).toMatchObject({ session: { used_before: dollars(0), used_after: { currency: "USD" } } });
     expect(organization).toBe(client.organization);
@@ -399,7 +401,7 @@ describe("for operators", () => {
     expect(duration_ms).toBeGreaterThanOrEqual(0);
     const refused = requestIdOf(await client.chat(asksMuch));
     await receiptOf(client, refused);
-    // Refusals are written behind the answers' backs: on Postgres the CLI reads what is written.
+    // Refusals are stored after their answers are sent; on Postgres the CLI reads only what is stored.
     await until(
       async () => (await service.cli("request", "show", refused)).code === 0,
       5000,

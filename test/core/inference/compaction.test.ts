@@ -1,4 +1,6 @@
-/** What is left of a conversation that does not fit: whole in itself, in its order, and honest about what is gone. */
+/**
+ * What remains of a conversation that does not fit: complete in itself, in order, and with a note of what was left out.
+ */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
@@ -73,7 +75,7 @@ describe("what is left out", () => {
         expect(kept.at(-1)).toBe(before.at(-1)!);
         expect(withoutOrphans(turns)).toEqual(turns);
         if (summary) expect(kept).toContain(summary);
-        // The newest is told, and what answers a call that is gone is not.
+        // The newest turn is kept, and results of calls that were left out are not.
         const newest = of.told.at(-1);
         if (newest && newest.role !== "tool") expect(kept).toContain(newest);
         expect(turns.filter((each) => each === notice)).toHaveLength(leftOutTurns > 0 ? 1 : 0);

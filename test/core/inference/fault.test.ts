@@ -15,7 +15,9 @@ interface Row {
   messages: string;
 }
 
-/** The codes of docs/errors.md, each with the types of its status, or of its own where the page has them. */
+/**
+ * The codes in docs/errors.md, each with the error types of its status, or with its own types if the page lists them.
+ */
 async function documentedRows(): Promise<Row[]> {
   const document = await Bun.file(join(import.meta.dir, "../../../docs/errors.md")).text();
   const types = new Map(

@@ -1,4 +1,7 @@
-/** URLs that an engine would fetch from inside: what can be told from the URL is refused, however it is spelled. */
+/**
+ * URLs through which an engine would fetch from inside the network: what the URL reveals is refused, however it is
+ * spelled.
+ */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { imageUrlProblem, refuseImages } from "../../../src/core/inference/media.ts";

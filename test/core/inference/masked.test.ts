@@ -1,4 +1,4 @@
-/** docs/design/keys.md, No message repeats a secret. */
+/** Tests for docs/design/keys.md, No message repeats a secret. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { ManagementError } from "../../../src/admin/management/error.ts";

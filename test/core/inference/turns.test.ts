@@ -1,4 +1,4 @@
-/** The order in which engines take a conversation. */
+/** The order in which engines accept the turns of a conversation. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Turn } from "../../../src/core/inference/request.ts";

@@ -53,7 +53,7 @@ const engines = {
 } as const;
 type EngineName = keyof typeof engines;
 
-/** The signature behind the first fragment of its call, and again with each. */
+/** The signature comes after the first fragment of its call, and again with each further one. */
 const lateDeltas = [
   chunk({ tool_calls: [{ ...plainCall, function: { name: "weather", arguments: "" } }] }),
   chunk({ tool_calls: [{ index: 0, function: { arguments: '{"city":' }, extra_content: google }] }),

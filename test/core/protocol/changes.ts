@@ -23,14 +23,14 @@ export function changesTo(valid: object, { words, keys }: { words: string[]; key
     fc
       .array(fc.tuple(fc.nat(), change), { minLength: 1, maxLength: 3 })
       .map((changes) => changes.reduce((body: unknown, [at, how]) => changed(body, pick(places(body), at), how), valid))
-      // As it would arrive: JSON knows no holes in arrays and no 1e400.
+      // As the body would arrive: JSON has no holes in arrays and no 1e400.
       .map((body) => JSON.parse(JSON.stringify(body)))
   );
 }
 
 const pick = <Item>(list: Item[], at: number): Item => list[at % list.length]!;
 
-/** Every place in a JSON value. */
+/** The paths of all values within a JSON value. */
 function places(value: unknown, path: Path = []): Path[] {
   const inner = value !== null && typeof value === "object" ? Object.entries(value) : [];
   const step = (key: string) => (Array.isArray(value) ? Number(key) : key);
@@ -50,7 +50,7 @@ function changed(value: unknown, path: Path, change: Change): unknown {
 export const anyChange =
   "any change to a valid body is refused with a client error whose path exists, or is missing; or it is accepted, and served";
 
-/** `take` throws what a client is told. */
+/** Any changed body is accepted, or refused with a client error, which `take` throws. */
 export function answersAnyChange(bodies: fc.Arbitrary<unknown>, take: (body: unknown) => unknown, runs: number): void {
   fc.assert(
     fc.property(bodies, (body) => {
@@ -71,7 +71,7 @@ export function answersAnyChange(bodies: fc.Arbitrary<unknown>, take: (body: unk
   );
 }
 
-/** The walk that says what is wrong, and the compiled check that is quick, judge alike. */
+/** The slow check that says what is wrong, and the fast compiled check, give the same verdict. */
 export function agrees(check: ReturnType<typeof contract>, bodies: fc.Arbitrary<unknown>, runs: number): void {
   fc.assert(
     fc.property(bodies, (body) => {
@@ -82,7 +82,7 @@ export function agrees(check: ReturnType<typeof contract>, bodies: fc.Arbitrary<
   );
 }
 
-/** What was accepted can be put to an engine of any protocol, or is refused by name. */
+/** A request that was accepted can be sent to an engine of any protocol, or is refused with the name of the feature. */
 export function reachesEngines(request: InferenceRequest): void {
   for (const upstream of [openaiChatUpstream, anthropicMessagesUpstream, openaiResponsesUpstream]) {
     try {

@@ -8,9 +8,9 @@ export interface DialectFixture {
   engine: string;
   kind: "recorded" | "written";
   source: string;
-  /** On the reply, or the chunk that ends a stream. */
+  /** The members that the reply, or the chunk that ends a stream, has in this dialect. */
   told: Record<string, unknown>;
-  /** In its choice. */
+  /** The members that its choice has. */
   toldInChoice?: Record<string, unknown>;
   usage: Omit<Usage, "source">;
 }
@@ -34,7 +34,7 @@ const openai = (prompt: number, output: number, more: object = {}) => ({
   usage: { prompt_tokens: prompt, completion_tokens: output, total_tokens: prompt + output, ...more },
 });
 
-/** The usual six, of which no word differs, and then the others. */
+/** The usual six dialects, which report in the same words, and then the others. */
 export const dialectFixtures: DialectFixture[] = [
   {
     engine: "OpenAI",

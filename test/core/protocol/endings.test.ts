@@ -52,7 +52,7 @@ const protocols: Record<string, Protocol> = {
   },
 } as unknown as Record<string, Protocol>;
 
-/** The frames of the answer, with the silence before it. */
+/** The frames of the answer, after two heartbeats. */
 function written({ caller, wire }: Protocol): string[] {
   const encoder = caller.stream.encoder(wire as never, { requestId, identity, inputTokensEstimate: 1 });
   const beats = [encoder.heartbeat(), encoder.heartbeat()];

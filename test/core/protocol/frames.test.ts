@@ -39,7 +39,7 @@ const encoders: [string, () => StreamEncoder][] = [
 
 // ---- streams ---------------------------------------------------------------------------------------------------------
 
-/** Code units of any kind, halves of pairs among them, and what a frame or its JSON could trip over. */
+/** Code units of any kind, including unpaired surrogates, and characters that need escaping in a frame or its JSON. */
 const unit = fc.oneof(
   fc.nat(0xffff).map((code) => String.fromCharCode(code)),
   fc.constantFrom(

@@ -51,7 +51,7 @@ export const objectPieces: fc.Arbitrary<string[]> = fc
   })
   .map(({ input, cuts }) => cutAt(JSON.stringify(input), cuts).filter((piece) => piece !== ""));
 
-/** In which order parts that are open side by side go on. */
+/** The order in which interleaved parts continue. */
 export const shuffle = fc.array(fc.nat(), { maxLength: 40 });
 
 export function said(kind: "text" | "reasoning" | "refusal"): fc.Arbitrary<Part> {
@@ -66,7 +66,7 @@ export function partEnd(index: number, { signature, citations }: Part): Inferenc
   return { type: "part-end", index, ...proof };
 }
 
-/** One part after the other. */
+/** The events of parts that come one after the other. */
 export function inOrder(parts: readonly Part[]): InferenceEvent[] {
   return parts.flatMap((part, index): InferenceEvent[] => [
     { type: "part-start", index, part: part.head },
@@ -76,8 +76,8 @@ export function inOrder(parts: readonly Part[]): InferenceEvent[] {
 }
 
 /**
- * The same parts, open side by side: they begin in their order, and otherwise what each has to tell comes in any order
- * that `shuffle` says.
+ * The events of the same parts, interleaved: the parts begin in their order, and their other events come in any order,
+ * which `shuffle` decides.
  */
 export function interleaved(parts: readonly Part[], shuffle: readonly number[]): InferenceEvent[] {
   const left = parts.map((part, index) => inOrder([part]).map((event) => ({ ...event, index }) as InferenceEvent));
@@ -91,7 +91,7 @@ export function interleaved(parts: readonly Part[], shuffle: readonly number[]):
   return events;
 }
 
-/** As a model ends by itself. */
+/** The reason with which a model ends an answer by itself. */
 export function naturalEnd(parts: readonly Part[]): StopReason {
   return parts.some((part) => part.head.kind === "tool-call") ? "tool_calls" : "stop";
 }
@@ -106,9 +106,11 @@ export interface Subject {
   encoded(events: readonly InferenceEvent[]): string;
   /** The answer of a request that does not stream. */
   reply(result: Result): unknown;
-  /** Where the frame that ends a stream begins: what is cut there has not ended. */
+  /** Where the frame that ends a stream begins: a stream that is cut before it has not ended. */
   endOf(stream: string): number;
-  /** What was read back, as it was before it was written; only what an engine would not read is undone. */
+  /**
+   * Undoes the differences between a result and what was read back, but only those in what an engine would not read.
+   */
   opened?(result: Result): Result;
   runs: number;
 }
@@ -164,8 +166,8 @@ export function holdsTheLaws(subject: Subject): void {
 }
 
 /**
- * Whatever an engine sends (values, then perhaps a marker in plain text), what leaves is grammatical, and no two calls
- * share an id. Answers what left.
+ * Whatever an engine sends (values, then perhaps a marker in plain text), the events that leave are grammatical, and no
+ * two calls share an id. Returns those events.
  */
 export function survived(
   { upstream, identity }: Pick<Subject, "upstream" | "identity">,

@@ -1,6 +1,7 @@
 /**
- * docs/protocols.md against the code: every row is tried on the three kinds of engine, or of client. What a model must be
- * able to do stands in inference/needs.ts; its table there is held to that, and both to the codecs.
+ * docs/protocols.md against the code: every row is tried with the three kinds of engine, or of client. The capabilities
+ * that a model must have are in inference/needs.ts; the page's table of them must match that file, and both must match
+ * the codecs.
  */
 
 import { describe, expect, test } from "bun:test";

@@ -1,6 +1,6 @@
 /**
- * Every pair once more, for the order of a stream: whatever an engine tells side by side, a client is told one part at a
- * time, each whole before the next begins. Clients that follow the part that is open run the wrong command otherwise.
+ * Every pair once more, for the order of a stream: however an engine interleaves its parts, a client gets one part at a
+ * time, each whole before the next begins. Clients that follow the open part would otherwise run the wrong command.
  */
 import { describe, expect, test } from "bun:test";
 import { grammarProblem } from "./grammar.ts";

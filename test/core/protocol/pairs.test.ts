@@ -1,7 +1,7 @@
 /**
- * Every pair: each kind of client in front of each kind of engine. What a client asks reaches the
- * engine in its own words, what the engine answers reaches the client in its own, as a stream and whole; or the request
- * is refused by name. The table below is what is promised; it is printed as it was found.
+ * Every pair: each kind of client in front of each kind of engine. What a client asks reaches the engine in the
+ * engine's own protocol, and the engine's answer reaches the client in the client's, as a stream and whole; or the
+ * request is refused with the field's name. The table below is the promise; the results are printed as a table too.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { Fault } from "../../../src/core/inference/fault.ts";
@@ -37,12 +37,12 @@ const twoCalls = [
 const patched = (id: string, input: string) => ({ id, name: "patch", input: { input }, custom: true as const });
 
 interface Row {
-  /** Null where the client's protocol has no words for it. */
+  /** The request; null if the client's protocol cannot express it. */
   ask(caller: ClientName): Ask | null;
-  /** What must be seen at the engine, whatever its words. */
+  /** What must be found in the engine's request, in whatever protocol. */
   heard: (string | RegExp)[];
   answers: Answer[];
-  /** Every client behind every engine, but for these: client → engine → the field that is refused. */
+  /** Every pair of client and engine carries the request, except these: client → engine → the field that is refused. */
   but?: Partial<Record<ClientName, Partial<Record<EngineName, string>>>>;
 }
 

@@ -23,7 +23,10 @@ export function decodedBy(
   ];
 }
 
-/** Byte by byte: no quirk may depend on how the bytes were cut. What leaves is grammatical, whatever came. */
+/**
+ * Decodes byte by byte, since no quirk may depend on where the bytes were cut. The events must be grammatical, whatever
+ * came.
+ */
 export function decodedBytewise(codec: Reader, identity: ResponseIdentity, raw: string): InferenceEvent[] {
   const events = decodedBy(
     codec,
@@ -40,7 +43,7 @@ export function folded(events: readonly InferenceEvent[]): Result {
   return fold.result();
 }
 
-/** The whole in pieces, the first perhaps empty, cut where `cuts` say modulo its length. */
+/** Cuts the whole into pieces, of which the first may be empty; `cuts` are positions modulo its length. */
 export function cutAt<Whole extends string | Uint8Array>(whole: Whole, cuts: readonly number[]): Whole[] {
   const at = [...new Set(cuts.map((cut) => cut % whole.length))].sort((a, b) => a - b);
   return [0, ...at].map((from, index) => whole.slice(from, at[index] ?? whole.length) as Whole);

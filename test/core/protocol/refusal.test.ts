@@ -17,7 +17,7 @@ interface Rendered {
 }
 const rendered = (caller: ClientName, fault: Fault) => callers[caller].codec.fault.encode(fault, "req_1") as Rendered;
 
-/** What was said, and the engine's own count of the input in it, where there is one. */
+/** The engine, its error, and the engine's own count of the input in the error, if there is one. */
 const overflows: [who: string, error: { message: string; [key: string]: unknown }, tokens: number | undefined][] = [
   [
     "vLLM",
@@ -320,7 +320,7 @@ test("clients know our words for it by the patterns in their sources", () => {
   const chat = rendered("chat", fault).error.message;
   const messages = rendered("messages", fault).error.message;
   expect(rendered("responses", fault).error.message).toBe(chat);
-  // Claude Code 2.1.329: the first is anchored, from the second it takes by how much to shorten.
+  // Claude Code 2.1.329: the first pattern is anchored; from the second it computes by how much to shorten.
   expect(messages).toMatch(/^prompt is too long: \d+ tokens > \d+ maximum$/);
   expect(/prompt is too long[^0-9]*(\d+)\s*tokens?\s*>\s*(\d+)/i.exec(messages)?.slice(1)).toEqual(["5000", "4096"]);
   // pi (@mariozechner/pi-ai 0.73.1, utils/overflow).
@@ -337,7 +337,10 @@ test("clients know our words for it by the patterns in their sources", () => {
 });
 
 describe("a field that an engine refuses is named as its caller names it", () => {
-  /** In the engine's words, and what a client reads; nothing where there is no sure name for it. */
+  /**
+   * The engine's error, and the field that each client is told; absent if the field has no certain name in the client's
+   * protocol.
+   */
   const blamed: Record<EngineName, [error: object, told: Partial<Record<ClientName, string>>][]> = {
     chat: [
       [{ param: "temperature" }, { chat: "temperature", messages: "temperature", responses: "temperature" }],

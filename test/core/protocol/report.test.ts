@@ -1,4 +1,7 @@
-/** Whatever an engine writes where a count should stand, what leaves is a usage of counts, and the words beside it. */
+/**
+ * Whatever an engine writes in place of a count, the result is a usage with valid counts, and the problems found are
+ * listed beside it.
+ */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { decodeUsage as messages, valuesOf } from "../../../src/core/protocol/anthropic-messages/usage.ts";

@@ -37,7 +37,7 @@ describe.each(Object.entries(places))("%s", (_, place) => {
 
 // ---- requests --------------------------------------------------------------------------------------------------------
 
-/** What those engines are asked that can be asked so. */
+/** The requests to those of the engines that can be asked for this body. */
 function asked(client: SdkName, body: object, engines: readonly EngineName[] = engineNames): string[] {
   const request = decoders[client](body);
   return engines.flatMap((engine) => {
@@ -52,7 +52,7 @@ function requestRows({ client, refusals, rows }: RequestPlace): void {
       const seen = asked(client, row.body).filter((body) => row.seen.test(body));
       expect(seen.length).toBeGreaterThan(0);
     } else if (row.verdict === "left out") {
-      // An engine of the client's own protocol may be told of what the others have no words for.
+      // An engine of the client's own protocol may get what the others have no words for.
       const others = engineNames.filter((engine) => engine !== client);
       expect(asked(client, row.body, others)).toEqual(asked(client, row.plain, others));
     } else {
@@ -143,7 +143,7 @@ function eventRows({ client, rows }: EventPlace): void {
 
   test("no other event is written", () => {
     const known = new Set(Object.values(places).flatMap((place) => (place.client === client ? [...place.known] : [])));
-    // Of the protocols, and in no union of the SDKs.
+    // Types of the protocols that are in no union of the SDKs.
     for (const type of ["message", "error", "overloaded_error", "text"]) known.add(type);
     expect([...written].filter((type) => !known.has(type))).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** One parser of request targets: never throws, and says of a URL what `new URL` says. */
+/** The parser of request targets: never throws, and agrees with `new URL` on a URL. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { targetOf } from "../../../src/core/protocol/target.ts";
@@ -12,7 +12,7 @@ test("of a URL, what the URL's own parser finds", () => {
   fc.assert(
     fc.property(host, path, query, fc.boolean(), (name, at, asked, hasFragment) => {
       const url = new URL(`http://${name}${at}${asked === null ? "" : `?${asked}`}${hasFragment ? "#part?x" : ""}`);
-      // The runtime hands over what has been parsed once.
+      // The runtime passes URLs that it has already parsed once.
       expect(targetOf(url.href)).toEqual({ path: url.pathname, query: url.search.slice(1) });
     }),
     { numRuns: 2000 },

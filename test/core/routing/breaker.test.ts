@@ -1,4 +1,4 @@
-/** When a route is asked no more, and when again: as a table of what happens and what follows. */
+/** When a route is no longer used, and when it is used again: as a table of events and the result. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Route } from "../../../src/core/routing/catalog.ts";
@@ -14,7 +14,7 @@ import {
   probation_ms_min,
 } from "../../../src/core/routing/health.ts";
 
-/** What happens when; of an end, when its attempt began, where that was before. */
+/** Events with their times; for an end, the time at which its attempt began, if that was earlier. */
 type Events = [at_ms: number, event: EndKind | "begun", begun_ms?: number][];
 
 const after = (events: Events): Breaker =>
@@ -115,7 +115,7 @@ test("a check that is answered again lets an open route's probe through at once,
   expect(usable(20)).toEqual(["one", "sound"]);
   known.begun(one, 20);
   expect([usable(20), known.stateOf(one, 20)]).toEqual([["sound"], "half-open"]);
-  // Its probe fails: the time is twice as long as it was, check or no check.
+  // The route's probe fails, so its time is twice as long as before, check or no check.
   known.ended(one, { kind: "failed" }, 20, 20);
   expect([usable(2_019), usable(2_020)]).toEqual([
     ["other", "sound"],
@@ -143,7 +143,7 @@ test("far later than its peers is a failure; without peers that are known, nothi
   shown(one, 500, 10);
   shown(two, 800, 10);
   expect(shown(three, 5_300, 3)).toBe("open");
-  // Peers that are ill themselves are no measure.
+  // Peers that are failing themselves are no standard of comparison.
   for (const peer of [one, two]) for (let count = 0; count < 3; count++) known.ended(peer, { kind: "failed" }, 2, 2);
   expect(known.stateOf(one, 2)).toBe("open");
 });

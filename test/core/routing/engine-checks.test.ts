@@ -1,4 +1,6 @@
-/** Engines that are checked, and whose load is read: which answers count as well, and how often an engine is asked. */
+/**
+ * Engines that are checked, and whose load is read: which answers count as healthy, and how often an engine is asked.
+ */
 import { expect, test } from "bun:test";
 import { checks } from "../../../src/core/routing/checks.ts";
 import { loads } from "../../../src/core/routing/loads.ts";

@@ -1,4 +1,4 @@
-/** What engines say of their load, in their own names. */
+/** How engines report their load, by their own names for it. */
 import { expect, test } from "bun:test";
 import { dialects } from "../../../src/core/protocol/dialects.ts";
 import { isCrowded, engineLoadOf as loadOf } from "../../../src/core/routing/engine-load.ts";

@@ -1,4 +1,7 @@
-/** Who is next where requests wait: nobody starves, shares are kept within a bound, and a step costs the same for all. */
+/**
+ * Which waiting request is next: nobody starves, shares are kept within a bound, and a step costs the same however many
+ * wait.
+ */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import {
@@ -81,7 +84,7 @@ test("organizations that always wait get tokens by their weights, within a quant
       let next = 0;
       const push = (index: number) =>
         queue.push(one(`${index}`, sizes[next++ % sizes.length]!, { weight: weights[index]!, priority: 0 }));
-      // Two each, so that each always has one that waits.
+      // Two requests each, so that each organization always has one waiting.
       for (const index of weights.keys()) push(index) && push(index);
       for (let step = 0; step < steps; step++) {
         const { organizationId, tokens } = take(queue);
@@ -125,7 +128,7 @@ test("nobody starves: between two turns of one, no other gets more than its shar
       queue.push(one(organizationId, 1_000));
       others += 1;
     }
-    // Each of the others has at most two turns of four requests meanwhile, and one as a new one.
+    // Meanwhile each of the others has at most two turns of four requests, and one request as a new organization.
     expect(others).toBeLessThanOrEqual(crowd.length * 11);
   }
 });
@@ -139,10 +142,10 @@ test("an organization that had nothing waiting is next, once, however many wait"
     expect(take(queue).organizationId).toBe("quiet");
     return queue;
   };
-  // From when the busy one has had its own first turn: two requests, and one that it owes for.
+  // This holds once the busy organization has had its own first turn: two requests, and one that it owes for.
   for (let taken = 3; taken < 20; taken++) busyAfter(taken);
   const queue = busyAfter(50);
-  // It comes again and again: when it has spent its turn, it is one of two.
+  // The quiet organization comes again and again: when it has spent its first turn, it gets every second one.
   const order = Array.from({ length: 40 }, () => {
     if (queue.waitingOf("quiet") === 0) queue.push(one("quiet", 2_000));
     return take(queue).organizationId;
@@ -231,6 +234,6 @@ test("an organization that has nothing running or waiting any more leaves nothin
   const before = heap_bytes();
   pass(1_000, 101_000);
   expect(queue.length).toBe(0);
-  // Less than 21 bytes each.
+  // Less than 21 bytes for each organization.
   expect(heap_bytes() - before).toBeLessThan(2 * 1024 * 1024);
 });

@@ -1,6 +1,6 @@
 /**
- * A quiet organization beside one with 32 times its load, at an engine that is full: when its answers begin, beside when
- * they do alone. In virtual time; `bun bench/fairness.ts` is the same over real sockets.
+ * A quiet organization beside one with 32 times its load, at a full engine: when its answers begin, compared with when
+ * it is alone. In virtual time; `bun bench/fairness.ts` does the same over real sockets.
  */
 import { expect, test } from "bun:test";
 import type { Route } from "../../../src/core/routing/catalog.ts";
@@ -11,7 +11,7 @@ const slots = 32;
 const length_ms = 600_000;
 const quiet_per_s = 1;
 const noisy_per_s = 32;
-/** The noisy one has so many clients, which wait for their answers. */
+/** The number of the noisy organization's clients, which wait for their answers. */
 const noisy_clients = 128;
 
 interface Event {
@@ -92,7 +92,7 @@ test("a quiet organization's p99 of the first part is at most 1.15 times what it
     const unreserved = await simulated(seed, true, 0);
     const unfair = await simulated(seed, true, 0, false);
     expect(beside.p99_ms).toBeLessThanOrEqual(1.15 * alone.p99_ms);
-    // Without a reserve it is next all the same, and the engine has no slot to spare.
+    // Without a reserve the quiet organization is still next, but the engine has no slot to spare.
     expect(unreserved.p50_ms).toBeLessThanOrEqual(1.25 * alone.p50_ms);
     expect(unfair.p50_ms).toBeGreaterThan(5 * alone.p50_ms);
     expect(unreserved.used).toBeGreaterThan(0.98);

@@ -1,4 +1,7 @@
-/** Names that are resolved anew, on a virtual clock: when they are asked, what is in force, and what is forgotten. */
+/**
+ * Host names that are resolved again and again, on a virtual clock: when the name server is asked, which addresses are
+ * in force, and what is forgotten.
+ */
 import { expect, test } from "bun:test";
 import type { CatalogModel, Route } from "../../../src/core/routing/catalog.ts";
 import { identityOf, pool } from "../../../src/core/routing/choose.ts";
@@ -188,14 +191,14 @@ test("after 100,000 changes nothing is known of addresses that are gone", async 
   };
   for (let count = 0; count < 2_000; count++) change(count);
   const before = heap_bytes();
-  // Looked at early as well: what is kept makes each change slower.
+  // Measured early as well, because anything that is kept makes each change slower.
   for (const [from, to] of [
     [2_000, 5_000],
     [5_000, 102_000],
   ] as const) {
     for (let count = from; count < to; count++) change(count);
     expect(parts.tallies.read()).toHaveLength(2);
-    // Less than 21 bytes a change, and more than what other files of this process leave.
+    // Less than 21 bytes a change; the bound is above what other files of this process leave.
     expect(heap_bytes() - before).toBeLessThan(2 * 1024 * 1024);
   }
 }, 60_000);

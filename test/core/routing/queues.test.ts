@@ -1,4 +1,7 @@
-/** Who may be at which engine, and who waits: within the limits, never idle for nothing, and nobody's slot is lost. */
+/**
+ * Which requests may run at which engine, and which wait: within the limits, never idle needlessly, and no slot is
+ * lost.
+ */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Route } from "../../../src/core/routing/catalog.ts";
@@ -24,7 +27,7 @@ const claim = (organizationId: string, tokens = 100): Claim => ({
   ...{ organizationId, tokens, share: { weight: 1, priority: 0 } },
 });
 
-/** Where it is now, or that it waits. */
+/** The slot that the request gets now, or that it waits. */
 function come(at: Queues, routes: readonly Route[], one: Claim): Slot | Waiting {
   const [open] = at.open(routes, one);
   return open ? at.enter(open, one) : at.wait(routes, one);
@@ -73,7 +76,7 @@ test("never more in flight than allowed, never room that whoever is next would f
           const sum = there.reduce((total, one) => total + one.tokens, 0);
           if (tokens_in_flight_max && reserved_percent === 0 && there.length > 1) expect(sum).toBeLessThanOrEqual(1000);
           expect(at.lengthOf(each)).toBe(waiting.length);
-          // Without a reserve and without tokens an engine with room has nobody who waits for it.
+          // If there is neither a reserve nor a limit of tokens, no request waits for an engine that has room.
           if (!tokens_in_flight_max && reserved_percent === 0 && waiting.length > 0) expect(there.length).toBe(4);
         }
       }
@@ -132,7 +135,7 @@ test("what is reserved is for organizations that have less than that there, howe
   at.enter(only, claim("quiet"));
   expect(at.open([only], claim("other"))).toEqual([]);
   const other = at.wait([only], claim("other"));
-  // The one that came first is the busy one's, and it is new as well.
+  // Both waiting organizations are new in the queue, so the request that came first is next: that of the busy one.
   busy.pop()!.release();
   expect((await waits.slot)!.route).toBe(only);
   busy.pop()!.release();
@@ -152,7 +155,7 @@ test("what is reserved is taken in turn: a request that came later does not pass
   const only = route("only", { tokens_in_flight_max: 1000, reserved_percent: 50 });
   const at = queues(() => 0);
   const busy = at.enter(only, claim("busy", 500));
-  // It is quiet there, and a part of what is reserved is in use.
+  // The organization `early` is quiet at this engine, so its request may use a part of the reserve.
   const early = at.enter(only, claim("early", 300));
   const large = at.wait([only], claim("large", 400));
   expect(at.open([only], claim("late", 100))).toEqual([]);
@@ -181,7 +184,7 @@ test("when to come back is what the engine's pace says, and a wait that would be
   for (let count = 0; count < 64; count++)
     void at.wait([only], claim("a")).slot.then((slot) => slot && there.push(slot));
   return (async () => {
-    // One ends each two seconds.
+    // One request ends every two seconds.
     for (let count = 0; count < 40; count++) {
       now_ms += 2_000;
       there.shift()!.release();
@@ -194,7 +197,7 @@ test("when to come back is what the engine's pace says, and a wait that would be
     expect(faultOf(() => at.wait([only], claim("a")))).toMatchObject({
       ...{ code: "capacity_exceeded", details: { retryAfterSeconds: 60 } },
     });
-    // Somebody else would be next.
+    // A request of another organization would be next.
     expect(at.full([only], claim("b")).details.retryAfterSeconds).toBe(2);
     expect(faultOf(() => at.wait([only], claim("b")))).toBeNull();
   })();
@@ -262,14 +265,14 @@ test("who waits may wait for an engine that is new, and waits no longer for one 
   const slot = (await waiting.slot)!;
   expect(slot.route).toBe(other);
   expect([at.lengthOf(one), at.lengthOf(other)]).toEqual([0, 0]);
-  // It is over: nothing is waited for any more.
+  // The wait is over, so a renewal has no effect.
   waiting.renew([one, other, third]);
   expect(at.lengthOf(one)).toBe(0);
 
   const lost = at.wait([one], claim("b"));
   lost.renew([other]);
   expect([at.lengthOf(one), at.lengthOf(other)]).toEqual([0, 1]);
-  // There is room at once: it looks anew, and is nowhere counted.
+  // There is room at once: the request chooses anew, and is no longer counted anywhere.
   lost.renew([other, third]);
   expect(await lost.slot).toBeNull();
   expect(at.lengthOf(other)).toBe(0);
@@ -316,7 +319,7 @@ test("a request that waits for slots of a limit that the fleet shares has them a
     }
     now_ms = until_ms;
   };
-  // It gives as many slots as there are requests.
+  // The store grants as many slots as are wanted.
   const store: EngineSlots = {
     exchange: async (_, { wanted }) => ({ held: wanted, target: wanted, processes: 2, isShort: false }),
     leave: async () => {},

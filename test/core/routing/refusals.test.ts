@@ -1,4 +1,4 @@
-/** What no engine of a model has words for is refused before it is admitted. */
+/** A feature that no engine of a model can express is refused before the request is admitted. */
 import { expect, test } from "bun:test";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";

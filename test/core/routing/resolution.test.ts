@@ -1,4 +1,4 @@
-/** Which addresses of a name are asked, answer by answer. */
+/** Which addresses of a name are used, after each answer of the name server. */
 import { describe, expect, test } from "bun:test";
 import {
   afterAnswer,
@@ -80,9 +80,9 @@ describe("nothing is taken away", () => {
     const last = at(first, [], 1_000 + empty_kept_ms - 1);
     expect(last).toMatchObject({ addresses: two.addresses, problem: "empty" });
     expect(at(last, [], 1_000 + empty_kept_ms)).toMatchObject({ addresses: [], problem: "empty" });
-    // One that comes between begins it anew.
+    // An answer with addresses in between starts the period anew.
     expect(at(at(last, ["10.0.0.2"]), [], 1_000 + empty_kept_ms).addresses).toEqual(["10.0.0.2"]);
-    // To lead to this machine is no better.
+    // An address of this machine itself is no better than none.
     expect(at(first, ["127.0.0.1"], 1_000 + empty_kept_ms)).toMatchObject({ addresses: [], problem: "own" });
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Conversations on replicas, on a virtual clock: 64 of 20 turns on 4. Each meets the prefix cache that it has filled, no
- * replica has far more to do than the others, and one that is lost moves its own conversations alone.
+ * Conversations on replicas, on a virtual clock: 64 of 20 turns on 4 replicas. Each finds the prefix cache that it has
+ * filled, no replica has far more to do than the others, and the loss of a replica moves only its own conversations.
  */
 import { describe, expect, test } from "bun:test";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
@@ -33,13 +33,13 @@ interface Turn {
 
 interface Course {
   seed: number;
-  /** How long a client thinks between two turns, beside how long an answer takes. */
+  /** How long a client thinks between two turns, relative to how long an answer takes. */
   thinking: number;
-  /** From this turn of any session on, so many replicas are there. */
+  /** The replica that is lost as soon as any session has reached this turn. */
   lost?: { turn: number; url: string };
 }
 
-/** Who was asked, in order. */
+/** The turns in order, each with the replica that served it. */
 function simulated({ seed, thinking, lost }: Course): Turn[] {
   const random = numbers(seed);
   const known: Pool = pool();
@@ -86,7 +86,7 @@ const counted = <Key>(keys: readonly Key[]) => {
   return counts;
 };
 
-/** Of its turns, how many a session has where most of them are. */
+/** For each session, the share of its turns at the replica that served most of them. */
 function shares(asked: Turn[]): number[] {
   return Array.from({ length: sessions }, (_, session) => {
     const own = asked.filter((one) => one.session === session);
@@ -103,7 +103,8 @@ describe("64 sessions of 20 turns on 4 replicas", () => {
         const asked = simulated({ seed, thinking });
         const own = shares(asked);
         expect(own.reduce((sum, share) => sum + share, 0) / sessions).toBeGreaterThanOrEqual(0.95);
-        // Where few are in flight, two or three more at one place are far beyond its share, and some sessions move.
+        // If few requests are in flight, two or three more on one replica are far beyond its share, and some sessions
+        // move.
         if (thinking < 10) expect(Math.min(...own)).toBeGreaterThanOrEqual(0.85);
         const busiest = Math.max(...counted(asked.map(({ url }) => url)).values());
         expect(busiest / ((sessions * turns) / replicas.length)).toBeLessThanOrEqual(1.25);

@@ -1,4 +1,7 @@
-/** Random loads on engines with limits, priorities and a reserve: no room is idle while somebody waits who may have it, and none is lost. */
+/**
+ * Random loads on engines with limits, priorities and a reserve: no slot is idle while a request waits that may have
+ * it, and no request is lost.
+ */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Fault } from "../../../src/core/inference/fault.ts";
@@ -15,7 +18,8 @@ const capacityOf = fc.record({
   queue_ms_max: fc.constant(30_000),
 });
 const act = fc.record({
-  // `fails`: an engine is left at once. `late`: who waits gives up after room was found, and before it has heard.
+  // `fails`: the request leaves its engine at once. `late`: a waiting request gives up after room was found for it, and
+  // before it learns of that.
   kind: fc.constantFrom("comes", "comes", "comes", "ends", "fails", "gives up", "late"),
   organization: fc.nat(4),
   tokens: fc.integer({ min: 1, max: 2500 }),
@@ -103,16 +107,16 @@ test("whoever is next is served as soon as there is room, and when all have left
         await settle();
         for (const [n, route] of routes.entries()) {
           const there = running().filter(({ slot }) => slot!.route === route);
-          // An engine that has nothing to do has nobody who waits for it: whatever its reserve, and however large they are.
+          // No request waits for an idle engine, whatever the engine's reserve and however large the requests are.
           if (there.length === 0) expect(at.lengthOf(route)).toBe(0);
           const { concurrent_max, tokens_in_flight_max, reserved_percent } = capacities[n]!;
           if (concurrent_max !== null) expect(there.length).toBeLessThanOrEqual(concurrent_max);
-          // What is kept for the quiet ones may stand empty, and no more than that.
+          // The slots reserved for quiet organizations may stay free, but no others.
           if (concurrent_max !== null && tokens_in_flight_max === null && at.lengthOf(route) > 0) {
             const kept = Math.min(Math.ceil((concurrent_max * reserved_percent) / 100), concurrent_max - 1);
             expect(there.length).toBeGreaterThanOrEqual(concurrent_max - kept);
           }
-          // With room for all that wait, whoever they are, none of them does.
+          // If there is room for every waiting request, none waits.
           if (
             tokens_in_flight_max !== null &&
             concurrent_max === null &&
@@ -134,7 +138,7 @@ test("whoever is next is served as soon as there is room, and when all have left
         await settle();
       }
       expect(waiters()).toEqual([]);
-      // All of the room is there again: as many as at the beginning.
+      // All slots are free again: as many as at the beginning.
       const fresh = queues(() => now_ms);
       for (const route of routes) {
         const fills = (some: typeof at) => {

@@ -1,4 +1,4 @@
-// The last administrator of the service: no act takes it away, alone or at once with others, whoever acts.
+// The last administrator of the service: no act removes it, alone or concurrently with others, whoever acts.
 
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { administratorsProblem } from "../../../src/admin/store/administrators.ts";
@@ -64,7 +64,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
         expect(await acts().giveMembership(ann, serviceRole("viewer"), actor)).toBe("last_admin");
       }
       expect({ ...(await acts().findPerson(ann))!, readAt: before!.readAt }).toEqual(before!);
-      // A token that expires is not the last one.
+      // A token that expires does not count as the last administrator.
       expect(await revoke(operator)).toMatchObject({ id: operator });
       expect((await acts().listAudit({ limit: 1 }))[0]).toMatchObject({ action: "operator.revoke" });
     });
@@ -111,7 +111,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
       }
     });
 
-    /** Leaves a state without administrators, as time and the issuer can, for the next round. */
+    /** Removes all administrators for the next round, which time and the issuer can do as well. */
     async function endAll(): Promise<void> {
       await db.exec(
         "update membership set role = 'viewer' where role = 'admin'; update operator set revoked_at = now()",

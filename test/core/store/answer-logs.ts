@@ -8,7 +8,7 @@ import { redisConnections, redisStores } from "./redis-stores.ts";
 
 export interface LogStore {
   logs: AnswerLogs;
-  /** Another node's. */
+  /** The same logs as another node sees them. */
   another: AnswerLogs;
   close(): Promise<void>;
 }

@@ -1,4 +1,7 @@
-/** The chain of the audit log: whatever is changed, left out or put in between two kept heads shows; many writers make one chain. */
+/**
+ * The chain of the audit log: any change, omission or insertion between two kept heads is found; many writers make one
+ * chain.
+ */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { proofOf } from "../../../src/admin/cli/audit-proof.ts";

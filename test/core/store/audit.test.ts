@@ -1,5 +1,5 @@
-// The audit in pieces: what ended and agreed is sealed and not read again, whatever clocks say; nothing that is wrong in
-// the book escapes it (docs/design/metering.md, Audit).
+// The audit in pieces: windows that ended and agreed are sealed and not read again, whatever clocks say; no error in the
+// book escapes it (docs/design/metering.md, Audit).
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, Ledger } from "../../../src/core/store/ledger.ts";
@@ -42,7 +42,10 @@ for (const name of databaseKinds(import.meta.path)) {
       await store.setClock(hours(count));
       await served(0);
     };
-    /** After the transactions of other databases on the server, which keep a look from reading on. */
+    /**
+     * Audits once all records are read: transactions of other databases on the server can keep an audit from reading
+     * further.
+     */
     const audited = async () => {
       const isRead = async () => {
         await book.rollUp();
@@ -195,7 +198,7 @@ for (const name of databaseKinds(import.meta.path)) {
       expect(await other.audit()).toEqual({ differences: [], differing: 1, sealsBehind: 1 });
       await store.setClock(hours(7));
       expect((await other.audit()).differences).toHaveLength(1);
-      // A clock that was ahead keeps nobody from looking.
+      // A clock that was ahead prevents no audit.
       await store.setClock(hours(2));
       await store.db.query("update usage_past set used = used - 1 where kind = 'session'");
       expect(await other.audit()).toMatchObject({ differing: 0 });
@@ -239,7 +242,7 @@ for (const name of databaseKinds(import.meta.path)) {
         const lane = await (await store.another()).lane({});
         await lane.query("begin");
         await lane.query(batchCall, encodeBatch([settleOf(slow, 40)]));
-        // Others come after it, and are seen before it.
+        // Other settlements come later, and are seen before this one.
         const elsewhere = organization;
         organization = await store.newOrganization();
         await served(1);

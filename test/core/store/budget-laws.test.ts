@@ -1,6 +1,6 @@
-// The SQL of budgets against the rules said plainly in memory (budget-model.ts): random histories of commands by keys with
-// limits and teams, two of them a person's; limits and defaults for members that change, limits for models that are set,
-// raises that end, keys and people that move, and time that passes. Every answer and every total is compared.
+// The SQL of budgets against the same rules, written plainly in memory (budget-model.ts): random histories of commands by
+// keys with limits and teams, two of them a person's; limits and defaults for members that change, limits for models that
+// are set, raises that end, keys and people that move, and time that passes. Every answer and every total is compared.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { noUsage } from "../../../src/core/inference/usage.ts";
@@ -72,7 +72,7 @@ const step = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       kind: fc.constant("raise" as const),
-      /** Then the person, and the organization. */
+      /** The subjects as in `limit`, then the person, and the organization. */
       subject: fc.integer({ min: 0, max: 5 }),
       raise: fc.option(fc.record({ limits, for_ms: fc.constantFrom(1, hour_ms, 5 * hour_ms, 300 * hour_ms) })),
     }),
@@ -100,7 +100,7 @@ const step = fc.oneof(
       kind: fc.constant("person" as const),
       change: fc.oneof(
         fc.record({ act: fc.constant("limit" as const), limits: fc.option(limits) }),
-        /** Of the members of a team, or of the organization. */
+        /** The default limits of the members of a team, or of the organization. */
         fc.record({
           act: fc.constant("default" as const),
           team: fc.option(fc.integer({ min: 0, max: 1 })),
@@ -160,7 +160,7 @@ for (const name of databaseKinds(import.meta.path)) {
                 await store.setClock(new Date(now_ms));
                 break;
               case "recover": {
-                // A plan that is not defined leaves the limits that a request was admitted under.
+                // A plan that is not defined leaves a request the limits under which it was admitted.
                 expect((await book.recover(1000)).settled).toBe(model.recover(1000));
                 break;
               }
@@ -235,7 +235,7 @@ function modelled(model: LedgerModel, organizationId: string, subjects: readonly
 const inOrder = <One extends { subject: string; models: string | undefined }>(all: One[]): One[] =>
   all.toSorted((a, b) => (`${a.subject} ${a.models}` < `${b.subject} ${b.models}` ? -1 : 1));
 
-/** Readers are shown those that have a limit at that moment; a person may have none. */
+/** Readers see only subjects that have a limit at that moment; a person may have none. */
 const isLimited = ({ limits }: ModelSubject): boolean => Object.values(limits).some((limit) => limit !== null);
 
 type GeneratedCommand = typeof command extends fc.Arbitrary<infer T> ? T : never;

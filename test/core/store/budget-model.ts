@@ -1,4 +1,4 @@
-// Limits of keys, people and teams, said plainly in memory: what each has used and held of its organization's windows.
+// Limits of keys, people and teams as a plain model in memory: what each has used and held in its organization's windows.
 
 import type { SubjectReading, UsageLimits, WindowKind } from "../../../src/core/store/ledger.ts";
 import { type Interval, limitIn } from "./windows-model.ts";
@@ -10,7 +10,10 @@ import { type Interval, limitIn } from "./windows-model.ts";
 export interface ModelSubject extends Pick<SubjectReading, "subject" | "models"> {
   id: string;
   limits: UsageLimits;
-  /** Absent: it was limited before anything was used. What was used before it was limited counts in it in any case. */
+  /**
+   * Whether the subject is limited yet. Absent: it was limited before anything was used. Use from before the limit
+   * counts in any case.
+   */
   isLimited?(): boolean;
 }
 
@@ -20,7 +23,7 @@ export interface OwnLimits {
   limits: ReadonlyMap<string, UsageLimits>;
   /** By the id of a key: the team that it is in. */
   teams: ReadonlyMap<string, string | null>;
-  /** From which the limits of people follow, where there are people. */
+  /** The settings from which the limits of people follow, if there are people. */
   people?: ModelPeople;
   /** By the id of a key, a person, a team or the organization. */
   raises?: ReadonlyMap<string, ModelRaise>;
@@ -53,7 +56,7 @@ export interface ModelRaise {
   until_ms: number;
 }
 
-/** The limits in force at this instant: a raise only raises, and what is not limited stays so. */
+/** The limits in force at this instant: a raise never lowers a limit, and what is not limited stays unlimited. */
 export function underRaise(base: UsageLimits, raise: ModelRaise | null | undefined, now_ms: number): UsageLimits {
   if (!raise || now_ms >= raise.until_ms) return base;
   const of = (name: keyof UsageLimits) => {
@@ -73,7 +76,7 @@ interface OwnWindow extends Interval {
   total: { used: number; held: number };
   limit(): number;
 }
-/** What one request counts in beside its organization. */
+/** A subject besides its organization against which a request counts, with its windows. */
 export interface Own {
   subject: ModelSubject;
   windows: OwnWindow[];
@@ -86,7 +89,7 @@ export class BudgetModel {
   /** By the id of a subject. */
   readonly #windows = new Map<string, OwnWindow[]>();
 
-  /** In the organization's windows of now; the key comes first. */
+  /** The subjects' windows that match the organization's current ones; the key comes first. */
   of(subjects: readonly ModelSubject[], windows: Record<WindowKind, Interval>): Own[] {
     return subjects.map((subject) => ({
       subject,
@@ -112,7 +115,7 @@ export class BudgetModel {
   }
 }
 
-/** How much they leave: beside what is settled, and beside what is held as well. */
+/** The room that the subjects leave: beside settled use, and beside what is held as well. */
 export function roomOf(own: readonly Own[]): { unused: number; free: number } {
   const windows = own.flatMap((one) => one.windows);
   return {
@@ -121,7 +124,9 @@ export function roomOf(own: readonly Own[]): { unused: number; free: number } {
   };
 }
 
-/** `holds`: what runs of each, by the ids that they count in. */
+/**
+ * Whether a subject runs as many requests as it may. `holds`: all running requests, by whose subjects they are counted.
+ */
 export function isCrowded(own: readonly Own[], holds: Iterable<{ own: readonly Own[] }>): boolean {
   const running = runningOf(holds);
   return own.some(({ subject: { id, limits } }) => (running.get(id) ?? 0) >= infinite(limits.concurrentRequests));
@@ -134,7 +139,7 @@ export function runningOf(holds: Iterable<{ own: readonly Own[] }>): Map<string,
   return running;
 }
 
-/** The team that it counts in, as an answer says it. */
+/** The team against which a request counts, as an answer has it. */
 export function teamOf(own: readonly Own[]): { teamId?: string } {
   const team = own.find(({ subject }) => subject.subject === "team" && subject.models === undefined);
   return team ? { teamId: team.subject.id } : {};

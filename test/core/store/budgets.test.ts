@@ -1,4 +1,4 @@
-// Limits of keys and teams: what the ledger keeps of them, whatever store is under it.
+// Limits of keys and teams: what the ledger guarantees for them, on every store.
 import { describe, expect, test } from "bun:test";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
@@ -18,7 +18,7 @@ for (const name of databaseKinds(import.meta.path)) {
     const { run, admit } = asking(() => book);
     const newKey = () => `key_${newHex()}`;
     const newTeam = () => Bun.randomUUIDv7();
-    /** Returns whether earlier use had to be summed. */
+    /** Sets a subject's limits. Returns whether earlier use had to be summed. */
     async function limit(organization: string, id: string, budget: Partial<Budget>, team: string | null = null) {
       const uuid = id.startsWith("key_") ? bare(id, "key_") : id;
       const subject = { id: uuid, organization: bare(organization, "org_"), team, budget: { ...noBudget, ...budget } };
@@ -26,7 +26,7 @@ for (const name of databaseKinds(import.meta.path)) {
       if (isUnsummed) await sumEarlier(store.db, uuid);
       return isUnsummed;
     }
-    /** A thousand nanos each: ten tokens of ten and nine hundred more. */
+    /** A request that needs a thousand nanos: ten output tokens of ten nanos each, and nine hundred for its input. */
     const asked = (organization: string, keyId: string, change: Partial<Admit> = {}) => ({
       ...admitOf(organization, change),
       keyId,
@@ -103,7 +103,7 @@ for (const name of databaseKinds(import.meta.path)) {
       expect(await book.budgets(organization, key)).toMatchObject([
         { windows: { session: { used: 1_000, held: 2_000 } } },
       ]);
-      // What was used counts as what is held does.
+      // Use counts in the key's limit as holds do.
       expect(await admit(asked(organization, key, { limits }))).toMatchObject({ answer: "reserved" });
       await run(settleOf(commands[0]!, 0));
       expect(await admit(asked(organization, key, { limits }))).toMatchObject({ answer: "granted" });
@@ -133,7 +133,8 @@ for (const name of databaseKinds(import.meta.path)) {
         answer: "granted",
         nanos: 1_800,
       });
-      // Lowered below what is held: what is not needed is given back, and what is used beyond it is uncharged.
+      // The limit is lowered below what is held: what is not needed is given back, and use beyond the limit is
+      // uncharged.
       await limit(organization, key, { session: 1_200 });
       expect(await run<GrowAnswer>({ ...grow, number: 2, nanosTotal: 1_800, nanosTotal_min: 500 })).toEqual({
         answer: "granted",
@@ -192,7 +193,7 @@ for (const name of databaseKinds(import.meta.path)) {
         { subject: "team", ...seen },
       ]);
       expect(await admit(asked(organization, key))).toMatchObject({ answer: "reserved" });
-      // Admitted in a session that is over.
+      // This request was admitted in a session that has ended.
       await run(settleOf(long, 900));
       expect(await book.budgets(organization, key)).toMatchObject([
         { windows: { session: { used: 600 }, week: { used: 2_500, held: 1_000 } } },

@@ -25,7 +25,7 @@ const zones = [
   // Offsets of half hours and quarters of one.
   "America/St_Johns",
   "Asia/Kathmandu",
-  // Goes by the moon.
+  // Clock changes follow the lunar calendar.
   "Africa/Casablanca",
   "Pacific/Apia",
 ];
@@ -41,7 +41,7 @@ const libraries = {
 
 const dates = Array.from({ length: from.until(to).days }, (_, days) => from.add({ days }));
 
-/** Each day on which a month begins that begins on this day, clamped to the month's end. */
+/** Every date on which a month begins if months start on day `starts`, clamped to the month's end. */
 const monthDays = (starts: number) => dates.filter(({ day, daysInMonth }) => day === Math.min(starts, daysInMonth));
 const weekDays = (starts: number) => dates.filter(({ dayOfWeek }) => dayOfWeek === starts);
 
@@ -71,7 +71,10 @@ for (const name of databaseKinds(import.meta.path)) {
       return rows.map(({ ms }) => ms);
     };
 
-    /** The windows of instants, by a function of the store that takes a zone and a day on which they begin. */
+    /**
+     * The windows that contain these instants, by the store's function `called`, for a zone and the day on which
+     * windows begin.
+     */
     const windowsOf = (called: string, zone: string, starts: number, instants: readonly number[]) =>
       store.db.query<{ from: number; to: number }>(
         `select (extract(epoch from w.starts_at) * 1000)::float8 as from, (extract(epoch from w.ends_at) * 1000)::float8 as to
@@ -117,7 +120,7 @@ for (const name of databaseKinds(import.meta.path)) {
       const around = Array.from({ length: 12 }, (_, days) => Temporal.PlainDate.from("2011-12-25").add({ days }));
       const found = await daysBegin(zone, around);
       expect(found).toEqual(around.map((date) => libraries.temporal(zone, date)));
-      // Moment moves what does not exist forward by the gap: here, by a day.
+      // For a date that does not exist, moment moves forward by the gap: here, by a day.
       const existing = around.filter(({ day }) => day !== 30);
       expect(existing.map((date) => libraries.moment(zone, date))).toEqual(
         found.filter((_, index) => around[index]!.day !== 30),

@@ -80,7 +80,7 @@ for (const name of databaseKinds(import.meta.path)) {
         used: 29_000_000,
         resetAt: from,
       });
-      // A change that is under way is the only one of its month.
+      // Only one change of the calendar may be pending in a month.
       expect(await setCalendar(store.db, organization, null)).toBeNull();
       await at(from.getTime() - 1);
       expect((await book.reading(organization, limits)).windows.month).toMatchObject({
@@ -96,7 +96,7 @@ for (const name of databaseKinds(import.meta.path)) {
       const reading = await book.reading(organization, limits);
       expect(reading.windows.month).toMatchObject({ ...bridge, used: 0 });
       expect(reading.extra.capNanos).toBe(Math.ceil((3_000_000 * 13) / 720));
-      // Extra usage would take what the plan cannot.
+      // Otherwise extra usage would pay for what the plan cannot.
       await store.db.query("update organization set extra_usage_enabled = false where id = $1", [
         uuidOf(organization, "org_"),
       ]);
@@ -205,7 +205,7 @@ for (const name of databaseKinds(import.meta.path)) {
       await at("2026-11-15T20:00:00Z");
       const { week, month } = await book.windows(organization, unlimited);
       expect([week, month]).toEqual([before.week, before.month]);
-      // The next one begins where that one ended.
+      // The next window begins where the previous one ended.
       await at(month.resetAt.getTime());
       expect((await book.windows(organization, unlimited)).month).toMatchObject({
         startsAt: month.resetAt,

@@ -91,7 +91,7 @@ function contract(open: Open): void {
       expect(await admin.setExtraUsage(id, on, "cli:ann")).toMatchObject({ extraUsage: on });
       await admin.setExtraUsage(id, on, "cli:ann");
       const off = await admin.setExtraUsage(id, { enabled: false }, "cli:ann");
-      // What runs on it is still bounded by it.
+      // The cap stays, because requests that run on extra usage are still bounded by it.
       expect(off).toMatchObject({ extraUsage: { enabled: false, capNanos: 5_000 } });
       const log = await admin.listAudit({ organizationId: id, limit: 10 });
       const cap = "0.000005000";
@@ -234,7 +234,7 @@ function contract(open: Open): void {
       owned.db.watch(unheard);
       const ids = [undefined, ...keys.map(({ id }) => id)];
       expect(found.map((one) => one?.key.id)).toEqual(Array.from({ length: 200 }, (_, i) => ids[i % 20]));
-      // The upkeep of an embedded database may ask meanwhile.
+      // The upkeep of an embedded database may run statements of its own meanwhile.
       expect(statements).toBeWithin(1, 5);
     });
 
@@ -315,7 +315,7 @@ function contract(open: Open): void {
           before: { name: made.name, allow_from: null },
         },
       });
-      // What was not named, and what is so already, is no part of it.
+      // Fields that were not named or did not change are not in the entry.
       expect(Object.keys(entry!.details)).not.toContain("scopes");
       await admin.updateKey({ id: made.id, actor }, () => ({ name: "renamed", owner: null }));
       expect((await changesOf(owner))[0]!.details).toEqual({ owner: null, before: { owner: "ann" } });

@@ -1,4 +1,5 @@
-// Which credential opens which door, by its form and by the kind of its row: no row that was changed by hand opens another.
+// Which interface accepts which credential, by its form and by the kind of its row: changing a row by hand makes no other
+// interface accept it.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { authenticator } from "../../../src/core/auth/authenticate.ts";
 import { hashKey, key_random_bytes, newKey, type SecretKind, secretOf } from "../../../src/core/auth/credential.ts";
@@ -110,7 +111,8 @@ function doors(open: Open): void {
 
   test("a key whose kind was changed by hand opens no door until it is as it was", async () => {
     const kinds = ["key", "sign-in", "jwt"] as const;
-    // The secret of identity tokens has no form, and an access token may be one of a workload.
+    // The secret of identity tokens has no form, and an access token may be a workload's, so a sign-in whose row
+    // becomes `jwt` is still accepted.
     const alike = [["sign-in", "jwt"]];
     for (const kind of kinds) {
       const { id, hash } = made[kind];

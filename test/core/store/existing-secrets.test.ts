@@ -105,7 +105,7 @@ test("a node reads them again when it may have missed an announcement", async ()
     const { organization, key } = maker(owned);
     await key(await organization());
     await until(async () => (await count()) === keys + 1, 10_000, "the node to hear of a key");
-    // One that nobody announces, as if its announcement had been lost.
+    // A key that is not announced, as if its announcement had been lost.
     const copied = await owned.db.query<{ id: string }>(
       `insert into api_key (id, organization_id, name, scopes)
        select $1::uuid, organization_id, name, scopes from api_key limit 1 returning id`,

@@ -24,9 +24,9 @@ for (const name of databaseKinds(import.meta.path)) {
 
     ledgerForTests(name, (opened) => ({ store, book } = opened), { clock: noon });
 
-    /** At its checkpoint: 100 nanos of input, and 70 of output. */
+    /** The usage at the checkpoint: 100 nanos of input, and 70 of output. */
     const checkpointed = { ...noUsage, inputTokens: 100, outputTokens: 7 };
-    /** Admits, checkpoints, and recovers by another node one lease later. */
+    /** Admits a request and writes its checkpoint; another node recovers it one lease later. */
     async function recovered(organization: string, change: Partial<Admit> = {}, node = book, said = checkpointed) {
       await store.setClock(noon);
       const requestId = `req_${noon.getTime().toString(16).padStart(12, "0")}${newHex().slice(12)}`;
@@ -39,7 +39,7 @@ for (const name of databaseKinds(import.meta.path)) {
       expect((await node.recover(1_000)).settled).toBe(1);
       return command;
     }
-    /** What its own node forwarded in the end: 500 nanos. */
+    /** The usage that the request's own node forwarded in the end: 500 nanos. */
     const usage = { ...noUsage, inputTokens: 60, cachedInputTokens: 40, outputTokens: 40, reasoningTokens: 3 };
     const settlement = (command: Admit, change: Partial<Settle> = {}) =>
       settleOf(command, 500, { usage: { ...usage, source: "reported" }, outcome: "cancelled", ...change });

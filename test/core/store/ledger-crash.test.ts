@@ -35,7 +35,7 @@ async function killPostgres(): Promise<void> {
   await victim.end({ timeout: 0 });
 }
 
-/** Connections that died with the server each fail once. */
+/** Retries, because each connection that died with the server fails once. */
 async function insist<T>(ask: () => Promise<T>): Promise<T> {
   const deadline = Date.now() + 20_000;
   while (true) {
@@ -48,7 +48,7 @@ async function insist<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Every one of them, once. */
+/** Every granted request is there as a hold or a record, and every settled one as a record, each only once. */
 async function assertThere(database: Database, granted: string[], settled: string[]): Promise<void> {
   const there = await insist(() =>
     database.query<{ id: string; ended: boolean }>(
@@ -89,7 +89,7 @@ test("no grant and no record that was confirmed is missing after Postgres was ki
     await Bun.sleep(150 + Math.random() * 100);
     await killPostgres();
     running = false;
-    // Before anything is sent again: what was confirmed until now must be there by itself.
+    // Checked before anything is sent again: what was confirmed so far must be there without any retry.
     const [sure, ended] = [[...granted], [...settled]];
     await assertThere(db, sure, ended);
     await Promise.all(streams);

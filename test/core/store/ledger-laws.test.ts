@@ -1,5 +1,5 @@
-// The SQL of the ledger against the rules said plainly in memory (ledger-model.ts): random histories of commands, clocks,
-// plans, anchors and extra usage, every answer and every total compared.
+// The SQL of the ledger against the same rules, written plainly in memory (ledger-model.ts): random histories of commands,
+// clocks, plans, anchors and extra usage, every answer and every total compared.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { noUsage, type Usage } from "../../../src/core/inference/usage.ts";
@@ -94,8 +94,8 @@ const step = fc.oneof(
         fc.integer({ min: 0, max: 2 * hour_ms }),
         fc.constantFrom(1, 5 * hour_ms, 7 * 24 * hour_ms),
         fc.integer({ min: 0, max: 40 * 24 * hour_ms }),
-        // Not back: over a session's end it depends on who looked meanwhile whether that session is open again. What must
-        // hold then, histories hold (test/histories).
+        // Time never goes back: then it would depend on who has read the session meanwhile whether a session that ended
+        // is open again. The histories test what must hold in that case (test/histories).
       ),
     }),
   },
@@ -188,7 +188,7 @@ for (const name of databaseKinds(import.meta.path)) {
                 break;
               case "anchor": {
                 const organization = known.get(organizations[0]!)!;
-                // It is refused before the ledger is asked.
+                // A change of the anchor under a calendar is refused before the ledger is asked.
                 if (hasCalendar(organization.anchors, now_ms)) break;
                 organization.anchors = withAnchor(organization.anchors, one.at_ms, now_ms);
                 const effectiveAt = await book.setAnchor(organizations[0]!, new Date(one.at_ms));
@@ -210,7 +210,7 @@ for (const name of databaseKinds(import.meta.path)) {
                 const entryId = newRequestId();
                 const added = () => book.adjust(entryId, organizations[0]!, one.window, one.nanos);
                 const expected = model.adjust(entryId, organizations[0]!, one.window, one.nanos);
-                // Sent twice, it counts once.
+                // An adjustment that is sent twice counts once.
                 expect([await added(), await added()]).toEqual([expected, expected]);
                 break;
               }
@@ -250,7 +250,7 @@ for (const name of databaseKinds(import.meta.path)) {
       );
     }, 180_000);
 
-    /** Whether a window was ever opened: before, a calendar counts at once. */
+    /** Whether a window was ever opened: before that, a new calendar applies at once. */
     const hasRow = async (id: string) => {
       const rows = await store.db.query("select from usage_now where subject_id = $1", [uuidOf(id, "org_")]);
       return rows.length > 0;

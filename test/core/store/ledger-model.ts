@@ -1,5 +1,5 @@
-// The ledger's rules in memory, as plainly as they can be said: what SQL must agree with, and what a node is tried
-// against under a virtual clock. One command at a time, no batching, no cleverness.
+// The ledger's rules in memory, as plain as possible: the SQL must agree with them, and nodes are tested against them under
+// a virtual clock. One command at a time, no batching, no cleverness.
 
 import { noUsage, type Usage } from "../../../src/core/inference/usage.ts";
 import { type Limited, limitedOf } from "../../../src/core/store/budget.ts";
@@ -48,13 +48,13 @@ import {
 export interface ModelOrganization {
   anchors: Anchor[];
   extra: { enabled: boolean; capNanos: number | null };
-  /** On top of its plan. */
+  /** The raise on top of the organization's plan. */
   raise?: ModelRaise | null;
-  /** Of its plan in force, where one is: what a recovery charges by. */
+  /** The limits of the organization's plan in force, if there is one; a recovery charges by them. */
   limits?: UsageLimits;
-  /** For histories that change them. */
+  /** The own limits of its keys, people and teams, for histories that change them. */
   own?: OwnLimits;
-  /** The subjects of a request for a model beside the organization, as its key is at this moment. */
+  /** The subjects, besides the organization, against which a key's request for a model counts at this moment. */
   subjectsOf?(keyId: string, model: string): readonly ModelSubject[];
 }
 
@@ -65,7 +65,7 @@ interface Total {
 interface Window extends Interval {
   kind: WindowKind | "extra";
   total: Total;
-  /** Of a key's or a team's: its own. */
+  /** The own limit of a key's or team's window. */
   limit?(): number;
 }
 interface Hold {
@@ -92,9 +92,9 @@ export interface ModelRecord {
   usage: Usage;
   recovered: boolean;
   outcome: Settle["outcome"];
-  /** Of the entry of a late settlement: the request that was recovered. */
+  /** In the entry of a late settlement: the request that was recovered. */
   lateOf?: string;
-  /** Null: given up before it was admitted. */
+  /** Null if the request was given up before it was admitted. */
   windows: Record<WindowKind | "extra", Window> | null;
 }
 interface Account {
@@ -122,8 +122,8 @@ export class LedgerModel {
   ) {}
 
   /**
-   * As a batch is carried out: settles, grows, admits, organization by organization; then checkpoints. What is settled late
-   * is booked behind it.
+   * Runs the commands in the order of a batch: settles, grows, admits, organization by organization; then checkpoints.
+   * Late settlements are booked after the batch.
    */
   run(commands: readonly Command[]): LedgerAnswer[] {
     const verbs = ["settle", "grow", "admit", "checkpoint"];
@@ -142,7 +142,7 @@ export class LedgerModel {
     });
   }
 
-  /** Those that lie further ahead than they can, because the clock was set back. */
+  /** Shortens leases that end later than they can, because the clock was set back. */
   protected clipLeases(): void {
     for (const hold of this.holds.values()) {
       const latest_ms = this.now_ms() + hold.lease_ms;
@@ -150,7 +150,10 @@ export class LedgerModel {
     }
   }
 
-  /** A clock that reads neither of these, nor between, was set: then no lease has lapsed by it. */
+  /**
+   * Settles requests whose leases have lapsed. If the clock is outside `range`, it was set, and no lease counts as
+   * lapsed.
+   */
   recover(limit: number, range?: ClockRange): number {
     this.clipLeases();
     const lapsed = [...this.holds.values()]
@@ -167,7 +170,7 @@ export class LedgerModel {
     return lapsed.length;
   }
 
-  /** An operator's entry in a window of now; null: no session is open. */
+  /** Books an operator's entry in a current window; null if no session is open. */
   adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", nanos: number): number | null {
     const known = this.records.get(entryId);
     if (known) return known.charged;
@@ -206,7 +209,7 @@ export class LedgerModel {
     }
   }
 
-  /** A plan's limits, under the raise of the organization. */
+  /** A plan's limits, with the organization's raise. */
   #inForce(organizationId: string, limits: UsageLimits): UsageLimits {
     return underRaise(limits, this.organizations.get(organizationId)?.raise, this.now_ms());
   }
@@ -320,7 +323,7 @@ export class LedgerModel {
     return { answer: "granted", nanos };
   }
 
-  /** Those that leave a hold less than `least` more. */
+  /** The limits that leave a hold less than `least` more. */
   #full(hold: Hold, limits: UsageLimits, least: number): FullLimit[] {
     const organization = { limitedBy: "organization" } as const;
     const whose = new Map<Window, Limited>(Object.values(hold.windows).map((window) => [window, organization]));
@@ -355,7 +358,7 @@ export class LedgerModel {
     return { answer: "settled", charged: 0, uncharged: nanos };
   }
 
-  /** What a record lacks that another node had written, booked once, under the limits in force. */
+  /** Books what is missing in a record that another node wrote, once, under the limits in force. */
   protected settleLate(settle: Settle, record: ModelRecord): LedgerAnswer {
     const { requestId, organizationId, usage } = settle;
     const entryId = lateIdOf(requestId);
@@ -406,7 +409,9 @@ export class LedgerModel {
     return { answer: "settled", charged, uncharged: nanos - charged };
   }
 
-  /** The organization's windows, and those of the key and the team, also where extra usage is billed. */
+  /**
+   * The windows that are charged: the organization's, and those of the key and the team, also if extra usage is billed.
+   */
   #billed(hold: Hold): Window[] {
     const billed = hold.source === "extra" ? [hold.windows.extra] : kinds.map((kind) => hold.windows[kind]);
     return [...billed, ...hold.own.flatMap(({ windows }) => windows)];
@@ -458,8 +463,8 @@ export class LedgerModel {
 export const lateIdOf = (requestId: string): string => `${requestId}_late`;
 
 /**
- * Answers as SQL and the model both give them: infinity and null alike mean no limit, a late entry has an id of its own, and
- * limits for models have no order.
+ * Answers in the form in which SQL and the model can be compared: infinity and null both mean no limit, a late entry
+ * has an id of its own, and limits for models have no order.
  */
 export function comparable(answers: readonly LedgerAnswer[]): unknown {
   const nameOf = ({ subject, models = "" }: SubjectReading) => `${subject} ${models}`;

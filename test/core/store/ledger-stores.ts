@@ -24,7 +24,7 @@ import { migratedDatabase } from "../../harness/migrated-database.ts";
 
 export interface Store {
   db: Database;
-  /** Another node's connections to the same store. */
+  /** Connects to the same store as another node would. */
   another(): Promise<Database>;
   /** Sets the store's clock; null lets it run. */
   setClock(at: Date | null): Promise<void>;
@@ -113,7 +113,7 @@ export const storeOf = (db: Database) => open(db, { another: async () => db, clo
 
 async function open(db: Database, rest: Pick<Store, "another" | "close">): Promise<Store> {
   await migrate(db);
-  // As a node does before it serves.
+  // Claims the currency as a node does before it serves.
   await claimCurrency(db, "USD");
   await db.exec(`
     create table test_clock (at timestamptz);
@@ -159,7 +159,7 @@ export function factsOf(organizationId: string, requestId = newRequestId()): Req
   };
 }
 
-/** Holds 100 nanos of input and 10 a token. */
+/** An admission that holds 100 nanos of input and 10 a token. */
 export function admitOf(organizationId: string, change: Partial<Admit> = {}): Admit {
   return {
     verb: "admit",

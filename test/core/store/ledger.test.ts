@@ -1,4 +1,4 @@
-// What every ledger keeps, whatever store is under it.
+// What every ledger guarantees, on every store.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { noUsage } from "../../../src/core/inference/usage.ts";
@@ -94,7 +94,7 @@ for (const name of databaseKinds(import.meta.path)) {
         kinds: ["month", "week", "session"],
         windows: { session: { used: 9 * nanos_max, limit: window_nanos_max } },
       });
-      // What an engine made of a small hold is charged as far as there is room.
+      // If an engine exceeds a small hold, the charge is limited to the room that is left.
       const small = admitOf(organization, { inputNanos: 1, outputTokens: 0, outputTokens_min: 0 });
       expect(await admit(small)).toMatchObject({ answer: "granted", windows: { month: { limit: null } } });
       const room = window_nanos_max - 9 * nanos_max;
@@ -108,7 +108,7 @@ for (const name of databaseKinds(import.meta.path)) {
       });
       expect(await book.adjust(newRequestId(), organization, "month", nanos_max)).toBe(0);
       expect((await book.windows(organization, unlimited)).month).toMatchObject({ used: window_nanos_max, held: 0 });
-      // What is beyond it ends with an adjustment, or with the window.
+      // A window that is used up to its bound is freed by an adjustment, or by its end.
       expect(await book.adjust(newRequestId(), organization, "month", -nanos_max)).toBe(-nanos_max);
       expect(await book.check()).toEqual([]);
     });
@@ -221,11 +221,11 @@ for (const name of databaseKinds(import.meta.path)) {
           ...{ verb: "grow", requestId: command.requestId, organizationId: organization, number },
           ...{ limits: limited({ session }), nanosTotal: nanos, nanosTotal_min: 10 },
         });
-      // Under a lowered plan the hold is what there is room for; then others take that room.
+      // Under a lowered plan the hold shrinks to the room that there is; then another request takes the freed room.
       expect(await review(1, 800)).toEqual({ answer: "granted", nanos: 800 });
       await admit(other);
       expect(await review(1, 800)).toEqual({ answer: "granted", nanos: 800 });
-      // It was overtaken by one that took nothing.
+      // This review was overtaken by one that took nothing back.
       expect(await review(3, 2000)).toEqual({ answer: "granted", nanos: 1000 });
       expect(await review(2, 800)).toEqual({ answer: "granted", nanos: 1000 });
       expect(await review(4, 800)).toEqual({ answer: "granted", nanos: 10 });
@@ -248,7 +248,7 @@ for (const name of databaseKinds(import.meta.path)) {
 
     test("a batch of many organizations keeps the book of each, however often it is written", async () => {
       const organizations = await Promise.all(Array.from({ length: 12 }, () => store.newOrganization()));
-      // More batches than a row is written in place.
+      // So many batches that a row is no longer only updated in place.
       for (let round = 0; round < 20; round++) {
         const admits = organizations.map((id) => admitOf(id));
         expect(new Set((await book.run(admits)).map((one) => one.answer))).toEqual(new Set(["granted"]));
@@ -293,7 +293,7 @@ for (const name of databaseKinds(import.meta.path)) {
       const small = admitOf(organization, { limits, inputNanos: 0, outputTokens: 20, outputTokens_min: 20 });
       expect(await admit(small)).toMatchObject({ answer: "granted", nanos: 200 });
       await run(settleOf(small, 200));
-      // Used to its end; another organization is not touched by it.
+      // The session is used up; another organization is not affected.
       expect((await book.windows(organization, limits)).session).toMatchObject({ used: 2000, held: 0 });
       expect(await admit(admitOf(await store.newOrganization(), { limits }))).toMatchObject({ answer: "granted" });
     });
@@ -388,7 +388,7 @@ for (const name of databaseKinds(import.meta.path)) {
         source: "extra",
         nanos: { charged: 900 },
       });
-      // Its cap is per month of the anchor.
+      // The cap of extra usage applies per month of the anchor.
       await store.setClock(new Date("2026-03-31T10:00:00Z"));
       expect(await admit(admitOf(organization, { limits }))).toMatchObject({ answer: "granted", source: "extra" });
     });
@@ -470,7 +470,7 @@ for (const name of databaseKinds(import.meta.path)) {
       expect(again.month).toEqual({ ...first.month, used: 123 });
       await store.setClock(hours(24 * 7));
       expect((await book.windows(organization, unlimited)).week).toMatchObject({ used: 20, held: 0 });
-      // A session that has ended, and begins again to the millisecond.
+      // A session that has ended begins again at the same millisecond.
       await store.setClock(hours(24 * 14));
       const open = admitOf(organization);
       await admit(open);
@@ -495,7 +495,7 @@ for (const name of databaseKinds(import.meta.path)) {
       expect(await book.windows(organization, unlimited)).toMatchObject({ session: unused, week: unused });
     });
 
-    /** What other tests have left running is out of the way. */
+    /** Recovers what other tests have left running, so that it is out of the way. */
     const recoverTheRest = async () => {
       await store.setClock(hours(1000));
       await book.recover(1000);
@@ -518,7 +518,7 @@ for (const name of databaseKinds(import.meta.path)) {
           lease_ms: 60_000,
         }) as const;
       await book.run([checkpoint(gone, 2, 7)]);
-      // What was produced stays produced, whatever a later count says of it.
+      // Output that was produced stays counted, whatever a later checkpoint says.
       await book.run([checkpoint(gone, 3, 6, 2)]);
       const overtaken = checkpoint(gone, 1, 5, 1);
       const others = { inputTokens: 9000, cachedInputTokens: 9000, cacheWriteTokens: 9000 };
@@ -528,7 +528,7 @@ for (const name of databaseKinds(import.meta.path)) {
       await book.run([checkpoint(alive, 1, 3)]);
       await store.setClock(new Date(noon.getTime() + 60_000));
       expect((await book.recover(0)).settled).toBe(0);
-      // A clock that is further than it can be was set; and one that is less far was set back, and perhaps forward again.
+      // A clock beyond the range was set forward; one before the range was set back, and perhaps forward again.
       const around = (from_ms: number, to_ms: number) => ({
         earliest: new Date(noon.getTime() + from_ms),
         latest: new Date(noon.getTime() + to_ms),
@@ -729,7 +729,7 @@ for (const name of databaseKinds(import.meta.path)) {
       }
     });
 
-    /** As a node does that has just begun. */
+    /** Recovers everything, as a node does at its start. */
     const sweepAll = async () => {
       const node = ledger(store.db, { recovery: "checkpoint" });
       while ((await node.recover(1_000)).settled > 0);
@@ -786,7 +786,7 @@ for (const name of databaseKinds(import.meta.path)) {
       const command = admitOf(organization, { requestId: idAt("1985-05-05") });
       await admit(command);
       await run(settleOf(command, 5));
-      // As an upkeep leaves it that ended in the middle.
+      // The state that an upkeep leaves if it ends in the middle.
       await store.db.exec("alter table usage_record detach partition usage_record_1985_05");
       expect(await partitionOf(command)).toBeUndefined();
       await book.maintain();
@@ -822,7 +822,7 @@ for (const name of databaseKinds(import.meta.path)) {
   });
 }
 
-/** As a node makes it whose clock says so. */
+/** A request id as a node makes it whose clock shows this date. */
 function idAt(date: string): string {
   const time = new Date(date).getTime().toString(16).padStart(12, "0");
   return `req_${time}${newRequestId().slice("req_".length + 12)}`;

@@ -27,7 +27,7 @@ for (const name of databaseKinds(import.meta.path))
     let store: Store;
     let book: Ledger;
     const { run, admit } = asking(() => book);
-    /** A thousand nanos each. */
+    /** A request that needs a thousand nanos. */
     const asked = (organization: string, keyId: string) => ({ ...admitOf(organization), keyId });
     const answersOf = async (commands: Command[]) => (await book.run(commands)).map(({ answer }) => answer as string);
 

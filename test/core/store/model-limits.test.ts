@@ -1,4 +1,4 @@
-// Limits for models: what the ledger keeps of them, whatever store is under it.
+// Limits for models: what the ledger guarantees for them, on every store.
 import { describe, expect, test } from "bun:test";
 import { matchesModel } from "../../../src/core/store/budget.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
@@ -121,7 +121,7 @@ for (const name of databaseKinds(import.meta.path)) {
           { ...row, running: 2, used: [600, 1_600, 1_600], held: [1_000, 2_000, 2_000] },
         ]);
         expect(await run(asked(at))).toMatchObject({ answer: "reserved" });
-        // Admitted in a session that is over.
+        // This request was admitted in a session that has ended.
         await run(settleOf(long, 900));
         expect(await standing(at)).toEqual([
           { ...row, running: 1, used: [600, 2_500, 2_500], held: [1_000, 1_000, 1_000] },

@@ -1,4 +1,4 @@
-// Sets limits for models as management does, for those who may have some.
+// Sets limits for models as management does, for every kind of subject that can have them.
 
 import { newKey as newSecret, secretOf } from "../../../src/core/auth/credential.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
@@ -20,11 +20,11 @@ export const whose: readonly Whose[] = ["key", "person", "team", "organization"]
 export interface House {
   organization: string;
   key: string;
-  /** The UUIDs by which limits name them. */
+  /** The UUIDs by which limits refer to the key, person, team and organization. */
   ids: Record<Whose, string>;
 }
 
-/** The key is a person's, and in a team. */
+/** Makes an organization whose key belongs to a person and is in a team. */
 export async function house(store: Store, extra?: { enabled: boolean; capNanos: number | null }): Promise<House> {
   const organization = await store.newOrganization(extra ? { extra } : {});
   const key = `key_${newHex()}`;
@@ -38,7 +38,7 @@ export async function house(store: Store, extra?: { enabled: boolean; capNanos: 
   return { organization, key, ids: { ...uuids, person: row!.id } };
 }
 
-/** Returns the UUID of what is counted. */
+/** Sets a subject's limits for a pattern of models. Returns the UUID of the subject for that pattern. */
 export async function limitModels(
   db: Database,
   organization: string,

@@ -1,6 +1,6 @@
-// One sum, however it is asked for: what the receipts of requests say, what a report says, and what standings say is used,
-// are equal to the nano, for each subject and each of its patterns of models. Whether it was limited from the beginning or in
-// the middle of its windows, and whether a request was settled by its node, by another, or late.
+// One sum, however it is read: what the receipts of requests, a report, and standings say is used is equal to the nano, for
+// each subject and each of its patterns of models. This holds whether the subject was limited from the beginning or in the
+// middle of its windows, and whether a request was settled by its node, by another, or late.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { noUsage } from "../../../src/core/inference/usage.ts";
@@ -28,12 +28,12 @@ const step = fc.oneof(
       key: fc.integer({ min: 0, max: 3 }),
       model: fc.constantFrom(...models),
       outputTokens: fc.integer({ min: 1, max: 200 }),
-      /** A checkpoint follows. */
+      /** The tokens of the checkpoint that follows. */
       tokens,
       lease_ms: fc.constantFrom(minute_ms / 2, 500 * minute_ms),
     }),
   },
-  /** By the request's own node, which may come too late. */
+  /** A settlement by the request's own node, which may come too late. */
   { weight: 6, arbitrary: fc.record({ kind: fc.constant("settle" as const), which: fc.nat(), tokens }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("recover" as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("read" as const) }) },
@@ -57,7 +57,7 @@ const step = fc.oneof(
 );
 const history = fc.array(step, { minLength: 10, maxLength: 80 });
 
-/** What a sum is of: the key, the person, the team and the model of requests; left out, any. */
+/** The requests that a sum covers, by key, person, team and model; a member that is left out means any. */
 interface Part {
   key?: string;
   team?: string;

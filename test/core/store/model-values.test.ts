@@ -1,4 +1,4 @@
-// A value of limits for a pattern of models, as it is set for any subject, counts at the ledger and in the directory.
+// A limit for a pattern of models, set for any subject, takes effect at the ledger and in the directory.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { LimitSubject } from "../../../src/admin/store/limits.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";

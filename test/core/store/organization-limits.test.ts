@@ -1,4 +1,4 @@
-// An organization's own limits: they count in the place of its plan's, limit by limit, up and down, wherever the ledger decides.
+// An organization's own limits: they replace its plan's, limit by limit, higher or lower, wherever the ledger decides.
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { newKey as newSecret, secretOf } from "../../../src/core/auth/credential.ts";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
@@ -24,7 +24,7 @@ for (const name of databaseKinds(import.meta.path))
     let book: Ledger;
     let organization: string;
     const { run, admit } = asking(() => book);
-    /** A thousand nanos each, under the plan that the node knows. */
+    /** A request that needs a thousand nanos, under the plan that the node knows. */
     const asked = (of = organization) => ({ ...admitOf(of, { limits: plan }), keyId: `key_${newHex()}` });
     const set = (own: Partial<Budget>) =>
       setLimits(store.db, { subject: "organization", id: organization, organizationId: organization }, { own });

@@ -20,7 +20,7 @@ const empty = `truncate usage_record, usage_hold, usage_now, usage_past, usage_s
   update audit_head set number = 0, hash = decode(repeat('00', 32), 'hex');
   update usage_audit set looked_at = null, sealed_until = read_until`;
 
-/** The nanos by kind follow the charge that a record has now. */
+/** SQL that sets the nanos by kind to those of the charges that the records have now. */
 function asRecorded(table: string, span: string): string {
   const kinds = ["input_nanos", "cached_input_nanos", "cache_write_nanos", "output_nanos"];
   const sums = kinds.map((kind) => `sum(h.${kind})::bigint as ${kind}`).join(", ");
@@ -51,7 +51,10 @@ for (const name of databaseKinds(import.meta.path)) {
       return command.requestId;
     };
     let looks = 0;
-    /** Behind the transactions of other databases on the server, which keep a look from reading on. */
+    /**
+     * Waits until all records are read: transactions of other databases on the server can keep an audit from reading
+     * further.
+     */
     const allRead = async () => {
       const isRead = async () => {
         await book.rollUp();
@@ -73,7 +76,7 @@ for (const name of databaseKinds(import.meta.path)) {
       differences.flatMap(({ kind, entry, used, recorded, held, holding }) =>
         kind === "pass" || kind === "chain" ? [[kind, entry, used, recorded, held, holding]] : [],
       );
-    /** Of a request: everywhere where its charge counts. */
+    /** Changes a request's charge consistently, everywhere where it counts. */
     const forge = async (requestId: string, by: number) => {
       const id = bare(requestId, "req_");
       const subject = bare(organization, "org_");
@@ -168,7 +171,7 @@ for (const name of databaseKinds(import.meta.path)) {
       await isFound(`${another} || jsonb_build_object('request_id', '${other}', 'xact', 1) from kept k))`, back);
       await store.db.exec("drop table kept");
 
-      // An administrator who marks it as sealed already.
+      // An administrator marks the record as sealed already.
       await served(9);
       await allRead();
       await isFound("update usage_audit set sealed_until = read_until", "update usage_audit set sealed_until = 0");
@@ -183,7 +186,7 @@ for (const name of databaseKinds(import.meta.path)) {
       await forge(forged, -690);
       await store.db.exec("update audit_entry set details = jsonb_set(details, '{months}', '{}') where number = 1");
       expect(passes(await book.check(true))).toEqual([["chain", 1, 0, 0, 0, 0]]);
-      // All over again, by somebody who may write everything.
+      // The whole chain is rewritten, by somebody who has every right on the database.
       await store.db.exec(
         "truncate audit_entry; update audit_head set number = 0, hash = decode(repeat('00', 32), 'hex');" +
           "update usage_audit set looked_at = null, sealed_until = 0",
@@ -213,7 +216,7 @@ for (const name of databaseKinds(import.meta.path)) {
     test("a book that was restored elsewhere agrees with its chain, whatever is recorded there since", async () => {
       await served(5);
       await pass();
-      // As if the other server's transactions had come as far as ours will.
+      // As if the other server's transaction numbers were as far ahead as ours will be.
       await store.db.exec("update usage_audit set read_until = read_until + 1000000");
       await served(6);
       await pass();

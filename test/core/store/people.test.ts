@@ -219,13 +219,13 @@ for (const { kind, open } of kindsFor(import.meta.path))
       expect(new Set(all.map((one) => one!.id)).size).toBe(1);
       const found = await directory(db).credential(all[0]!.secretHash);
       expect(found!.key.id).toBe(all[0]!.id);
-      // What a client sends is looked up by its hash: no text that is sent as a key has this one.
+      // A client's key is looked up by its hash, and no text that is sent as a key has this one.
       expect(all[0]!.secretHash).not.toEqual(hashKey(all[0]!.id));
       const teamOfKey = async () => (await administration(db).findKey(all[0]!.id))!.team?.id ?? null;
       await confirm("research");
       expect(await teamOfKey()).toBe(research);
       expect((await key())!.id).toBe(all[0]!.id);
-      // An older version left it in the team in which it was made.
+      // An older version left the key in the team in which it was made.
       await db.query("update usage_subject set team_id = null where subject_id = $1", [bare(all[0]!.id, "key_")]);
       await key();
       expect(await teamOfKey()).toBe(research);

@@ -43,7 +43,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const before = await versions();
     expect(await published.publish([named("b", 1), named("a", 2)], hour_ms)).toBe("same");
     expect(await versions()).toEqual(before);
-    // And yet it was the newer file.
+    // The same plans came from a newer file, so an older file still loses.
     expect(await another.publish([named("a", 4), named("b", 1)], 2 * hour_ms)).toBe("older");
     expect(await published.inForce()).toEqual(expect.arrayContaining([named("a", 2), named("b", 1)]));
     expect(await another.publish([named("a", 5), named("c", 1)], 0)).toBe("published");
@@ -98,11 +98,11 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const gold = await acts.createPlan(named("gold", 9), "cli:test");
     expect(gold).toMatchObject({ name: "gold", source: "management", version: 1, session: 9 });
     expect(await acts.createPlan(named("gold", 8), "cli:test")).toEqual({ standsIn: "management" });
-    // Another file, and one that is older: neither takes it away.
+    // Neither another file nor an older one removes the plan.
     expect(await another.publish([named("b", 1)], 0)).toBe("published");
     expect(await another.publish([named("a", 1)], 3 * hour_ms)).toBe("older");
     expect((await published.inForce()).map(({ name }) => name).sort()).toEqual(["b", "gold"]);
-    // A file that names it changes nothing, whatever its date; nor does its date count.
+    // A file that names the plan changes nothing, whatever its date, and its date does not count.
     expect(await another.taken(["b", "gold"])).toEqual(["gold"]);
     expect(await another.publish([named("c", 1), named("gold", 1)], -hour_ms)).toEqual({ taken: ["gold"] });
     expect(await published.publish([named("c", 1), named("gold", 1)], hour_ms)).toBe("older");
@@ -177,7 +177,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
   });
 });
 
-/** After and before. */
+/** The session limits after and before the change. */
 function sessionsOf(details: Record<string, unknown>) {
   const { limits, before } = details as Record<string, { session: string } | null>;
   return [limits?.session ?? null, before?.session ?? null];

@@ -1,4 +1,4 @@
-// Organizations that ask something of their keys, are renamed, keep nothing, and are closed: on both kinds of database.
+// Organizations with policies for their keys, that are renamed, keep no content, or are closed: on both kinds of database.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
@@ -104,7 +104,7 @@ function contract(open: Open): void {
         expect([ms, "refusal" in verdict ? verdict.refusal : undefined]).toEqual([ms, refusal]);
         expect([ms, await listed(after(ms))]).toEqual([ms, state]);
       }
-      // A use counts from its own instant, and no further than the longest lifetime.
+      // A use extends the key from the instant of the use, but not beyond the longest lifetime.
       await at(after(80 * day_ms), () => store.touch(new Map([[made.id, "192.0.2.7"]])));
       expect(await listed(after(90 * day_ms - 1))).toBe("active");
       expect(await listed(after(90 * day_ms))).toBe("expired");
@@ -240,7 +240,7 @@ function contract(open: Open): void {
       expect(await admin.renameOrganization(other.id, { slug: old }, actor)).toBe("slug_taken");
       expect(await admin.renameOrganization(other.id, { slug: fresh }, actor)).toBe("slug_taken");
       expect((await admin.findOrganization(other.id))?.version).toBe(1);
-      // Its own it may have again.
+      // The organization may take its own former slug again.
       const back = changed(await admin.renameOrganization(owner.id, { slug: old }, actor));
       expect(back).toMatchObject({ slug: old, formerSlugs: [fresh] });
       const [entry] = await admin.listAudit({ organizationId: owner.id, limit: 1 });

@@ -21,7 +21,7 @@ setDefaultTimeout(60_000);
 const noon = new Date("2026-03-10T12:00:00.000Z");
 const after = (ms: number) => new Date(noon.getTime() + ms);
 const hour_ms = 3_600_000;
-/** The raises of these tests end here, and the last instant before it. */
+/** The end of the raises in these tests; below it, the last instant before the end. */
 const end = after(hour_ms);
 const before = after(hour_ms - 1);
 const actor = "operator:ann";
@@ -34,7 +34,7 @@ for (const name of databaseKinds(import.meta.path))
     const { run, admit } = asking(() => book);
     const answersOf = async (commands: Command[]) => (await book.run(commands)).map(({ answer }) => answer as string);
     const newKey = () => `key_${newHex()}`;
-    /** A thousand nanos each. */
+    /** A request that needs a thousand nanos. */
     const asked = (keyId: string, change: Partial<Admit> = {}) => ({ ...admitOf(organization, change), keyId });
     const growth = ({ requestId }: Admit, number: number, nanosTotal: number, limits = unlimited) => {
       const amounts = { limits, nanosTotal, nanosTotal_min: nanosTotal };
@@ -79,7 +79,7 @@ for (const name of databaseKinds(import.meta.path))
 
     test("what runs grows no further after the end, gives back what is above, and loses nothing that was charged", async () => {
       const key = newKey();
-      // Somebody else's goes on.
+      // The organization's raise goes on.
       await raise(organization, { session: 9_000 }, after(9 * hour_ms));
       await limit(key, { session: 2_000 });
       await raise(key, { session: 6_000 });
@@ -89,7 +89,7 @@ for (const name of databaseKinds(import.meta.path))
       expect(await run<GrowAnswer>(growth(running, 1, 4_000))).toEqual({ answer: "granted", nanos: 4_000 });
       await store.setClock(end);
       expect(await run<GrowAnswer>(growth(running, 2, 4_500))).toMatchObject({ answer: "full" });
-      // Reviewed: 3,000 of 4,000 have left already, and stay held.
+      // A review: 3,000 of the 4,000 were delivered already, and stay held.
       const review = { ...growth(running, 3, 4_000), nanosTotal_min: 3_000 };
       expect(await run<GrowAnswer>(review)).toEqual({ answer: "granted", nanos: 3_000 });
       expect(await run(settleOf(other, 800))).toMatchObject({ charged: 800, uncharged: 0 });
@@ -151,7 +151,7 @@ for (const name of databaseKinds(import.meta.path))
       expect(await answersOf([asked(key), asked(key), asked(key), asked(key)])).toEqual([
         ...["granted", "granted", "granted", "reserved"],
       ]);
-      // Changed below the raise: it counts once the raise is lower or over.
+      // A limit is changed to less than the raise: the change takes effect when the raise is lower or over.
       await limit(key, { session: 8_000 }, team);
       expect((await shown(key))?.windows.session.limit).toBe(8_000);
       await limit(key, { session: 100 }, team);
@@ -212,7 +212,7 @@ for (const name of databaseKinds(import.meta.path))
       expect(granted).toHaveLength(5);
       for (const command of granted.slice(0, 4)) await run(settleOf(command, 0));
       await store.setClock(end);
-      // One runs still: of the two of the limit, one has room.
+      // One request still runs, so the limit of two leaves room for one.
       expect(await rush()).toHaveLength(1);
       await Promise.all(books.map((one) => one.close()));
     });

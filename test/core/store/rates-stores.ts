@@ -12,7 +12,7 @@ export const ofOrganization = (id: string, limits: RateLimits): RateSubject[] =>
 
 export interface RateStore {
   rates: Rates;
-  /** Another node's; null: one node is all there is. */
+  /** The rates as another node sees them; null if the store has only one node. */
   another: Rates | null;
   setClock(at_ms: number): Promise<void>;
   close(): Promise<void>;

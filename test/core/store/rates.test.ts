@@ -12,7 +12,7 @@ setDefaultTimeout(60_000);
 
 /** In the middle of a second, so that shared entries end at other moments than single ones. */
 const start_ms = Date.parse("2026-11-21T03:00:00.400Z");
-/** What the answers of a property may cost: a store with a clock of its own is asked once for each step. */
+/** The number of runs of a property, by store: one with a clock of its own has to be asked for each step. */
 const schedules: Record<string, number> = { memory: 1000, redis: 40, "redis cluster": 20 };
 
 const newOrganizationId = () => `org_${newHex()}`;
@@ -184,7 +184,7 @@ for (const [name, open] of Object.entries(rateStores)) {
       expect(answers.filter(({ answer }) => answer === "taken")).toHaveLength(7);
     });
 
-    /** Of this organization, anew in each test. */
+    /** Subjects of this test's organization, made anew in each test. */
     const key = (limits: RateLimits, id = newId("key")): RateSubject => ({ limitedBy: "key", id, limits });
     const team = (limits: RateLimits, id = newId("team")): RateSubject => ({ limitedBy: "team", id, limits });
     const whole = (limits: RateLimits) => ofOrganization(organizationId, limits);
@@ -198,7 +198,7 @@ for (const [name, open] of Object.entries(rateStores)) {
       for (let i = 0; i < 5; i++) expect(await takeOf(sibling)).toMatchObject({ answer: "refused", limitedBy: "team" });
       expect((await takeOf([...whole(requestsOf(3))])).answer).toBe("taken");
       expect(await takeOf([sibling[0]!, own[2]!])).toMatchObject({ answer: "refused", limitedBy: "organization" });
-      // The sibling had one of its five.
+      // The sibling had used one of its five requests.
       expect(((await takeOf([sibling[0]!])) as RateTaken).readings.requests?.remaining).toBe(3);
     });
 
@@ -267,7 +267,7 @@ for (const [name, open] of Object.entries(rateStores)) {
       const first = (await shrinking([one, two])) as RateTaken;
       expect(first.readings.tokens).toMatchObject({ limit: 40, remaining: 0 });
       const second = (await shrinking([two], 20)) as RateTaken;
-      // The key is in another team by now: what it took is corrected in that which it left.
+      // The key is in another team by now: the correction goes to the team in which the request was counted.
       await first.correct(10);
       await second.giveBack();
       const tokensLeft = async () =>
@@ -325,7 +325,7 @@ for (const [name, open] of Object.entries(rateStores)) {
           for (const step of steps) {
             now_ms += step.after_ms;
             await at(now_ms);
-            // By the limited key, by another of its team, by one that is in none.
+            // Asked by the limited key, by another key of its team, or by one without a team.
             const subjects = ofAll.slice(step.who).filter(({ limits: { requestsPerMinute, tokensPerMinute } }) => {
               return requestsPerMinute !== null || tokensPerMinute !== null;
             });
@@ -345,7 +345,7 @@ for (const [name, open] of Object.entries(rateStores)) {
                 correct: () => answer.correct(tokens),
                 "give back": () => answer.giveBack(),
               }[step.then]();
-              // Else the next request carries it.
+              // Otherwise the correction goes along with the next request.
               if (step.waits) await heard;
             } else if (answer.answer === "refused") {
               expect({ ...seen, fits: fit(now_ms, true) }).toEqual({ ...seen, fits: false });
@@ -375,7 +375,10 @@ const retryOf = (answer: RateAnswer) => (answer.answer === "refused" ? answer.re
 /** All that a subject was ever counted, added up afresh each time. */
 class Model {
   counted: { at_ms: number; tokens: number }[] = [];
-  /** An entry that a second's requests share ends up to a second late: there the model with 61 seconds refuses too. */
+  /**
+   * An entry that a second's requests share ends up to a second late, so a refusal is right if the model refuses with
+   * 61 seconds.
+   */
   readonly #strict_ms: number;
   constructor(readonly subject: RateSubject) {
     const { requestsPerMinute, tokensPerMinute } = subject.limits;
@@ -398,7 +401,10 @@ const limitsOf = (scale: number) =>
 
 const schedule = fc
   .record({
-    /** Small, so that each is counted by itself; or so large that seconds are shared. */
+    /**
+     * The factor of the limits: small, so that each request is counted singly, or so large that requests of a second
+     * share an entry.
+     */
     scale: fc.constantFrom(1, 1000),
     steps: fc.array(
       fc.record({

@@ -1,4 +1,4 @@
-// What a report must say, worked out by hand from the records themselves.
+// The expected figures of a report, computed plainly from the records themselves.
 
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { ReportMeasures, ReportQuery, reportCosts, reportCounts } from "../../../src/core/store/report.ts";
@@ -51,7 +51,7 @@ export async function plainSum(db: Database, query: ReportQuery): Promise<Plain>
   return sums;
 }
 
-/** The charge pays each kind in turn, up to its price, while there is something left of it. */
+/** What the charge pays for each kind of token in turn, up to its price, while some of the charge is left. */
 function paidByKind(record: RecordRow): Record<"input" | "cached_input" | "cache_write" | "output", number> {
   let left = Math.max(0, Number(record.charged));
   const paid = (kind: string) => {

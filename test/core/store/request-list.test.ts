@@ -23,7 +23,7 @@ const keys = [1, 2, 3].map((one) => `key_0000000000007000800000000000000${one}`)
 const models = ["acme/writer-1", "acme/painter-1"];
 const upstreams = ["main", "spare"];
 
-/** How it was served, as `served` does. */
+/** The operation with which `served` serves a request. */
 const operationOf = ({ outcome }: { outcome: string }) => (outcome === "refused" ? "messages" : "chat.completions");
 
 const request = fc.record({
@@ -65,9 +65,9 @@ for (const name of databaseKinds(import.meta.path)) {
     const end_ms = Date.now();
     beforeAll(async () => {
       ({ store, book } = await openLedger(name));
-      // Few rows at a time, and as long as it takes.
+      // Reads few rows at a time, for as long as it takes.
       list = requestList(store.db, { scanned_max: 7, page_ms: 60_000 });
-      // As few, and no time at all: each source is asked once for a page.
+      // Reads few rows and has no time at all: each source is asked once for a page.
       hasty = requestList(store.db, { scanned_max: 7, page_ms: -1 });
       await store.db.query("select usage_partition($1::uuid)", [uuidAt(end_ms - 62 * hour_ms)]);
     });
@@ -251,7 +251,7 @@ test("asks for no more than the time of a page is enough for, however slow the d
   for (const row_ms of [0.001, 0.02, 0.05, 0.2]) {
     let now_ms = 0;
     let top = Number.MAX_SAFE_INTEGER;
-    // Nothing matches, and there is always more.
+    // A database in which nothing matches, and there is always more to read.
     const db = {
       async query(_text: string, values: readonly unknown[] = []) {
         const rows = Number(values.at(-1));

@@ -1,4 +1,4 @@
-// Responses that can be gone on from, on both kinds of database.
+// Responses that can be continued, on both kinds of database.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { newKey, secretOf } from "../../../src/core/auth/credential.ts";
@@ -20,7 +20,7 @@ const newOrganization = () => idOf(Bun.randomUUIDv7(), "org_");
 const by = (organizationId: string) => ({ organizationId, keyId: idOf(Bun.randomUUIDv7(), "key_") });
 /** A caller without a person. */
 const every = (organizationId: string) => ({ organizationId, personId: null });
-/** At an instant, as a node of that time makes them. */
+/** The id of a response made at this instant. */
 const idAt = (at: Date) => {
   const hex = at.getTime().toString(16).padStart(12, "0");
   return `resp_${hex}${newId().slice("resp_".length + 12)}`;
@@ -116,7 +116,7 @@ for (const kind of databaseKinds(import.meta.path)) {
         made.set(keyId, one);
         await store.keep({ organizationId: owner, keyId }, one, mebibyte);
       }
-      // It continues hers by another key of hers; one by the service's key continues it.
+      // Ann's response is continued by another key of hers, and that one by the service's key.
       const second = response({ previousId: made.get(anns)!.id });
       await store.keep({ organizationId: owner, keyId: annsOther }, second, mebibyte);
       const third = response({ previousId: second.id });

@@ -29,7 +29,7 @@ setDefaultTimeout(120_000);
 
 const hour_ms = 3_600_000;
 const start_ms = Date.UTC(2026, 1, 27, 22, 30);
-/** Two of each organization. */
+/** Two keys for each of the two organizations. */
 const keys = [1, 2, 3, 4].map((one) => `key_0000000000007000800000000000000${one}`);
 const teams = [5, 6].map((one) => `00000000-0000-7000-8000-00000000000${one}`);
 const models = ["acme/writer-1", "acme/painter-1"];
@@ -43,7 +43,7 @@ const step = fc.oneof(
       key: fc.nat(1),
       model: fc.nat(1),
       nanos: fc.integer({ min: 0, max: 2000 }),
-      // Their price may be less than the nanos, or more.
+      // The tokens' price may be less than the charged nanos, or more.
       usage: fc.record({
         inputTokens: fc.nat(200),
         cachedInputTokens: fc.nat(200),
@@ -54,7 +54,7 @@ const step = fc.oneof(
       prices: fc.record({
         ...{ input: fc.nat(4000), cachedInput: fc.nat(2000), cacheWrite: fc.nat(5000), output: fc.nat(30_000) },
       }),
-      // One that is not settled now is settled later, or recovered.
+      // Whether the request is settled now; otherwise it is settled later, or recovered.
       now: fc.boolean(),
       outcome: fc.constantFrom("completed" as const, "cancelled" as const, "failed" as const),
     }),
@@ -87,7 +87,6 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("crash" as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("both" as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("audit" as const) }) },
-  // As a day is that was rolled up before there were totals: no total has it.
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 const groups: ReportGroup[][] = [
@@ -106,14 +105,17 @@ const groups: ReportGroup[][] = [
 /** Before UTC, after it, and so far from it that its days are others for most hours. */
 const zones = ["America/Los_Angeles", "Europe/Berlin", "Pacific/Kiritimati"];
 
-/** Of one key, one team and one model alone. */
+/** Filters for a single key, team or model. */
 const filters: Pick<ReportQuery, "keyId" | "teamId" | "model">[] = [
   { keyId: keys[0]! },
   { teamId: `team_${teams[0]!.replaceAll("-", "")}` },
   { model: models[1]! },
   { keyId: keys[2]!, model: models[0]! },
 ];
-/** In hours from the day before the start. Whole days and months, parts of them, and more than there is. */
+/**
+ * Start and length in hours, from the day before the start of the load: whole days and months, parts of them, and more
+ * than there are records for.
+ */
 const span = fc.tuple(
   fc.oneof(
     fc.integer({ min: -60, max: 10 }).map((days) => days * 24),
@@ -168,7 +170,7 @@ for (const name of databaseKinds(import.meta.path)) {
       if (answer!.answer === "granted") await node().run([settleOf(admit, change.nanos, settle)]);
     }
 
-    /** One key or team of the first organization; neither has limits. */
+    /** Moves a key of the first organization into a team, or out of one; neither has limits. */
     async function moved(key: number, team: number | null): Promise<void> {
       const organization = bare(owners[0]!, "org_");
       const subject = { id: bare(keys[key]!, "key_"), organization, team: team === null ? null : teams[team]! };
@@ -185,7 +187,7 @@ for (const name of databaseKinds(import.meta.path)) {
           const admit = admitOf(facts.organizationId, { limits, lease_ms: 2 * hour_ms, ...facts });
           if (!one.now) open.push(admit);
           const [answer] = await node().run([admit]);
-          // What is given up before it was admitted leaves a record too.
+          // A request that is given up before it is admitted leaves a record too.
           if (one.now || answer!.answer !== "granted") await node().run([settleOf(admit, nanos, { outcome, usage })]);
           break;
         }
@@ -227,7 +229,7 @@ for (const name of databaseKinds(import.meta.path)) {
       }
     }
 
-    /** However far the passes have come. */
+    /** Reports equal the sums of the records, however far the passes have come. */
     async function equalsRecords([first, length]: [number, number] = [0, 0]): Promise<void> {
       const from = new Date(Date.UTC(2026, 1, 26) + first * hour_ms);
       const part = { from, to: new Date(from.getTime() + length * hour_ms) };
@@ -273,7 +275,10 @@ for (const name of databaseKinds(import.meta.path)) {
       }
     }
 
-    /** The group that used most has the rows that it has in a whole report, and the others of a period are one row. */
+    /**
+     * In a folded report, the group that used most has the same rows as in a whole report, and all others are one row
+     * per period.
+     */
     function foldsTo({ rows, total }: UsageReport, { by }: ReportQuery, plain: Plain): void {
       const told = by.filter((group) => !["hour", "day", "month"].includes(group));
       if (told.length === 0) {
@@ -390,7 +395,7 @@ for (const name of databaseKinds(import.meta.path)) {
       expect(await days()).toEqual([day("2026-02-27", 2, true)]);
       expect(await node().sealed()).toMatchObject({ days: 1, dayRecords: 2 });
 
-      // What is recorded of it later, because a clock stepped back, takes the seal off until it agrees again.
+      // Usage that is recorded for the day later, because a clock stepped back, removes its seal until it agrees again.
       await at(start_ms);
       await served({ nanos: 7 });
       await readAll();
@@ -413,7 +418,7 @@ for (const name of databaseKinds(import.meta.path)) {
         ["usage_total", "cached_input_tokens"],
       ] as const) {
         await store.db.exec(`update ${table} set ${column} = ${column} + 1`);
-        // Those of the day, of the organization's month and of the key's.
+        // The totals of the day, of the organization's month and of the key's month.
         const totals = ["total", "total", "total"];
         const kinds = { usage_hour: ["hour"], usage_day: ["day", ...totals], usage_total: totals };
         expect((await node().check()).map(({ kind }) => kind)).toEqual(kinds[table] as never);
@@ -493,7 +498,8 @@ for (const name of databaseKinds(import.meta.path)) {
     if (name === "postgres") {
       test("two passes at once add each record once", async () => {
         await served({ nanos: 5 });
-        // A pass reads no record behind an open transaction, which may be one of another database of this server.
+        // A pass reads no record that comes after an open transaction, which may belong to another database of this
+        // server.
         const readable = `select bool_and(xact < pg_snapshot_xmin(pg_current_snapshot())::text::bigint) as ok from usage_record`;
         await until(async () => (await store.db.query<{ ok: boolean }>(readable))[0]!.ok);
         const [first, second] = await Promise.all(
@@ -590,7 +596,7 @@ for (const name of databaseKinds(import.meta.path)) {
         await served({ nanos: 500, keyId: keys[2]!, organizationId: owners[1]! });
         await readAll();
       }
-      // All but the first month, and all but the last.
+      // The time without the first month, and without the last.
       for (const span of [spanOf(2, 6), spanOf(1, 5)]) await equalsRecords(span);
       await agrees();
 
@@ -604,7 +610,7 @@ for (const name of databaseKinds(import.meta.path)) {
       await store.db.exec("update usage_total set nanos = nanos + 1 where kind = 'key_all'");
       expect((await nanos()) - before).toBe(3n);
       const wrong = (await node().check(true)).map(({ kind, used, recorded }) => [kind, used - recorded]);
-      // Of an organization with two keys, and of one with one.
+      // The totals of an organization with two keys, and of one with one key.
       expect(wrong.sort()).toEqual([
         ["total", 1],
         ["total", 2],
@@ -659,7 +665,7 @@ function otherMeasures(row: ReportRow): [string | null, ReportMeasures][] {
   return [[startsAt?.toISOString() ?? null, measures]];
 }
 
-/** Rows without names, by their groups. */
+/** The measures of rows by the ids of their groups, without names. */
 function summed(rows: readonly object[]): Plain {
   return new Map(
     rows.map((row) => {

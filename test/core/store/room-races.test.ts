@@ -15,7 +15,7 @@ setDefaultTimeout(60_000);
 const model = "acme/large";
 const all = "all models";
 const patterns = [all, model, "acme/*"];
-/** Each holds a thousand nanos. */
+/** Room for five requests, each of which holds a thousand nanos. */
 const room = { ...noBudget, week: 5_999 };
 const cases = databaseKinds(import.meta.path).flatMap((name) =>
   whose.flatMap((one) => patterns.map((pattern) => [name, one, pattern] as const)),

@@ -111,7 +111,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
         expect(claims.filter(Boolean)).toHaveLength(1);
         await sessions().confirmed(session.hash, Uint8Array.of(1, 2));
         expect((await find(session))?.tokens).toEqual(Uint8Array.of(1, 2));
-        // Whoever read the session before this answer need not ask again.
+        // A node that read the session before this confirmation does not ask the issuer again.
         const before = new Date(seen.getTime() - 3_600_000);
         expect(await sessions().claim(session.hash, before, 10_000)).toBe(false);
         const { confirmedAt } = (await find(session))!;
@@ -194,7 +194,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
         await give("research");
         const ofTeam = [{ limitedBy: "team", id: teamId }] as const;
         expect((await credential(signIn.token))!.rates).toMatchObject(ofTeam);
-        // Rights that were read before the membership changed do not take the sign-in back.
+        // Rights that were read before the membership changed do not move the sign-in back.
         const { isDone, text } = await refreshed(signIn.refreshHash, { rights: { scopes, models: ["a/b"] } });
         expect(isDone).toBe(true);
         expect((await credential(text))!.rates).toMatchObject(ofTeam);

@@ -20,7 +20,7 @@ const actor = "cli:test";
 /** The models that requests ask for, and patterns that match one, two or none of them. */
 export const models = ["acme/large", "acme/small", "plain"] as const;
 export const patterns = ["acme/large", "acme/*", "plain", "other/*"] as const;
-/** Those who may have limits for models: four keys, two teams, the person, the organization. */
+/** The number of subjects that may have limits for models: four keys, two teams, the person, the organization. */
 export const parents = 8;
 
 interface ModelLimits extends ModelSubject {
@@ -29,7 +29,10 @@ interface ModelLimits extends ModelSubject {
   set: boolean;
 }
 
-/** A limited key and one that only ever is in a team, both a person's; a limited key of nobody; a key that is nothing; two teams. */
+/**
+ * A person's two keys, of which one is limited and the other only ever in a team; a limited key and an unlimited one
+ * without a person; two teams.
+ */
 export class Staff {
   /** Two limited keys and two teams, and then the person. */
   readonly subjects: (ModelSubject & { base: UsageLimits; raise: ModelRaise | null })[];
@@ -114,7 +117,7 @@ export class Staff {
     this.#refresh({ ...this.#members, own: limits ? new Map([[this.subjects[4]!.id, limits]]) : new Map() });
   }
 
-  /** For the members of a team, or of the organization. */
+  /** Sets the default limits of the members of a team, or of the organization. */
   async limitMembers(team: number | null, limits: UsageLimits | null): Promise<void> {
     const id = team === null ? this.organization : this.subjects[2 + team]!.id;
     const kind = team === null ? "organization" : "team";
@@ -150,7 +153,7 @@ export class Staff {
     return isHers(this.keys.indexOf(keyId));
   }
 
-  /** Of a request for a model; without one, of any. */
+  /** The subjects against which a key's request for a model counts; without a model, those for any model. */
   of(keyId: string, model?: string): ModelSubject[] {
     const key = this.keys.indexOf(keyId);
     const team = this.teamOf.get(key) ?? null;
@@ -165,7 +168,10 @@ export class Staff {
     return [...own, ...this.models.filter(counts)];
   }
 
-  /** Of a key, a team, the person or the organization, in this order. */
+  /**
+   * Sets limits for a pattern of models. `place` counts the keys, the teams, the person and the organization in this
+   * order.
+   */
   async limitModels(place: number, pattern: number, limits: UsageLimits): Promise<void> {
     const one = this.models[place * patterns.length + pattern]!;
     one.limits = limits;

@@ -1,4 +1,4 @@
-/** Standing: what organizations, teams and keys have used of their limits, by the one read that all show. */
+/** Standing: what organizations, teams and keys have used of their limits, from the one read that all views use. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
@@ -99,7 +99,7 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
     expect(tightestWindow(found.get(team)!)).toEqual({ kind: "week", percent: 80 });
     expect(tightestWindow(found.get(key)!)).toEqual({ kind: "month", percent: 50 });
 
-    // A session that is over is used no more, and its week is.
+    // In a session that is over nothing is used any more, but its week still counts it.
     await store.setClock(new Date(noon.getTime() + 6 * 3_600_000));
     const later = (await acts.standings([key])).get(key)!;
     expect(later.windows).toMatchObject({ session: { used: 0 }, week: { used: 300 } });
@@ -130,7 +130,7 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
       acts.pageTeams({ limit: 100, overPercent: percent, organizationId: organization });
     expect((await teams(99)).items.map(({ id }) => id)).toEqual([team]);
     expect((await teams(100)).items).toEqual([]);
-    // 4,399 of 10,000.
+    // The organization has used 4,399 of 10,000.
     const owners = async (percent: number) =>
       (await acts.pageOrganizations({ limit: 100, overPercent: percent })).items.map(({ id }) => id);
     expect(await owners(43)).toEqual([organization]);

@@ -121,7 +121,7 @@ for (const name of databaseKinds(import.meta.path))
     });
   });
 
-/** The least value that so large a share of them is at or below. */
+/** The smallest value that at least this share of the values does not exceed. */
 function within(share: number, values: readonly number[]): number | null {
   return values.toSorted((one, other) => one - other)[Math.max(0, Math.ceil(share * values.length) - 1)] ?? null;
 }
@@ -140,7 +140,7 @@ function measured(some: readonly Served[]): UpstreamMeasures {
   };
 }
 
-/** The most frequent first, and equal ones by name; no name is the last. */
+/** Names with their counts: the most frequent first, equal counts by name; a missing name comes last. */
 function counted<One, Named extends object>(some: readonly One[], nameOf: (one: One) => Named): [Named, number][] {
   const names = Map.groupBy(some.map(nameOf), (named) => JSON.stringify(Object.values(named).map((one) => one ?? "~")));
   return [...names]

@@ -30,7 +30,7 @@ const step = fc.oneof(
       kind: fc.constant("serve" as const),
       key: fc.nat(4),
       nanos: fc.integer({ min: 0, max: 900 }),
-      // One that is not settled now is settled later, or recovered, or runs on.
+      // Whether the request is settled now; otherwise it is settled later, or recovered, or runs on.
       now: fc.boolean(),
     }),
   },

@@ -1,6 +1,6 @@
-// When usage windows begin and end, said plainly: the oracle that the store's SQL and the histories' judge are held to. A
-// window is a function of the organization's anchor, or of the session's opening, and an instant; nothing is swept or
-// zeroed. Instants are milliseconds since the epoch, fractions allowed; windows are half-open, in UTC.
+// When usage windows begin and end, as a plain model: the reference for the store's SQL and the histories' judge. A window
+// is a function of the organization's anchor, or of the session's opening, and an instant; nothing is swept or zeroed.
+// Instants are milliseconds since the epoch, fractions allowed; windows are half-open, in UTC.
 
 import { type Calendar, weekDays } from "../../../src/core/store/calendar.ts";
 import { dayBegins, localDate } from "./zones-model.ts";
@@ -8,13 +8,14 @@ import { dayBegins, localDate } from "./zones-model.ts";
 export interface Interval {
   startsAt_ms: number;
   endsAt_ms: number;
-  /** Where it would have begun, had the calendar not changed in its midst. */
+  /** Where the window would have begun if the calendar had not changed in the middle of it. */
   wholeAt_ms?: number | undefined;
 }
 
 /**
- * An anchor or a calendar, and from when on it counts. The first one of an organization counts from -Infinity. A calendar
- * counts after one window each that reaches to its first boundary, if there is none just there.
+ * An anchor or a calendar, and the time from which it applies. The first one of an organization applies from -Infinity.
+ * A calendar first has one shorter window of each kind, a bridge that reaches to its first boundary, unless a boundary
+ * is just there.
  */
 export interface Anchor {
   at_ms: number;
@@ -34,13 +35,16 @@ export function sessionAt(openedAt_ms: number | null, instant_ms: number): Inter
   return { startsAt_ms: openedAt_ms, endsAt_ms: openedAt_ms + session_ms };
 }
 
-/** `[anchor + 7d·k, anchor + 7d·(k+1))`. */
+/** The week that contains an instant: `[anchor + 7d·k, anchor + 7d·(k+1))`. */
 export function weekOf(anchor_ms: number, instant_ms: number): Interval {
   const startsAt_ms = anchor_ms + Math.floor((instant_ms - anchor_ms) / week_ms) * week_ms;
   return { startsAt_ms, endsAt_ms: startsAt_ms + week_ms };
 }
 
-/** Calendar months from the anchor itself, the day clamped to the month's end (31 January, 28 February, 31 March). */
+/**
+ * The month that contains an instant: calendar months from the anchor itself, the day clamped to the month's end (31
+ * January, 28 February, 31 March).
+ */
 export function monthOf(anchor_ms: number, instant_ms: number): Interval {
   const anchor = new Date(anchor_ms);
   const instant = new Date(Math.floor(instant_ms));
@@ -58,7 +62,10 @@ function monthsAfter(anchor: Date, months: number): number {
   return Date.UTC(year, month, Math.min(anchor.getUTCDate(), lastDay)) + timeOfDay_ms;
 }
 
-/** The first boundary after an instant, and the last one until then. A local date may come twice: a boundary does not. */
+/**
+ * The window between the last boundary until an instant and the first one after it. A local date may come twice: a
+ * boundary does not.
+ */
 function between(boundaries: readonly number[], instant_ms: number): Interval {
   const next = boundaries.findIndex((at_ms) => at_ms > instant_ms);
   return { startsAt_ms: boundaries[next - 1]!, endsAt_ms: boundaries[next]! };
@@ -92,13 +99,16 @@ const weekBy = (anchor: Anchor, instant_ms: number) =>
 const monthBy = (anchor: Anchor, instant_ms: number) =>
   anchor.calendar ? localMonthOf(anchor.calendar, instant_ms) : monthOf(anchor.at_ms, instant_ms);
 
-/** No window of a calendar begins before the bridge to it has ended, and none of an anchor before that one took over. */
+/**
+ * The window, begun no earlier than the end of its calendar's bridge, or than the time from which its anchor applies;
+ * before that end, the bridge itself.
+ */
 function after(bridge: Interval | null | undefined, from_ms: number, window: Interval, instant_ms: number): Interval {
   if (bridge && instant_ms < bridge.endsAt_ms) return bridge;
   return { ...window, startsAt_ms: Math.max(window.startsAt_ms, bridge?.endsAt_ms ?? from_ms) };
 }
 
-/** The week in force: of the anchor that counts by then, begun no earlier than that one took over. */
+/** The week in force: of the anchor that applies at the instant, begun no earlier than that anchor applies. */
 export function weekAt(anchors: readonly Anchor[], instant_ms: number): Interval {
   const anchor = latest(anchors, (one) => one.weekFrom_ms, instant_ms);
   return after(anchor.weekBridge, anchor.weekFrom_ms, weekBy(anchor, instant_ms), instant_ms);
@@ -161,7 +171,7 @@ export function limitIn(limit: number, { startsAt_ms, endsAt_ms, wholeAt_ms }: I
   return Number(share / whole) + (share % whole === 0n ? 0 : 1);
 }
 
-/** Later rows win where two begin to count at once. */
+/** The anchor that applies at an instant. Of two that begin to apply at once, the later row wins. */
 function latest(anchors: readonly Anchor[], from: (anchor: Anchor) => number, instant_ms: number): Anchor {
   let found: Anchor | undefined;
   for (const one of anchors) if (from(one) <= instant_ms && (!found || from(one) >= from(found))) found = one;

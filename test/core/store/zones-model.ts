@@ -1,9 +1,9 @@
-// When local days begin, said plainly from the list of a zone's changes (moment-timezone, which has zone data of its own): the
-// oracle of the store's calendars.
+// When local days begin, as a plain model from the list of a zone's changes (moment-timezone, which has zone data of its
+// own): the reference for the store's calendars.
 
 import moment from "moment-timezone";
 
-/** A zone's offset is what to add to UTC, from an instant until the next change. */
+/** A time during which a zone's offset, which is added to UTC, does not change. */
 interface Span {
   from_ms: number;
   to_ms: number;
@@ -27,7 +27,7 @@ function spansOf(zone: string): Span[] {
   return spans;
 }
 
-/** The first instant whose local date is this one (its midnight, as if in UTC) or later. */
+/** The first instant whose local date is this one or later. The date is given as its midnight, as if in UTC. */
 export function dayBegins(zone: string, midnight_ms: number): number {
   for (const { from_ms, to_ms, offset_ms } of spansOf(zone)) {
     const at_ms = Math.max(from_ms, midnight_ms - offset_ms);

@@ -4,7 +4,10 @@ import fc from "fast-check";
 import { alignedClock, type Clock, repeating } from "../../../src/core/time/clock.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
 
-/** The instants at which its timers end. A timer ends at a whole millisecond after it was set, as those of the runtime do. */
+/**
+ * An aligned clock, and the instants at which its timers end. A timer ends at a whole millisecond after it was set,
+ * like those of the runtime.
+ */
 function watched() {
   const clock = new VirtualClock();
   const wakes = new Set<number>();

@@ -1,4 +1,4 @@
-/** What ends work: as the platform's AbortSignal where the two agree, and what it does beyond. */
+/** Cancellation of work: like the platform's AbortSignal where the two agree, and what it does beyond that. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
@@ -20,7 +20,7 @@ function ours(all: readonly Step[]): unknown[] {
   for (const { act, which } of all) {
     const one = which % 2 === 0 ? parent : child;
     if (act === "abort") one.abort(which);
-    // Told at once: the platform never tells one that comes too late.
+    // A late listener is called at once here, but never by the platform, so such steps are left out.
     else if (act === "listen" && !one.aborted && !stops.has(`${which}`)) {
       const listening = one.listen((reason) => told.push([which, reason]));
       stops.set(`${which}`, () => listening.stop());

@@ -1,4 +1,4 @@
-// A deadline is about whoever is asked, not about this process: what it was late itself does not count.
+// A deadline applies to whoever is asked, not to this process: time that this process lost itself does not count.
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

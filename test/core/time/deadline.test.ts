@@ -1,4 +1,4 @@
-// A deadline is about whoever is asked, not about this process.
+// A deadline applies to whoever is asked, not to this process.
 
 import { expect, test } from "bun:test";
 import { within } from "../../../src/core/time/cancellation.ts";

@@ -1,4 +1,7 @@
-/** Who is there now is known exactly, and nothing keeps who has left. Rule: docs/design/runtime.md, Bun as a server. */
+/**
+ * The present members are known exactly, and nothing keeps those who have left. Rule: docs/design/runtime.md, Bun as a
+ * server.
+ */
 import { edenGC, fullGC, heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
 import { Present, type PresentEntry } from "../../../src/core/time/clock.ts";
@@ -15,7 +18,7 @@ test("whoever came and has not left is there, in whatever order they leave", () 
       else {
         const place = places.get(leaving)!;
         present.leave(place);
-        // Twice is once.
+        // Leaving twice is the same as leaving once.
         present.leave(place);
         places.delete(leaving);
       }
@@ -40,7 +43,7 @@ test("who has left is gone with the next quick collection", () => {
   }
   for (const place of places.splice(0)) present.leave(place);
   edenGC();
-  // Those who were there at a collection have grown old with it.
+  // Entries that were present at a collection count as old, so a quick collection does not free them.
   const stayed = left() - before;
   expect({ stayed, isFew: stayed <= (count / 500 + 1) * (there_max + 1) }).toEqual({ stayed, isFew: true });
 });

@@ -1,4 +1,7 @@
-/** Work that a poll brings: what is urgent comes first, and what flows comes in portions with room for urgent work in between. */
+/**
+ * Work that a poll brings: urgent work comes first, and streamed data comes in portions with room for urgent work in
+ * between.
+ */
 import { describe, expect, spyOn, test } from "bun:test";
 import { starts, starts_portion, turns } from "../../../src/core/time/turns.ts";
 

@@ -1,4 +1,4 @@
-/** Instants in the words of a zone, as errors and commands say them. */
+/** Instants as text in a time zone, as errors and commands show them. */
 import { expect, test } from "bun:test";
 import { instantIn, isZone } from "../../../src/core/time/written.ts";
 

@@ -1,4 +1,4 @@
-// What agents and people ask: Messages requests to be counted. The counts that they must have are in counts.json.
+// Requests as agents and people make them: Messages requests to be counted. The expected counts are in counts.json.
 
 type Message = { role: "user" | "assistant" | "system"; content: unknown };
 export interface Case {

@@ -177,7 +177,7 @@ describe("an answer", () => {
   const part = (kind: AnswerPart["kind"], text: string, toolName = ""): AnswerPart => ({ kind, text, toolName });
 
   test("of harmony has the special tokens that its model writes, and not those that its prompt ends with", async () => {
-    // <|channel|>final<|message|>Hello world<|return|>
+    // The answer with its special tokens: <|channel|>final<|message|>Hello world<|return|>
     expect(await answerOf([part("text", "Hello world")], "o200k_harmony")).toMatchObject({ textTokens: 3 + 2 + 1 });
     const both = await answerOf([part("reasoning", "Hello"), part("text", "Hello world")], "o200k_harmony");
     expect(both).toMatchObject({ textTokens: 3 + 1 + 1 + 2 + 3 + 2 + 1 });

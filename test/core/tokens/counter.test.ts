@@ -18,7 +18,7 @@ const asked = (text = "foo") => ({
 });
 const examined = { model: "a/b", textTokens: 7, media: { bytes: 0, tokens: 0 } };
 
-/** Threads that do as they are told. */
+/** Fake threads, whose answers the test sends. */
 function threads() {
   const all: (Thread & { questions: WorkerQuestion[]; ended: boolean; answer(): void })[] = [];
   const start = (): Thread => {

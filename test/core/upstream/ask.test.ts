@@ -57,7 +57,7 @@ const behaviours: Record<string, (body: string, incoming: Request) => Response |
     Response.json({ error: { message: "This model's maximum context length is 4096 tokens" } }, { status: 400 }),
   busy: () => new Response("busy", { status: 429, headers: { "retry-after": "86400" } }),
   broken: () => new Response("{oops", { headers: { "content-type": "application/json" } }),
-  // Whoever follows it gets an answer.
+  // A client that follows the redirect would get an answer.
   redirect: () => new Response(null, { status: 302, headers: { location: "/fine" } }),
   cut: () => new Response(chunk({ content: "hel" }), { headers: sse }),
   silent: () => new Promise<Response>(() => {}),
@@ -142,7 +142,7 @@ async function outcomeOf(
   return events;
 }
 
-/** Its sockets are paused for 100 ms after each read, as on a busy node. */
+/** A client whose sockets are paused for 100 ms after each read, as on a busy node. */
 function paused(): Client {
   return client({ pauses: new ReadPauses({ shortest_ms: 100, longest_ms: 100 }) });
 }
@@ -274,7 +274,7 @@ describe("an engine", () => {
     });
     const again = async () => {
       await outcomeOf("", { origin: `http://127.0.0.1:${engine.port}` });
-      // By then, a connection that nobody reads any more is closed.
+      // After these turns, a connection that is no longer read would be closed.
       for (let turn = 0; turn < 10; turn++) await yieldToEventLoop();
       closeStream();
       return connections < requests;

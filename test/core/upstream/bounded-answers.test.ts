@@ -131,7 +131,7 @@ describe("what is held of an answer", () => {
     for (const isStream of [false, true]) {
       held = [];
       expect((await told("openai-chat", large, isStream)).code).toBeNull();
-      // All but what came with its last read.
+      // The held bytes are reported, except for those of the last read.
       expect(Math.max(...held)).toBeGreaterThan(600_000 - 64 * 1024);
       expect(held.every((bytes, at) => at === 0 || bytes - held[at - 1]! < 128 * 1024)).toBe(true);
     }

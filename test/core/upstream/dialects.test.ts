@@ -1,4 +1,4 @@
-/** An engine that refuses a field which only helps is asked once more without it, and none gets half a character. */
+/** An engine that refuses an optional field is asked once more without it, and no engine gets half a character. */
 
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";

@@ -1,4 +1,4 @@
-/** An engine that has answered is not blamed for this process, which stood still. The engine is another process. */
+/** An engine that has answered in time is not blamed if this process stood still. The engine is another process. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Subprocess } from "bun";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
@@ -14,7 +14,10 @@ import { saying } from "../../harness/request.ts";
 
 setDefaultTimeout(60_000);
 
-/** Answers after so long as the path says first, and goes on after so long as it says then; `/never` says nothing. */
+/**
+ * An engine that answers after as many milliseconds as the path's first number says, and goes on after as many as the
+ * second; `/never` gets no answer.
+ */
 const engine = `
 const chunk = (delta, finish = null) => "data: " + JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] }) + "\\n\\n";
 const server = Bun.serve({ port: 0, hostname: "127.0.0.1", idleTimeout: 0, async fetch(request) {
@@ -71,7 +74,7 @@ function standStill(ms: number): void {
   while (performance.now() < end_ms);
 }
 
-/** Stands still again and again, with a turn in between, for so long. */
+/** Blocks the loop for `stop_ms` again and again, with a turn in between, for `total_ms` in all. */
 async function starve(stop_ms: number, total_ms: number): Promise<void> {
   const end_ms = performance.now() + total_ms;
   while (performance.now() < end_ms) {
@@ -80,7 +83,7 @@ async function starve(stop_ms: number, total_ms: number): Promise<void> {
   }
 }
 
-/** Each wait is a third of what this process stands still. */
+/** Each of these waits is a third of the time for which this process stands still. */
 const waits = { connect_ms: 400, first_part_ms: 400, idle_ms: 400 };
 
 describe("while the loop stands still", () => {

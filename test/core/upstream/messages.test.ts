@@ -1,4 +1,4 @@
-/** An engine that speaks Messages, over HTTP; and what no words of its protocol can ask for. */
+/** An engine that speaks Messages, over HTTP; and what its protocol cannot express. */
 import { afterAll, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";

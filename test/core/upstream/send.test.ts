@@ -1,4 +1,4 @@
-/** Header fields of what engines are asked: those of an engine are written once, and each request has its own beside them. */
+/** Header fields of requests to engines: those of an engine are written once, and each request adds its own. */
 import { afterAll, expect, test } from "bun:test";
 import { openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";

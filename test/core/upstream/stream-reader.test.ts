@@ -1,6 +1,6 @@
 /**
- * Frames that are alike are read by comparing (src/core/upstream/stream-reader.ts): whatever an engine sends, and however
- * it is cut, that says the same as reading each.
+ * Similar frames are read by comparing them (src/core/upstream/stream-reader.ts): whatever an engine sends, and however
+ * it is cut, the result is the same as when each is decoded.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -15,7 +15,7 @@ const identity = { responseId: "resp_1", createdAtSeconds: 1, model: "acme/m" };
 const decoderOf = (protocol: UpstreamProtocol) => upstreamCodecs[protocol].stream.decoder(identity);
 const utf8 = new TextEncoder();
 
-/** A frame of the protocol whose delta stands in JSON as `quoted`; `count` is its number in the stream. */
+/** A frame of the protocol with the delta `quoted`, which is JSON text; `count` is the frame's number in the stream. */
 type Frame = (quoted: string, count: number) => string;
 
 const chunk = (delta: string, more = '"logprobs":null,"finish_reason":null') =>
@@ -26,7 +26,7 @@ const item = (type: string, count: number | string, quoted: string, more = "") =
   `event: ${type}\ndata: {"type":"${type}","sequence_number":${count},"item_id":"i","output_index":0,"content_index":0,"delta":${quoted}${more}}\n\n`;
 const text = "response.output_text.delta";
 
-/** The first of each is its usual one. */
+/** The forms of each protocol's frames; the first is the usual one. */
 const frames: Record<UpstreamProtocol, readonly Frame[]> = {
   "openai-chat": [
     (quoted) => chunk(`{"content":${quoted}}`),
@@ -170,14 +170,14 @@ function sent(protocol: UpstreamProtocol): fc.Arbitrary<Sent> {
   });
 }
 
-/** By the ends of frames, some of which come together, and anywhere. */
+/** Cuts the bytes at the ends of frames, of which some are skipped, and at any other places. */
 function cut({ bytes, frames: begins }: Sent, kept: readonly boolean[], places: readonly number[]): Uint8Array[] {
   const whole = begins.filter((_, at) => kept[at % kept.length]);
   const at = [0, ...whole, ...places.map((place) => place % (bytes.length + 1)), bytes.length].sort((a, b) => a - b);
   return at.slice(1).map((end, index) => bytes.slice(at[index], end));
 }
 
-/** What is read of these bytes, piece by piece. */
+/** The events that are read of these pieces, piece by piece, and those at the end. */
 function told(
   pieces: readonly Uint8Array[],
   read: (piece: Uint8Array) => InferenceEvent[],
@@ -204,7 +204,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** No event of these is large. */
+/** The events that were read at once: no event of these tests is large. */
 function atOnce(read: ReturnType<StreamReader["push"]>): InferenceEvent[] {
   if (read instanceof Promise) throw new Error("a small event was read in steps");
   return read;
@@ -278,7 +278,7 @@ test("what an engine repeats of a request when it begins a response is not read"
   const added =
     'event: response.output_item.added\ndata: {"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"i","content":[]}}\n\n';
   const stream = utf8.encode(begun("response.created") + begun("response.in_progress") + added + frame);
-  // Its events are large, and are read at once all the same, however they are cut.
+  // The events are large, but are still read at once, however they are cut.
   for (const piece_bytes of [stream.length, 16_384, 1_000, 7]) {
     const pieces = Array.from({ length: Math.ceil(stream.length / piece_bytes) }, (_, at) =>
       stream.slice(at * piece_bytes, (at + 1) * piece_bytes),
@@ -306,7 +306,7 @@ test("the larger an event is, the more of it is read at once, but not much more 
 
 test("a text that varies elsewhere in the frame is not taken for the delta", () => {
   const of = (content: string, other: string) => utf8.encode(chunk(`{"content":${content}}`, `"other":${other}`));
-  // The engine writes the same text in another way: only the other one is found.
+  // The engine writes the same text in another way, so a search for the text finds only the other field.
   const pieces = [of('"x"', '"y"'), of('"\\u007a"', '"z"'), of('"\\u007a"', '"w"'), of('"\\u007a"', '"v"')];
   const told = byComparing("openai-chat", pieces);
   expect(told).toEqual(ordinarily("openai-chat", pieces));

@@ -1,4 +1,7 @@
-/** An engine that is asked ahead of the grant: it works at once, what it says waits, and whoever does not read it ends it. */
+/**
+ * An engine that is asked before the grant: it works at once, its output is kept back, and a request that does not read
+ * the output ends it.
+ */
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { type EngineAnswer, initialProgress, startedAnswer } from "../../../src/core/usage/record.ts";

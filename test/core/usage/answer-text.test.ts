@@ -1,4 +1,7 @@
-/** The text of an answer is kept for its count, as far as there is memory, and what was kept stands for all of it. */
+/**
+ * The text of an answer is kept for counting its tokens, as far as there is memory; the part that was kept represents
+ * the whole.
+ */
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { AnswerText } from "../../../src/core/usage/answer-text.ts";

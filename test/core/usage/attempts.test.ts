@@ -18,7 +18,7 @@ import { until } from "../../harness/until.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
 
 let wall: Wall;
-/** Nothing listens there: the system gives such a port to nobody who asks for any, so no other test has it meanwhile. */
+/** Nothing listens at this port: the system assigns it to nobody, so no other test can have it meanwhile. */
 const dead = "http://127.0.0.1:1/v1";
 const engines = client();
 beforeAll(async () => {
@@ -38,7 +38,7 @@ interface Told {
   attempts: number;
   route: string | undefined;
   isAtEngine: boolean;
-  /** Whether it was settled at the first part that no other engine is asked. */
+  /** Whether it was certain at the first part that no other engine would be asked. */
   isFinalAtFirst: boolean;
 }
 
@@ -124,7 +124,7 @@ async function outcomeOf(ways: readonly Way[], options: Options = {}): Promise<T
     if (events.every(({ type }) => type !== "part-start")) isFinalAtFirst = opened.progress.isFinal;
     events.push(...batch);
   }
-  // Of an answer that begins anew, what came before is void.
+  // If an answer begins anew, everything before the last start is void.
   expect(grammarProblem(events.slice(events.findLastIndex(isStart)))).toBeNull();
   const last = events.at(-1);
   const fault = last?.type === "response-failed" ? last.fault : null;
@@ -161,7 +161,7 @@ test("S01, S03: where no other engine is left, the last is asked once more, when
   expect(await outcomeOf(["s01"])).toMatchObject({ fault: null, kinds: ["busy", "answered"], attempts: 2 });
   expect(performance.now() - begun_ms).toBeGreaterThan(1_900);
   expect(await outcomeOf(["s03"])).toMatchObject({ fault: null, kinds: ["failed", "answered"], attempts: 2 });
-  // Once, and only where it has refused the request.
+  // The engine is asked again only once, and only if it has refused the request.
   expect(await outcomeOf(["s04"])).toMatchObject({ fault: { code: "overloaded" }, attempts: 2 });
   for (const way of ["s02", "s06", "s13", "html", "empty"])
     expect((await outcomeOf([way], { timeouts: { first_part_ms: 50 } })).attempts).toBe(1);
@@ -228,16 +228,16 @@ test("what the caller did is told at once, and asked nowhere else", async () => 
   expect(told).toMatchObject({ fault: { code: "invalid_value" }, kinds: ["rejected"], attempts: 1 });
 });
 
-/** Nobody streams it, and its cap is too large to ask for it whole. */
+/** An answer that is not streamed to the client and whose cap is too large to request it unstreamed from the engine. */
 const collected = { stream: false, outputTokens_max: 900 };
-/** Nobody streams it, and the engine is asked for it whole. */
+/** An answer that is not streamed to the client and is requested unstreamed from the engine. */
 const wholly = { stream: false, outputTokens_max: 100 };
 
 test("of an answer that nobody streams nothing was shown: where its engine breaks off, another begins it anew", async () => {
   const told = await outcomeOf(["s08", "ok"], { request: collected });
   expect(told).toMatchObject({ fault: null, kinds: ["broken", "answered"], attempts: 2, route: "ok" });
   const starts = told.events.flatMap((event, at) => (isStart(event) ? [at] : []));
-  // The next one is waited for when what was said is void already.
+  // What the first engine said is already void while the next one is awaited.
   expect(starts.length).toBeGreaterThan(2);
   expect(told.events.filter(({ type }) => type === "part-start")).toHaveLength(2);
 });
@@ -284,7 +284,7 @@ test("nor is one that is slow given up for another when its caller has left", as
   const outcome = outcomeOf(["s06-slow", "ok"], { request, signal: leaving, timeouts });
   await until(() => wall.asked.includes("s06-slow"), 5_000, "the engine to be asked");
   leaving.abort(new Fault("internal_error", "the caller left"));
-  // By then it would have been given up: so short an answer explains no more than 255 ms.
+  // The engine would have been given up by then: so short an answer explains no more than 255 ms.
   await Bun.sleep(600);
   wall.resume("s06-slow", "ok");
   expect(await outcome).toMatchObject({ kinds: ["answered"], attempts: 1 });
@@ -339,7 +339,7 @@ test("a caller that leaves in the moment in which it gets a slot gives the slot 
 test("an outage is not multiplied: without budget a request that was sent is not sent elsewhere", async () => {
   const parts = { budget: noBudget };
   expect(await outcomeOf(["s04", "ok"], { parts })).toMatchObject({ fault: { code: "overloaded" }, attempts: 1 });
-  // Where no engine has had it, nothing is multiplied.
+  // If no engine has had the request, nothing is multiplied.
   expect(await outcomeOf(["dead", "ok"], { parts })).toMatchObject({ fault: null, attempts: 2 });
 });
 
@@ -411,7 +411,7 @@ test("a grant that is lost between attempts ends them, with its own error", asyn
 });
 
 test("a connection that had served before closes: the same engine is asked once more, on a new one", async () => {
-  // Keeps its connections, and breaks each that is used a second time.
+  // An engine that keeps its connections, and breaks each one that is used a second time.
   const answer = `data: ${JSON.stringify({ choices: [{ delta: { content: "hello" }, finish_reason: "stop" }] })}\n\ndata: [DONE]\n\n`;
   const head = `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: ${answer.length}\r\n\r\n`;
   const engine = Bun.listen<{ used: boolean }>({

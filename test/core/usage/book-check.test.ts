@@ -1,4 +1,4 @@
-/** The book is looked at again and again, and whoever reads the metric knows what the last look found. */
+/** The book is checked again and again, and the metric shows what the last check found. */
 import { expect, test } from "bun:test";
 import type { Audit, LedgerDifference } from "../../../src/core/store/ledger.ts";
 import { bookCheck } from "../../../src/core/usage/book-check.ts";
@@ -18,7 +18,7 @@ test("differences are told and counted, a failure is told and changes nothing, a
     () => {
       throw new Error("the store is away");
     },
-    // Another node looked.
+    // The result of a check by another node.
     () => ({ differences: [], differing: 2, sealsBehind: 4 }),
     () => ({ differences: [], differing: 0, sealsBehind: 0 }),
   ];

@@ -1,4 +1,7 @@
-/** The book is kept up again and again; what was put off is told, and whoever reads the metric knows how far ahead it is. */
+/**
+ * The upkeep of the book runs again and again; work that was put off is reported, and the metric shows how far ahead
+ * the book is.
+ */
 import { expect, test } from "bun:test";
 import type { Upkeep } from "../../../src/core/store/ledger.ts";
 import { bookUpkeep } from "../../../src/core/usage/book-upkeep.ts";

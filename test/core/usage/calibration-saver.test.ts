@@ -1,4 +1,4 @@
-/** What was learned of models outlives a restart, and nobody waits for it. */
+/** What a node has learned of models outlives a restart, and no request waits for the storing. */
 import { expect, test } from "bun:test";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import type { Calibrations, CalibrationTable, InputRatio, OutputSums } from "../../../src/core/store/calibration.ts";
@@ -35,7 +35,7 @@ function memoryStore() {
   return { inputs, outputs, state, store };
 }
 
-/** A node that writes when it stops, unless the settings say otherwise. */
+/** A node that stores what it learned when it stops, unless the settings say otherwise. */
 function nodeOver(store: Calibrations, settings: Partial<CalibrationSaverSettings> = {}) {
   const estimate = inputEstimate();
   const calibration = outputCalibration();
@@ -55,7 +55,7 @@ function nodeOver(store: Calibrations, settings: Partial<CalibrationSaverSetting
     },
     streamed: (route: string, tokens: number) =>
       calibration.of(route).observe({ tokens, streamed: thousand, whole: none }),
-    /** What 1,000 bytes in and 1,000 code units out are taken for. */
+    /** The tokens that 1,000 bytes of input and 1,000 code units of output are counted as. */
     takes: (model: string) => [
       estimate.tokens({ id: model }, request, 1_000),
       estimate.expected({ id: model }, { bytes: 0, tokens: 0 }, 1_000),
@@ -90,7 +90,7 @@ test("a node that is killed has written before, and writes only what it observed
   node.hears("acme/a", 100);
   await until(() => state.writes.length === 1, 2_000, "the first write");
   const known = inputs.get("acme/a");
-  // Another node's word, which is fresher than what this one knows.
+  // A value written by another node, which is newer than what this node knows.
   await store.inputs.write(new Map([["acme/a", { ratio: 0.9, spread: 0, bytes: 500, template: 8 }]]));
   node.streamed("main/b", 300);
   await until(() => state.writes.length === 3, 2_000, "the next write");

@@ -1,4 +1,4 @@
-// What is charged for inputs that no engine reports, against what they are: the corpus of test/core/tokens, whose true counts
+// Charges for inputs that no engine reports, against their true tokens: the corpus of test/core/tokens, whose true counts
 // are recorded there. An error is (charged − true) ÷ true of all charges together.
 
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
@@ -33,7 +33,7 @@ export function inputsOf(tokenizer: TokenizerName): Input[] {
   });
 }
 
-/** Every input of the corpus once, counted as a settlement counts it. */
+/** The error if every input of the corpus is charged once, counted as a settlement counts it. */
 export async function countedError(tokenizer: TokenizerName): Promise<number> {
   const known = vocabularies();
   const count = promptCount({ examine: (asked) => examine(asked, known) }, { count_ms: 60_000, body_bytes_max: 1e9 });
@@ -45,8 +45,8 @@ export async function countedError(tokenizer: TokenizerName): Promise<number> {
 }
 
 /**
- * Inputs of the corpus in any order, each charged by what the reports of those before it have taught. Reports are off by a
- * tenth at most, to either side.
+ * The error if inputs of the corpus come in any order, and each is charged by what the reports before it have taught.
+ * Reports are off by a tenth at most, to either side.
  */
 export function expectedError(tokenizer: TokenizerName, reports: { from: number; to: number }, seed: number): number {
   const inputs = inputsOf(tokenizer);

@@ -1,4 +1,4 @@
-/** What of a compaction is shown when its engine fails on the way, and another begins anew. */
+/** Which events of a compaction are shown if its engine fails on the way and another begins anew. */
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";

@@ -1,5 +1,5 @@
-// The day of a company that limits teams, people and keys: whose limit refuses is said, and every number of every report is
-// the sum of the receipts.
+// The day of a company that limits teams, people and keys: a refusal says whose limit it was, and every number of every
+// report is the sum of the receipts.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Money } from "../../../src/core/inference/money.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
@@ -90,7 +90,7 @@ async function give(name: string, owner: { person?: string; team?: string }, ...
 const content = "[simulator: tps=40] one two three four";
 const asked: { id: string; name: string; limitedBy: string | null }[] = [];
 
-/** So many requests of these keys at the same time; answers whose limits refused. */
+/** Sends `each` concurrent requests with each of these keys. Returns whose limits refused. */
 async function atOnce(names: readonly string[], each: number, of: string): Promise<Set<string>> {
   const all = names.flatMap((name) => Array.from({ length: each }, () => works(name, of)));
   const refusals = (await Promise.all(all)).filter((one) => one !== null);

@@ -1,4 +1,4 @@
-/** Joining what two engines said: any cut of any text, with white space at the cut, gives the text that was meant. */
+/** Joining the texts of two engines: any cut of any text, with white space at the cut, gives the original text. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
@@ -30,7 +30,10 @@ const asked = {
   signal: { aborted: false },
 } as unknown as AttemptRequest;
 
-/** Engines that play these batches, one after the other; each that ends in a failure broke off. */
+/**
+ * Engines that play these batches, one engine after the other; an engine whose last batch ends in a failure counts as
+ * broken.
+ */
 function playing(...engines: ((sent: AttemptRequest) => Batch[])[]) {
   return playingFor(asked, ...engines);
 }

@@ -1,4 +1,7 @@
-/** An answer that was asked for whole is let finish when its caller leaves: for ten seconds, and not where anything else ends it. */
+/**
+ * An answer that was requested from its engine unstreamed may finish when its caller leaves: for ten seconds, unless
+ * anything else ends it.
+ */
 import { expect, test } from "bun:test";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";

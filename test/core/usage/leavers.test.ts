@@ -27,7 +27,8 @@ describe.each(Object.keys(vocabularies))("%s", (name) => {
     for (const [kind, sentences] of Object.entries(kinds)) {
       const engine = new Engine(vocabulary, { seed });
       engine.oddAnswers(sentences, 100);
-      // A character of Chinese has up to three tokens of cl100k, so its deltas are no tokens before it has taught that.
+      // A Chinese character can take up to three tokens of cl100k, so the deltas are not single tokens; the engine's
+      // answers have to teach that first.
       if (name === "cl100k") engine.answers(sentences, 20);
       within(engine.leavers(sentences, { thinks: true }), 0.05, kind);
     }

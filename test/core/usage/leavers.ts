@@ -158,7 +158,7 @@ export class Engine {
     tally.calibrate();
   }
 
-  /** An engine writes a character that is cut with its last token. */
+  /** A character that is cut is written with its last token, as engines do. */
   #partOf(index: number, { head, tokens }: { head: PartHead; tokens: number[] }): InferenceEvent[] {
     const events: InferenceEvent[] = [{ type: "part-start", index, part: head }];
     let pending: number[] = [];

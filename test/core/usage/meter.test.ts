@@ -210,7 +210,7 @@ describe("the meter", () => {
         expect(out.at(-1)).toEqual({ type: "response-failed", fault: lostFault });
         expect(settled[0]).toMatchObject({ usage: { inputTokens: 0, outputTokens: 0 } });
       }
-      // A stream has delivered by then what it says.
+      // A stream has already delivered its text by then.
       const streamed = await run([...produced, [close, end]], { hold: { assertHeld, signal: lost } });
       expect(streamed.settled[0]).toMatchObject({ outcome: "completed", usage: { outputTokens: 2 } });
     });
@@ -331,7 +331,7 @@ describe("what a tokenizer counts", () => {
     const [tokens] = await Promise.all([count, new Promise(setImmediate)]);
     return tokens;
   }
-  /** As many tokens as it says, whatever the text. */
+  /** A tokenizer that returns these counts, whatever the text is. */
   function tokenizer(prompt: Promise<number> | null, answer: Promise<number>) {
     const asked = { prompt: 0, answers: [] as string[] };
     const counting: Counting = {

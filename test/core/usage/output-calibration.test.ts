@@ -1,6 +1,7 @@
 /**
- * How many tokens an answer has before its engine reports: by deltas where each is a token, else by its text, as the route's
- * reports have taught. No answer moves a ratio by more than a tenth, and no report beyond what a vocabulary can be.
+ * How many tokens an answer is counted as before its engine reports: by deltas if each is a token, else by its text, as
+ * the route's reports have taught. No answer moves a ratio by more than a tenth, and no report moves it beyond what a
+ * vocabulary can be.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -16,7 +17,7 @@ const latin = (deltas: number, units: number): Amount => ({ ...none, deltas, lat
 const streamed = (amount: Amount) => ({ streamed: amount, whole: none });
 const whole = (amount: Amount) => ({ streamed: none, whole: amount });
 
-/** More answers than any ratio needs, each of which moves it by a tenth at most. */
+/** The route after more answers than any ratio needs, each of which moves it by a tenth at most. */
 function taught(observed: Observed, route: RouteCalibration = outputCalibration().of("main/m")): RouteCalibration {
   for (let time = 0; time < 40; time++) route.observe(observed);
   return route;
@@ -139,7 +140,7 @@ describe("what an answer teaches", () => {
   const text: InferenceEvent = { type: "part-start", index: 0, part: { kind: "text" } };
   const end: InferenceEvent = { type: "response-end", reason: "stop" };
 
-  /** What 10,000 code units count as after answers in which each code unit is reported as a token, and more. */
+  /** The tokens that 10,000 code units count as, after answers in which each code unit is reported as about a token. */
   function after(change: {
     events?: InferenceEvent[];
     tokens?: number;

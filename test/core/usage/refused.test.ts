@@ -1,4 +1,4 @@
-/** Receipts of refused requests are written behind the answers: bounded, never waited for, found at once. */
+/** Receipts of refused requests are stored after the answers are sent: bounded, never waited for, found at once. */
 import { expect, test } from "bun:test";
 import type { NewRefused, RefusedRequest, RefusedRequests } from "../../../src/core/store/refused.ts";
 import { type RefusedSettings, refusedLog } from "../../../src/core/usage/refused.ts";

@@ -1,4 +1,4 @@
-/** Requests on their way while their engines' name comes to lead elsewhere: over real sockets. */
+/** Requests on their way while the name of their engines begins to resolve to other addresses: over real sockets. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import type { CatalogModel } from "../../../src/core/routing/catalog.ts";
@@ -77,7 +77,7 @@ test("an attempt that fails is followed by one at an address that is new, and no
   const { leadsTo, asks } = rig();
   leadsTo("127.0.0.1", "127.0.0.3");
   Object.assign(engines[0], { isSick: true, delay_ms: 500 });
-  // Whichever comes first of the two: at the second nobody listens.
+  // Either of the two addresses may come first: nobody listens at the second.
   const asking = asks("one");
   await until(() => engines[0].inFlight === 1, 10_000, "the first attempt");
   leadsTo("127.0.0.2");

@@ -1,4 +1,4 @@
-/** What an engine reports is taken as it is, or not: the table of docs/metering.md, row by row. */
+/** Which of an engine's reports are accepted: the table of docs/metering.md, row by row. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

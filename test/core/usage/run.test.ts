@@ -55,7 +55,7 @@ const asked = {
   outputTokensAllowed: 1000,
 } as unknown as RunRequest;
 
-/** Each run has one of its own, since it is used up. */
+/** Each run gets a request of its own, since a run uses it up. */
 const said = () => ({ ...asked.request, turns: [{ role: "user" as const, parts: [] }] });
 
 function bench(

@@ -1,4 +1,7 @@
-/** What an engine reports at its start is no report of what came after; and what is counted is paid at its price. */
+/**
+ * An early report of an engine does not cover what came after it; and each kind of counted token is charged at its
+ * price.
+ */
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";

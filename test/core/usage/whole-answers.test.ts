@@ -1,7 +1,7 @@
 /**
- * An answer that its client does not stream, with a cap above `unstreamed_tokens_max`: the engine is asked for it whole
- * where it finishes such an answer in ten seconds, by the speed that was measured, and stops for a client that leaves;
- * and where the hold is slight.
+ * An answer that its client does not stream, with a cap above `unstreamed_tokens_max`: the engine is asked for it
+ * unstreamed if, by its measured speed, it finishes such an answer in ten seconds, if it stops for a client that
+ * leaves, and if the hold is slight.
  */
 import { afterAll, expect, test } from "bun:test";
 import { dialects } from "../../../src/core/protocol/dialects.ts";
@@ -15,7 +15,7 @@ import { WholeAnswers } from "../../../src/core/usage/whole-answers.ts";
 import { attemptsParts, recordOf } from "../../harness/patience.ts";
 import { saying } from "../../harness/request.ts";
 
-/** Says which of the two ways it was asked in, and reports 100 tokens. */
+/** An engine whose answer says in which of the two ways it was asked; it reports 100 tokens. */
 const engine = Bun.serve({
   port: 0,
   hostname: "127.0.0.1",
@@ -50,7 +50,7 @@ const route: Route = {
 };
 const [cap, key] = [4096, "key_1"];
 
-/** Eight answers of so many tokens, each in so many milliseconds. */
+/** The speeds learned from eight answers, each with `tokens` tokens in `ms` milliseconds. */
 function taught(tokens: number, ms: number, { times = 8, now_ms = 0, whole = new WholeAnswers() } = {}): WholeAnswers {
   for (let time = 0; time < times; time++) ended(whole, { reported: tokens, ms }, now_ms);
   return whole;
@@ -76,7 +76,7 @@ interface Asking {
   more?: Partial<RunRequest>;
 }
 
-/** How the engine says that it was asked. */
+/** The way in which the engine was asked, as its answer says. */
 async function way({
   outputTokens_max: capped = cap,
   isSlight = true,

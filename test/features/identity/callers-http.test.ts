@@ -1,4 +1,4 @@
-// A node whose clients call with tokens of their issuer: over HTTP, on all three protocols, with receipts and an end.
+// A node whose clients call with tokens of their issuer: over HTTP, on all three protocols, with receipts and limits.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Money } from "../../../src/core/inference/money.ts";
 import { model, type Service, startService } from "../../harness/engine.ts";
@@ -73,7 +73,7 @@ test("a person's limit counts the token and the keys together, names her in refu
   );
   expect(made.person_id).toBe(id);
   expect((await chat(made.key)).status).toBe(200);
-  // What she has used before counts.
+  // What she used before the limit was set counts.
   await service.json("limit", "set", "person", id, "--org", "acme", "session=0.000001,requests_per_minute=1000");
   const shown = await service.json<Limited>("limit", "show", "person", id, "--org", "acme");
   expect(shown).toMatchObject({ standing: { session: { limit: dollars(1000) } } });
@@ -90,7 +90,7 @@ test("a person's limit counts the token and the keys together, names her in refu
   expect(await service.json<Shown[]>("person", "list", "--over", "1")).toMatchObject([{ id }]);
   const requests = await service.json<{ key_id: string }[]>("request", "list", "--person", id);
   expect(requests.some(({ key_id }) => key_id === made.id)).toBe(true);
-  // Without limits of her own those of the organization for its members count.
+  // If she has no limits of her own, those of the organization for its members apply.
   await service.json("limit", "set", "person", id, "--org", "acme", "session=inherit,requests_per_minute=inherit");
   await until(async () => (await chat(made.key)).status === 200, 5_000, "her room");
   await service.json("limit", "set", "org", "acme", "--members", "session=0.000002");

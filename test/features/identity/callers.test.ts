@@ -126,7 +126,7 @@ describe("an honest token", () => {
     await node.call(token);
     node.clock.skipped_ms = 61_000;
     issuer.answer("/jwks", () => Response.json({ keys: [] }));
-    // Verified anew by the real clock, it still holds; what was remembered does not count any more.
+    // Verified anew by the real clock, the token is still valid; what was remembered does not count any more.
     expect((await node.call(token)).key.id).toBeTruthy();
     await refused(await issuer.sign({ ...ann, exp: now_s() - 60 }));
   });
@@ -157,7 +157,7 @@ describe("an honest token", () => {
     );
     const known = (await people(owned.db).findPerson(person!.id))!;
     expect(known).toMatchObject({ name: "?Ann?\ufffd", email: null, isEmailVerified: false, groups: ["research"] });
-    // Without the character it would be somebody else's address.
+    // Without the odd character, it would be somebody else's address.
     node.reload([
       { issuer: issuer.issuer, claim: "email", is: "ann@example.com", organization: "acme", role: "member" },
     ]);
@@ -176,7 +176,8 @@ describe("an honest token", () => {
   test("follows a key of the issuer that is new", async () => {
     await node.call(await issuer.sign(ann));
     const key = await issuer.rotate("ES256");
-    // The set was fetched a moment ago; the issuer is asked again for a key that it lacks, but not within half a minute.
+    // The key set was fetched a moment ago; the issuer is asked again for a key that it lacks, but not within half a
+    // minute.
     const fault = await refusal(node.call(await issuer.sign({ ...ann, jti: "new" }, { key })));
     expect(fault.code).toBe("invalid_api_key");
     node = startNode();

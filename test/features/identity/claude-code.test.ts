@@ -1,4 +1,4 @@
-// What Claude Code asks of its gateway beside messages: settings, usage, and how its sign-in hears of limits.
+// What Claude Code asks of its gateway beside messages: settings, usage, and how its sign-in is told of limits.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { decimalOf } from "../../../src/core/inference/money.ts";
@@ -128,7 +128,7 @@ describe("a sign-in of Claude Code", () => {
       30_000,
       "the window to be used up",
     );
-    // The limit is that of the key of this sign-in, of which its organization has used next to nothing.
+    // The shares are of this sign-in's own limit: of its own, the organization has used next to nothing.
     expect(Math.max(...shares)).toBeGreaterThan(0.2);
     const { error } = (await last.json()) as { error: { type: string; message: string } };
     expect(error.type).toBe("billing_error");

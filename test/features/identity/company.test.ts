@@ -25,7 +25,7 @@ let db: Database;
 let drop: () => Promise<void>;
 let issuer: TestIssuer;
 let parts: IdentityParts;
-/** The groups of those who are there. */
+/** The groups of each person who is in the company. */
 const staff = new Map<string, string[]>();
 const organizations: Record<string, string> = {};
 
@@ -49,7 +49,7 @@ afterAll(async () => {
   await drop();
 });
 
-/** A code names the person and the nonce, a refresh token the person. */
+/** The issuer's answer for tokens: a code names the person and the nonce, a refresh token the person. */
 async function answer(request: Request): Promise<Response> {
   const form = new URLSearchParams(await request.text());
   const [sub = "", nonce] = (form.get("code") ?? form.get("refresh_token") ?? "").split(":");
@@ -126,7 +126,7 @@ test("people join, move and leave by their groups alone, and nobody else notices
   await expect(byRefreshToken(parts, first.refreshToken!)).rejects.toBeInstanceOf(IssuerAway);
   issuer.answer("/token", answer);
 
-  // An hour later, each is what the groups say.
+  // An hour later, each person has what the groups say.
   await hourLater();
   const now = await there();
   for (const [name, current] of now) {

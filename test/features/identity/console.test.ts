@@ -64,7 +64,8 @@ describe("the console", () => {
     expect([address.status, address.text]).toEqual([200, page.text]);
     expect((await fetch(`${node.consoleUrl}/organizations/acme`)).status).toBe(404);
     expect((await fetch(`${node.consoleUrl}/assets/none.00000000.js`)).status).toBe(404);
-    // No document that lists paths is on this port, and no other API is near to what is.
+    // The message gives no hint: no document on this port lists its paths, and no path of another API is near to one of
+    // them.
     for (const asked of ["/v1/videos", "/v1beta/models"]) {
       const { error } = (await (await fetch(node.consoleUrl + asked)).json()) as { error: { message: string } };
       expect(error.message).toBe(`There is nothing at '${asked}'.`);
@@ -251,7 +252,7 @@ describe("the console", () => {
   test("writes no code, state or secret into its log", async () => {
     const { page, secret } = await signedIn();
     const answer = new URL(page.way.at(-1)!);
-    // They are searched when the node has stopped.
+    // The log is searched for these words when the node has stopped.
     secrets.push(answer.searchParams.get("code")!, answer.searchParams.get("state")!);
     secrets.push(browser.cookie("sluice-console")!, secret, page.url.hash.slice("#code=".length));
   });

@@ -1,4 +1,4 @@
-// Cookies of browsers, by the address of the place: what other hosts of the domain and other ports can do with them.
+// Browsers' cookies, by the address of the console: what other hosts of the domain and other ports can do with them.
 import { expect, test } from "bun:test";
 import { cookieIn, endCookie, setCookie } from "../../../src/admin/people/cookies.ts";
 

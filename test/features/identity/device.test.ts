@@ -1,4 +1,5 @@
-// The way of a device over real sockets, with oidc-provider: codes, the page, tokens that work as keys, refresh, revocation.
+// The sign-in of a device over real sockets, with oidc-provider: codes, the page, tokens that work as keys, refresh,
+// revocation.
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { findDevice } from "../../../src/features/identity/devices.ts";
 import { Browser, type Page } from "../../harness/browser.ts";
@@ -52,7 +53,7 @@ describe("a device", () => {
   const models = (token: string) =>
     fetch(`${node.serviceUrl}/v1/models`, { headers: { authorization: `Bearer ${token}` } });
 
-  /** From a link to the page that asks for a decision. */
+  /** Follows a device's link to the page that asks for a decision. */
   async function toDecision({ verification_uri_complete }: Authorization, who = browser): Promise<Page> {
     return who.submit(await who.visit(verification_uri_complete), "/device");
   }
@@ -83,7 +84,7 @@ describe("a device", () => {
     expect(await poll(begun.device_code)).toMatchObject({ status: 400, error: "authorization_pending" });
     expect(await poll(begun.device_code)).toMatchObject({ status: 400, error: "slow_down" });
     const first = await browser.visit(begun.verification_uri_complete);
-    // It went to the issuer first, and the code is shown and not sent.
+    // The browser went to the issuer first; the page shows the code, and has not sent it.
     expect(first.way.some((url) => url.startsWith(node.provider.issuer))).toBe(true);
     expect(first.text).toContain(`value="${begun.user_code}"`);
     expect(first.text).not.toContain("claude-cli/2");
@@ -137,7 +138,7 @@ describe("a device", () => {
     const second = await refresh(first.refresh_token);
     expect(second.status).toBe(200);
     expect(second.refresh_token).not.toBe(first.refresh_token);
-    // A lost answer: the same successor again.
+    // As if the answer had been lost: the same token brings the same successor again.
     expect((await refresh(first.refresh_token)).refresh_token).toBe(second.refresh_token);
     const third = await refresh(second.refresh_token);
     expect((await models(third.access_token)).status).toBe(200);
@@ -238,7 +239,7 @@ describe("a device", () => {
   test("bad requests get the words of OAuth", async () => {
     const cases: [Record<string, string>, string][] = [
       [{ grant_type: "password" }, "unsupported_grant_type"],
-      // Names of every object, which are in no table of ours.
+      // Names that every object has, and that are in no table of ours.
       ...["constructor", "__proto__", "toString", "hasOwnProperty"].map(
         (grant_type): [Record<string, string>, string] => [{ grant_type }, "unsupported_grant_type"],
       ),
@@ -260,13 +261,13 @@ describe("a device", () => {
     expect(twice.status).toBe(400);
   });
 
-  // The last one: it takes the address's failures of a minute.
+  // The last test: it uses up the failures that its address may have in a minute.
   test("tokens that nobody knows are few a minute: then their address waits, with cookies and answers too", async () => {
     let answer = await refresh("slr_nothing");
     for (let count = 0; count < 320 && answer.status === 400; count++) answer = await refresh("slr_nothing");
     expect(answer).toMatchObject({ status: 429, error: "slow_down" });
     const cookie = `sluice-console=${"x".repeat(43)}`;
-    // A few of a minute's failures may have come back meanwhile.
+    // A few of the minute's failures may have become free again meanwhile.
     for (const path of ["/session", "/oauth/callback?code=c"])
       await until(
         async () => (await fetch(node.consoleUrl + path, { headers: { cookie } })).status === 429,

@@ -36,7 +36,7 @@ beforeEach(() => {
   issuer.answer("/.well-known/openid-configuration", null);
 });
 
-/** Undefined takes a claim away. */
+/** The claims of a token; a claim that is undefined is taken away. */
 type Said = Record<string, unknown>;
 
 interface Saying {
@@ -49,7 +49,7 @@ interface Saying {
 let asked: URLSearchParams | null = null;
 let askedBy: string | null = null;
 
-/** What the issuer answers for a code. */
+/** Sets what the issuer answers for a code. */
 function says({ claims = {}, sign = {}, idToken, refreshToken = "refresh-1" }: Saying, nonce: string) {
   issuer.answer("/token", async (request) => {
     asked = new URLSearchParams(await request.text());

@@ -23,7 +23,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** Comes by the issuer with these claims. */
+/** Signs in at the issuer as this account, with these claims. */
 async function signIn(account: string, claims: object) {
   node.provider.account = account;
   node.provider.claims.set(account, { name: account, ...claims });
@@ -49,7 +49,7 @@ test("somebody without a group comes in by an invitation, with its limits, and n
   expect(await node.sluice.json("invitation", "list")).toMatchObject([{ state: "taken", person_id: body!.id }]);
 });
 
-/** All that acts change, row by row. */
+/** The tables that acts change, compared row by row. */
 const kept = [
   ...["limit_request", "invitation", "limit_value", "membership", "person", "api_key", "team", "organization"],
   ...["operator", "notice_destination", "drained_engine", "audit_entry", "audit_head", "plan"],
@@ -97,7 +97,7 @@ test("a scanner that follows every link and path by GET and HEAD, with a session
               : organization,
       )
       .replace(/\{\w+\}/, annId);
-  // The paths of acts too, as a scanner may guess them, and what the input of an act would be in the query.
+  // The paths of acts too, as a scanner may guess them, and with an act's input as the query.
   const query = `?until=2030-01-01&reason=x&role=admin&organization=${organization}&amount=5`;
   const managed = verbs.filter(({ live }) => !live).flatMap(({ path }) => [named(path), named(path) + query]);
   const paths = [
@@ -119,7 +119,7 @@ test("a scanner that follows every link and path by GET and HEAD, with a session
     expect((await fetch(node.serviceUrl + path)).status).toBeGreaterThan(400);
   expect(readings).toBeGreaterThan(50);
   expect(await everything()).toEqual(before);
-  // The same by a POST, which a page of another origin or without the secret cannot send either.
+  // Nor can a page of another origin, or one without the secret, decide by a POST.
   const approve = `/management/v1/limit-requests/${ids.lreq}/approve`;
   const decision = { method: "POST", body: { until: new Date(Date.now() + 86_400_000).toISOString() } };
   for (const forged of [{ origin: "https://evil.example" }, { origin: null }, { headers: { "x-sluice-console": "x" } }])

@@ -1,4 +1,4 @@
-// What an issuer says of itself counts for ten minutes, and that it is away for two seconds.
+// What an issuer publishes about itself is kept for ten minutes, and the finding that it is away for two seconds.
 import { expect, test } from "bun:test";
 import type { Issuer } from "../../../src/core/auth/identity.ts";
 import { IssuerAway, issuerClients } from "../../../src/features/identity/issuer-clients.ts";

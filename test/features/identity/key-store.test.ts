@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => node?.[Symbol.asyncDispose]());
 
-/** A machine with a key store, whose user chose none. */
+/** A machine with a key store, whose user has not chosen a store for secrets. */
 function desktop() {
   const bare = laptop();
   const store = standInKeyStore(bare.folder);
@@ -132,7 +132,7 @@ test("a person's refresh token is in the key store, through refreshes, and the a
   const calls = () => store.typed().split("\n").length;
   const before = calls();
   expect((await home.run("token")).stdout).toBe(`${kept(home).access_token}\n`);
-  // Nobody is asked for a password as long as the access token holds.
+  // The key store, which might ask for a password, is left alone as long as the access token is valid.
   expect(calls()).toBe(before);
 
   change(home, { renew_at_ms: 0 });
@@ -154,7 +154,7 @@ test("a person's refresh token is in the key store, through refreshes, and the a
   await until(async () => (await models()).status === 401, 1_000, "the token to end");
 });
 
-/** `security` in its interactive mode, as far as it is used. */
+/** macOS's `security` in its interactive mode, as far as it is used. */
 const security = `#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 echo "$*" >>arguments

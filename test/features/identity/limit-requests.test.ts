@@ -46,7 +46,7 @@ const ask = () =>
     { key: token },
   );
 
-/** Lets Ann use up a small month, and answers the refusal that Claude Code gets. */
+/** Lets Ann use up a small monthly limit, and returns the refusal that Claude Code gets. */
 async function refusedNow(): Promise<Refused> {
   const { organization } = node.sluice;
   await node.sluice.json("limit", "set", "person", person, "--org", organization, "month=0.00006");

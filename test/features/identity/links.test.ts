@@ -1,4 +1,4 @@
-/** The links that open the console of a node on the own machine. */
+/** The links that open the console of a node on the user's own machine. */
 
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";

@@ -59,7 +59,7 @@ async function answerOf(node: Service): Promise<string> {
 
 const answers = () => Promise.all(nodes.map(answerOf));
 
-/** Answers after how many milliseconds every node answered so. */
+/** Waits until every node answers so, and returns how many milliseconds that took. */
 async function seen(answer: string): Promise<number> {
   const began = performance.now();
   await until(async () => (await answers()).every((one) => one === answer), 10_000, `${answer} of both nodes`);
@@ -69,7 +69,7 @@ async function seen(answer: string): Promise<number> {
 const give = (...words: string[]) => cli("membership", "give", person, "--org", "acme", "--role", "member", ...words);
 const take = () => cli("membership", "take", person, "--org", "acme");
 
-/** What changes, how the token is then answered, and what restores it. */
+/** What is changed, how requests with the token are then answered, and what restores it. */
 const facts: Record<string, [change: () => Promise<unknown>, answer: string, restore: () => Promise<unknown>]> = {
   "a team given by hand": [() => give("--team", "small"), "usage_limit_reached of team", take],
   "fewer scopes": [() => give("--scopes", "models:read"), "missing_scope", take],

@@ -36,7 +36,7 @@ describe("signing in from the command line", () => {
     secrets.push(kept().access_token, kept().refresh_token);
     return done;
   };
-  /** As most tests begin: each wait for an approval takes five seconds. */
+  /** Signs in unless an earlier test has: each wait for an approval takes five seconds. */
   const signedIn = async () => {
     if (!existsSync(home.signInFile(node.serviceUrl))) await signIn();
   };
@@ -51,12 +51,12 @@ describe("signing in from the command line", () => {
     expect([code, stdout]).toEqual([0, `Signed in at ${node.serviceUrl} as ann@x.test.\n`]);
     const code_shown = /Code {2}([A-Z]{4}-[A-Z]{4})\n/.exec(stderr)?.[1];
     expect(stderr).toContain(`Open  ${node.serviceUrl}/device?user_code=${code_shown}\n`);
-    // Nobody sits at a pipe.
+    // The output is a pipe, so no browser is opened.
     expect(stderr).not.toContain("in your browser");
     const got = await token();
     expect(got).toMatchObject({ code: 0, stderr: "" });
     expect((await models(got.token)).status).toBe(200);
-    // The same again, without a refresh; and under the name of the server, in either form.
+    // The same token again, without a refresh; also when the server is named, in either form.
     expect((await token(node.serviceUrl)).token).toBe(got.token);
     expect((await token(`${node.serviceUrl}/v1/`)).token).toBe(got.token);
   });
@@ -116,7 +116,7 @@ describe("signing in from the command line", () => {
     secrets.push(kept().refresh_token);
     expect((await models(next)).status).toBe(200);
     expect((await models(first)).status).toBe(200);
-    // One that was not given lately costs no question.
+    // A token that was not given out lately is returned without asking the server.
     utimesSync(home.signInFile(node.serviceUrl), new Date(0), new Date(0));
     change(dead);
     utimesSync(home.signInFile(node.serviceUrl), new Date(0), new Date(0));
@@ -189,7 +189,7 @@ describe("signing in from the command line", () => {
     expect(await again.done).toBe(0);
     const kept = JSON.parse(readFileSync(desktop.signInFile(node.serviceUrl), "utf8"));
     secrets.push(kept.access_token, kept.refresh_token);
-    // There is no desktop, it is elsewhere, or nobody looks.
+    // No browser opens: there is no desktop, it is on another machine, or nobody looks.
     const { terminal } = shell({ environment }).services;
     const seen = { ...terminal, width: 80 };
     expect(openedInBrowser({ environment: { ...environment, DISPLAY: "" }, terminal: seen }, page!, "linux")).toBe(

@@ -93,7 +93,7 @@ async function signedIn() {
   const device = await requestDevice(parts, { agent: "test/1", address: crypto.randomUUID() });
   if (device === "full") throw new Error("full");
   expect(await approveDevice(parts, current, { code: device.userCode, organizationId })).toBe(true);
-  // Its tokens have gone on to the device.
+  // The session in the browser is over: its tokens have gone on to the device.
   expect(await currentSession(parts, "device", secret)).toBeNull();
   says();
   const tokens = await byDeviceCode(parts, device.deviceCode);

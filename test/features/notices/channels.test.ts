@@ -54,7 +54,7 @@ function channels(): { slack: Channel; teams: Channel } {
 const setting = { shares: [80, 100], keyExpiryDays: 14 };
 const acts = () => administration(store.db, { sealing: key });
 
-/** Sets a destination of each form, and answers how many of each title or type came. */
+/** Sets a destination of each form, and returns their receivers, which keep what came. */
 async function everywhere(owner: string | null) {
   const json = program();
   const { slack, teams } = channels();
@@ -139,7 +139,7 @@ test("what lasts in the fleet is told to operators once, and once more when it i
     await store.setClock(new Date(began_ms + at_s * 1_000));
     await fleet.report({ ...first, engines: gpu(engine), certificateExpiresAt });
     await fleet.report({ ...second, engines: gpu(engine), problems, certificateExpiresAt });
-    // Of several that look at a time, one does.
+    // If several nodes look at the same time, only one of them does it, so this one tries until it has.
     for (let isDone = false; !isDone; )
       await noticeQueue(store.db, key).look((reports, now) => {
         isDone = true;

@@ -1,4 +1,4 @@
-/** How notices are shown: in Slack and Teams as both publish it, and by mail, with whatever names people chose. */
+/** How notices are shown: in Slack and Teams as both document it, and by mail, with whatever names people chose. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import { deliver, withoutUrl } from "../../../src/features/notices/deliver.ts";
@@ -23,7 +23,7 @@ afterAll(() => {
 });
 
 const at = "2026-11-30T08:00:00.000Z";
-/** What the kinds say of, with a name that somebody chose. */
+/** The details of notices of all kinds, with a name that somebody chose. */
 const details = (name: string) => ({
   ...{ subject: "team", name, models: null, window: "week", share_percent: 80, key_id: "key_1", expires_at: at },
   ...{ used: { amount: "8.000000000", currency: "USD" }, limit: { amount: "10.000000000", currency: "USD" } },
@@ -39,7 +39,7 @@ const details = (name: string) => ({
   ...{ person: name, message: name, limit_request_id: "lreq_1", asked: null },
   value: { amount: "10.000000000", currency: "USD" },
 });
-/** It names a limit where others have its amount. */
+/** The details of a request for more: `limit` names a limit, where other kinds have the limit's amount. */
 const asking = {
   ...{ limit: "month", organization: "acme", state: "approved", until: at, reason: null },
   granted: { amount: "20.000000000", currency: "USD" },

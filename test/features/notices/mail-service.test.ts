@@ -83,7 +83,7 @@ test("who only follows the link unsubscribes nobody; one POST does, again and ag
   expect(elsewhere.status).toBeGreaterThanOrEqual(400);
   const audit = await node.sluice.cli("audit", "list");
   expect(audit.stdout).toMatch(/notice\.unsubscribe/);
-  // Nobody can delete what it says.
+  // The audit trail has no address, as nobody can delete what it says.
   expect(audit.stdout).not.toContain("@x.test");
 });
 

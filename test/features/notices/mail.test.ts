@@ -23,7 +23,7 @@ const newMailbox = mailboxes(ending);
 const content = { subject: "x", text: "x\n", html: "<p>x</p>", at: new Date(0), unsubscribe: null };
 const mailTo = (to: string, name = "notice_1") => ({ ...content, to, name });
 
-/** One mail, and what keeps the server from being used. */
+/** Sends one mail; returns its refusal, and the failures that keep the server from being used. */
 async function sendOnce(server: MailServer, to = "ann@acme.example", wait_ms = 20_000) {
   const failures: unknown[] = [];
   const round = mailRound(server, { wait_ms, failed: (cause) => failures.push(cause) });

@@ -32,7 +32,7 @@ interface Got {
 
 const ending = endedAfterEach();
 
-/** A receiver of notices that answers what `answer` says, given how many came before. */
+/** A receiver of notices that responds with what `answer` returns, given how many notices came before. */
 function receiver(answer: (before: number) => Response | Promise<Response> = () => new Response()) {
   const got: Got[] = [];
   const server = Bun.serve({
@@ -409,11 +409,11 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const [queue, other] = [noticeQueue(store.db), noticeQueue(await store.another())];
     const claims = (await Promise.all([queue.claim(10), other.claim(10)])).flat();
     expect(claims).toMatchObject([{ organizationId: organization, attempts: 1 }]);
-    // Claims at one instant pass each other's rows over; the lease keeps later ones away.
+    // Claims at one instant skip each other's rows; the lease keeps later claims away.
     expect(await other.claim(10)).toEqual([]);
     await store.setClock(new Date(Date.now() + 61_000));
     expect(await other.claim(10)).toMatchObject([{ id: claims[0]!.id, attempts: 2 }]);
-    // The first node comes to life again: it decides nothing any more.
+    // The first node comes to life again: it decides nothing about the notice any more.
     await queue.sent(claims[0]!, { problem: null }, null);
     expect(await findHook(acts, organization)).toMatchObject({ waiting: 1 });
     await store.setClock(null);

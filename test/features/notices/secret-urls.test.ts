@@ -22,7 +22,7 @@ beforeAll(async () => {
   service = await startService({
     more: "webhooks: { allow_private: true }",
     sluice: {
-      // What is logged is searched for them at the end.
+      // The log is searched for these words at the end.
       secrets: [slack.secret, teams.secret],
       env: { SLUICE_SECRET_KEY: secretKey, DATABASE_URL: database.url },
     },
@@ -39,7 +39,7 @@ const printed: string[] = [];
 async function sluice(...words: string[]) {
   const ran = await service.json(...words).then(
     (answer) => ({ code: 0, said: JSON.stringify(answer) }),
-    // The harness says what was typed, too.
+    // The harness puts the typed words before the output; they are left out.
     (refusal: Error) => ({ code: 1, said: refusal.message.split(" answered 1: ").at(-1)! }),
   );
   printed.push(ran.said);

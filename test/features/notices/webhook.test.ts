@@ -1,4 +1,4 @@
-/** A webhook's name is looked up within its time, and leads to nobody inside. */
+/** A webhook's name is looked up within the webhook's time, and never leads to an address inside. */
 import { expect, test } from "bun:test";
 import { sendWebhook } from "../../../src/features/notices/webhook.ts";
 

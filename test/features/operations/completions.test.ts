@@ -5,7 +5,7 @@ import { engineModel, eventsOf, kindModels, refusalOf, startService, words } fro
 import { nanosOf } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 
-/** An engine of llama.cpp's form: `/infill` beside `/v1`. */
+/** The requests to an engine of llama.cpp's form, which has `/infill` beside `/v1`. */
 const infilled: { path: string; body: Record<string, unknown> }[] = [];
 const llama = Bun.serve({
   port: 0,

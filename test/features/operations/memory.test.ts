@@ -21,7 +21,7 @@ const vector = Buffer.from(new Float32Array(dimensions).fill(0.0180422).buffer).
 const item = (index: number) =>
   `${index === 0 ? "" : ","}{"object":"embedding","index":${index},"embedding":"${vector}"}`;
 
-/** Writes its answer as fast as it is read. */
+/** An engine that writes its answer as fast as it is read. */
 const engine = Bun.serve({
   port: 0,
   hostname: "127.0.0.1",
@@ -64,7 +64,7 @@ afterAll(async () => {
   await engine.stop(true);
 }, 60_000);
 
-/** The bytes of the answer, which is read and not kept. */
+/** Asks for embeddings; returns the number of bytes in the answer, which is read and not kept. */
 async function embedded(body: string): Promise<number> {
   const response = await fetch(`${service.url}/v1/embeddings`, {
     method: "POST",

@@ -10,7 +10,7 @@ import { until } from "../../harness/until.ts";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** The answer of the odd engine to the next request, as it is. */
+/** The body of the odd engine's answer to the next request, unchanged. */
 let said: string | ReadableStream<Uint8Array> = "";
 const odd = Bun.serve({
   port: 0,
@@ -111,7 +111,7 @@ const packed = '"AAAAAA=="';
 
 test("vectors of another length than was asked for are the request's fault, and not the engine's, which goes on", async () => {
   for (let round = 0; round < 6; round++) {
-    // A list of two numbers, and the base64 of one.
+    // Vectors that are too short: as a list of two numbers, and as the base64 of one.
     said = answer(round % 2 === 0 ? [vector(0), vector(1)] : [vector(0, packed), vector(1, packed)]);
     const refused = await service.post("/v1/embeddings", { model: alone, input: ["a", "b"], dimensions: 8 });
     expect(await refusalOf(refused)).toEqual([400, "unsupported_feature", "dimensions"]);
@@ -143,7 +143,7 @@ test("fields that are left out are named once an hour in the log, and a null is 
   said = answer([vector(0), vector(1)], ',"warnings":[],"nothing":null,"usage":{"prompt_tokens":5},"created":1');
   for (let at = 0; at < 3; at++) expect((await embed(alone)).status).toBe(200);
   await until(() => named().length > 0);
-  // A later line shows that all of the earlier ones are there.
+  // Once this later line is in the log, all of the earlier ones are.
   said = answer([vector(0), vector(1)], ',"other":1');
   expect((await embed(alone)).status).toBe(200);
   await until(() => lines().some((line) => line.includes('"fields":["data.secret","other"]')));
@@ -217,7 +217,7 @@ test("however an answer is cut, the same is kept of it, and any other input is a
     embedding: fc.oneof(fc.array(fc.double({ noNaN: true, noDefaultInfinity: true })), fc.string({ unit: "binary" })),
     other: fc.jsonValue(),
   });
-  // Numbers that are whole in a piece are read in another way than those that are cut.
+  // Small and large pieces: a number that is whole in a piece is read in another way than one that is cut.
   const size = fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 10, max: 10_000 }));
   const sizes = fc.array(size, { minLength: 1, maxLength: 5 });
   const whole = fc.record({ data: fc.array(item), usage: fc.jsonValue(), x: fc.jsonValue() });

@@ -1,4 +1,7 @@
-/** A thousand embeddings at once where there is room for five: five are answered, and all others refused in words. */
+/**
+ * A thousand embeddings at once where there is room for five: five are answered, and all others refused with the
+ * reason.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -57,7 +60,7 @@ interface Answered {
   message: string;
 }
 
-/** All connections are open before the first request is sent. */
+/** Sends a thousand requests at once: all connections are open before the first request is sent. */
 async function race(nodes: readonly Sluice[], key: string): Promise<Answered[]> {
   [gate, asked] = [Promise.withResolvers(), 0];
   const body = JSON.stringify({ model, input });
@@ -96,7 +99,7 @@ describe.each([
     database = count > 1 ? await migratedDatabase() : null;
     const env: Record<string, string> = database ? { DATABASE_URL: database.url, REDIS_URL: await redisUrl() } : {};
     for (let at = 0; at < count; at++) {
-      // The first one makes the organization and its key.
+      // The first node makes the organization and its key.
       const other = at > 0 ? { dataDir: join(folder, `${at}`) } : {};
       nodes.push(await startSluice({ store: "pglite", config, env, ...other }));
     }
@@ -120,7 +123,7 @@ describe.each([
   test("a plan's concurrency", async () => {
     const key = await keyOn("few");
     await raced(key, "concurrency_limit_exceeded", "5");
-    // The room is there again.
+    // The room of the five is free again.
     await until(async () => (await next(key)).status === 200);
   });
 

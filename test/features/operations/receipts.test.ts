@@ -15,7 +15,10 @@ const searched = `
 const service = await startService({ hasKinds: true, extraModels: searched });
 afterAll(() => service.stop(), 60_000);
 
-/** Tokens at their prices, and searches at theirs, each rounded up to a nano: docs/design/usage.md, Receipts. */
+/**
+ * The nanos owed for a receipt: tokens at their prices, and searches at theirs, each rounded up to a nano:
+ * docs/design/usage.md, Receipts.
+ */
 function owed({ usage, prices }: RequestReceipt): number {
   const { input, cached_input, cache_write, output, search = { amount: "0" } } = prices!;
   const cost = (count: number, price: { amount: string }, of: number) =>

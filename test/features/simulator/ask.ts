@@ -33,7 +33,7 @@ export interface Streamed {
   data: string[];
   text: string;
   bytes: Uint8Array;
-  /** What each read brought. */
+  /** The bytes of each read. */
   reads: Uint8Array[];
   broken: boolean;
 }

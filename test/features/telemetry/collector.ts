@@ -1,4 +1,4 @@
-// A collector as far as a sender can see: it takes OTLP over HTTP in JSON, and remembers spans and metrics.
+// A stand-in for a collector, as far as a sender can see: it takes OTLP over HTTP in JSON, and remembers spans and metrics.
 
 export interface SpanSeen {
   name: string;
@@ -26,7 +26,7 @@ export interface Collector {
   /** Histogram points of the latest export, by metric. */
   metrics: Map<string, Point[]>;
   resource(): Record<string, unknown>;
-  /** All that came, as it came. */
+  /** The bodies of all exports, unchanged. */
   text(): string;
   headers: Headers[];
   stop(): Promise<void>;
@@ -49,7 +49,7 @@ interface SentSpan extends Pick<SpanSeen, "name" | "traceId" | "spanId" | "paren
   status?: { code?: number };
 }
 
-/** `status`: what it answers; anything but 200 is a collector that takes nothing. */
+/** `status`: the status of its answers; with anything but 200, the collector takes nothing. */
 export function startCollector(status = 200): Collector {
   const spans: SpanSeen[] = [];
   const metrics = new Map<string, Point[]>();

@@ -25,7 +25,7 @@ const queries = Object.entries(dashboards).flatMap(([name, panels]) =>
 );
 const all = [...queries, ...alerts.map(({ alert, expr }) => [alert, expr] as const)];
 
-/** Of the scrape itself. */
+/** Labels that the scrape itself adds. */
 const given = ["job", "instance"];
 
 function rowOf(metric: string): MetricRow | undefined {

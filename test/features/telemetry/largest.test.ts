@@ -1,4 +1,7 @@
-/** The organizations that use most are told, few and exactly; nobody's usage is lost, whoever comes. */
+/**
+ * Tests of the list of organizations with the largest usage: it is short and exact, and nobody's usage is lost,
+ * whichever organizations come.
+ */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { largest } from "../../../src/features/telemetry/largest.ts";

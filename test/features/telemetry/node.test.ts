@@ -76,7 +76,7 @@ test("stores, admission, process and the largest organizations, for the operator
       5_000,
       "usage",
     );
-    // A node that has just started asks the database much at once: all its connections may be busy.
+    // A node that has just started sends the database many queries at once, so all its connections may be busy.
     let text = "";
     const hasIdle = async () => {
       text = await metrics();

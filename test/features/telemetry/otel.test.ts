@@ -78,7 +78,7 @@ test("a request is a span of its caller's trace, with what happened inside, and 
     const sent = { traceparent, tracestate: "vendor=1", "x-request-id": "theirs-1", "user-agent": "agent/1" };
     const answer = await (await ask(service, sent)).text();
     expect(answer).toContain("nut");
-    // What ends after the answer may come in a later export.
+    // Spans that end after the answer may come in a later export.
     for (const name of ["chat acme/m", "stream", "settlement"]) {
       await until(() => named(collector.spans, name).length === 1, 20_000, `the span ${name}`);
     }
@@ -90,7 +90,7 @@ test("a request is a span of its caller's trace, with what happened inside, and 
     expect(collector.headers[0]!.get("x-tenant")).toBe("ours");
     expect(collector.resource()).toMatchObject({ "service.name": "sluice" });
 
-    // Nobody traces this one: it is not sampled, and the engine hears so.
+    // Nobody traces this request: it is not sampled, and the engine is told so.
     await (await ask(service)).text();
     expect(engine.headers.at(-1)!.get("traceparent")).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
 
@@ -149,7 +149,7 @@ function expectSpans({ spans }: Collector, sent: Headers[]): void {
   expect(sent.map((headers) => headers.get("tracestate"))).toEqual(["vendor=1", "vendor=1"]);
 }
 
-/** Each attempt names its engine's address, and the one that answered what its engine reported. */
+/** The span of each attempt names its engine's address, and that of the answered one what its engine reported. */
 function expectReports({ spans, text }: Collector, { hostname, port }: URL): void {
   const [failed, answered] = named(spans, "chat m").map(({ attributes }) => attributes);
   const server = { "server.address": hostname, "server.port": Number(port) };

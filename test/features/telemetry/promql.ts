@@ -1,4 +1,5 @@
-// What of a PromQL expression a table of metrics can hold: which metrics it names, with which labels, and which values.
+// The parts of a PromQL expression that are checked against a table of metrics: which metrics it names, with which labels,
+// and which values.
 
 export interface Selector {
   metric: string;

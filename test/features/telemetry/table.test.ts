@@ -10,7 +10,7 @@ const rows = Object.entries<MetricRow>(table);
 
 /** Series that one metric may have on one node, were every value of every label to occur with every other. */
 const series_max = 9_000_000;
-/** What is counted in no base unit. */
+/** The base units in which a metric of memory is named. */
 const nanos = /_(seconds|bytes)$/;
 
 test.each(rows)("%s is named as Prometheus wants it", (name, { type, help, buckets }) => {

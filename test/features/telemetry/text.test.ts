@@ -1,4 +1,4 @@
-/** What our cells and histograms tell is what those of Prometheus' own client library would tell of the same. */
+/** Our cells and histograms report the same as those of Prometheus' own client library. */
 import { afterAll, beforeAll, expect, setSystemTime, test } from "bun:test";
 import fc from "fast-check";
 import { Counter, Histogram, Registry, type RegistryContentType } from "prom-client";
@@ -14,7 +14,7 @@ const told = (Object.keys(table) as MetricName[]).filter((metric) =>
   [...counted, ...observed].includes(metric as never),
 );
 
-/** Whatever a name in a configuration may have, and what the format writes in another way. */
+/** Any name that a configuration may have, among them names that the format escapes. */
 const name = fc.oneof(fc.constantFrom("", "a", 'a "b"', "a\\b\nc", "ü", "\\n"), fc.string({ maxLength: 8 }));
 const labelsOf = {
   http_requests_total: fc.record({

@@ -56,7 +56,7 @@ describe("a worker that is killed", () => {
     expect(cut.size).toBeGreaterThan(0);
     expect(whole.size).toBeGreaterThan(0);
     for (const id of whole) expect(await workerOf(node, id)).toBe(2);
-    // The lost worker wrote nothing of those that it had.
+    // The lost worker logged nothing of its requests.
     for (const id of cut) expect(node.stderr()).not.toContain(id);
     await until(() => said(node, "worker_serving") === 3, 20_000, "the worker in its place");
     expect([...node.pids().keys()]).toEqual([1, 2]);
@@ -155,7 +155,10 @@ describe("a drain", () => {
   });
 });
 
-/** A connection each 10 ms, and what became of each. One that begins while its worker closes its port is made later. */
+/**
+ * Opens a connection each 10 ms, and returns what became of each. One that begins while its worker closes its port is
+ * made later.
+ */
 async function connectingUntil(isOver: () => boolean, port: number): Promise<string[]> {
   const outcomes: Promise<string>[] = [];
   while (!isOver()) {

@@ -1,4 +1,5 @@
-// A node of several workers over real sockets, Postgres and Redis: what its tests ask of it, beyond what any node tells.
+// A node of several workers over real sockets, Postgres and Redis, with what its tests ask beyond the questions to any
+// node.
 
 import { existsSync, readFileSync } from "node:fs";
 import postgres from "postgres";
@@ -9,7 +10,7 @@ import { redisUrl } from "../../harness/services.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
 
 export interface WorkersNode extends Sluice {
-  /** Of each worker that runs now, by its number. */
+  /** The process ID of each worker that runs now, by the worker's number. */
   pids(): Map<number, number>;
   /** How many records each of these requests has. */
   records(requestIds: readonly string[]): Promise<number[]>;
@@ -17,7 +18,7 @@ export interface WorkersNode extends Sluice {
 
 type Options = Parameters<typeof startService>[0] & { workers?: string; env?: Record<string, string>; ca?: string };
 
-/** In front of an engine of its own, unless SLUICE_CONFIG says what it serves. */
+/** Starts a node of workers, in front of an engine of its own unless SLUICE_CONFIG says what it serves. */
 export async function startWorkers({ workers = "2", env = {}, ca, ...options }: Options = {}): Promise<WorkersNode> {
   const database = await migratedDatabase();
   const settings = { SLUICE_WORKERS: workers, DATABASE_URL: database.url, REDIS_URL: await redisUrl(), ...env };
@@ -49,7 +50,7 @@ export async function startWorkers({ workers = "2", env = {}, ca, ...options }: 
   };
 }
 
-/** From what the system says of the supervisor's children: their last word is the worker's number. */
+/** The process IDs of the supervisor's children by worker number, which is the last word of their command lines. */
 export function workersOf(pid: number): Map<number, number> {
   const children = read(`/proc/${pid}/task/${pid}/children`).trim().split(" ").filter(Boolean).map(Number);
   const numbered = children.map((child) => [Number(read(`/proc/${child}/cmdline`).split("\0").at(-2)), child] as const);
@@ -63,12 +64,12 @@ export const isGone = (pid: number) => !existsSync(`/proc/${pid}`) || /^State:\s
 /** How many lines of the log are of this event. */
 export const said = (service: Logging, event: string) => linesOf(service, event).length;
 
-/** Which worker's line of the log is of this request. */
+/** The number of the worker whose log line names this request. */
 export async function workerOf(service: Logging, requestId: string): Promise<number> {
   return (await lineOf(service, { request_id: requestId })).worker;
 }
 
-/** On a connection of its own, as clients' are dealt out. */
+/** Options for a request on a connection of its own, which any worker may get, as a client's may. */
 export const own = { headers: { connection: "close" } };
 
 /** The sum of a metric's values, whatever their labels. */

@@ -77,7 +77,8 @@ describe("surplus", () => {
           for (let moved = gone[0]! + gone[1]!; moved > 0; moved--) open[draws.next().value ? 0 : 1]! += 1;
           if (gone[0]! + gone[1]! === 0) break;
         }
-        // Where all fall back to the crowd for a minute, nothing helps; that has to be a stream of one value.
+        // If every moved connection falls back to the crowded worker for a minute, nothing helps; then the draws have
+        // to be a stream of one value.
         const share = Math.max(...open) / 64;
         return share <= 0.6 || new Set(Array.from({ length: 8 }, () => draws.next().value)).size === 1;
       }),

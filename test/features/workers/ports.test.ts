@@ -1,4 +1,4 @@
-/** What workers share: the clients' port, with TLS too, and the operator's. */
+/** The ports that workers share: the clients', with TLS too, and the operator's. */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -86,7 +86,7 @@ test("a worker that hangs makes the node not ready, one that is missing does not
   const port = await freePort();
   const node = await startWorkers({ env: { SLUICE_OPERATOR_PORT: String(port) } });
   const readiness = async () => {
-    // A connection to a worker that hangs is not answered: the next may go to another.
+    // A connection to a worker that hangs is not answered: the next one may go to another worker.
     const signal = AbortSignal.timeout(1000);
     const answer = await fetch(`http://127.0.0.1:${port}/readyz`, { ...own, signal }).catch(() => null);
     const body = (await answer?.json()) as { checks: Record<string, string> } | undefined;
@@ -99,13 +99,13 @@ test("a worker that hangs makes the node not ready, one that is missing does not
   while (told.status === 0) told = await readiness();
   expect(told.checks.workers).toMatch(/^worker 2: has said nothing for \d+ s$/);
   process.kill(second, "SIGCONT");
-  // Whichever of them is asked.
+  // Whichever worker is asked.
   const isReady = async () => {
     const told = await Promise.all(Array.from({ length: 12 }, readiness));
     return told.every(({ status }) => status === 200);
   };
   await until(isReady, 10_000, "the node to be ready again");
-  // One that is gone gets no connections: the others are ready for all.
+  // A worker that is gone gets no connections, so the node is ready through the others.
   process.kill(second, "SIGKILL");
   await linesThen(node, "worker_lost", 1);
   const statuses = new Set<number>();
@@ -118,7 +118,7 @@ test("a worker that hangs makes the node not ready, one that is missing does not
   expect(await node.stop()).toBe(0);
 });
 
-/** A client of one connection, which it makes anew when the server closes it. */
+/** A client with one connection, which it opens anew when the server closes it. */
 function client(node: WorkersNode, isStreamed: boolean) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const body = JSON.stringify({ model, messages: says("ttft=30", words(2)), max_tokens: 8, stream: isStreamed });
@@ -138,7 +138,7 @@ test("connections that live long, and lie unevenly, come to be spread over the w
   const node = await startWorkers();
   const all = Array.from({ length: 96 }, (_, number) => client(node, number % 2 === 0));
   const workers = await Promise.all(all.map((one) => one.worker()));
-  // As the kernel's hash might have dealt them out: nearly all to one.
+  // A split as the kernel's hash might make it: nearly all connections to one worker.
   const crowd = all.filter((_, index) => workers[index] === 1).slice(0, 28);
   const clients = [...crowd, ...all.filter((_, index) => workers[index] === 2).slice(0, 4)];
   expect(clients.length).toBeGreaterThan(24);

@@ -1,4 +1,7 @@
-/** What the supervisor does about workers that end, hang and never start; workers are stood in for, time is not. */
+/**
+ * What the supervisor does about workers that end, hang and never start. The workers are stand-ins; time is real,
+ * except on fake timers.
+ */
 
 import { afterEach, expect, jest, test } from "bun:test";
 import { merger } from "../../../src/features/telemetry/merged.ts";
@@ -164,7 +167,7 @@ test("a reload is taken by all or none; one that starts meanwhile is told afterw
   node.reload();
   for (const one of played) expect(one.orders.at(-1)).toMatchObject({ order: "reload", round: 1 });
   played[0]!.say({ word: "vote", round: 1, problems: [] });
-  // A vote over nothing, and a second one of the same, count for nothing.
+  // A second vote in one round, and a vote in a round that there is not, do not count.
   played[0]!.say({ word: "vote", round: 1, problems: ["late"] });
   played[1]!.say({ word: "vote", round: 7, problems: ["never"] });
   expect(played[0]!.orders.at(-1)).toMatchObject({ order: "reload" });
@@ -173,7 +176,7 @@ test("a reload is taken by all or none; one that starts meanwhile is told afterw
     expect(one.orders.at(-1)).toEqual({ order: "verdict", round: 1, problems: ["plan 'gold' is used"] });
   node.reload();
   played[0]!.say({ word: "vote", round: 2, problems: [] });
-  // Whoever dies does not vote.
+  // A worker that dies does not vote.
   played[1]!.end(0, "SIGKILL");
   await Bun.sleep(5);
   const verdicts = played[0]!.orders.filter(({ order }) => order === "verdict");
@@ -220,7 +223,7 @@ test.each<[string, number, string | undefined, number]>([
     expect(await node.ended).toBe(exit);
     const cause = signal === undefined ? `"code":${code}` : `"signal":"${signal}"`;
     expect(events.filter((event) => event.startsWith("worker_lost"))).toEqual([`worker_lost {"worker":1,${cause}}`]);
-    // None is started in its place.
+    // No worker is started in its place.
     expect(played).toHaveLength(2);
   }
 });

@@ -7,7 +7,10 @@ const rounds = 12;
 export type Role = "admin" | "viewer";
 
 interface Common {
-  /** The person or the operator that it is about: a number, and a name for both kinds. */
+  /**
+   * The person or the operator that the act is about: `number` within the kind, and `on`, a name that serves both
+   * kinds.
+   */
   number: number;
   on: string;
   /** Who acts. */
@@ -18,18 +21,18 @@ export type Act = Common &
   (
     | { verb: "suspendPerson" | "resumePerson" | "forgetPerson" | "takeMembership" }
     | { verb: "giveMembership"; role: Role }
-    /** The issuer's word. */
+    /** A sign-in, with the role that the issuer gives. */
     | { verb: "confirm"; role: Role | null }
     | { verb: "createOperator"; role: Role; expires: boolean }
     | { verb: "rotateOperator" | "revokeOperator" }
   );
 
-/** By the issuer's word alone the last administrator may go. */
+/** Only an act of the issuer may take the last administrator away. */
 export const isIssuers = (act: Act) => act.verb === "confirm";
 
 export type Draw = (below: number) => number;
 
-/** The same numbers for the same seed (mulberry32). */
+/** Draws the same numbers for the same seed (mulberry32). */
 export function drawnFrom(seed: number): Draw {
   let state = seed >>> 0;
   return (below) => {

@@ -1,5 +1,6 @@
-// A model of the acts on people and operators: transactions of several statements, which run at once in an order that a seed
-// draws, as READ COMMITTED allows. After each commit that is not the issuer's: there is an administrator, if there was one.
+// A model of the acts on people and operators: transactions of several statements, which run at once in an order that a
+// seed draws, as READ COMMITTED allows. After each commit, except those of the issuer, there must be an administrator if
+// there was one before.
 
 import { type Act, actsOf, drawnFrom, isIssuers, operators_max, people_max, type Role } from "./acts.ts";
 
@@ -15,7 +16,7 @@ export interface Operator {
   isRevoked: boolean;
 }
 
-/** A rule of the product that is taken out. */
+/** The rules of the product that can be taken out, one at a time. */
 export const defects = {
   "acts on administrators run at once": "a lock",
   "nobody looks at what is left": "a check",
@@ -35,7 +36,7 @@ export interface ModelHistory {
   violation: string | null;
 }
 
-/** What a transaction waits for: the lock of a name, or nothing but its turn. */
+/** What a transaction waits for: the lock of a name, or only its turn. */
 type Step = { lock: string } | "turn";
 
 interface Running {
@@ -43,7 +44,7 @@ interface Running {
   locks: Set<string>;
   steps: Generator<Step, Outcome, void>;
   waitsFor: string | null;
-  /** What an early look has seen. */
+  /** Whether an early look has seen an administrator. */
   hadOne?: boolean;
   writes: { people: Map<number, Person>; operators: Map<number, Operator> };
 }
@@ -58,13 +59,13 @@ export class Model {
       this.people.set(person, { rule: null, hand: null, isSuspended: false });
   }
 
-  /** One act by itself. */
+  /** Runs one act by itself. */
   alone(act: Act): Outcome {
     const [outcome] = this.atOnce([act], () => 0);
     return outcome!;
   }
 
-  /** Acts at once, in an order that `draw` chooses, a number below its argument. Throws Broken. */
+  /** Runs acts at once, in an order that `draw` chooses by a number below its argument. Throws Broken. */
   atOnce(acts: readonly Act[], draw: (below: number) => number): Outcome[] {
     const outcomes = new Map<Act, Outcome>();
     const running = new Set(acts.map((act) => this.#begun(act)));
@@ -112,7 +113,7 @@ export class Model {
       throw new Broken(`no administrator is left by ${JSON.stringify(act)}`);
   }
 
-  /** What one statement sees: what is committed, and what its own transaction wrote. */
+  /** Whether a statement sees an administrator in what is committed, and in what its own transaction wrote. */
   #sees({ writes }: Running): boolean {
     const people = [...this.people].map(([person, one]) => writes.people.get(person) ?? one);
     const operators = [...new Map([...this.operators, ...writes.operators]).values()];
@@ -147,7 +148,7 @@ export class Model {
     const { act } = running;
     yield { lock: act.on };
     if (this.people.get(act.number)?.rule === "admin" && this.defect !== "the issuer takes roles beside an act") {
-      // It begins again, with the lock first.
+      // The confirmation begins again, with the lock on administrators first.
       this.#release(running);
       yield { lock: "administrators" };
       yield { lock: act.on };
@@ -210,7 +211,7 @@ function isThere(people: Iterable<Person>, operators: Iterable<Operator>, defect
   return false;
 }
 
-/** A history of a seed: rounds of up to four acts at once. */
+/** Runs the history of a seed: rounds of up to four acts at once. */
 export function modelHistory(seed: number, defect: Defect | null = null): ModelHistory {
   const draw = drawnFrom(seed);
   const model = new Model(defect);

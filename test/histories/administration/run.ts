@@ -24,7 +24,7 @@ export interface AdministrationRun extends StoredHistory {
   histories: number;
 }
 
-/** Stops at the first violation. */
+/** Runs the histories, and stops at the first violation. */
 export async function runAdministration({
   first,
   count,

@@ -1,4 +1,4 @@
-// The same histories with the product's own acts on a database: by themselves they come out as in the model, and at once they
+// The same histories with the product's own acts on a database: an act by itself ends as in the model, and acts at once
 // leave an administrator.
 
 import { secretOf } from "../../../src/core/auth/credential.ts";
@@ -21,7 +21,7 @@ export interface StoredHistory {
 const uuid = () => Bun.randomUUIDv7();
 const forService = (role: Role): NamedMembership => ({ organization: null, team: null, role, scopes, models: null });
 
-/** `db` belongs to the history alone. */
+/** `db` is used by this history alone. */
 export async function storedHistory(db: Database, seed: number): Promise<StoredHistory> {
   const draw = drawnFrom(seed);
   await db.exec("delete from membership; update operator set revoked_at = now() where revoked_at is null");
@@ -29,7 +29,7 @@ export async function storedHistory(db: Database, seed: number): Promise<StoredH
   const model = new Model();
   const history: StoredHistory = { acts: 0, refusals: 0, violation: null };
   const rounds = actsOf(draw, operators_max);
-  // As long as each act is by itself, the model says how it ends; after the first ones at once it knows no more.
+  // As long as each act runs by itself, the model says how it ends; after the first acts at once it can no longer.
   let isKnown = true;
   for (const acts of rounds) {
     const hadOne = await isThere(db);

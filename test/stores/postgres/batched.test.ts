@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { batched } from "../../../src/stores/postgres/batched.ts";
 
-/** Finds even numbers, and notes each look. */
+/** A batched look-up that finds even numbers, and the numbers that each look-up asked for. */
 function evens() {
   const looks: number[][] = [];
   const find = batched<number, string>(String, async (asked) => {

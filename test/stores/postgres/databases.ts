@@ -1,4 +1,4 @@
-// A database of one's own for a test, of either kind: the same suites run on both.
+// A database for one test alone, of either kind: the same suites run on both.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ import { until } from "../../harness/until.ts";
 
 export interface Owned {
   db: Database;
-  /** Closes it, and leaves nothing behind. */
+  /** Closes the database, and leaves nothing behind. */
   drop(): Promise<void>;
 }
 
@@ -43,17 +43,20 @@ export const kinds: { kind: Database["kind"]; open: Open }[] = [
   },
 ];
 
-/** Those on which a test file runs this time. */
+/** The kinds of database on which a test file runs this time. */
 export const kindsFor = (file: string) => kinds.filter(({ kind }) => databaseKinds(file).includes(kind));
 
-/** For a test of what does not depend on the kind of database: this one opens with a twentieth of the other's CPU. */
+/**
+ * For a test that does not depend on the kind of database: Postgres, which opens with a twentieth of the embedded one's
+ * CPU.
+ */
 export const openDatabase: Open = kinds[1]!.open;
 
 export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), "sluice-test-database-"));
 }
 
-/** Without any table, as a test of the migrator wants it: the seed of the embedded database is migrated. */
+/** Takes all tables out of a database, for tests of the migrator: the seed of the embedded database is migrated. */
 export async function emptied(db: Database): Promise<void> {
   await db.exec("drop schema public cascade; create schema public");
 }
@@ -70,7 +73,10 @@ export async function withClock<T>(db: Database, instant: Date, work: () => Prom
   }
 }
 
-/** Until a session of this database, of Postgres, waits for a lock that another holds; one whose query contains `words`. */
+/**
+ * Waits until a session of this Postgres database waits for a lock that another holds; `words`: only a session whose
+ * query contains them.
+ */
 export function lockAwaited(db: Database, words = ""): Promise<void> {
   const waits = `select 1 from pg_stat_activity
     where datname = current_database() and wait_event_type = 'Lock' and position($1 in query) > 0`;

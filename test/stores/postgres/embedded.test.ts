@@ -165,7 +165,7 @@ describe("a folder", () => {
       await Bun.sleep(wait_ms);
       await first.kill();
     }
-    // However far the last of them got: it may have been quick enough to make the whole of it.
+    // Makes a partial database, however far the last process got: it may have been quick enough to make the whole one.
     mkdirSync(join(folder, "database.partial", "base"), { recursive: true });
     writeFileSync(join(folder, "database.partial", "PG_VERSION"), "1");
     expect(await using(folder, (db) => pendingMigrations(db))).toEqual([]);
@@ -199,7 +199,7 @@ describe("one process", () => {
     const refused = await embeddedDatabase(folder).catch((error: unknown) => error);
     expect(refused).toMatchObject({ code: "in_use" });
     expect(String(refused)).toContain(`process ${first.pid} (since `);
-    // As if it had the folder, and its predecessor's note was still there: a process that has ended is not named.
+    // As if the note were still that of an earlier holder: a process that has ended is not named.
     const note = join(folder, "holder.json");
     const holder = JSON.parse(readFileSync(note, "utf8"));
     writeFileSync(note, JSON.stringify({ ...holder, pid: 2 ** 30 }));
@@ -229,7 +229,7 @@ test("kill -9 loses no confirmed row, and makes none up", async () => {
     const writer = child("write", folder);
     await writer.until(() => writer.lines.length > 0);
     const [, found, last] = writer.lines[0]!.split(" ").map(Number);
-    // At most the row under way was written without being confirmed.
+    // At most the row under way when the writer was killed was written without being confirmed.
     expect(found!).toBeOneOf([confirmed, confirmed + 1]);
     expect(last!).toBe(found!);
     await writer.until(() => writer.lines.length > 15 + round * 40);
@@ -279,7 +279,7 @@ describe("while it runs", () => {
         await db.exec("create table half (n int)");
         const stuck = db.transaction(async (tx) => {
           await tx.query("insert into half values (1)");
-          // The whole database asked from inside a transaction: on one session, that waits for itself.
+          // A query outside the transaction, from inside it: on one session, it waits for its own transaction.
           await db.query("select 1");
         });
         await expect(stuck).rejects.toMatchObject({ code: "25P03" });

@@ -1,5 +1,5 @@
-// A replica takes over from its primary. What the primary had confirmed and the replica never got is missed, by nodes that
-// run and by one that starts afterwards, and said; the service goes on. With a synchronous replica nothing is missing.
+// A replica takes over from its primary. Nodes that run and one that starts afterwards notice and report what the primary
+// had confirmed and the replica never got; the service goes on. With a synchronous replica nothing is missing.
 
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { inWords, type Money } from "../../../src/core/inference/money.ts";
@@ -28,7 +28,7 @@ async function nodeOn(pair: Pair, options: SluiceOptions = {}): Promise<Sluice> 
   return sluice;
 }
 
-/** Requests whose receipts say that they have ended. */
+/** Serves requests, and returns their IDs when their receipts say that they have ended. */
 async function serve(sluice: Sluice, count: number): Promise<string[]> {
   const { data } = (await (await sluice.fetch("/v1/models")).json()) as { data: { id: string }[] };
   return Promise.all(

@@ -45,7 +45,7 @@ test("an admission has its windows, and a limited key and team beside them", () 
   expect(subject).toMatchObject({ subject: "key", concurrentRequests: null, running: 7 });
   expect(subject!.windows.session).toMatchObject({ limit: 600, used: 1, held: 4, resetAt: new Date(ends[0]!) });
   expect(subject!.windows.month.limit).toBeNull();
-  // The next one of the same key has its own holds, and the rest from the first.
+  // The next admission of the same key has its own holds, and the rest from the first.
   expect(second).toMatchObject({
     subjects: [{ subject: "key", running: 8, windows: { session: { limit: 600, used: 1, held: 40 } } }],
   });

@@ -15,7 +15,7 @@ let hashes: Uint8Array[];
 beforeAll(async () => {
   const fresh = await migratedDatabase();
   ({ drop } = fresh);
-  // One session, whose statements can be asked about.
+  // One session, so that its prepared statements can be looked at.
   db = await serverDatabase(fresh.url, { connections_max: 1 });
   const [organization] = await db.query<{ id: string }>(
     "insert into organization (id, slug, name, anchor_at) values (gen_random_uuid(), 'many', 'Many', '2026-01-31Z') returning id",

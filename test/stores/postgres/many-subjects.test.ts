@@ -60,7 +60,7 @@ function rowsRead(work: (tx: Transaction) => Promise<unknown>): Promise<number> 
   });
 }
 
-/** By the session's own count, which may have those of earlier work, too. */
+/** The rows that the session has read by its own count, those of earlier work included. */
 async function rowsOf(tx: Transaction): Promise<number> {
   const [read] = await tx.query<{ rows: number }>(
     "select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::int as rows from pg_stat_xact_user_tables",

@@ -61,7 +61,7 @@ function contract(open: Open): void {
     expect(await pendingMigrations(db, [first, second])).toEqual([]);
   });
 
-  // docs/operating.md, Starting, stopping, upgrading: a row of the table is a row here.
+  // docs/operating.md, Starting, stopping, upgrading: each row of that table is a row here.
   test("which versions may run side by side", async () => {
     const additive: Migration = { ...second, additive: true };
     const another = { ...first, sql: `${first.sql} ` };

@@ -72,7 +72,7 @@ describe("upkeep", () => {
     expect(monthsAhead).toBe(6);
     expect(putOff).toContain("usage_record_2031_03");
     expect(await months()).toContain("usage_record_2031_03");
-    // What was begun stays begun; a reader who goes on reading is not in the way of requests either.
+    // What the upkeep has begun stays begun; a reader who goes on reading is not in the way of requests either.
     expect((await servingBeside(() => book.maintain())).putOff).toContain("usage_record_2031_03");
     await bystander.query("commit");
     expect(await servingBeside(() => book.maintain())).toEqual({ monthsAhead: 6, putOff: [] });

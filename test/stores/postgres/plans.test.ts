@@ -97,7 +97,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
   });
 }
 
-/** Of each table, in this session so far. */
+/** The rows read of each table, in this session so far. */
 async function tuplesRead(tx: Transaction): Promise<Map<string, number>> {
   const tables = await tx.query<{ name: string; tuples: number }>(
     "select relname as name, seq_tup_read + coalesce(idx_tup_fetch, 0) as tuples from pg_stat_xact_user_tables",
@@ -105,7 +105,7 @@ async function tuplesRead(tx: Transaction): Promise<Map<string, number>> {
   return new Map(tables.map(({ name, tuples }) => [name, tuples]));
 }
 
-/** How often each partition was, in this session so far. */
+/** How often each partition was looked into, in this session so far. */
 async function monthsLookedInto(tx: Transaction): Promise<Map<string, number>> {
   const months = await tx.query<{ name: string; looks: number }>(
     `select relname as name, seq_scan + idx_scan as looks from pg_stat_xact_user_tables

@@ -56,7 +56,7 @@ for (const sessions_max of [1, 2, 20]) {
       await behind({ mode: "transaction", sessions_max, isRoundRobin }, async (url) => {
         const db = await serverDatabase(url);
         try {
-          // Others have used it before, so that several sessions are free.
+          // Other queries have used the pooler before, so that several sessions are free.
           await Promise.all(Array.from({ length: 5 }, () => db.query("select pg_sleep(0.05)")));
           expect(await whyNoSessions(db)).toContain("pooler");
         } finally {

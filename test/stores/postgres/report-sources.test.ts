@@ -1,4 +1,5 @@
-// From which sums a report is read. That they add up is held by test/core/store/rollups.test.ts; here, that totals are used.
+// Tests from which sums a report is read: here, that totals are used. That they add up is held by
+// test/core/store/rollups.test.ts.
 
 import { describe, expect, test } from "bun:test";
 import type { ReportQuery } from "../../../src/core/store/report.ts";
@@ -168,7 +169,7 @@ describe("a report by the days or months of a zone reads what one of UTC reads, 
         usage_day: [range("2026-01-10", "2026-01-12")],
         usage_hour: [range("2026-01-09T23:00", "2026-01-10"), range("2026-01-12", "2026-01-12T23:00")],
       },
-      // That of the first and of the last day are no hours of whole days.
+      // Without the last hours of the first and of the last day, which are in no whole days.
       moved: [range("2026-01-10T23:00", "2026-01-11"), range("2026-01-11T23:00", "2026-01-12")],
     });
   });

@@ -24,7 +24,7 @@ async function node(options: SluiceOptions): Promise<Sluice> {
   return sluice;
 }
 
-/** Serves a request, and answers its id when its receipt has ended. */
+/** Serves a request, and returns its id when its receipt has ended. */
 async function served(sluice: Sluice, key: string): Promise<string> {
   const { data } = (await (await sluice.fetch("/v1/models", { key })).json()) as { data: { id: string }[] };
   const body = { model: data[0]!.id, messages: [{ role: "user", content: "Hello" }] };
@@ -44,7 +44,10 @@ interface Shown {
   windows: { month: { used_nanos: number } };
 }
 
-/** What must be true of a node on a restored database: it has what the backup had, agrees, and counts on from there. */
+/**
+ * What must be true of a node on a restored database: it has what the backup had, its books agree, and it counts on
+ * from there.
+ */
 async function goesOn(restored: Sluice, key: string, ids: string[], organization: string): Promise<void> {
   for (const id of ids) expect(await ended(restored, key, id)).not.toBeNull();
   const before = JSON.stringify(await restored.json<Shown>("usage", "show", organization));
@@ -71,7 +74,7 @@ test("a dump of Postgres, restored on another server", async () => {
   const file = join(temporaryFolder(), "sluice.dump");
   await runs("pg_dump", "--format=custom", `--file=${file}`, fresh.url);
   const late = await served(before, key);
-  // What Redis remembers is written within a second, and by the end.
+  // What Redis remembers is written within a second, and at the latest when the node stops.
   await before.stop();
 
   const other = await startPostgres();

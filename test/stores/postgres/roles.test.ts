@@ -45,7 +45,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all([owner?.close(), runner?.close()]);
-  // The roles are the server's, and the database's grants hold them until it is gone.
+  // The roles belong to the server, and cannot be dropped while the database has grants to them.
   await admin?.exec(
     `drop owned by ${runRole}; reassign owned by ${ownerRole} to current_user; drop owned by ${ownerRole}`,
   );
@@ -72,7 +72,7 @@ test("the running role serves, keeps books, makes keys and removes what it kept"
     await infers(sluice);
     expect((await sluice.fetch("/readyz")).status).toBe(200);
     expect((await sluice.json<{ differences?: unknown[] }>("usage", "check")).differences ?? []).toEqual([]);
-    // What a node does in the background is done by its end.
+    // What a node does in the background is done when it has stopped.
     expect(await sluice.stop()).toBe(0);
     expect(sluice.stderr()).not.toMatch(/permission denied|unreachable|unwritten|unforgotten|unkept|42501/);
   } finally {
@@ -86,7 +86,7 @@ async function administers(sluice: Sluice): Promise<void> {
   const { key, id } = await sluice.json<{ key: string; id: string }>("key", "create", ...narrow, "--name", "one");
   const statuses = [];
   for (let turn = 0; turn < 2; turn++) statuses.push((await chat(sluice, key)).status);
-  // The second is over its rate, and leaves a receipt.
+  // The second request is over its rate, and leaves a receipt.
   expect(statuses).toEqual([200, 429]);
   await until(async () => (await runner.query("select 1 from usage_refusal")).length > 0, 60_000, "the refusal's row");
   await sluice.json("org", "extra-usage", "narrow", "on", "--cap", "1");
@@ -140,14 +140,15 @@ test("its upkeep makes partitions that are missing and drops those that are too 
   const names = (await runner.query<{ name: string }>("select name from usage_partitions()")).map((one) => one.name);
   expect(names).toContain(name);
   expect(names).not.toContain("usage_record_2001_01");
-  // And what is left of an organization that was closed so long ago; of one that was not, nothing.
+  // The upkeep has also removed what was left of an organization that was closed 16 months ago; of an organization that
+  // was not closed, nothing is removed.
   expect(await runner.query("select 1 from organization where slug = 'slim'")).toEqual([]);
   await runner.query("select organization_forget(id) from organization");
   expect(await runner.query("select 1 from organization where slug = 'test'")).toHaveLength(1);
   // Rows that are not due stay, for any caller.
   await runner.query("select usage_drop_month($1)", [name]);
   expect((await runner.query("select to_regclass($1) as there", [name]))[0]).toEqual({ there: name });
-  // Made by the owner's right, and the owner's.
+  // The upkeep made the partition with the owner's right, so it is the owner's.
   expect(await refusal(`drop table ${name}`)).toBe("42501");
 });
 

@@ -1,6 +1,6 @@
-// What could be spread over several servers, by organization (docs/scale.md, Past one Postgres). spread.json says of each
-// table by which column, and lists the functions by whose rows they are about: those of One organization, of the
-// organizations in a Batch, of All, of the Server itself, or None. No table and no function is left out.
+// What could be spread over several servers, by organization (docs/scale.md, Past one Postgres). For each table,
+// spread.json says by which column; and it lists the functions by the rows that they are about: those of One organization,
+// of the organizations in a Batch, of All, of the Server itself, or None. No table and no function is left out.
 
 import { expect, test } from "bun:test";
 import { migrations } from "../../../db/migrate.ts";

@@ -62,7 +62,9 @@ const ordered = (columns: (IndexedColumn | SQL)[]) =>
     )
     .join(", ");
 
-/** Partitions are their parent's affair, and the list of applied migrations the migrator's. */
+/**
+ * Leaves out partitions, which are their parent's affair, and the list of applied migrations, which is the migrator's.
+ */
 const ours = "c.relnamespace = 'public'::regnamespace and not c.relispartition and c.relname <> 'schema_migration'";
 
 async function made(db: Database): Promise<Shape> {

@@ -130,7 +130,8 @@ test("a transaction whose connection is lost fails, and nothing that its work st
       const [own] = await tx.query<{ pid: number }>("select pg_backend_pid() as pid");
       await using(fresh.url, {}, (other) => other.query("select pg_terminate_backend($1)", [own!.pid]));
       const write = () => tx.query("insert into outlived values (1)").catch((error: unknown) => error);
-      // The first meets the end of the connection, the next one follows on its heels, the last comes when others are back.
+      // The first write meets the end of the connection, the next one follows on its heels, the last comes when other
+      // connections are back.
       asked = [await write(), await write()];
       await inTime(() => answers(db));
       asked.push(await write());

@@ -32,7 +32,7 @@ describe("an old snapshot", () => {
     await store.close();
   });
 
-  /** Pages that a call touches, in a transaction that is thrown away; its plans are there already. */
+  /** Pages that a call touches, in a transaction that is thrown away; its plans have been made by a first call. */
   const pages = async (text: string, parameters: readonly unknown[]) => {
     const counts = await store.db.transaction(async (tx) => {
       const found: number[] = [];

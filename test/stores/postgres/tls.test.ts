@@ -19,7 +19,7 @@ let plain: Service;
 let port: number;
 let files: { ca: string; other: string; client: { certificate: string; key: string }; stranger: typeof files.client };
 
-/** Postgres wants its key to be its own. */
+/** Postgres requires that the file of its key is its own. */
 const owned = (path: string) => account.uid !== undefined && chownSync(path, account.uid, account.gid!);
 
 beforeAll(async () => {
@@ -50,7 +50,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Whether the session is encrypted; or the words of the refusal. */
+/** Connects, and returns whether the session is encrypted, or the words of the refusal. */
 async function tried(
   query: string,
   { user = "postgres", host = "localhost", at = port } = {},

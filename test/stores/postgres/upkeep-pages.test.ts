@@ -1,4 +1,4 @@
-// What is done every hour reads the windows of a day, or those of before a year, and not all that there are between.
+// The hourly upkeep reads the windows of a day, or those from before a year ago, and not all that there are between.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Database } from "../../../src/stores/postgres/database.ts";

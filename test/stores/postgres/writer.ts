@@ -36,7 +36,7 @@ async function main(mode: string, folder: string): Promise<void> {
   }
 }
 
-/** At once, so that a kill loses nothing that was reported. */
+/** Writes the line at once, so that a kill loses nothing that was reported. */
 function tell(line: string): void {
   writeSync(1, `${line}\n`);
 }

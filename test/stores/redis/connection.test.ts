@@ -1,4 +1,4 @@
-/** The connection to Redis: what is told of outages, and who it is at the nodes of a cluster. */
+/** The connection to Redis: what it reports of outages, and as which user it connects to the nodes of a cluster. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Redis } from "ioredis";
 import { redisConnection } from "../../../src/stores/redis/connection.ts";
@@ -41,7 +41,7 @@ test("one server takes keys of several tags; a cluster does not, nor does a prox
   await Promise.all([server.stop(), cluster.stop()]);
 });
 
-/** Says that it belongs to no cluster, and refuses every script as one that does. */
+/** A server that says that it belongs to no cluster, but refuses every script as one that does. */
 function sharding() {
   const answers: Record<string, string> = {
     info: "$30\r\nloading:0\r\ncluster_enabled:0\r\n\r\n",
@@ -73,7 +73,7 @@ test("the user and the password of the URL are those at every node of a cluster"
   const connection = redisConnection(`redis://gate%40way:p%40ss@${url.host}`, () => {});
   await connection.ping(10_000);
   const one = connection.script("return 1");
-  // Their slots are on different nodes.
+  // The slots of these keys are on different nodes.
   expect(await Promise.all(["{a}", "{b}", "{c}"].map((key) => one([key], [])))).toEqual([1, 1, 1]);
   connection.close();
   await cluster.stop();

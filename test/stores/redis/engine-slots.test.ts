@@ -26,11 +26,11 @@ const answer_ms_max = 1_500;
 
 interface Asked {
   part: keyof SlotCounts;
-  /** When its answer ends at the engine. */
+  /** When the request's answer ends at the engine. */
   ends_ms: number;
 }
 
-/** A process: what it knows, and what it has at the engine. */
+/** A process: what it knows, and which requests it has at the engine. */
 class Process {
   readonly share: Share;
   running: Asked[] = [];
@@ -70,7 +70,7 @@ class Fleet {
     return one;
   }
 
-  /** Redis has lost everything. */
+  /** Makes Redis lose everything. */
   forget(): void {
     this.#epoch += 1;
   }
@@ -151,7 +151,10 @@ test("the engine never has more than its limit, whatever happens to processes an
 
 const endless = { common: 1_000, reserved: 0 };
 
-/** Runs the fleet for so long, with requests that all wait at `busy`, and answers what each had at the end. */
+/**
+ * Runs the fleet for this long, with requests that all wait at the `busy` processes, and returns how many each process
+ * had at the end.
+ */
 async function after(fleet: Fleet, length_ms: number, busy: readonly Process[], answer_ms = 400): Promise<number[]> {
   const until_ms = fleet.now_ms + length_ms;
   while (fleet.now_ms < until_ms) {
@@ -166,7 +169,7 @@ test("one busy process has the whole limit; all busy ones share it evenly, soon 
   const fleet = new Fleet({ common: 32, reserved: 0 });
   const [one, other, third] = [fleet.join(), fleet.join(), fleet.join()];
   expect(await after(fleet, 4_000, [one])).toEqual([32, 0, 0]);
-  // Those that run end within 400 ms, and nobody waits longer than that for a share.
+  // Running requests end within 400 ms, and nobody waits longer than that for a share.
   expect((await after(fleet, 600, [one, other, third])).toSorted()).toEqual([10, 11, 11]);
   expect(await after(fleet, 600, [third])).toEqual([0, 0, 32]);
 });
@@ -206,7 +209,7 @@ test("while Redis is silent each begins only up to its even share, and what runs
   const all = [fleet.join(), fleet.join(), fleet.join()];
   await after(fleet, 4_000, [all[0]!]);
   fleet.isSilent = true;
-  // Until the fence, nothing has changed.
+  // Until `slots_fence_ms` have passed without an answer, nothing changes.
   expect(await after(fleet, 1_900, all)).toEqual([32, 0, 0]);
   await after(fleet, 600, all);
   expect(all[0]!.running.length).toBe(10);
@@ -240,7 +243,7 @@ test("a process that shares from now on counts what it runs already", async () =
   await fleet.exchange(one);
   one.running = [];
   await fleet.exchange(other);
-  // The first gives back what it held without need.
+  // The first process gives back what it held without need.
   await fleet.exchange(one);
   await fleet.exchange(one);
   expect(whole(one.share.most(fleet.now_ms))).toBeLessThanOrEqual(2);
@@ -265,7 +268,7 @@ test("a process that was frozen past its lease begins nothing until Redis has an
   // Nor does it fall back to its even share, although its next exchange fails.
   await fleet.exchange(one, true);
   expect(whole(one.share.most(fleet.now_ms))).toBe(0);
-  // Nor does it keep what it had, although the answer comes before it hears that its requests have ended.
+  // Nor does it keep what it had, although the answer comes before the process hears that its requests have ended.
   await fleet.exchange(one);
   fleet.end(one);
   fleet.begin(one, 400);

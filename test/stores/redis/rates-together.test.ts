@@ -1,4 +1,4 @@
-// What requests ask of Redis in one turn goes in one call, on a cluster in one for each organization, and is answered one by
+// The questions of one turn go to Redis in one call, on a cluster in one for each organization, and are answered one by
 // one.
 
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
@@ -19,7 +19,7 @@ const start_ms = Date.parse("2026-11-21T03:00:00.400Z");
 let connection: RedisConnection;
 let client: Redis;
 let now_ms = start_ms;
-/** How many requests each call had, and whether Redis is there. */
+/** How many requests each call to Redis had, and whether Redis is away. */
 let calls: number[] = [];
 let isAway = false;
 let isCluster = false;
@@ -135,10 +135,13 @@ test("what goes in one call is answered, and counted, as if each request had ask
   );
 });
 
-/** What it says; the functions of one that is taken do not count. */
+/** An answer without its functions, which are not compared. */
 const said = (answer: unknown) => JSON.parse(JSON.stringify(answer));
 
-/** Resolves when it is told, if it has left by itself; what gives back rides with the next turn. */
+/**
+ * Does with a request that was taken what `next` says. Waits only for a correction that takes more, which is sent at
+ * once: what gives back goes with the next turn's call.
+ */
 async function ended(answer: RateAnswer, { tokens, tokens_min, next }: Ask): Promise<void> {
   if (answer.answer !== "taken") return;
   if (next === "takes more") return answer.correct(tokens + 3);
@@ -146,7 +149,10 @@ async function ended(answer: RateAnswer, { tokens, tokens_min, next }: Ask): Pro
   if (next === "gives back") void answer.giveBack();
 }
 
-/** The sums and entries. Of a queue that has become empty, its head and its end depend on who looked at it when. */
+/**
+ * The sums and entries in Redis. The head and the end of a queue are left out: in an empty one, they depend on who
+ * looked at it when.
+ */
 async function kept(name: string, organizationId: string): Promise<unknown> {
   const whole = `${prefix}${name}:{${organizationId}}`;
   const keys = [whole, `${whole}:key_1`, `${whole}:key_2`, `${whole}:team_1`];
@@ -157,7 +163,7 @@ type Ask = typeof ask extends fc.Arbitrary<infer One> ? One : never;
 const ask = fc
   .record({
     who: fc.constantFrom(["key_1", "team_1"], ["key_2", "team_1"], ["key_1"], ["team_1"], []),
-    /** Few, so that each is counted by itself, and many, so that seconds are shared. */
+    /** Few, so that each request is counted by itself, and many, so that requests share seconds. */
     perMinute: fc.constantFrom(2, 5, 9, 40, 7_000, null),
     ofWhole: fc.constantFrom(4, 9, 40, 7_000),
     tokens: fc.nat(20),

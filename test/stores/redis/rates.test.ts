@@ -13,7 +13,7 @@ import { until } from "../../harness/until.ts";
 
 setDefaultTimeout(60_000);
 
-/** One of its own: it is paused, flushed and stopped. */
+/** A Redis for this file alone: it is paused, flushed and stopped. */
 let own: Service;
 let port: number;
 let connection: RedisConnection;
@@ -76,7 +76,7 @@ test("an organization, its teams and keys have one key each, under its tag, and 
   }
 });
 
-/** Waiting in vain for a correction fails so soon. */
+/** A test that waits in vain for a correction fails after this time. */
 const hangs_ms = 15_000;
 const scripts = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await client.info("commandstats"))?.[1] ?? 0);
 const tokensLeft = async (rates: Rates, organizationId: string) =>

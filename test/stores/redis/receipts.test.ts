@@ -1,4 +1,4 @@
-/** What is remembered beside the store in Redis, and what an observer hears of the connection. */
+/** What is remembered in Redis beside the store, and what an observer is told of the connection. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Redis } from "ioredis";
 import { type RedisConnection, redisConnection } from "../../../src/stores/redis/connection.ts";

@@ -1,4 +1,4 @@
-// rediss:// to a real Redis: who it is is looked at, who we are is shown, and a renewed file serves the next connection.
+// rediss:// to a real Redis: its certificate is checked, ours is shown, and a renewed file serves the next connection.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -21,10 +21,10 @@ const other = authority("somebody else's authority");
 const me = ours.issue(["a node"]);
 let server: Service;
 let url: string;
-/** In the clear: to end connections. */
+/** A connection without TLS, which ends others. */
 let operator: Redis;
 
-/** Redis wants its key to be readable by its own user. */
+/** Redis requires that its own user can read its key. */
 const owned = (path: string) => account.uid !== undefined && chownSync(path, account.uid, account.gid!);
 
 beforeAll(async () => {
@@ -50,7 +50,7 @@ const as = (ca: Identity, who: Identity | null): RedisTls => ({
   ...(who ? { cert: who.certificate, key: who.key } : {}),
 });
 
-/** What went wrong, or null. */
+/** The error of a connection, or null if it worked. */
 async function tried(tls: () => RedisTls, at = url): Promise<string | null> {
   let said = "";
   const redis = redisConnection(at, (cause) => (said += String(cause)), tls);

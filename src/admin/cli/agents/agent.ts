@@ -8,14 +8,14 @@ export interface Launch {
   models: readonly AgentModel[];
   /** The command that prints the token of this server, for agents that run one. */
   tokenCommand: readonly [string, ...string[]];
-  /** The agent's own words, as the user typed them. */
+  /** The arguments for the agent, as the user typed them. */
   words: readonly string[];
   environment: Readonly<Record<string, string | undefined>>;
 }
 
 export interface AgentModel {
   id: string;
-  /** Null: the server does not say. */
+  /** Null: the server does not report the size of the context window. */
   context_tokens: number | null;
 }
 
@@ -26,12 +26,12 @@ export interface Started {
 }
 
 export interface Agent {
-  /** The name of our command and of its program. */
+  /** The name of our command and of the agent's program. */
   name: string;
   title: string;
-  /** How it is installed. */
+  /** The command that installs the agent. */
   install: string;
-  /** The model that the user's own words name, as the catalog calls it; null: none. */
+  /** The model that the user's arguments name, as the catalog calls it; null: they name none. */
   modelIn(words: readonly string[]): string | null;
   start(launch: Launch): Started;
 }

@@ -1,4 +1,7 @@
-/** Claude Code: address and model as variables; a token by a command that it runs again when the token is old. */
+/**
+ * Claude Code: takes address and model from variables, and the token from a command that it runs again when the token
+ * is old.
+ */
 import { shellWord } from "../../management/shell-word.ts";
 import { type Agent, optionIn } from "./agent.ts";
 
@@ -17,7 +20,7 @@ export const claude: Agent = {
         ANTHROPIC_API_KEY: undefined,
         ANTHROPIC_AUTH_TOKEN: byCommand ? undefined : access.secret,
         ANTHROPIC_MODEL: model.id,
-        // Without this, requests beside the conversation, such as titles, go to a model of its maker.
+        // Without this, requests beside the conversation, such as those for titles, go to a model of Anthropic's.
         ANTHROPIC_DEFAULT_HAIKU_MODEL: environment.ANTHROPIC_DEFAULT_HAIKU_MODEL ?? model.id,
         ...(model.context_tokens === null ? {} : { CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(model.context_tokens) }),
       },

@@ -1,4 +1,4 @@
-/** Codex: a provider of its own in settings on the command line, whose token a command prints. */
+/** Codex: settings on its command line define a provider, whose token a command prints. */
 import { type Agent, optionIn } from "./agent.ts";
 
 export const codex: Agent = {

@@ -6,11 +6,14 @@ import type { AgentModel } from "./agent.ts";
 
 interface List {
   data?: { id: string }[];
-  /** Models with tools. Older servers do not send it. */
+  /** Models that can use tools. Older servers do not send this member. */
   models?: { slug: string; context_window: number }[];
 }
 
-/** Empty if the key may not list models. Throws an Error if the server refuses the token. */
+/**
+ * The models that the agent can use. Empty if the key may not list models. Throws an Error if the server refuses the
+ * token.
+ */
 export async function agentModels({ url, secret }: Access): Promise<AgentModel[]> {
   const headers = { authorization: `Bearer ${secret}` };
   const response = await request(url, "/v1/models?client_version=0", { headers });

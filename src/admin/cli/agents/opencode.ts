@@ -1,4 +1,4 @@
-/** opencode: a provider in a variable that it reads as one more configuration. */
+/** opencode: a variable, which it reads as one more configuration, defines a provider. */
 import { type Agent, optionIn } from "./agent.ts";
 
 const provider = "sluice";

@@ -1,4 +1,4 @@
-/** A program in this process's terminal, to which signals go, and whose exit code is ours. */
+/** Runs a program in this process's terminal, passes signals on to it, and returns its exit code. */
 import { constants } from "node:os";
 
 const passedOn = ["SIGTERM", "SIGHUP", "SIGQUIT", "SIGINT", "SIGUSR1", "SIGUSR2"] as const;
@@ -8,9 +8,11 @@ export async function runToItsEnd(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   let child: Bun.Subprocess | null = null;
-  // They come before the agent: a signal that follows its start at once would end this process alone.
+  // The handlers are set before the agent starts: otherwise a signal right after its start would end this process
+  // alone.
   const handlers = passedOn.map((signal) => {
-    // A key typed in a terminal signals every process there; a second signal would mean something else.
+    // A key such as Ctrl+C signals every process of the terminal. The agent must not get a second signal, which would
+    // mean something else.
     const isTyped = process.stdin.isTTY && (signal === "SIGINT" || signal === "SIGQUIT");
     const handler = () => {
       if (!isTyped) child?.kill(signal);

@@ -1,4 +1,4 @@
-/** The secret with which this user calls a server now: the key, or an access token that holds for a while yet. */
+/** The secret with which this user calls a server now: the key, or an access token that stays valid for a while. */
 
 import { shellWord } from "../../management/shell-word.ts";
 import type { Services } from "../services.ts";
@@ -56,7 +56,7 @@ async function renewed(
     const signIn = kept.read(url);
     if (signIn?.kind !== "person") throw ended(url);
     const isRefused = signIn.access_token === refused;
-    // Another process has renewed it meanwhile.
+    // Another process has renewed the token meanwhile.
     if (!isRefused && services.now_ms() < signIn.renew_at_ms) return signIn;
     const holds = !isRefused && services.now_ms() < signIn.ends_at_ms;
     if (signIn.refresh_token === null) {
@@ -71,7 +71,7 @@ async function renewed(
       if (next) return next;
       await forgotten(services, url, signIn.refresh_token);
     } catch (thrown) {
-      // The server or the key store is away; the current token works until its end.
+      // The server or the key store cannot be used now; the current token works until its end.
       if ((thrown instanceof ServerAway || thrown instanceof KeyStoreAway) && holds) return signIn;
       throw thrown;
     }
@@ -81,7 +81,7 @@ async function renewed(
 
 const ended = (url: string) => new Error(`Your sign-in at ${url} has ended. Run: sluice login ${shellWord(url)}`);
 
-/** Null: the server reports that the sign-in has ended. */
+/** The renewed tokens. Null: the server reports that the sign-in has ended. */
 async function refreshed(
   services: Services,
   url: string,

@@ -3,12 +3,12 @@ import type { Services } from "../services.ts";
 
 type Seat = Pick<Services, "environment" | "terminal">;
 
-/** Opens a page there. False: there is no desktop, or nobody looks at this terminal. */
+/** Opens a page in that browser. False: there is no desktop, or the output of this program goes to no screen. */
 export function openedInBrowser({ environment, terminal }: Seat, url: string, platform = process.platform): boolean {
   if (terminal.width === null) return false;
   const program = openerOf(environment, platform);
   if (program === null) return false;
-  // The page is an argument of its own, so nothing in it is a command.
+  // The URL is an argument of its own, so nothing in it is a command.
   Bun.spawn([program, url], { env: environment, stdin: "ignore", stdout: "ignore", stderr: "ignore" }).unref();
   return true;
 }

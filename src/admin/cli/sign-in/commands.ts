@@ -81,7 +81,7 @@ export function addSignInCommands(program: Command, { services }: CommandContext
       });
       if (!signIn) throw new Error(`You are not signed in at ${url}.`);
       const secret = secretOf(signIn);
-      // Either token ends the sign-in, and the key store may be locked.
+      // If the key store is locked, the access token is revoked instead: either token ends the sign-in.
       const lasting = secret === null ? null : await revealed(services, url, secret).catch(() => null);
       await forgotten(services, url, secret);
       if (signIn.kind === "person") await revokedThere(url, lasting ?? signIn.access_token);
@@ -109,7 +109,7 @@ export function serverAt(typed: string): string {
   return url;
 }
 
-/** Null: there is none, or its file is damaged. */
+/** The sign-in at this server. Null: there is none, or its file is damaged. */
 function readable(kept: KeptSignIns, url: string): KeptSignIn | null {
   try {
     return kept.read(url);
@@ -169,19 +169,22 @@ async function byDevice(services: Services, url: string, hasBrowser: boolean): P
   throw new Error(`Nobody approved the code in time. Run again: sluice login ${shellWord(url)}`);
 }
 
-/** The page with the code filled in, if it is the same page. */
+/** The page for the approval, with the code filled in if the server has a link for that to the same page. */
 function pageOf({ verification_uri, verification_uri_complete = verification_uri }: DeviceCodes): string {
   const [page, complete] = [new URL(verification_uri), URL.parse(verification_uri_complete)];
   return complete?.origin === page.origin && complete.pathname === page.pathname ? complete.href : page.href;
 }
 
-/** While the server is away, the approval still waits. */
+/** Treats an unreachable server as a pending approval, which is not lost meanwhile. */
 function whileAway(thrown: unknown) {
   if (!(thrown instanceof ServerAway)) throw thrown;
   return { error: "authorization_pending", description: "" };
 }
 
-/** The sign-in is deleted here, so an error must say that it goes on there. */
+/**
+ * Revokes the token at the server. The sign-in is already deleted here, so an error must say that it goes on at the
+ * server.
+ */
 async function revokedThere(url: string, token: string): Promise<void> {
   await revokedAt(url, token).catch((cause) => {
     const why = cause instanceof Error ? cause.message : String(cause);

@@ -17,7 +17,7 @@ export interface KeptTokens {
   access_token: string;
   /** Null: the sign-in ends with the access token. */
   refresh_token: KeptSecret | null;
-  /** By this machine's clock. */
+  /** When the access token is renewed, by this machine's clock. */
   renew_at_ms: number;
   ends_at_ms: number;
 }
@@ -28,17 +28,17 @@ export type KeptSignIn = KeptTokens | { kind: "key"; key: KeptSecret };
 export const secretOf = (signIn: KeptSignIn) => (signIn.kind === "key" ? signIn.key : signIn.refresh_token);
 
 export interface KeptSignIns {
-  /** Null: there is none for this server. */
+  /** Null: there is no sign-in at this server. */
   read(url: string): KeptSignIn | null;
   write(url: string, signIn: KeptSignIn): void;
-  /** False: there was none. */
+  /** False: there was no sign-in. */
   remove(url: string): boolean;
   /** The server of the newest sign-in, else the only one that is left. */
   current(): string | null;
   /** The server of the newest sign-in, also of one that has ended; null: there was none. */
   last(): string | null;
   setCurrent(url: string): void;
-  /** The access token was given away. */
+  /** Notes that the access token was given to a caller now. */
   noteGiven(url: string): void;
   /** True if the token was given so lately that an agent requests another one only if the server refused it. */
   givenLately(url: string): boolean;
@@ -86,7 +86,8 @@ export function keptSignIns({ environment, newUuid, now_ms }: Services): KeptSig
       made();
       writeWhole(currentFile, `${url}\n`);
     },
-    // The file's own time holds it, so that a refresh which writes the file at the same moment loses nothing.
+    // The file's modification time holds this note, so that a refresh which writes the file at the same moment loses
+    // nothing.
     noteGiven(url) {
       const now = new Date(now_ms());
       unlessMissing(() => utimesSync(fileOf(url), now, now));

@@ -12,21 +12,21 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export interface KeyStore {
   /** The name in a sentence, such as "the Keychain". */
   name: string;
-  /** `label` is what its user reads of the entry there. */
+  /** `label`: the name of the entry that the user sees in the key store. */
   put(id: string, label: string, secret: string): Promise<void>;
-  /** Null: it has no such entry. */
+  /** Null: the key store has no such entry. */
   get(id: string): Promise<string | null>;
-  /** An entry that is not there is no error. */
+  /** A missing entry is no error. */
   remove(id: string): Promise<void>;
 }
 
 /** The key store exists, but does not do its work; it may be locked. */
 export class KeyStoreAway extends Error {}
 
-/** Long enough to type a password first. */
+/** How long a call may take: long enough to type a password first. */
 const call_ms = 20_000;
 
-/** Returns a string if there is none here: the reason. */
+/** The key store of this system; a string if there is none: the reason. */
 export function systemKeyStore(environment: Environment, platform: string = process.platform): KeyStore | string {
   const found = (name: string) => Bun.which(name, { PATH: environment.PATH ?? "" });
   if (platform === "darwin") {
@@ -41,7 +41,10 @@ export function systemKeyStore(environment: Environment, platform: string = proc
     : "this session has no D-Bus, by which it is reached";
 }
 
-/** Without one, secret-tool would start a bus of its own, whose store nobody can unlock. */
+/**
+ * Whether the session has a D-Bus. Without one, secret-tool would start a bus of its own, whose store nobody can
+ * unlock.
+ */
 function hasBus({ DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR }: Environment): boolean {
   return Boolean(DBUS_SESSION_BUS_ADDRESS) || (XDG_RUNTIME_DIR ? existsSync(join(XDG_RUNTIME_DIR, "bus")) : false);
 }

@@ -13,8 +13,8 @@ export type StoreName = (typeof storeNames)[number];
 export const isInSystem = (secret: KeptSecret | null) => secret !== null && typeof secret !== "string";
 
 /**
- * The key store for a new sign-in, tried out; null: a file. Unless one is chosen, it is the key store that works, else a file.
- * Throws an Error where the chosen one does not work.
+ * The key store for a new sign-in, tried out; null: a file. If the user has chosen neither, it is the system's key
+ * store if that works, else a file. Throws an Error if the chosen key store does not work.
  */
 export async function storeFor(services: Services, typed: StoreName | undefined): Promise<KeyStore | null> {
   const { environment, terminal } = services;
@@ -54,13 +54,15 @@ async function tried(store: KeyStore, id: string): Promise<void> {
   if (got !== id) throw new KeyStoreAway("it did not keep a trial entry");
 }
 
-/** `id`: that of the entry that it replaces, or a new one. */
+/** Puts the secret into the key store. `id`: that of the entry that is replaced, or a new one. */
 export async function hidden(store: KeyStore, id: string, url: string, secret: string): Promise<KeptSecret> {
   await store.put(id, `Sluice: ${url}`, secret);
   return { store: "system", id };
 }
 
-/** Throws KeyStoreAway where the key store cannot be asked, and an Error where it no longer has it. */
+/**
+ * The secret itself. Throws KeyStoreAway if the key store cannot be used, and an Error if it no longer has the secret.
+ */
 export async function revealed({ environment }: Services, url: string, secret: KeptSecret): Promise<string> {
   if (typeof secret === "string") return secret;
   const store = systemKeyStore(environment);
@@ -98,7 +100,7 @@ export async function replaced(
   }
 }
 
-/** Removes the secret from the key store; a secret in a file goes with the file. */
+/** Removes the secret from the key store; a secret in a file is removed with the file. */
 export async function forgotten({ environment, terminal }: Services, url: string, secret: KeptSecret | null) {
   if (secret === null || typeof secret === "string") return;
   try {

@@ -33,11 +33,11 @@ export interface OauthRefusal {
 }
 
 const call_ms = 20_000;
-/** Short, because an agent waits for it. */
+/** How long the check of a token may take: short, because an agent waits for it. */
 const check_ms = 2_000;
 const userAgent = "sluice-cli";
 
-/** Throws an Error if nobody can sign in at this server. */
+/** The endpoints of the server's sign-in. Throws an Error if nobody can sign in at this server. */
 export async function endpointsAt(url: string): Promise<Endpoints> {
   const response = await request(url, "/.well-known/oauth-authorization-server");
   const metadata = response.ok ? ((await jsonOf(response)) as Record<string, unknown> | null) : null;
@@ -53,7 +53,10 @@ export async function endpointsAt(url: string): Promise<Endpoints> {
   };
 }
 
-/** Secrets go to no other origin than the one that was typed; a proxy serves the usual paths under its own. */
+/**
+ * The endpoint, or null if its origin is not the typed one, to which alone secrets are sent. A server behind a proxy
+ * has the usual paths under the typed URL.
+ */
 function onServer(url: string, endpoint: unknown): string | null {
   const parsed = typeof endpoint === "string" ? URL.parse(endpoint) : null;
   return parsed && parsed.origin === new URL(url).origin ? parsed.href : null;
@@ -112,7 +115,7 @@ async function posted<Answer extends object>(
 /** The server cannot answer now, and nothing was decided: another try may succeed. */
 export class ServerAway extends Error {}
 
-/** The refusal in a body, which has OAuth's form at the token endpoint and ours elsewhere. */
+/** The refusal in a body, which has OAuth's form at the token endpoint and our own form elsewhere. */
 function refusalIn(url: string, status: number, body: unknown): OauthRefusal {
   const { error, error_description } = (body ?? {}) as { error?: unknown; error_description?: unknown };
   const message = typeof error === "object" && error !== null && "message" in error ? error.message : error_description;

@@ -14,7 +14,7 @@ import { type Amount, organizationsLimits, trimmed, valuesSet } from "./limits.t
 import type { Step } from "./step.ts";
 import { type Diff, type OrganizationEntry, ownOf } from "./wanted.ts";
 
-/** Checks an organization. Returns true if nothing of it is made, because its entry is wrong or it is closed. */
+/** Checks an organization. Returns true if the file makes nothing in it, because its entry is wrong or it is closed. */
 export function checkOrganization(
   diff: Diff,
   { slug, path, wanted, state }: OrganizationEntry,

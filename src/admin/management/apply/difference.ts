@@ -82,7 +82,7 @@ interface Things<Now> {
   wanted: Section | undefined;
   standing: readonly Now[] | undefined;
   check?(step: Step): void;
-  /** Whether it stays although the file does not name it, and does not count beside another one of its name. */
+  /** Whether the thing stays although the file does not name it, and is ignored beside another thing of its name. */
   isKept?(thing: Now): boolean;
   complete?(step: Step | null, named: Name & { path: Path }, now: Now): Step | null;
 }

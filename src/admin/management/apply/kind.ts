@@ -1,7 +1,7 @@
 /**
- * A KIND of things in a file of organizations, as one value: its fields, how each is read from the thing that stands, and
- * which verb sets it. The schema of the file, the comparison, the calls and the export derive from it. To add a field is
- * to add a row to its kind (kinds.ts). Pure.
+ * A KIND of things in a file of organizations, as one value: its fields, how each is read from the existing thing, and
+ * which verb sets it. The schema of the file, the comparison, the calls and the export derive from it. To add a field
+ * is to add a row to its kind (kinds.ts). Pure.
  */
 import type { TSchema } from "typebox";
 import { type VerbName, verbNamed } from "../verbs.ts";
@@ -24,18 +24,18 @@ export interface Name {
 export interface Field<Now> {
   /** The schema of its value in the file. */
   schema: TSchema;
-  /** The current value, in the form of the file. Undefined: the file of an export has none. */
+  /** The current value, in the form of the file. Undefined: an export leaves the field out. */
   read(now: Now): unknown;
-  /** The current value as a file has it, where it is compared in another form. */
+  /** The current value as a file has it, if `read` returns another form for the comparison. */
   written?(now: Now): unknown;
-  /** The value in a new thing that was created without one. */
+  /** The value of the field in a new thing that was created without a value for it. */
   fresh: unknown;
   /**
    * `map`: members are compared and set one by one; null takes a member away, and one that is left out stays. `set`: the
    * order of a list does not matter. Absent: the value is compared and set as a whole.
    */
   compares?: "map" | "set";
-  /** The form in which equal values are the same, where there are several. */
+  /** Brings a value into one form, so that equal values which can be written in several ways are the same. */
   normal?(value: unknown): unknown;
   /** The member of the verb's input that takes the value, also in a creation. Null: no member takes it unchanged. */
   member: string | null;
@@ -43,7 +43,7 @@ export interface Field<Now> {
 }
 
 export interface Kind<Now> {
-  /** The word for it in messages. */
+  /** The word for such a thing in messages. */
   word: "plan" | "organization" | "team" | "key" | "person";
   fields: Readonly<Record<string, Field<Now>>>;
   /** Null: nothing of this kind is made by a file. */
@@ -58,7 +58,7 @@ export interface Kind<Now> {
   version(now: Now): number;
 }
 
-/** A kind of which those that the file does not name can be removed. */
+/** A kind whose things can be removed if the file does not name them. */
 export interface RemovableKind<Now> extends Kind<Now> {
   removes: VerbName;
 }

@@ -99,7 +99,7 @@ const calendar: Field<WholeOrganization> = {
     const written = one.nextCalendar ? one.nextCalendar.calendar : one.calendar;
     return written && { zone: written.zone, week_starts: written.weekStarts, month_starts: written.monthStarts };
   },
-  // The configuration may have one for it.
+  // The configuration may give a new organization a calendar, so there is no fixed value.
   fresh: undefined,
   normal: (value) => value && { week_starts: "monday", month_starts: 1, ...(value as object) },
   member: null,

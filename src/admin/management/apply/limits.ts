@@ -14,7 +14,7 @@ import { decimalText, isWindow, type LimitValue, type SubjectLimitsShown } from 
 import type { VerbName } from "../verbs.ts";
 import type { Call, Field, Values } from "./kind.ts";
 
-/** Limits as the verbs answer them. */
+/** Limits as the verbs return them. */
 export type LimitsNow = Pick<SubjectLimitsShown, "own" | "keys" | "members" | "models">;
 
 const amount = () =>
@@ -72,7 +72,7 @@ function flatOf(now: LimitsNow | null): Flat {
   );
 }
 
-/** `50` for `50.000000000`: a number where it is the same. */
+/** The amount in its shortest form, `50` for `50.000000000`: as a number if that is exact, else as text. */
 export function trimmed(amount: string | number): string | number {
   const text = shortest(decimalText(amount));
   return String(Number(text)) === text ? Number(text) : text;
@@ -120,10 +120,10 @@ function placeAndName(place: string): [place: string, name: string] {
   return [place.slice(0, end), place.slice(end + 1)];
 }
 
-/** The limits that stand, as a file has them. */
+/** The current limits, as a file has them. */
 export const limitsWritten = (now: LimitsNow | null): Values => nested(flatOf(now), (_, limit) => limit);
 
-/** The same, each as null: it takes them away. */
+/** The current limits, each as null, which takes it away. */
 export const limitsTaken = (now: LimitsNow | null): Values => nested(flatOf(now), () => null);
 
 export function limitsField<Now>(
@@ -168,7 +168,9 @@ function nanosOf(name: string, limit: Amount): number | null {
   return isWindow(name) ? wholeOf(decimalText(limit), 9) : Number(limit);
 }
 
-/** The limits of an organization after all steps: its own of the file, else those that stand, else its plan's. */
+/**
+ * The limits of an organization after all steps: its own limits in the file, else its current ones, else its plan's.
+ */
 export function organizationsLimits(
   wanted: Written | undefined,
   now: LimitsNow | null,

@@ -7,7 +7,7 @@ export interface PatternPlace {
   path: Path;
 }
 
-/** Without those that the file takes away. */
+/** The patterns in the file, without those whose limits it takes away. */
 export function patternsIn({ organizations, people = {} }: WantedFile): PatternPlace[] {
   const ofOrganizations = Object.entries(organizations).flatMap(([slug, { limits, teams, keys }]) => [
     ...patternsOf(["organizations", slug], limits),

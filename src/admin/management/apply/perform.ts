@@ -6,7 +6,7 @@ import type { Call } from "./kind.ts";
 import { pooled } from "./pooled.ts";
 import type { Step } from "./step.ts";
 
-/** Keeps the secrets of new keys, each of which is answered once. */
+/** Keeps the secrets of new keys, each of which a verb returns only once. */
 export interface Saver {
   /** Called before a key is created or gets another secret: after a crash, the next run knows that its secret is lost. */
   begin(step: Step): void;
@@ -28,12 +28,12 @@ export interface Performed {
   failed: { step: Step; cause: unknown }[];
 }
 
-/** Whether the call answers a secret. */
+/** Whether the call returns a secret. */
 export const hasSecret = ({ verb }: Call) => verb === "createKey" || verb === "rotateKey";
 
 /**
- * Makes phase after phase. `saver` may be null if no call answers a secret. After a failure, the steps that have begun are
- * finished, and no other is begun.
+ * Makes phase after phase. `saver` may be null if no call returns a secret. After a failure, the steps that have begun
+ * are finished, and no other is begun.
  */
 export async function perform(
   manage: Management,
@@ -56,7 +56,9 @@ export async function perform(
   return performed;
 }
 
-/** Each call is made for the version that the one before has left, so a change of somebody else is never overwritten. */
+/**
+ * Each call is made for the version that the previous call has left, so a change of somebody else is never overwritten.
+ */
 async function performStep(manage: Management, step: Step, saver: Saver | null): Promise<Done> {
   let { version } = step;
   let made: string | undefined;
@@ -80,7 +82,10 @@ interface CallAnswer {
   version?: number;
 }
 
-/** `made`: the ID of what the step has made, which its other calls are about where they name nothing else. */
+/**
+ * `made`: the ID of the thing that the step has created. The step's other calls are about this thing if they name
+ * nothing else.
+ */
 function performCall(
   manage: Management,
   { verb, input }: Call,

@@ -39,7 +39,7 @@ export const personName = {
   "x-must-be": "a verified e-mail address, or an issuer and a subject with a space between them",
 };
 
-/** An address in lower case. */
+/** A person's name in the file, with an e-mail address in lower case. */
 export const normalName = (name: string) => (name.includes(" ") ? name : name.toLowerCase());
 
 /** The name that stays even if the e-mail address changes; null: the person was forgotten. */

@@ -52,7 +52,9 @@ function personStep(diff: Diff, name: string, now: PersonState, entry: WantedPer
   return step;
 }
 
-/** Adds what takes away what was set by hand and is not in its section of the entry. */
+/**
+ * Adds to each section of the entry what removes the values that were set by hand and that the section does not name.
+ */
 function pruned({ wanted }: Diff, now: PersonState, entry: WantedPerson): WantedPerson {
   const standing = { memberships: membershipsWritten(now).keys(), limits: now.limits.keys() };
   const stays = (slug: string) => ownOf(wanted.organizations, slug)?.status !== "closed";

@@ -1,9 +1,12 @@
 /** Work on many things, some of them at a time. */
 
-/** A node answers no faster if more wait, and other clients of it wait longer. */
+/** With more calls at once a node would be no faster, and its other clients would wait longer. */
 const atOnce_max = 8;
 
-/** Does the work on each item. After a failure none is begun; it is thrown when the others have ended. */
+/**
+ * Does the work on each item. After a failure no other item is begun, and the failure is thrown when those in work have
+ * ended.
+ */
 export async function pooled<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,

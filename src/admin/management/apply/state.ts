@@ -28,7 +28,7 @@ export interface PersonState {
 
 export interface State {
   plans: ReadonlyMap<string, Plan>;
-  /** By slug. */
+  /** The organizations by slug. */
   organizations: ReadonlyMap<string, OrganizationState>;
   /** Slugs that organizations had before, and the ones that they have now. */
   renamed: ReadonlyMap<string, string>;
@@ -52,7 +52,7 @@ export type PeopleNeeded = "none" | "by hand" | "all";
 /** With more organizations than this, lists of everything take fewer calls than a list for each. */
 const eachOwn_max = 10;
 
-/** Reads the needed parts of each organization; null: none is needed. */
+/** Reads the needed parts of each organization. `needsOf` returns null if none is needed. */
 export async function readState(
   manage: Management,
   needsOf: (organization: Organization) => NeededState | null,
@@ -109,13 +109,15 @@ async function peopleOf(manage: Management, needed: PeopleNeeded, open: Readonly
   return [...set, ...others.map((person) => ({ person, limits: new Map() }))];
 }
 
-/** The list of one organization: a part of the list of all, where that is read, or one of its own. */
+/**
+ * Lists the items of one organization: from the list of all organizations if that is read, else by a list of its own.
+ */
 function lists<Item extends { organizationId: string }>(
   all: Promise<Item[]> | null,
   list: (filter: { organization?: string }) => Promise<Item[]>,
 ): (organization: Organization) => Promise<Item[]> {
   const grouped = all?.then((items) => Map.groupBy(items, ({ organizationId }) => organizationId));
-  // A failure reaches the code that awaits it.
+  // The callers that await the list get its failure. Without this, the failure would also count as unhandled.
   grouped?.catch(() => {});
   return async ({ id, slug }) => (grouped ? ((await grouped).get(id) ?? []) : list({ organization: slug }));
 }
@@ -146,7 +148,7 @@ async function limitsIn(
   return new Map(all.map((one) => [one.subjectId, one]));
 }
 
-/** The limits of people that say something, by their IDs and the slugs of organizations. */
+/** The limits of people for whom any are set, by the people's IDs and the slugs of organizations. */
 async function personsLimits(manage: Management, open: ReadonlySet<string>) {
   const found = new Map<string, Map<string, LimitsNow>>();
   await pooled([...open], async (slug) => {

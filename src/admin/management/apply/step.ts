@@ -6,7 +6,7 @@ import { ManagementError } from "../error.ts";
 import { verbNamed } from "../verbs.ts";
 import type { Call, Field, Kind, Name, RemovableKind, Values } from "./kind.ts";
 
-/** A field, or a member of one: `limits.week`. Null: it has no value. */
+/** The difference of a field, or of a member of one: `limits.week`. Null: it has no value. */
 export interface Difference {
   field: string;
   from: unknown;
@@ -21,7 +21,7 @@ export interface Step extends Name {
   differences: Difference[];
   /** The calls that make the change, in their order. In an addition, the first call creates the thing. */
   calls: Call[];
-  /** The version for which the first change is made; null: the creation answers it, or there is none. */
+  /** The version for which the first change is made; null: the creation returns it, or there is no version. */
   version: number | null;
 }
 
@@ -34,7 +34,7 @@ export interface Problem {
 interface Wanted<Now> extends Name {
   path: Path;
   values: Values;
-  /** Null: it does not exist. */
+  /** Null: the thing does not exist. */
   now: Now | null;
 }
 
@@ -93,7 +93,7 @@ function normalValue<Now>(field: Field<Now>, value: unknown, path: Path, problem
   }
 }
 
-/** The differences of one field, and the value that ends them: of a map, only the members that differ. */
+/** The differences of one field, and the value that is to be set: of a map, only the members that differ. */
 function changeOf<Now>(name: string, { compares }: Field<Now>, before: unknown, value: unknown) {
   if (compares !== "map" || value === null || value === undefined) {
     const isSame = comparable(before, compares) === comparable(value, compares);
@@ -111,7 +111,7 @@ function comparable(value: unknown, compares: Field<never>["compares"]): string 
   return canonical(compares === "set" && Array.isArray(value) ? [...new Set(value)].sort() : (value ?? null));
 }
 
-/** Fields that one verb sets are set by one call; for a person, one in each organization. */
+/** Fields that one verb sets are set by one call; for a person, by one call for each organization. */
 function merge(calls: Call[], { verb, input }: Call, subject: Values): void {
   const whole = { ...subject, ...input };
   const found = calls.find((call) => call.verb === verb && call.input.organization === whole.organization);

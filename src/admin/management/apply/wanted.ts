@@ -24,7 +24,9 @@ export interface WantedFile {
 }
 
 export interface CompareOptions {
-  /** Whether the things that a section of the file does not name are removed, and what was given by hand is taken. */
+  /**
+   * Whether the things that a section of the file does not name are removed, and what was given by hand is taken away.
+   */
   prunes: boolean;
   now_ms: number;
   /** Whether the secret of this key was lost when an earlier run created it. */
@@ -41,7 +43,7 @@ export interface Diff {
   absent: string[];
 }
 
-/** A member by a name that people choose, such as `constructor`. */
+/** The object's own member with a name that people choose, such as `constructor`. */
 export function ownOf<Value>(members: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(members, name) ? members[name] : undefined;
 }

@@ -1,4 +1,4 @@
-/** The file that describes the current state: comparing the two finds no difference. Pure. */
+/** The file that describes the current state: comparing it with the state finds no difference. Pure. */
 import { canonical } from "../../store/audit-chain.ts";
 import { differences } from "./difference.ts";
 import type { Kind, Values } from "./kind.ts";
@@ -16,14 +16,14 @@ export interface WrittenFile {
   addresses: ReadonlyMap<string, string>;
 }
 
-/** The reasons why a store that has nothing yet would refuse the file: limits that were above their organization's before. */
+/** The reasons why an empty store would refuse the file: limits that are already above their organization's. */
 export function refusedElsewhere({ file }: WrittenFile, state: State, now_ms: number): Problem[] {
   const people = state.people.map(({ person }) => ({ person: { ...person, memberships: [] }, limits: new Map() }));
   const nothing = { organizations: new Map(), renamed: new Map(), open: new Set<string>(), people };
   return differences(file, { ...state, ...nothing }, { prunes: false, now_ms }).problems;
 }
 
-/** `allFields`: fields stand in the file also if a new thing would have the same value. */
+/** `allFields`: the file has fields even if a new thing would have the same value. */
 export function written(state: State, { allFields, now_ms }: { allFields: boolean; now_ms: number }): WrittenFile {
   const ambiguous: WrittenFile["ambiguous"] = [];
   const organizations = ordered([...state.organizations.values()], ({ organization }) => organization.slug).map(
@@ -94,7 +94,7 @@ const inOrder = (members: ReadonlyMap<string, Values>) => Object.fromEntries(ord
 
 const named = (name: string, things: Section | null) => (things === null ? {} : { [name]: things });
 
-/** Null: there is nothing to write. */
+/** A section of the file. Null: there is nothing to write. */
 function section<Thing extends { name: string }>(
   things: readonly Thing[],
   values: (thing: Thing) => Values,

@@ -44,7 +44,7 @@ export class AnswerParts {
     return this.#count > 0 && this.calls === 0;
   }
 
-  /** Begins a block. Without an index it is a new one. */
+  /** Begins a block. A block without an index is a new one. */
   open(wireIndex: unknown, block: unknown): InferenceEvent[] {
     const index = Number.isInteger(wireIndex) ? Number(wireIndex) : this.#highest + 1;
     const events = this.close(index);
@@ -82,7 +82,7 @@ export class AnswerParts {
     return [...this.#open.keys()].flatMap((index) => this.close(index));
   }
 
-  /** The index, or that of the latest block if the engine left it out. */
+  /** The block's index, or the index of the latest block if the engine left it out. */
   #at(index: unknown): number {
     return Number.isInteger(index) ? Number(index) : this.#latest;
   }

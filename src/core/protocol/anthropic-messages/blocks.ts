@@ -25,7 +25,7 @@ export function beginBlock(head: PartHead, writer: MessageWriter): Block {
   }
 }
 
-/** An empty text makes no block, because clients that send one back are refused. */
+/** An empty text makes no block: clients would send the block back, and be refused. */
 function textBlock(writer: MessageWriter): Block {
   let isOpen = false;
   return {

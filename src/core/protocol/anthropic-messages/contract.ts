@@ -310,7 +310,9 @@ const emptyBlock = {
     { properties: { type: { enum: toolChangeTypes } } },
   ],
 };
-/** The schema of a message with content. A user's message counts as such even if its content is empty. */
+/**
+ * The schema of a message that counts as having content. A user's message always does, even if its content is empty.
+ */
 const messageWithContent = {
   anyOf: [
     { properties: { role: { const: "user" } } },

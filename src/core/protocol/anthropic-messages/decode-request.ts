@@ -207,7 +207,10 @@ function decodeFormat(wire: MessagesInput): { value: OutputFormat; param: string
   return { value, param: inConfig ? "output_config.format" : "output_format" };
 }
 
-/** `disabled` overrides an effort. `adaptive` and `between_tools` leave the budget to the engine. */
+/**
+ * The caller's hints about reasoning. `disabled` overrides an effort. `adaptive` and `between_tools` leave the budget
+ * to the engine.
+ */
 function decodeReasoning(wire: MessagesInput): Reasoning | undefined {
   const { thinking } = wire;
   const effort = effortInForce(wire);

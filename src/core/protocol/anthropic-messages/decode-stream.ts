@@ -1,6 +1,7 @@
 /**
- * Turns the answer of an engine that speaks Messages into grammatical events. An answer without a reason for its end was cut,
- * and one with a reason is whole, even without `message_stop`. Pings, and unknown events and blocks, are skipped.
+ * Turns the answer of an engine that speaks Messages into events in the centre's grammar. An answer without a reason
+ * for its end was cut off, and one with a reason is whole, even without `message_stop`. Pings, and unknown events and
+ * blocks, are skipped.
  */
 import type { InferenceEvent } from "../../inference/event.ts";
 import { BaseAnswerDecoder, StreamDecoder, wholeReply } from "../answer.ts";
@@ -19,7 +20,7 @@ export function streamDecoder(identity: ResponseIdentity, { dialect }: AnswerCon
   return new StreamDecoder(new AnswerDecoder(identity, dialect));
 }
 
-/** Decodes a whole reply as the events of which it would have been streamed. */
+/** Decodes a whole reply into the events that a stream of the same answer would have. */
 export function decodeReply(
   reply: unknown,
   identity: ResponseIdentity,

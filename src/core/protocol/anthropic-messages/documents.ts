@@ -1,4 +1,4 @@
-/** Writes documents and search results as text, for models that know no such blocks. */
+/** Writes documents and search results as text, for models that do not know such blocks. */
 import type { DocumentBlockParam, SearchResultBlockParam } from "./contract.ts";
 
 /** The lines before a document's text; empty if it has neither a title nor a context. */

@@ -1,7 +1,7 @@
 /**
- * Writes a request for an engine that speaks Messages. A feature that would change the answer and that the protocol
- * cannot express is refused with its name; one that only tunes the answer (`seed`) is left out. The body has no nulls,
- * and equal requests have equal bytes.
+ * Writes a request for an engine that speaks Messages. A request is refused if it has a feature that would change the
+ * answer and that the protocol cannot express; the refusal names the feature. A feature that only tunes the answer
+ * (`seed`) is left out. The body has no nulls, and equal requests have equal bytes.
  */
 import type { InferenceRequest, OutputFormat, Reasoning, Tool, ToolChoice, Turn } from "../../inference/request.ts";
 import { headInstructions } from "../../inference/turns.ts";

@@ -21,7 +21,7 @@ export function encodeResponse(result: Result, wire: MessagesRequest): Message {
   };
 }
 
-/** The arguments of a custom tool are plain text. */
+/** The input of a tool call. The arguments of a custom tool are plain text, which becomes the member `input`. */
 function inputOf({ custom }: { custom?: boolean }, text: string): JsonObject {
   return custom ? { input: text } : toolInputOf(text);
 }

@@ -1,4 +1,4 @@
-/** Writes the events that Messages clients read. Each part is a block, and blocks follow one another. */
+/** Writes the events that Messages clients read. Each part is a block, and a block ends before the next one begins. */
 import type { InferenceEvent } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
 import { noUsage, type Usage } from "../../inference/usage.ts";

@@ -8,7 +8,10 @@ import { entryOf, type JsonObject, textOf } from "../json.ts";
 import { errorOf, refusalFault } from "../refusal.ts";
 import { MessagesRequest as contract, type MessagesError } from "./contract.ts";
 
-/** The envelope has no field for a path, so the message begins with it. Our code is in `details.error_code`. */
+/**
+ * The envelope has no field for a path, so the message begins with the path. This service's own code is in
+ * `details.error_code`.
+ */
 export function encodeFault(fault: Fault, requestId: string): MessagesError {
   return {
     type: "error",

@@ -2,7 +2,7 @@
 
 type ImageKind = "image/jpeg" | "image/png" | "image/gif" | "image/webp";
 
-/** The media type of an image in base64, by its content; null if it is no image. */
+/** The media type of an image in base64, by its content; null if it is not an image. */
 export function imageKindOf(data: string): ImageKind | null {
   if (!isBase64(data)) return null;
   const head = atob(data.slice(0, 16));

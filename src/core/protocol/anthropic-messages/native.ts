@@ -4,8 +4,8 @@ import { isGiven, isObject } from "../json.ts";
 
 /**
  * Adds the wire object to the part as `native`, if it has any of the keys `beyond` the centre. It keeps the `modelled`
- * keys too, as they were written. Nulls are left out: they mean the same as absent, and strict engines refuse them. So
- * is a `cache_control` that is no object.
+ * keys too, as they were written. Nulls are left out: they mean the same as absent, and strict engines refuse them. A
+ * `cache_control` that is not an object is left out as well.
  */
 export function withNative<Part extends { native?: Native }>(
   part: Part,

@@ -1,4 +1,7 @@
-/** Refuses features of the other protocols that Messages cannot express, by the names of their fields there. */
+/**
+ * Refuses features of the other protocols that Messages cannot express. The refusal names each by its field in the
+ * caller's protocol.
+ */
 import type { Fault } from "../../inference/fault.ts";
 import type { Capability, InferenceRequest, InputPart, Turn } from "../../inference/request.ts";
 import type { Dialect } from "../dialect.ts";

@@ -4,7 +4,7 @@
  */
 export const unsigned = "c2VydmljZTp1bnNpZ25lZA==";
 
-/** The signature unchanged; undefined if it is the constant above. */
+/** The signature unchanged; undefined if it is the constant `unsigned`. */
 export function signatureOf(wire: string | null | undefined): string | undefined {
   return wire === null || wire === unsigned ? undefined : wire;
 }

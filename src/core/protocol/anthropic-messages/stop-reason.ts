@@ -31,7 +31,9 @@ export function encodeStop(
   return because("end_turn");
 }
 
-/** Corrects the reason of engines that give another one than `tool_use` after calls, or `tool_use` without any call. */
+/**
+ * Corrects the reason if the engine gave another one than `tool_use` after calls, or gave `tool_use` without any call.
+ */
 export function decodeStop(reason: StopReason, held: Pick<Held, "calls">): StopReason {
   if (reason === "length" || reason === "content_filter") return reason;
   return held.calls ? "tool_calls" : "stop";

@@ -6,7 +6,7 @@ import type { Loss } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { isObject, type JsonObject } from "../json.ts";
 
-/** The body without those fields; the same object if it has none of them. */
+/** The body without the fields in `strips`; the same object if it has none of them. */
 export function stripped(body: JsonObject, { strips }: Dialect, lost?: (loss: Loss) => void): JsonObject {
   if (strips.length === 0) return body;
   const isMarkLeftOut = strips.includes("cache_control");
@@ -17,7 +17,9 @@ export function stripped(body: JsonObject, { strips }: Dialect, lost?: (loss: Lo
   return left;
 }
 
-/** The value without cache marks, or without the times in them (`whole`: false); the same value if there are none. */
+/**
+ * The value without cache marks, or, if `whole` is false, without the times in them; the same value if there are none.
+ */
 function withoutMarks(value: unknown, whole: boolean): unknown {
   if (Array.isArray(value)) {
     const items = value.map((item) => withoutMarks(item, whole));
@@ -35,7 +37,7 @@ function withoutMarks(value: unknown, whole: boolean): unknown {
   return changed ?? value;
 }
 
-/** Fields that hold the caller's own JSON, in which a field named like a cache mark is none. */
+/** Fields that hold the caller's own JSON: a field in it that is named like a cache mark is not one. */
 const holdsNoMarks: ReadonlySet<string> = new Set(["input", "input_schema", "schema", "source", "output_config"]);
 
 function markWithout(mark: unknown, whole: boolean): unknown {

@@ -1,6 +1,7 @@
 /**
- * The tools that the model may call: the listed ones, with the additions and removals of system messages in the order of the
- * conversation. Engines get those in force at its end: docs/design/protocols.md, Tools in force.
+ * The tools that the model may call: the listed ones, with the additions and removals of system messages in the order
+ * of the conversation. Engines get the tools in force at the end of the conversation: docs/design/protocols.md, Tools
+ * in force.
  */
 import { describe, invalid, type Violation } from "../violation.ts";
 import type { CountTokensRequest, MessagesTool, ToolAdditionBlockParam, ToolRemovalBlockParam } from "./contract.ts";
@@ -33,7 +34,7 @@ export interface ListedTool {
   param: string;
 }
 
-/** The tools that changes define, including those that are not in force at the end. */
+/** The tools that changes define, including those that are not in force at the end of the conversation. */
 export function definedBy(changes: readonly ToolChange[]): ListedTool[] {
   return changes.flatMap(({ block: { tool }, param }) =>
     tool.type === "tool_definition" ? [{ tool: tool.definition, param: `${param}.tool.definition` }] : [],
@@ -41,8 +42,8 @@ export function definedBy(changes: readonly ToolChange[]): ListedTool[] {
 }
 
 /**
- * The tools in force at the end. Changes that cannot be made are skipped: a request for an answer is refused for them
- * elsewhere, a request for a count is not.
+ * The tools in force at the end of the conversation. Changes that cannot be made are skipped here. Other code refuses a
+ * request for an answer because of them, but not a request for a count.
  */
 export function toolsInForce(
   { tools, messages }: Conversation,

@@ -1,7 +1,8 @@
 /**
  * Tells who runs a listed tool. The caller's own tools reach the model, including those of a published type. Tools that
  * Anthropic's service runs are left out, because agents list them on every request. A request is refused with
- * `unsupported_feature` if it chooses one, lists nothing else, or lists a tool that only Anthropic's models can call.
+ * `unsupported_feature` if it chooses one of these, lists nothing else, or lists a tool that only Anthropic's models
+ * can call.
  */
 import { callerToolType, type MessagesTool, toolPlaceholder } from "./contract.ts";
 import { publishedTool } from "./published-tools.ts";

@@ -43,7 +43,7 @@ export function decodeUsage(values: ReportedValues): Report | null {
   return reportOf(values, { inclusive: false });
 }
 
-/** The report at the start of an answer, which has no output yet. An input of 0 is no report. */
+/** The report at the start of an answer, which has no output yet. An input of 0 does not count as a report. */
 export function decodeEarlyUsage(values: ReportedValues): Report | null {
   const report = reportOf({ ...values, output: values.output ?? 0 }, { inclusive: false });
   return report && (report.rejected || promptTokens(report.usage) > 0) ? report : null;

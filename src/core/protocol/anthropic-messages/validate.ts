@@ -134,7 +134,10 @@ function misnamed(param: string, expected: string, name: unknown): Violation {
   return invalid(param, `must be '${expected}', the name of tools of this type, but is ${describe(name)}.`);
 }
 
-/** Agents list hosted tools on every request. If there is no other tool, the request needs one of them. */
+/**
+ * The violation of a request that lists only hosted tools. Agents list those on every request, but without any other
+ * tool the request needs one of them.
+ */
 function nothingButHosted(listed: readonly ListedTool[]): Violation | null {
   if (callableTools(listed.map(({ tool }) => tool)).length > 0) return null;
   return firstOf(listed, ({ tool, param }) => {
@@ -185,7 +188,7 @@ function conversation({ messages }: MessagesRequest): Violation | null {
   return messages.some(hasContent) ? null : invalid("messages", "must have at least one message with content.");
 }
 
-/** Whether a message counts as content. A user's message always does, even if it is empty. */
+/** Whether a message counts as having content. A user's message always does, even if it is empty. */
 function hasContent({ role, content }: MessagesRequest["messages"][number]): boolean {
   if (role === "user" || !Array.isArray(content)) return role === "user" || Boolean(content);
   return content.some((block) => (block.type === "text" ? block.text !== "" : !("tool" in block)));

@@ -2,7 +2,7 @@
 import type { Carried } from "../carried.ts";
 import type { CarriedField, Dialect } from "../dialect.ts";
 
-/** The field in which the value is sent back; undefined if this engine must not get it. */
+/** The field in which an opaque value is sent back; undefined if this engine must not get it. */
 export function fieldFor(carried: Carried, model: string, { mark, carries }: Dialect): CarriedField | undefined {
   if (carried.by !== mark || carried.model !== model) return undefined;
   return carries.find(

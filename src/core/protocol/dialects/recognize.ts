@@ -3,7 +3,10 @@ import { type DialectName, dialectNames, dialects } from "../dialects.ts";
 
 const all = dialectNames.map((name) => [name, dialects[name].signs] as const);
 
-/** The dialect of the first owner in the list that has one, or else that of the host; null if neither tells. */
+/**
+ * The dialect of the first owner in the list that identifies one, or else the dialect of the host; null if neither
+ * identifies one.
+ */
 export function dialectBySigns(host: string, owners: readonly unknown[]): DialectName | null {
   const isOf = (name: string) => host === name || host.endsWith(`.${name}`);
   return (
@@ -13,7 +16,7 @@ export function dialectBySigns(host: string, owners: readonly unknown[]): Dialec
   );
 }
 
-/** The pages by which engines are recognised whose lists of models name no owner. */
+/** The pages that identify engines whose lists of models name no owner. */
 export const signPages = all.flatMap(([name, { page }]) => (page ? [{ ...page, name }] : []));
 
 /** Whether the signs of an engine name another dialect than its configured one. */

@@ -6,7 +6,7 @@ export const anyRefusals: Refusals = {
     /maximum context|context (length|window|size|limit)|max(imum)?_?model_?len|longer than the (model|maximum)/i,
     /exceeds? the (available )?context|prompt (is )?too long|too many (input )?tokens|maximum (prompt|input) length/i,
     /input tokens exceed|input token count|`inputs` tokens \+|\bn_ctx\b|context the overflows/i,
-    // LiteLLM, Bedrock, z.ai, DashScope, Moonshot, Copilot.
+    // Messages of LiteLLM, Bedrock, z.ai, DashScope, Moonshot and Copilot.
     /ContextWindowExceeded|input is too long|prompt exceeds max length|range of input length should be/i,
     /exceeded model token limit|prompt token count of \d+ exceeds/i,
     // llama.cpp sends this for an embedding, with status 500.
@@ -31,7 +31,7 @@ export const anyRefusals: Refusals = {
     /current batch size: (\d+)/i,
     /(?:must be <=|tokens allowed \(|exceeds the limit of|model token limit:) ?(\d+)/i,
   ],
-  // Groq.
+  // Messages of Groq.
   failed: [/^tool_use_failed\b/, /failed to call a function/i],
   format: [
     /\bgrammar\b/i,
@@ -41,13 +41,14 @@ export const anyRefusals: Refusals = {
   full: [
     /\bqueued?\b|\bbusy and cannot accept\b|\btoken backlog limit\b|\bworkers are busy\b|\brequest limit reached\b/i,
     /\baborted by a higher priority\b/i,
-    // Ollama.
+    // A message of Ollama.
     /\bmaximum pending requests\b/i,
   ],
   operators: [
-    // LiteLLM.
+    // Messages of LiteLLM.
     /invalid model name passed in|no connected db/i,
-    // OpenRouter, z.ai, Bedrock, DeepSeek, Mistral; and engines that answer 400 where others answer 404.
+    // Messages of OpenRouter, z.ai, Bedrock, DeepSeek and Mistral; and of engines that answer 400 where others answer
+    // 404.
     /is not a valid model id|unknown model\b|provided model identifier is invalid|model not exist\b|^\S* ?invalid model:/i,
     /\bmodel [`'"][^`'"]{1,200}[`'"] (does not exist|not found)/i,
   ],
@@ -76,12 +77,12 @@ export const anyRefusals: Refusals = {
     { words: /logprobs|log probabilit/i, thing: "log probabilities" },
   ],
   sentences: [
-    // From runs of vLLM 0.32.0.
+    // Sentences from runs of vLLM 0.32.0.
     "{field} must be in [{number}, {number}], got {number}",
     "{field} must be at least {number}, got {number}",
     "{field} must be non-negative, got {number}",
     "The tool specified in `tool_choice` does not match any of the specified `tools`",
-    // From recorded answers of OpenAI.
+    // Sentences from recorded answers of OpenAI.
     "Invalid '{field}': decimal above maximum value. Expected a value <= {number}, but got {number} instead",
     "Invalid '{field}': decimal below minimum value. Expected a value >= {number}, but got {number} instead",
     "Invalid '{field}': integer above maximum value. Expected a value <= {number}, but got {number} instead",
@@ -90,7 +91,7 @@ export const anyRefusals: Refusals = {
     "Invalid '{field}': string too long. Expected a string with maximum length {number}, but got a string with length {number} instead",
     "Unsupported value: '{field}' does not support {number} with this model",
     "Unsupported parameter: '{field}' is not supported with this model",
-    // From recorded answers of Anthropic.
+    // Sentences from recorded answers of Anthropic.
     "{field}: {number} > {number}, which is the maximum allowed number of output tokens for {model}",
   ],
 };

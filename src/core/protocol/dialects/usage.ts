@@ -4,10 +4,12 @@ import type { CountPlaces, FieldPath, UsageRow } from "../dialect.ts";
 const at = (path: string): FieldPath => path.split(".");
 const one = (...paths: string[]) => paths.map((path) => [at(path)]);
 
-/** The places named by the protocol's words for input and output, such as `prompt` in `prompt_tokens`. */
+/**
+ * The places of token counts in a protocol, given its words for input and output, such as `prompt` in `prompt_tokens`.
+ */
 function places(input: string, output: string): CountPlaces {
   return {
-    // llama.cpp's timings stand beside the usage, and on every chunk if they are requested.
+    // llama.cpp sends its timings next to the usage object, and on every chunk if they are requested.
     prompt: [...one(`usage.${input}_tokens`), [at("timings.prompt_n"), at("timings.cache_n")]],
     cached: one(
       `usage.${input}_tokens_details.cached_tokens`,
@@ -18,7 +20,7 @@ function places(input: string, output: string): CountPlaces {
     written: one(
       `usage.${input}_tokens_details.cache_write_tokens`,
       `usage.${input}_tokens_details.cache_creation_input_tokens`,
-      // vLLM's name of the field, in LiteLLM's place.
+      // vLLM's name of the field, at the place that LiteLLM uses.
       `usage.${input}_tokens_details.created_cache_tokens`,
       "usage.cache_creation_input_tokens",
     ),

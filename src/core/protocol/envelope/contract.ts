@@ -5,7 +5,10 @@ import { count, Money, nullable, oneOf } from "../shapes/contract.ts";
 
 const faultTypes = Object.values(faultCatalogue).map((entry) => entry.type);
 
-/** The members that tell the lengths of a `context_length_exceeded`. In Messages they are in the error's details. */
+/**
+ * The members that give the input's and the context's lengths in a `context_length_exceeded`. In Messages they are in
+ * the error's details.
+ */
 export const tooLong = {
   context_tokens_by: Type.Optional(
     oneOf(["engine", "catalog"], {
@@ -17,7 +20,10 @@ export const tooLong = {
   ),
 };
 
-/** The schema. `types`: the protocol's own, in addition to the catalogue's. `param`: an example of a path. */
+/**
+ * The schema of an error envelope. `types`: the protocol's own error types, in addition to the catalogue's. `param`: an
+ * example of a path.
+ */
 export function openaiError($id: string, { types = [], param }: { types?: string[]; param: string }) {
   return Type.Object(
     {

@@ -42,7 +42,9 @@ export class CarriedBack {
   }
 }
 
-/** The message with a value in its field or in that of its call; null if the call is not in the message. */
+/**
+ * Returns the message with a value in its field, or in the field of its call; null if the call is not in the message.
+ */
 function placed(
   message: JsonObject,
   { callId, value }: Carried,
@@ -61,7 +63,7 @@ function placed(
   return { ...message, tool_calls: written };
 }
 
-/** The fields in which a client gets the value, as a signature. */
+/** The fields in which a client gets an opaque value, as a signature. */
 export function clientFields({ field, callId }: Carried, signature: string): JsonObject {
   const value = callId === undefined ? [{ type: "reasoning.encrypted", data: signature, index: 0 }] : signature;
   return withValue({}, field.split("."), value);
@@ -81,8 +83,8 @@ export function signaturesIn(message: JsonObject): string[] {
 }
 
 /**
- * Collects the opaque values of an engine's answer while it arrives, and makes reasoning parts of them. Those of a
- * message go with its reasoning, and that of a call goes before the call.
+ * Collects the opaque values of an engine's answer while it arrives, and makes reasoning parts of them. The values of a
+ * message go with its reasoning, and the value of a call goes before the call.
  */
 export class CarriedOut {
   readonly #dialect: Dialect;
@@ -114,17 +116,19 @@ export class CarriedOut {
       : this.#sign({ field: list.field, value: list.pieces });
   }
 
-  /** The signatures of calls whose values came after their first fragments. */
+  /** The signatures of calls whose opaque values came after the calls' first fragments. */
   readonly late: string[] = [];
   readonly #signed = new Set<string>();
 
-  /** Takes a later fragment of a call. */
+  /** Takes the opaque value in a later fragment of a call. */
   takeLate(fragment: JsonObject, callId: string): void {
     const signature = this.ofCall(fragment, callId);
     if (signature !== undefined) this.late.push(signature);
   }
 
-  /** The signature for the value of a call; undefined if the fragment has none, or an earlier one had it. */
+  /**
+   * The signature for the opaque value of a call; undefined if the fragment has none, or if an earlier fragment had it.
+   */
   ofCall(fragment: JsonObject, callId: string): string | undefined {
     if (this.#signed.has(callId)) return undefined;
     for (const { kind, path } of this.#dialect.carries) {
@@ -141,7 +145,7 @@ export class CarriedOut {
   }
 }
 
-/** The texts of a value that arrive piece by piece. */
+/** The members of an opaque value whose text arrives piece by piece. */
 const growing = ["text", "summary", "data"];
 
 /** Joins a piece to the last one if it continues it, and appends it otherwise. */

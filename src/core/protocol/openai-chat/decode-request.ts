@@ -1,4 +1,7 @@
-/** Turns a chat completion request into the centre. It has been validated (validate.ts); null means the same as absent. */
+/**
+ * Turns a chat completion request into an InferenceRequest. It has been validated (validate.ts); null means the same as
+ * absent.
+ */
 import { Needs } from "../../inference/needs.ts";
 import type {
   AssistantPart,
@@ -69,8 +72,8 @@ export function decodeRequest(wire: ChatCompletionRequest): InferenceRequest {
 }
 
 /**
- * The reasoning of this effort. `max` passes the validator only with `bounds: engine`, and the engine then decides
- * about it.
+ * The reasoning settings for an effort. `max` passes the validator only with `bounds: engine`, and the engine then
+ * decides about it.
  */
 function decodeEffort(effort: ReasoningEffort | null | undefined): Reasoning | undefined {
   if (!effort) return undefined;
@@ -124,7 +127,10 @@ function userPart(part: UserContentPart, path: string, needs: Needs): InputPart 
   }
 }
 
-/** Reasoning, then texts, then calls: the order in which a model produces them. */
+/**
+ * The parts of an assistant message: reasoning, then texts, then calls, which is the order in which a model produces
+ * them.
+ */
 function assistantParts(message: AssistantMessage): AssistantPart[] {
   const parts: AssistantPart[] = [];
   const reasoning = message.reasoning_content || message.reasoning;
@@ -168,7 +174,7 @@ function decodeToolChoice(choice: ToolChoice | null | undefined): CentreToolChoi
   return { kind: "allowed", mode, names: tools.map(nameOf) };
 }
 
-/** Leaves out `text`, which is the default. */
+/** The output format; undefined for `text`, which is the default. */
 function decodeFormat(format: ResponseFormat | null | undefined): OutputFormat | undefined {
   if (!format || format.type === "text") return undefined;
   if (format.type === "json_object") return { kind: "json_object" };
@@ -185,7 +191,7 @@ function extraFields(wire: ChatCompletionRequest): Record<string, unknown> {
   return extra;
 }
 
-/** The functions and custom tools that a chat caller lists, and their names. */
+/** The name of a function or custom tool that a chat caller lists or chooses. */
 export function nameOf(tool: ToolDefinition | NamedTool): string {
   return tool.type === "custom" ? tool.custom.name : tool.function.name;
 }
@@ -199,7 +205,10 @@ export function customNames({ tools }: Pick<ChatCompletionRequest, "tools">): Re
   return new Set((tools ?? []).filter(isCustom).map(nameOf));
 }
 
-/** The part of a request that its answer needs: the names of the custom tools, whose calls are written differently. */
+/**
+ * The part of a request that is needed to write its answer: the names of the custom tools, whose calls are written
+ * differently.
+ */
 export function remainder(wire: ChatCompletionRequest): ChatCompletionRequest {
   return { ...wire, messages: [], tools: (wire.tools ?? []).filter(isCustom) };
 }

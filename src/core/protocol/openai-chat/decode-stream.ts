@@ -1,6 +1,6 @@
 /**
  * Turns an engine's chunks into grammatical events. Engines deviate from the protocol (docs/design/protocols.md, Engine
- * quirks). An answer ends with a finish_reason or with [DONE]; any other was cut.
+ * quirks). An answer ends with a finish_reason or with [DONE]; any other answer was cut.
  */
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
@@ -22,7 +22,7 @@ export function streamDecoder(identity: ResponseIdentity, context: AnswerContext
   return new StreamDecoder(new AnswerDecoder(identity, context));
 }
 
-/** A whole reply is one chunk that has a `message` where chunks have a `delta`. */
+/** Decodes a whole reply: it is like one chunk, with a `message` where chunks have a `delta`. */
 export function decodeReply(reply: unknown, identity: ResponseIdentity, context: AnswerContext = {}): InferenceEvent[] {
   const answer = new AnswerDecoder(identity, context);
   if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
@@ -34,10 +34,10 @@ type TextKind = "text" | "refusal" | "reasoning";
 /** A class, because closures would be made again for each answer (docs/design/runtime.md, Bun as a server). */
 class AnswerDecoder extends BaseAnswerDecoder {
   readonly #carried: CarriedOut;
-  /** Null until the first call. */
+  /** Null until the first tool call. */
   #tools: ToolCallAssembly | null = null;
   #partCount = 0;
-  /** The open part, if it is no call. Calls stay open beside it, because their fragments interleave. */
+  /** The open text or reasoning part. Calls stay open beside it, because their fragments interleave. */
   #open: { index: number; kind: TextKind } | null = null;
   #stopSequence: string | undefined;
   #toolCalls = 0;
@@ -73,7 +73,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
     return this.#end(false);
   }
 
-  /** `[DONE]` ends an answer even if the engine gave no reason for its end, unless it is in the middle of a call. */
+  /** `[DONE]` ends an answer even if the engine gave no reason for its end, unless a call is incomplete. */
   override done(): InferenceEvent[] {
     return this.#end(this.#isNamed || (this.#partCount > 0 && !this.#tools?.unfinished));
   }
@@ -83,7 +83,10 @@ class AnswerDecoder extends BaseAnswerDecoder {
     return this.#end(this.#isNamed);
   }
 
-  /** Whether the engine gave a reason that is unknown. Such a reason does not end an answer by itself. */
+  /**
+   * Whether the engine gave a finish reason that this dialect does not know. Such a reason does not end an answer by
+   * itself.
+   */
   get #isNamed(): boolean {
     return this.reason.unknown !== undefined;
   }
@@ -197,7 +200,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
     }
   }
 
-  /** The reason, corrected for engines that give `stop` after tool calls, or `tool_calls` without any. */
+  /** Corrects the reason of engines that give `stop` after tool calls, or `tool_calls` without any. */
   #corrected(reason: StopReason): StopReason {
     if (reason === "stop" && this.#toolCalls > 0) return "tool_calls";
     if (reason === "tool_calls" && this.#toolCalls === 0) return "stop";
@@ -207,7 +210,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
 
 const none: TokenLogprob[] = [];
 
-/** The texts in `content`, which is a string, or for some engines a list of parts, reasoning among them. */
+/** The texts in `content`, which is a string, or for some engines a list of parts, which may include reasoning. */
 function contentOf(content: unknown): { kind: "text" | "reasoning"; text: string }[] {
   if (!Array.isArray(content)) return [{ kind: "text", text: textOf(content) }];
   return content.filter(isObject).map((part) => {
@@ -225,7 +228,10 @@ function failureOf(chunk: JsonObject, dialect: Dialect): Fault | null {
   return decodeFault(isObject(error) ? statusWithin(error) : 500, chunk, dialect);
 }
 
-/** Translates `usage` of chat completions in both directions. Its prompt tokens include cached ones, unlike the centre's. */
+/**
+ * Translates `usage` of chat completions in both directions. Its prompt tokens include cached ones, unlike those of
+ * `Usage`.
+ */
 export function encodeUsage(usage: Usage): ChatUsage {
   const prompt = promptTokens(usage);
   return {

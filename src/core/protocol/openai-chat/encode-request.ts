@@ -1,6 +1,8 @@
 /**
- * Writes a chat completion request for an engine. The conversation becomes messages. A tool's results come directly after the calls. Images and files of a result,
- * which `role: tool` cannot hold, go into a user message that follows.
+ * Writes a chat completion request for an engine, with the field names of its dialect, without nulls, and without
+ * fields that only OpenAI's own service reads. Equal requests have equal bytes. The conversation becomes messages. A
+ * tool's results come directly after the calls. Images and files of a result, which `role: tool` cannot hold, go into a
+ * user message that follows.
  */
 
 import type { Fault } from "../../inference/fault.ts";
@@ -24,7 +26,7 @@ import { allowedTools, beyondBounds, effortOf, foreignNeed } from "../engine-opt
 import { mended } from "../tool-schema.ts";
 import { CarriedBack } from "./carried-back.ts";
 
-/** The messages. `model`: the public id. */
+/** Writes the conversation as messages. `model`: the model's public id. */
 function encodeTurns(turns: Turn[], ask: UpstreamAsk, model: string): Record<string, unknown>[] {
   const messages: Record<string, unknown>[] = [];
   const back = new CarriedBack(model, ask.dialect ?? dialects.generic, ask.lost);
@@ -65,7 +67,7 @@ function encodeResult({ callId, parts, failed }: ToolTurn): Record<string, unkno
   return { role: "tool", tool_call_id: callId, content: texts.length === 0 ? "" : encodeText(texts) };
 }
 
-/** The parts of a result that are no text, after a line that names the call. */
+/** The images and files of a tool result, after a line that names the call. */
 function attachments({ callId, parts }: ToolTurn): InputPart[] {
   const others = parts.filter((part) => part.kind !== "text");
   return others.length === 0
@@ -114,7 +116,7 @@ function encodeAssistant(turn: AssistantTurn, back: CarriedBack): Record<string,
   return back.in(message, thoughts, calls);
 }
 
-/** A single text becomes a string, which every engine reads. Several stay parts. */
+/** Writes a single text as a string, which every engine reads, and several texts as a list of parts. */
 function encodeText(parts: TextPart[]): unknown {
   if (parts.length === 1) return parts[0]?.text;
   return parts.map((part) => ({ type: "text", text: part.text }));
@@ -139,10 +141,7 @@ function encodePart(part: InputPart): unknown {
   }
 }
 
-/**
- * Writes a chat completion request for an engine, with the field names of its dialect, without nulls, and without
- * fields that only OpenAI's own service reads. Equal requests have equal bytes.
- */
+/** The refusal of a request that this engine cannot take over chat completions; null if it can. */
 export function unsupportedByChat(request: InferenceRequest, dialect: Dialect = dialects.generic): Fault | null {
   return foreignNeed(request, "openai-chat") ?? beyondBounds(request, dialect);
 }

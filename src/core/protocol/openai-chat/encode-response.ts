@@ -126,7 +126,7 @@ class ChatEncoder implements StreamEncoder {
     return [this.#chunk({ tool_calls: [{ ...call, ...this.#ofCalls.get(id) }] })];
   }
 
-  /** Writes an opaque value. That of a call waits until the call begins. */
+  /** Writes an opaque value. The value of a call waits until the call begins. */
   #signed(signature: string | undefined): SseMessage[] {
     const carried = carriedIn(signature);
     if (carried === null) return [];

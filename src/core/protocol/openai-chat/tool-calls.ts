@@ -3,9 +3,9 @@
  * id and name. Engines often deviate: docs/design/protocols.md, Call fragments without order; docs/design/protocols.md,
  * Repeated and missing call ids.
  *
- * A name begins a call, unless it repeats that of a call whose arguments are not complete. A fragment without a name
- * belongs to the call of its index or its id, or else to the latest call: engines change both between the name and the
- * arguments.
+ * A name begins a call, unless it repeats the name of a call whose arguments are not complete. A fragment without a
+ * name belongs to the call with its index or its id, or else to the latest call: engines change both between the name
+ * and the arguments.
  */
 import { assertFewParts } from "../answer.ts";
 import { CallIds } from "../call-ids.ts";
@@ -24,7 +24,7 @@ interface AssembledCall {
 type AssemblyStep = { type: "start"; call: AssembledCall } | { type: "text"; call: AssembledCall; text: string };
 
 interface Assembly extends AssembledCall {
-  /** The engine's id; null while there is none. */
+  /** The engine's id of the call; null until the engine sends one. */
   wireId: string | null;
   /** The arguments that came before the name did. */
   written: string;
@@ -93,7 +93,7 @@ export function toolCallAssembly(responseId: string) {
    * The call that a fragment without a name continues; a new call if it has a new id and the arguments were complete.
    */
   function continued({ index, id, written }: Fragment, here: Assembly | undefined): Assembly | undefined {
-    // The usual case, which needs no look at the arguments.
+    // In the usual case, the arguments need not be looked at.
     if (here && here === latest && !id) return here;
     if (here && !isComplete(here)) return here;
     const named = id ? calls.findLast((call) => call.wireId === id) : undefined;

@@ -26,7 +26,7 @@ const request = contract(ChatCompletionRequest, { topLevel: "closed", repeated: 
 const engineRequest = contract(EngineBoundRequest, { topLevel: "closed", repeated: chatRepeats });
 
 /**
- * The body as a request. `extraParams`: the fields beyond the contract that the model accepts. `unchecked`: see
+ * Returns the body as a request. `extraParams`: the fields beyond the contract that the model accepts. `unchecked`: see
  * Contract. `bounds`: those of the model. Throws a Fault: `missing_field`, `invalid_value`, `unknown_field`,
  * `mutually_exclusive` or `unsupported_feature`.
  */
@@ -48,7 +48,9 @@ export function validateChatRequest(
   }
 }
 
-/** The body as a request of a model with `bounds: engine`, whose shape takes more values than the static type. */
+/**
+ * Returns the body as a request of a model with `bounds: engine`, whose shape allows more values than the static type.
+ */
 function withinEngineBounds(
   body: unknown,
   extraParams: readonly string[],
@@ -83,7 +85,10 @@ const rules: Rules<ChatCompletionRequest> = [
   ["tool_choice", chosenToolExists],
 ];
 
-/** Without tools, `auto`, `none` and a request for parallel calls have no effect, and are accepted. */
+/**
+ * The rules for a model with `bounds: engine`. Without tools, `auto`, `none` and a request for parallel calls have no
+ * effect, and are accepted.
+ */
 const engineRules: Rules<ChatCompletionRequest> = [
   ["messages", conversation],
   ...rulesOf(chatRelations.filter(({ field }) => field !== "tool_choice" && field !== "parallel_tool_calls")),
@@ -96,8 +101,8 @@ function hasToolsToChoose({ tools, tool_choice: choice }: ChatCompletionRequest)
 }
 
 /**
- * The violation of a tool's name. Checked again without an engine's bounds: an item that was found valid in an earlier
- * request may have been so only within them.
+ * The violation of a tool's name. Names are checked again for models without `bounds: engine`: an item that was found
+ * valid in an earlier request may have been valid only within an engine's bounds.
  */
 function plainNames({ tools }: ChatCompletionRequest): Violation | null {
   const at = (tools ?? []).findIndex((tool) => !plainName.test(nameOf(tool)));
@@ -119,7 +124,10 @@ function chosenToolExists({ tools, tool_choice: choice }: ChatCompletionRequest)
   return stray ? unlistedTool(`${stray.path}.${stray.tool.type}.name`, nameOf(stray.tool), names) : null;
 }
 
-/** Each assistant message has content, and each tool message answers an earlier call. */
+/**
+ * The violation of a conversation's rules: each assistant message must have content, and each tool message must answer
+ * an earlier call.
+ */
 function conversation({ messages }: ChatCompletionRequest): Violation | null {
   const calls = new Set<string>();
   for (let index = 0; index < messages.length; index++) {

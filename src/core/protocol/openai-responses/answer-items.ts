@@ -26,7 +26,10 @@ export interface CallerCall {
 
 export class AnswerItems {
   readonly #wire: ResponsesRequest;
-  /** Made at the first call: most answers have none, and making it costs more than the rest of a short answer. */
+  /**
+   * The tool book, which is made at the first call: most answers have none, and making it costs more than the rest of a
+   * short answer.
+   */
   #made: ToolBook | null = null;
   readonly #logprobs: { top: number } | undefined;
   readonly #keepsText: boolean;

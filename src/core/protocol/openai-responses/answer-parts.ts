@@ -32,7 +32,7 @@ interface Item {
 
 export class AnswerParts {
   calls = 0;
-  /** Whether a call has no name, so that nobody could run it. */
+  /** Whether some call has no name, so that nobody could run it. */
   unnamed = false;
   readonly #items: Item[] = [];
   /** The open text or reasoning part. There is at most one. */
@@ -45,7 +45,7 @@ export class AnswerParts {
     this.#ids = new CallIds(`call_${responseId.slice(-32)}`);
   }
 
-  /** Whether the answer has content and no tool calls: a call could have been cut. */
+  /** Whether the answer has parts and none of them is a tool call, which could have been cut short. */
   get areSaid(): boolean {
     return this.#count > 0 && this.calls === 0;
   }
@@ -57,7 +57,7 @@ export class AnswerParts {
     return isCall(item) ? [...events, ...this.#beginCall(item, event.item)] : events;
   }
 
-  /** One piece of a part. A blank line separates the parts of a summary. */
+  /** Takes one piece of a part. A blank line separates the parts of a summary. */
   delta(event: JsonObject, kind: PartHead["kind"], piece: unknown): InferenceEvent[] {
     const item = this.#find(event) ?? this.#implied(event, kind);
     const delta = textOf(piece);
@@ -68,7 +68,7 @@ export class AnswerParts {
     return this.#write(item, isCall(item) ? 0 : countAt(event.content_index), kind, delta, logprobs);
   }
 
-  /** The whole content of a part at its end, which is used if no pieces came. */
+  /** Takes the whole content of a part at its end, which is used if no pieces came. */
   whole(event: JsonObject, kind: PartHead["kind"], text: unknown): InferenceEvent[] {
     const item = this.#find(event);
     const part = item?.parts.get(isCall(item) || kind === "reasoning" ? 0 : countAt(event.content_index));
@@ -89,8 +89,8 @@ export class AnswerParts {
   }
 
   /**
-   * The output of the final object: adds items that were never sent, and ends the open ones. Its ids may be new; its
-   * order is the same.
+   * Takes the output of the final object: adds items that were never sent, and ends the open ones. The final ids may
+   * differ from those of the stream; the order is the same.
    */
   final(output: unknown): InferenceEvent[] {
     const events: InferenceEvent[] = [];
@@ -176,7 +176,7 @@ export class AnswerParts {
   }
 
   /**
-   * The end of a reasoning item. A proof with a text is the text's signature; one without a text is encrypted
+   * Ends a reasoning item. A proof that comes with a text is the text's signature; a proof without a text is encrypted
    * reasoning.
    */
   #finishReasoning(item: Item, value: JsonObject): InferenceEvent[] {

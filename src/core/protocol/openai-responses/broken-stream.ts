@@ -1,6 +1,6 @@
 /**
- * Reads a stream that was already written, so that it can be ended if its encoder was lost, with the right numbers and
- * all items. It also tells what a background response has delivered.
+ * Reads a stream that was already written, so that it can be ended with the right numbers and all items if its encoder
+ * was lost. Also reports what a background response has delivered.
  */
 import type { Fault } from "../../inference/fault.ts";
 import { encodeSse } from "../../sse/decode.ts";
@@ -28,7 +28,7 @@ export class WrittenStream implements StreamEnding {
   #events = 0;
   readonly #items: JsonObject[] = [];
 
-  /** `begun`: the response with which to begin if nothing of the stream was written. */
+  /** `begun`: the response object with which the stream begins if nothing of it was written. */
   constructor(begun: ResponseObject) {
     this.#response = begun;
   }
@@ -72,7 +72,7 @@ function take(event: WrittenEvent, items: JsonObject[]): void {
   } else if (open && /\.delta$/.test(type)) extend(partsOf(open, event).at(-1), delta);
 }
 
-/** The list of an item's parts in which the part of this event stands. */
+/** The list of an item's parts that contains the part of this event. */
 function partsOf(item: JsonObject, { summary_index }: WrittenEvent): JsonObject[] {
   const name = summary_index === undefined ? "content" : "summary";
   item[name] = Array.isArray(item[name]) ? item[name] : [];

@@ -11,7 +11,7 @@ import { validateResponsesRequest } from "./validate.ts";
 export interface CreateEvent {
   /** The lane, in which responses run one after another; null: the lane without a name. */
   streamId: string | null;
-  /** False: no answer is wanted. The conversation is only taken, so that the next response can continue it. */
+  /** False: the client wants no answer. The conversation is only stored, so that the next response can continue it. */
   isGenerated: boolean;
   request: ResponsesRequest;
 }

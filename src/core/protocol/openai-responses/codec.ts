@@ -27,7 +27,10 @@ export const openaiResponsesCaller: CallerCodec<ResponsesRequest, ResponseObject
   fault: { encode: encodeFault },
 };
 
-/** The codec of `/v1/responses/compact`: a compaction, whose answer has a form of its own and is never streamed. */
+/**
+ * The codec of `/v1/responses/compact`. It compacts a conversation; the answer has a form of its own and is never
+ * streamed.
+ */
 export const openaiCompactCaller: CallerCodec<ResponsesRequest, CompactedResponse> = {
   ...openaiResponsesCaller,
   request: { decode: decodeRequest, remainder: compactRemainder },

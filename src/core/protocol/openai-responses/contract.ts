@@ -460,7 +460,10 @@ const compactFields = {
   ),
 };
 const inputOrPrevious = " `input` or `previous_response_id` is required. A null is the same as leaving the field out.";
-/** The options of such a request. `model` is the one field that each of them has. */
+/**
+ * The schema options of requests with a conversation that is not answered. `model` is the one field that each of them
+ * has.
+ */
 const conversationOptions = ($id: string, description: string) => ({
   $id,
   maxProperties: properties_max,

@@ -1,4 +1,7 @@
-/** Turns a Responses request into the centre. It has been validated, and its references are resolved (references.ts). */
+/**
+ * Turns a Responses request into an InferenceRequest. It has been validated, and its references are resolved
+ * (references.ts).
+ */
 import { instructionTurn, isSummary, summaryTurn } from "../../inference/compaction.ts";
 import { Needs } from "../../inference/needs.ts";
 import type {
@@ -55,7 +58,7 @@ function isSetting({ item }: PlacedItem): boolean {
   return item.type === "additional_tools" || item.type === "configuration_update";
 }
 
-/** The item without the format that it wants for the answer. */
+/** The item without the format that it sets for the answer. */
 function withoutFormat(placed: PlacedItem): PlacedItem {
   const { item, place } = placed;
   return item.type === "configuration_update" ? new PlacedItem({ ...item, text: null }, place) : placed;
@@ -158,7 +161,7 @@ function decodeItem(placed: PlacedItem, { needs }: Reading): Turn | null {
 
 const isText = (part: InputPart): part is TextPart => part.kind === "text";
 
-/** The parts of an item of the model; null if it is another item. */
+/** The parts of an item that the model wrote; null for any other item. */
 function assistantParts(placed: PlacedItem, { book, needs, model }: Reading): AssistantPart[] | null {
   const { item } = placed;
   switch (item.type) {
@@ -200,8 +203,8 @@ function answerParts({ content }: MessageItem): AssistantPart[] {
 }
 
 /**
- * The parts of a reasoning item. Reasoning that this service sealed is complete. Otherwise only its text is used:
- * content that another service encrypted is not.
+ * The parts of a reasoning item. Reasoning that this service sealed is complete. Of other items only the text is used:
+ * content that another service encrypted is ignored.
  */
 function reasoningParts(
   { content, summary, encrypted_content: sealed }: ReasoningItem,
@@ -264,7 +267,10 @@ interface Settings {
   format?: { value: TextFormat; param: string };
 }
 
-/** The settings of the conversation's items, which replace the request's. The last of each is in force. */
+/**
+ * The settings in the conversation's items, which replace the request's settings. The last value of each setting
+ * applies.
+ */
 function settingsIn(items: readonly PlacedItem[]): Settings {
   const settings: Settings = {};
   for (const one of items) {
@@ -276,7 +282,7 @@ function settingsIn(items: readonly PlacedItem[]): Settings {
   return settings;
 }
 
-/** Leaves out `text`, which is the default. */
+/** The output format; undefined for `text`, which is the default. */
 function decodeFormat(format: TextFormat | null | undefined): OutputFormat | undefined {
   if (!format || format.type === "text") return undefined;
   if (format.type === "json_object") return { kind: "json_object" };
@@ -284,7 +290,10 @@ function decodeFormat(format: TextFormat | null | undefined): OutputFormat | und
   return { kind: "json_schema", name, schema, ...compact({ strict, description }) };
 }
 
-/** A hint, which needs no capability: agents always send it (inference/request.ts). Only engines of this protocol get `summary`. */
+/**
+ * Reads the reasoning settings. They are a hint, which needs no capability: agents always send it
+ * (inference/request.ts). Only engines of this protocol get `summary`.
+ */
 function decodeReasoning(request: ResponsesRequest, updated: ReasoningEffort | undefined): Reasoning | undefined {
   const reasoning = compact({ effort: updated ?? request.reasoning?.effort });
   const wire = { ...reasoning, ...compact({ summary: summaryWish(request) }) };

@@ -80,7 +80,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
     }
   }
 
-  /** The end of an incomplete answer: its cap cut it, unless the engine says otherwise. */
+  /** Ends an incomplete answer: its token limit cut it, unless the engine gives another reason. */
   #incomplete(response: JsonObject): InferenceEvent[] {
     const { incomplete_details: details } = response;
     this.reason.take(isObject(details) ? details.reason : null);
@@ -94,7 +94,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
     const report = decodeUsage(response, this.dialect);
     if (report) events.push({ type: "usage", ...report });
     if (parts.unnamed) return [...events, ...this.fail(malformedAnswer(new Error("a tool call without a name")))];
-    // llama.cpp and transformers send `completed` also for an answer that its cap cut.
+    // llama.cpp and transformers send `completed` also for an answer that its token limit cut.
     const isFull = report !== null && report.usage.outputTokens >= this.#outputTokens_max;
     const reason = cut ?? (isFull ? "length" : parts.calls > 0 ? "tool_calls" : "stop");
     events.push(this.ends(reason));

@@ -58,8 +58,8 @@ export function encodeCompacted(result: Result, { input }: ResponsesRequest): Co
 const retained_chars_max = 32_768;
 
 /**
- * The part of the request that its answer needs: the newest messages of the user, and the item that asks for the
- * compaction.
+ * The part of the request that is needed to write its answer: the newest messages of the user, and the item that asks
+ * for the compaction.
  */
 export function compactRemainder(wire: ResponsesRequest): ResponsesRequest {
   const retained: InputItem[] = [{ type: "compaction_trigger" }];

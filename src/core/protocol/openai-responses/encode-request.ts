@@ -64,7 +64,10 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
   };
 }
 
-/** OpenAI refuses to encrypt the reasoning of a model that does not reason, so only models that do are asked for it. */
+/**
+ * OpenAI refuses to encrypt the reasoning of a model that does not reason, so encrypted reasoning is requested only
+ * from models that do.
+ */
 function included({ reasoning, logprobs }: InferenceRequest): string[] | undefined {
   const include = [
     ...(reasoning ? ["reasoning.encrypted_content"] : []),
@@ -73,7 +76,7 @@ function included({ reasoning, logprobs }: InferenceRequest): string[] | undefin
   return include.length > 0 ? include : undefined;
 }
 
-/** The tools of a namespace become one tool on the wire, in the place of the first. */
+/** Writes the tools. Those of one namespace become one tool on the wire, in the place of the first. */
 function encodeTools(tools: readonly Tool[], dialect: Dialect): Readonly<JsonObject>[] {
   const out: Readonly<JsonObject>[] = [];
   const namespaces = new Map<unknown, JsonObject & { tools: unknown[] }>();
@@ -91,7 +94,7 @@ function encodeTools(tools: readonly Tool[], dialect: Dialect): Readonly<JsonObj
   return out;
 }
 
-/** Whether the tool is a plain function: a custom tool or one of a namespace cannot be chosen by a plain name. */
+/** Whether the tool is a plain function. Custom tools and tools of a namespace cannot be chosen by a plain name. */
 function isFunction({ native }: Tool): boolean {
   return (wireOf(native)?.type ?? "function") === "function";
 }
@@ -105,7 +108,7 @@ function withoutNulls(wire: Readonly<JsonObject>): Readonly<JsonObject> {
   return Object.fromEntries(Object.entries(wire).filter(([, value]) => value !== null));
 }
 
-/** `strict` is always sent, because only this protocol makes true its default. */
+/** `strict` is always sent, because only in this protocol is it true by default. */
 function encodeTool({ name, description, parameters, strict }: Tool, { schemas }: Dialect): JsonObject {
   const schema = parameters ?? { type: "object", properties: {} };
   return {
@@ -123,7 +126,7 @@ function encodeFormat(format: OutputFormat): JsonObject {
   return { type: "json_schema", name, description, schema: schema ?? {}, strict: strict ?? false };
 }
 
-/** The `reasoning` object of a Responses caller, or else an effort that all engines know. */
+/** Writes the `reasoning` object of a caller that speaks Responses, or else an effort that all engines know. */
 function encodeReasoning(reasoning: Reasoning, dialect: Dialect): JsonObject | undefined {
   const wire = wireOf(reasoning.native);
   if (wire) return { ...wire };

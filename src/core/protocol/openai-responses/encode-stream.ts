@@ -1,7 +1,7 @@
 /**
  * Writes the events that Responses clients read. Each part is an item, and items follow one another. Codex acts only on
- * `output_item.done`, and an item that the cap ended must have the status `incomplete` there. So the end of an item waits until
- * the next one begins or the answer ends.
+ * `output_item.done`, which must give an item that the token limit cut the status `incomplete`. So the end of an item
+ * waits until the next one begins or the answer ends.
  */
 import type { InferenceEvent, StopReason } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
@@ -23,7 +23,10 @@ export function streamEncoder(
   const begun = begunResponse(wire, identity);
   const writer = new ResponseWriter(begun);
   const parts = new PartQueue();
-  /** The items that the final object lists. Those that still wait are not written, not even if the answer fails. */
+  /**
+   * The items that the final object lists. Events that are still queued in `parts` are not written, not even if the
+   * answer fails.
+   */
   const all: StreamItem[] = [];
   let reported: Usage | null = null;
 

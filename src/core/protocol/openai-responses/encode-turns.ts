@@ -41,7 +41,7 @@ export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): Item[] {
   return items;
 }
 
-/** Consecutive texts become one message. */
+/** Writes the model's turn as items. Consecutive texts become one message. */
 function answerItems({ parts }: AssistantTurn, nextId: () => number, ask: UpstreamAsk): Item[] {
   const items: Item[] = [];
   let content: JsonObject[] | null = null;
@@ -91,7 +91,7 @@ function reasoningItems(
   ];
 }
 
-/** The engine's proof. An empty signature is none: engines that sign nothing give it. */
+/** The engine's proof of its reasoning. An empty signature is no proof: engines that sign nothing send one. */
 function proofOf({ signature, encrypted }: ReasoningPart): string | undefined {
   return signature && !isCarried(signature) ? signature : encrypted;
 }

@@ -11,12 +11,15 @@ import { ResponsesRequest as contract, type ResponseFailure, type ResponsesError
 
 export function encodeFault(fault: Fault, requestId: string): ResponsesError {
   const { error } = envelopeOf(fault, requestId, "openai-responses");
-  // At this type, Codex stops at once and shows the limit.
+  // If the error has this type, Codex stops at once and shows the limit.
   const type = fault.code === "usage_limit_reached" ? fault.code : error.type;
   return { error: { ...error, type, param: paramOf(error) } };
 }
 
-/** The field of a fault. One of the whole conversation is called by its name in chat completions. */
+/**
+ * The field that a fault names. The whole conversation, which the fault calls `messages` as in chat completions, is
+ * `input` here.
+ */
 function paramOf({ param }: ResponsesError["error"]): string | null {
   return param === "messages" ? "input" : param;
 }

@@ -103,7 +103,10 @@ export function conversationOf(wire: ResponsesRequest): PlacedItem[] {
   return items;
 }
 
-/** The part of the request that its answer needs: all of it if it is to be stored, else the items that name tools. */
+/**
+ * The part of the request that is needed to write its answer: all of it if it is to be stored, else the items that name
+ * tools.
+ */
 export function remainder(wire: ResponsesRequest): ResponsesRequest {
   if (wire.store !== false) return wire;
   return withInput(

@@ -15,7 +15,8 @@ export class ResponseWriter extends FrameWriter {
   #state: "before" | "begun" | "over";
   #sequence: number;
   /**
-   * The members of the object that stay the same, as text: they include the tools, which are most of a long request.
+   * The members of the response object that stay the same, as text: they include the tools, which are most of a long
+   * request.
    */
   #lasting: string | null = null;
 
@@ -89,7 +90,7 @@ export class ResponseWriter extends FrameWriter {
   }
 }
 
-/** The frame around the delta of such an event, up to its sequence number. */
+/** The text before and after the delta in the frame of an event, up to its sequence number. */
 export function aroundNumbered(event: UnnumberedEvent): AroundDelta {
   const { before, after } = aroundDelta({ event: event.type, data: numberless(event) });
   return { before, after: after.trimEnd() };

@@ -15,7 +15,10 @@ export class Results {
     }
   }
 
-  /** Appends the result to an earlier one of the same call. False if there is none: the result is a turn of its own. */
+  /**
+   * Appends the result to an earlier one of the same call. False if there is no earlier one: the result is then a turn
+   * of its own.
+   */
   joins(turn: ToolTurn): boolean {
     const { callId, parts } = turn;
     const waiting = this.#waiting(callId);

@@ -1,9 +1,9 @@
-/** The events that a client gets on a WebSocket: those of a stream, without SSE frames, and errors. */
+/** The events that a client gets on a WebSocket: errors, and the events of a stream without their SSE frames. */
 
 import type { JsonObject } from "../json.ts";
 import type { SteeringRefused } from "./client-event.ts";
 
-/** The end of a stream, which is not sent: a WebSocket stays open. */
+/** Marks the end of a stream. It is not sent, because a WebSocket stays open. */
 const done = "[DONE]";
 const head = "data: ";
 
@@ -17,14 +17,14 @@ export function* eventsIn(frames: string): Generator<string, void, void> {
   }
 }
 
-/** The event with the id of its lane (`stream_id`). */
+/** Adds the id of its lane (`stream_id`) to the event. */
 export function inLane(event: string, streamId: string | null): string {
   return streamId === null ? event : withField(event, "stream_id", streamId);
 }
 
 /**
- * The event with what an answer over HTTP has in its headers: the request's id, and the headers about the retirement of
- * its model.
+ * Adds to the event what an answer over HTTP has in its headers: the request's id, and the headers about the retirement
+ * of its model.
  */
 export function ofRequest(event: string, requestId: string, headers: Record<string, string> = {}): string {
   const identified = withField(event, "request_id", requestId);
@@ -39,13 +39,13 @@ export interface RefusalEvent {
   status: number;
   /** The body of the same refusal over HTTP. */
   error: JsonObject;
-  /** The headers of the same refusal that clients act on. */
+  /** Those headers of the same refusal over HTTP that clients act on. */
   headers?: Record<string, string>;
 }
 
 /**
- * The event of an error. Codex reads `status`, `error` and `headers`; the type of OpenAI's SDK also has the code, the
- * message and the field.
+ * The event of an error. Codex reads `status`, `error` and `headers`; the event's type in OpenAI's SDK also has `code`,
+ * `message` and `param`.
  */
 export function errorEvent({ status, error, headers }: RefusalEvent, streamId: string | null = null): string {
   const { code = null, message = "", param = null } = error;
@@ -54,8 +54,7 @@ export function errorEvent({ status, error, headers }: RefusalEvent, streamId: s
 }
 
 /**
- * The event that refuses to steer a response. It returns the client's input, as OpenAI's does, because none of it was
- * used.
+ * The event that refuses to steer a response. As at OpenAI, it returns the client's input, because none of it was used.
  */
 export function steerFailed({ event, message }: SteeringRefused): string {
   const { previous_response_id, input } = event as JsonObject;

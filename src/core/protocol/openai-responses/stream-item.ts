@@ -46,7 +46,7 @@ export class StreamItem {
     this.#writeDelta(this.#input ? this.#input.push(delta) : delta, logprobs);
   }
 
-  /** The frame that `add` would write. */
+  /** The frame that `add` would write for this delta. */
   frame(delta: string, around: AroundDelta): string {
     this.#pieces.push(delta);
     return delta === "" ? "" : this.writer.frame(delta, around);
@@ -57,7 +57,7 @@ export class StreamItem {
     this.#signature = signature;
   }
 
-  /** Writes the end of the item, once. */
+  /** Writes the end of the item, if it is not written yet. */
   finish(status: ItemStatus): AnswerItem {
     if (this.#final) return this.#final;
     this.ended = true;
@@ -164,7 +164,7 @@ export class StreamItem {
     return { item_id: this.#id, output_index: this.index, content_index: 0 };
   }
 
-  /** The position of the summary's part: there is always exactly one. */
+  /** The position of the reasoning summary's part: a summary always has exactly one. */
   #summaryPlace() {
     return { item_id: this.#id, output_index: this.index, summary_index: 0 };
   }

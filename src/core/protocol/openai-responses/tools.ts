@@ -29,11 +29,12 @@ export class ToolBook {
   readonly #byName = new Map<string, EngineTool>();
   readonly #byCaller = new Map<string, string>();
   /**
-   * The next number to append to a name that is taken: a hostile list may give one name to a hundred thousand tools.
+   * By a name that is taken, the next number to append to it: a hostile list may give one name to a hundred thousand
+   * tools.
    */
   readonly #ordinals = new Map<string, number>();
 
-  /** The last of several entries with one name counts. */
+  /** If several tools have one name, the last one is used. */
   constructor(listed: readonly ResponsesTool[]) {
     const latest = new Map<string, Omit<EngineTool, "name">>();
     for (const tool of listed) {
@@ -49,7 +50,9 @@ export class ToolBook {
     });
   }
 
-  /** The name under which engines know a tool. An unlisted tool gets the name that it would have. */
+  /**
+   * The name under which engines know a tool. A tool that is not listed gets the name that it would have if it were.
+   */
   nameOf(name: string, namespace?: string | null): string {
     return this.#byCaller.get(keyOf(name, namespace)) ?? flat(name, namespace);
   }
@@ -94,7 +97,7 @@ function keyOf(name: string, namespace?: string | null): string {
   return `${within.length} ${within}${name}`;
 }
 
-/** The namespace in the item of a call; undefined for none. */
+/** The namespace to write into the item of a call; undefined if the tool has none. */
 export function namespaceOf({ within }: EngineTool): string | undefined {
   return within && within.name !== bareNamespace ? within.name : undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * Translates `usage` of Responses in both directions. Its input tokens include cached ones; those of the centre do not.
+ * Translates `usage` of Responses in both directions. Its input tokens include cached ones; those of `Usage` do not.
  */
 import { promptTokens, type Usage } from "../../inference/usage.ts";
 import type { Dialect } from "../dialect.ts";
@@ -8,7 +8,7 @@ import { usageReported } from "../openai-usage.ts";
 import type { Report } from "../report.ts";
 import type { ResponsesUsage } from "./contract.ts";
 
-/** Always writes all keys: to Codex, a usage without its totals is a broken answer. */
+/** Writes all keys always: Codex treats a usage without its totals as a broken answer. */
 export function encodeUsage(usage: Usage): ResponsesUsage {
   const input = promptTokens(usage);
   return {

@@ -32,7 +32,7 @@ const compacted = contract(TypedCompactRequest);
 const count = contract(TypedInputTokensRequest);
 
 /**
- * The body as a request. `unchecked`: see Contract. Throws a Fault: `missing_field`, `invalid_value` or
+ * Returns the body as a request. `unchecked`: see Contract. Throws a Fault: `missing_field`, `invalid_value` or
  * `unsupported_feature`.
  */
 export function validateResponsesRequest(body: unknown, unchecked: UncheckedItems | null = null): ResponsesRequest {
@@ -40,7 +40,7 @@ export function validateResponsesRequest(body: unknown, unchecked: UncheckedItem
   return obeying(shaped(body, request, typed), rules);
 }
 
-/** The body of a request to compact, as a request with a `compaction_trigger`. */
+/** Returns the body of a request to compact, as a request with a `compaction_trigger`. */
 export function validateCompactRequest(body: unknown): ResponsesRequest {
   const typed = shaped(body, compacted);
   const items = inputItems(typed);
@@ -50,7 +50,10 @@ export function validateCompactRequest(body: unknown): ResponsesRequest {
   return obeying<ResponsesRequest>({ model, input, store: false, ...more }, conversationRules);
 }
 
-/** The body of a request to count tokens. Fewer rules are checked than for an answer, and other fields are ignored. */
+/**
+ * Returns the body of a request to count tokens. Fewer rules are checked than for an answer, and other fields are
+ * ignored.
+ */
 export function validateInputTokens(body: unknown): ResponsesRequest {
   const typed = shaped(body, count);
   const { model, instructions, previous_response_id, tools, text, reasoning } = typed;
@@ -58,7 +61,7 @@ export function validateInputTokens(body: unknown): ResponsesRequest {
   return obeying<ResponsesRequest>({ model, input: inputItems(typed), ...more }, conversationRules);
 }
 
-/** The body, if it satisfies the contract. Throws the fault of the first violation. */
+/** Returns the body if it satisfies the contract. Throws the fault of the first violation. */
 function shaped<Value>(body: unknown, by: Contract<Value>, unchecked: UncheckedItems | null = null): Value {
   const typed = withTypes(body);
   if (by.satisfied(typed, [], unchecked)) return typed;
@@ -67,7 +70,7 @@ function shaped<Value>(body: unknown, by: Contract<Value>, unchecked: UncheckedI
 
 type Input = Pick<Partial<ResponsesRequest>, "previous_response_id"> & { input?: ResponsesRequest["input"] | null };
 
-/** The input items in the body. Throws a Fault if it has neither an input nor a previous response. */
+/** Returns the input items in the body. Throws a Fault if it has neither an input nor a previous response. */
 function inputItems({ input, previous_response_id: previous }: Input): InputItem[] {
   if (typeof input === "string") return [{ type: "message", role: "user", content: input }];
   if (input) return input;
@@ -121,8 +124,8 @@ function itemsOf({ input }: ResponsesRequest): InputItem[] {
 }
 
 /**
- * The violation of the conversation's rules. If there are references, outputs are checked after those are resolved,
- * because they may answer calls in stored items.
+ * The first violation of the conversation's rules. If there are references, tool outputs are checked only after those
+ * are resolved, because they may belong to calls in stored items.
  */
 function conversation(body: ResponsesRequest): Violation | null {
   const items = itemsOf(body);
@@ -144,7 +147,10 @@ function bookOf(body: ResponsesRequest) {
   return { listed, book: new ToolBook(listed) };
 }
 
-/** Agents list hosted tools on every request. If there is no other tool, the request needs one of them. */
+/**
+ * The violation of a request that can call nothing but hosted tools. Agents list hosted tools on every request, so they
+ * are refused only if there is no other tool.
+ */
 function callableTools(body: ResponsesRequest): Violation | null {
   const at = (body.tools ?? []).findIndex(isHosted);
   const hosted = body.tools?.[at];

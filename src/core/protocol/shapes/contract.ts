@@ -14,7 +14,7 @@ export const text = Type.String();
 export const nonEmpty = Type.String({ minLength: 1 });
 export const flag = Type.Boolean();
 
-/** The schema of a field that may be absent or null, which mean the same. */
+/** The schema of a field that may be absent or null; both mean the same. */
 export function optional<Schema extends TSchema>(schema: Schema) {
   return Type.Optional(Type.Union([schema, Type.Null()]));
 }
@@ -28,7 +28,7 @@ export function oneOf<Values extends string[]>(values: readonly [...Values], opt
   return Type.Enum(values, { type: "string", ...options });
 }
 
-/** The `x-unsupported` of features: for each, the values of `type` that ask for it. */
+/** Makes the `x-unsupported` of features, each of which is given with the values of `type` that ask for it. */
 export function refusedKinds(features: Readonly<Record<string, readonly string[]>>): Record<string, string> {
   const pairs = Object.entries(features).flatMap(([feature, kinds]) => kinds.map((kind) => [kind, feature]));
   return Object.fromEntries(pairs);

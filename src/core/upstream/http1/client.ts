@@ -1,7 +1,7 @@
 /**
  * An HTTP/1.1 client for engines, over sockets of our own. Whether a request may be sent again depends on whether its
- * connection was made or reused, and on how far it got; `fetch` tells neither:
- * docs/design/runtime.md, Towards engines.
+ * connection was made or reused, and on how far the request got; `fetch` reports neither: docs/design/runtime.md,
+ * Towards engines.
  */
 import type { Signal } from "../../time/cancellation.ts";
 import { repeating } from "../../time/clock.ts";
@@ -12,7 +12,10 @@ import type { Reply } from "./exchange.ts";
 import { IdleConnections } from "./idle.ts";
 import { ReadPauses, socketCalls } from "./read-pauses.ts";
 
-/** Whose requests may follow the first one on a connection: those of the same organization, of all, or of nobody. */
+/**
+ * Whose requests may follow the first one on a connection: those of the same organization, of any organization, or of
+ * none.
+ */
 export const reuses = ["organization", "any", "none"] as const;
 export type Reuse = (typeof reuses)[number];
 
@@ -20,18 +23,18 @@ export type Reuse = (typeof reuses)[number];
 export interface Where {
   /** An absolute URL, http or https. */
   url: string;
-  /** The address of the URL's host, if it was resolved before. Null: the name has no address. */
+  /** The address of the URL's host, if the host was resolved before. Null: the name has no address. */
   address?: string | null | undefined;
   headers: Readonly<Record<string, string>>;
   /** The TLS settings; null: the system's authorities and no client certificate. */
   tls: TlsSettings | null;
-  /** How connections are reused; `any` by default. */
+  /** Whose requests may reuse a connection; `any` by default. */
   reuse?: Reuse;
   /** The operator's name of the engine, which is reported with a stray answer. */
   upstream?: string;
 }
 
-/** The time and the signal that bound a request. */
+/** The time that a request may take to connect, and the signal that ends it. */
 interface Patience {
   connect_ms: number;
   signal: Signal;
@@ -41,7 +44,7 @@ export interface Post extends Patience {
   /** The headers of this request, added to those that every request gets. */
   headers: Readonly<Record<string, string>>;
   body: RequestBody;
-  /** The id of the organization whose request it is; null or absent: it is nobody's. */
+  /** The id of the organization that sends the request; null or absent: no organization does. */
   organization?: string | null;
   /** Whether the request gets a new connection. */
   isFresh: boolean;
@@ -61,7 +64,7 @@ export interface Endpoint {
 }
 
 export interface Client {
-  /** The endpoint of an owner and a path. It is made once: `where` is called the first time only. */
+  /** The endpoint of an object and a path. It is made only once: `where` is called only the first time. */
   at(whose: object, where: () => Where, path?: string): Endpoint;
   /** Sends a GET on a new connection, which shows that connections can be made. Throws as `post` does. */
   get(get: Get): Promise<Reply>;
@@ -73,10 +76,11 @@ export interface Client {
 }
 
 /**
- * An idle connection is closed before most engines would close it, because a request that meets the closing is lost.
+ * How long idle connections are kept. Most engines would close them later: a request that is sent just as the engine
+ * closes its connection is lost.
  */
 const idle_ms_default = 30_000;
-/** The most idle connections to one engine, over all organizations. Beyond it, the oldest is closed. */
+/** The most idle connections to one engine, over all organizations. Beyond this number, the oldest is closed. */
 const idle_max_default = 4096;
 
 /** How long the connections of an engine that has sent a stray answer are not reused. */
@@ -115,7 +119,7 @@ interface Pool {
   /** When a connection last became idle, or the pool was made. */
   used_ms: number;
   isKnown: boolean;
-  /** The owner of the pool's connections. */
+  /** The object to which the pool's connections report. */
   line: Owner;
 }
 
@@ -127,7 +131,7 @@ export function client({
   strayed,
 }: ClientSettings = {}): Client {
   const pools = new Map<string, Pool>();
-  /** The engines whose connections are not reused, with the end of that time on the clock of `performance`. */
+  /** The engines whose connections are not reused, each with the instant until when, on the clock of `performance`. */
   const distrusted = new Map<string, number>();
   const endpoints = new WeakMap<object, Map<string, Endpoint>>();
   const calls = socketCalls();
@@ -145,7 +149,7 @@ export function client({
   }
 
   /**
-   * Stops the reuse of an engine's connections: it may send a stray answer again, which cannot be told from the answer
+   * Stops the reuse of an engine's connections: the engine may send a stray answer again, which looks like the answer
    * to the next request.
    */
   function distrust({ origin, upstream }: Pool): void {
@@ -161,8 +165,8 @@ export function client({
   }
 
   /**
-   * The key of the callers that share connections with this organization; null: the connection carries no other
-   * request.
+   * The key of the group of callers that share connections with this organization; null: the connection carries no
+   * other request.
    */
   function sharerOf(pool: Pool, organization: string | null): string | null {
     if (pool.reuse === "none" || isDistrusted(pool)) return null;
@@ -170,15 +174,15 @@ export function client({
   }
 
   /**
-   * Drops a pool that nobody uses, because host names change their addresses day after day. It is made again when it is
-   * needed.
+   * Drops a pool that no request uses, because host names change their addresses day after day. The pool is made again
+   * when it is needed.
    */
   function forgetPool(pool: Pool): void {
     pools.delete(pool.key);
     pool.isKnown = false;
   }
 
-  /** The current pool of the origin. An earlier one may have been dropped while one of its connections was busy. */
+  /** The current pool of the origin. The given pool may have been dropped while one of its connections was busy. */
   function inForce(pool: Pool): Pool {
     if (pool.isKnown) return pool;
     const known = pools.get(pool.key) ?? pool;
@@ -211,7 +215,7 @@ export function client({
   function endpointAt(where: Where): Endpoint {
     const url = new URL(where.url);
     const origin = originOf(url, where);
-    // Joined here once, so that it is a flat string: a concatenation would be flattened again for each request.
+    // `join` makes a flat string once: a concatenation would be flattened again for each request.
     const opening = ["POST ", openingOf(url), linesOf(where.headers)].join("");
     const openingOfLast = `${opening}connection: close\r\n`;
     let pool = poolOf(origin, where);
@@ -234,7 +238,7 @@ export function client({
   function put(of: Pool, connection: EngineConnection): void {
     const pool = inForce(of);
     const { sharer } = connection;
-    // The time until the connection is closed here, a second before the engine would.
+    // How long the connection is kept here: until a second before the engine would close it.
     const kept_ms = Math.min(idle_ms, (connection.kept_ms ?? Number.POSITIVE_INFINITY) - 1000);
     if (isClosed || kept_ms <= 0 || sharer === null || isDistrusted(pool)) {
       connection.close();
@@ -283,7 +287,7 @@ function bytesOf(body: RequestBody): number {
   return body.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
-/** The request line after the method, and the host header. */
+/** The rest of the request line after the method, and the host header. */
 function openingOf({ pathname, search, host }: URL): string {
   return `${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n`;
 }

@@ -1,4 +1,4 @@
-/** A connection to an engine. It carries one exchange at a time, and tells whether another one may follow. */
+/** A connection to an engine. It carries one exchange at a time, and reports whether another one may follow. */
 import type { Socket } from "bun";
 import { release } from "../../body/pieces.ts";
 import type { Listening, Signal } from "../../time/cancellation.ts";
@@ -25,12 +25,12 @@ export class ConnectionLost extends Error {
 /** The body: a text, or pieces, which are consumed. */
 export type RequestBody = string | Uint8Array[];
 
-/** The owner of connections, which is told when one may be reused. */
+/** The object to which connections report their ends, and that they may be reused. */
 export interface Owner {
-  /** Called when the connection may serve again. */
+  /** Called when the connection may carry another exchange. */
   freed(connection: EngineConnection): void;
   closed(connection: EngineConnection): void;
-  /** Called when the engine has sent more than the answer to a request. None of its connections may serve again. */
+  /** Called when the engine has sent more than the answer to a request. None of its connections may be reused. */
   strayed(): void;
   turns: Turns;
   pauses: ReadPauses;
@@ -53,7 +53,7 @@ export class EngineConnection implements Line, PausedLine {
   #isHeld = false;
   /** The pause after the last read. It lasts until the reader has taken what was read. */
   #pause: Pause | null = null;
-  /** Whether the pause should have ended, but the reader has not had its turn. */
+  /** Whether the pause should have ended, but continues because the reader has not had its turn. */
   #isOverdue = false;
   /** How long the engine promises to keep the connection open, in milliseconds; null if it does not say. */
   kept_ms: number | null = null;
@@ -69,7 +69,8 @@ export class EngineConnection implements Line, PausedLine {
   }
 
   /**
-   * Whether a request may be sent on it. False if the engine has sent bytes before, which would be read as the answer.
+   * Whether a request may be sent on the connection. False if the engine has already sent bytes, which would be read as
+   * the answer.
    */
   get isUsable(): boolean {
     return !this.#isClosed && this.#exchange === null && !this.#owner.calls.hasUnread(this.#socket);
@@ -130,7 +131,8 @@ export class EngineConnection implements Line, PausedLine {
     this.#leave();
     if (this.#pause) this.#endPause();
     this.#served += 1;
-    // An engine that answers before it has read the whole request would read the rest of it as the next request.
+    // If an engine answers before it has read the whole request, it would read the rest of this request as the next
+    // one.
     if (!keepsOpen || this.#unsent.length > 0 || this.#isClosed) {
       this.#end(null);
       return;
@@ -156,7 +158,8 @@ export class EngineConnection implements Line, PausedLine {
 
   pauseOver(pause: Pause): void {
     if (pause !== this.#pause) return;
-    // The process is behind: bytes that are read now could only wait, and reading more of them later costs less.
+    // The process is too slow at the moment: bytes that are read now could only wait, and to read more of them together
+    // later costs less.
     if (this.#exchange?.isDue) this.#isOverdue = true;
     else this.#endPause();
   }
@@ -173,7 +176,7 @@ export class EngineConnection implements Line, PausedLine {
     }
   }
 
-  /** The engine has closed its side without an error. */
+  /** Handles the end of the engine's side, which it has closed without an error. */
   ended(): void {
     try {
       this.#exchange?.closed();
@@ -228,7 +231,7 @@ export class EngineConnection implements Line, PausedLine {
 
   /**
    * Ends the exchange for this reason. Bytes of a stream that the system has received by now, during a pause or while
-   * this process was late, are read first, because they were sent before.
+   * this process was late, are read first, because the engine sent them before the end.
    */
   #stop(reason: unknown): void {
     const exchange = this.#exchange;
@@ -243,7 +246,7 @@ export class EngineConnection implements Line, PausedLine {
 
   async #endAfterReading(exchange: Exchange, reason: unknown): Promise<void> {
     for (let turn = 0; turn < readOut_turns; turn++) await yieldToEventLoop();
-    // The answer may have ended meanwhile, so that the connection serves again.
+    // The answer may have ended in the meantime, so that the connection carries another exchange.
     if (this.#exchange === exchange) this.#end(reason);
   }
 
@@ -282,8 +285,8 @@ function headed(head: string, pieces: Uint8Array[]): Uint8Array[] {
 }
 
 /**
- * Whether the bytes are a 408, with which a server may close an idle connection (RFC 9110, 15.5.9): that is nobody's
- * answer.
+ * Whether the bytes are a 408, with which a server may close an idle connection (RFC 9110, 15.5.9). Such a 408 answers
+ * no request.
  */
 function saysThatItCloses(bytes: Uint8Array): boolean {
   return /^HTTP\/1\.[01] 408 /.test(Buffer.prototype.toString.call(bytes, "latin1", 0, 13));

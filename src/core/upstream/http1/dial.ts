@@ -53,7 +53,7 @@ export async function dial({ origin, connect_ms, signal, line }: Dialing): Promi
   try {
     return await Promise.race([opening, over.promise]);
   } catch (cause) {
-    // If the connection is made after that, it is closed at once.
+    // If the connection is made after the failure, it is closed at once.
     isGivenUp = true;
     opening.then((late) => late.close()).catch(() => {});
     if (signal.aborted || cause instanceof ConnectFailed) throw cause;
@@ -87,8 +87,8 @@ type Resolve = (host: string) => Promise<string[]>;
 const resolved: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
 
 /**
- * The addresses of a host. A name that does not stand for this machine must not resolve to it: otherwise the owner of
- * the name would decide which local service is called.
+ * The addresses of a host. A name that does not stand for this machine must not resolve to this machine: otherwise the
+ * owner of the name would decide which local service is called.
  */
 export async function addressesOf(host: string, resolve: Resolve = resolved): Promise<string[]> {
   if (isIP(host)) return [host];
@@ -111,7 +111,7 @@ function connected(address: string, origin: Origin, line: Owner): Promise<Engine
   return promise;
 }
 
-/** The receiver of a socket's events: its connection, or the code that still waits for one. */
+/** The receiver of a socket's events: the connection, or until there is one, a Greeting. */
 type Peer = EngineConnection | Greeting;
 
 /** All sockets share these handlers, and differ in their data. */
@@ -155,7 +155,7 @@ class Greeting {
     if (!this.#origin.tls) this.#ready(new EngineConnection(socket, this.#line));
   }
 
-  /** The TLS handshake is done. Bun has compared the name, too. */
+  /** Called after the TLS handshake. Bun has also compared the certificate's name with the host. */
   shaken(socket: Socket<Peer>, failure: unknown): void {
     if (!this.#origin.tls) return;
     if (failure === null) {
@@ -170,7 +170,7 @@ class Greeting {
     this.#failed(cause ?? new Error("the connection closed before it was ready"));
   }
 
-  // No request has been sent, so nothing waits for bytes.
+  // These events mean nothing here, because no request has been sent.
   received(): void {}
   drained(): void {}
   ended(): void {}
@@ -201,7 +201,10 @@ export function originOf({ protocol, hostname, port }: URL, { address, tls }: Ad
   };
 }
 
-/** The identity of an engine: whichever authorities are trusted, it is the same engine. */
+/**
+ * The identity of an engine. It does not include the TLS settings: whichever authorities are trusted, it is the same
+ * engine.
+ */
 export function engineAt({ host, port, address }: Origin): string {
   return `${host} ${port} ${address ?? ""}`;
 }

@@ -1,6 +1,6 @@
 /**
- * One request and its answer on a connection. Arriving bytes wait here until they are read, and hold the engine back if
- * there are many.
+ * One request and its answer on a connection. Bytes that arrive wait here until they are read. If there are many, the
+ * engine is held back.
  */
 import { release } from "../../body/pieces.ts";
 import { yieldToEventLoop } from "../../time/turns.ts";
@@ -12,9 +12,9 @@ export interface Reply {
   status: number;
   headers: HeaderFields;
   /**
-   * The bytes that have arrived since the last read, or the first that arrive; null at the end. Throws if the answer
-   * broke off. The memory of the bytes may be reused once the next read is called. `bytes_max`: more for a reader that
-   * does not make events of the bytes at once; 4 KiB by default.
+   * Returns the bytes that have arrived since the last read, or waits for the next ones; null at the end. Throws if the
+   * answer broke off. The memory of the bytes may be reused once `read` is called again. `bytes_max`: the most bytes, 4
+   * KiB by default; readers that do not make events of the bytes at once pass more.
    */
   read(bytes_max?: number): Promise<Uint8Array[] | null>;
   /**
@@ -27,56 +27,59 @@ export interface Reply {
    * is busy.
    */
   flow(): void;
-  /** The current delay of the rest; 0 if the process is not busy. */
+  /** The current delay of the rest of the answer; 0 if the process is not busy. */
   readonly delay_ms: number;
   /** Closes the connection, for a reader that stops before the end. */
   drop(): void;
 }
 
-/** The bytes that may wait before the engine is held back, until all of them are read. */
+/** If more bytes than this wait to be read, the engine is held back until all of them are read. */
 export const unread_bytes_max = 64 * 1024;
 
 /**
- * The most bytes that one read returns of events. The events and text made of them take several times as much, and wait while the
- * caller does not read: docs/design/service.md, Slow readers.
+ * The most bytes of events that one read returns. The events and text made of them take several times as much, and wait
+ * while the caller does not read: docs/design/service.md, Slow readers.
  */
 export const read_bytes_max = 4 * 1024;
 
-/** Gathered bytes beyond this are returned at once. */
+/** If more bytes than this are gathered, they are returned at once. */
 const gathered_bytes_max = 64 * 1024;
 
 export class Exchange implements ResponseSink, Reply {
   readonly replied: Promise<Reply>;
   readonly #line: Line;
   readonly #parser = new ResponseParser(this);
-  /** Null after the answer has come, because it would be kept for as long as the answer lasts. */
+  /**
+   * Null after the answer's head has been passed on: otherwise it would be kept in memory for as long as the answer
+   * lasts.
+   */
   #answer: PromiseWithResolvers<Reply> | null = Promise.withResolvers<Reply>();
   #head: ResponseHead | null = null;
   #unread: Uint8Array[] = [];
   #unread_bytes = 0;
-  /** The pieces that the last `read` returned; their large receive buffer is released at the next read. */
+  /** The pieces that the last `read` returned. If their receive buffer is large, it is released at the next read. */
   #lent: Uint8Array[] = [];
   #isLarge = false;
   #isHeld = false;
   #reader: Pick<PromiseWithResolvers<Uint8Array[] | null>, "resolve" | "reject"> | null = null;
-  /** The most bytes of the running read. */
+  /** The `bytes_max` of the current read. */
   #read_bytes_max = read_bytes_max;
   #gather_ms = 0;
   #gathering: ReturnType<typeof setTimeout> | null = null;
   /** Whether the gathering time of the waiting bytes is over. */
   #isGathered = false;
-  /** Whether the waiting bytes are the rest of bytes that were gathered and partly read. */
+  /** Whether the waiting bytes are the rest of bytes that were partly read. */
   #isRest = false;
   #failure: { cause: unknown } | null = null;
   /** Whether the first byte of an answer has arrived. */
   isBegun = false;
   /** Whether the answer's first part was read. */
   isFlowing = false;
-  /** Whether bytes have arrived for which the reader has not had its turn yet. */
+  /** Whether bytes have arrived and the reader's turn to read them is planned. */
   isDue = false;
-  /** Whether further bytes are read together with the failure that follows. */
+  /** Whether further bytes are returned only together with the end or the failure that follows. */
   #isLast = false;
-  /** Whether the answer may belong to another request, because the engine sent more than one. */
+  /** Whether the answer may belong to another request, because the engine sent more than one answer. */
   #isDoubtful = false;
 
   constructor(line: Line) {
@@ -119,7 +122,7 @@ export class Exchange implements ResponseSink, Reply {
     }
   }
 
-  /** The engine has closed without an error. Throws if its answer was not complete. */
+  /** Called when the engine has closed the connection without an error. Throws if its answer was not complete. */
   closed(): void {
     this.#parser.close();
     this.#wake();
@@ -176,8 +179,8 @@ export class Exchange implements ResponseSink, Reply {
   }
 
   /**
-   * From now on bytes are read as they arrive, and all that wait when the exchange fails: nobody may read again after
-   * that.
+   * From now on, bytes are received without pauses, and the reader gets those that wait only when the exchange ends or
+   * fails: nobody may read again after that.
    */
   last(): void {
     this.#isLast = true;
@@ -196,8 +199,8 @@ export class Exchange implements ResponseSink, Reply {
   }
 
   /**
-   * Holds the engine back, or lets it go on. Does nothing if that is so already: after the answer's end, the connection
-   * may serve another.
+   * Holds the engine back, or lets it continue. Does nothing if the engine is in that state already: after the answer's
+   * end, the connection may carry another exchange.
    */
   #holdBack(isHeld: boolean): void {
     if (isHeld === this.#isHeld) return;
@@ -206,7 +209,7 @@ export class Exchange implements ResponseSink, Reply {
     else this.#line.resume();
   }
 
-  /** Whether the waiting bytes are kept for more, until the gathering time is over. */
+  /** Whether the waiting bytes are kept until the gathering time is over, because more may come. */
   #isGathering(): boolean {
     const isDue = this.#failure !== null || this.#parser.isOver || this.#unread_bytes > gathered_bytes_max;
     if (this.#isLast) return !isDue;
@@ -237,7 +240,10 @@ export class Exchange implements ResponseSink, Reply {
     return pieces;
   }
 
-  /** Releases the receive buffer that all pieces share. A small one is left to the garbage collector. */
+  /**
+   * Releases the large receive buffers of the pieces that the last read returned. Small buffers are left to the garbage
+   * collector.
+   */
   #giveBack(): void {
     if (this.#lent.length === 0) return;
     const kept = this.#unread[0]?.buffer;
@@ -245,7 +251,10 @@ export class Exchange implements ResponseSink, Reply {
     this.#lent = [];
   }
 
-  /** Returns a part of many received bytes, so that other requests can run before the next part. */
+  /**
+   * Returns the next part of many received bytes after a turn of the event loop, so that other requests can run in
+   * between.
+   */
   async #inTurn(): Promise<Uint8Array[]> {
     await yieldToEventLoop();
     return this.#take();
@@ -267,7 +276,7 @@ export class Exchange implements ResponseSink, Reply {
     return pieces;
   }
 
-  /** Wakes the reader: soon for bytes, and at once for the end or a failure. */
+  /** Wakes the reader: at its turn for bytes, and at once for the end of the answer. */
   #wakeSoon(): void {
     if (this.#parser.isOver) this.#wake();
     else if (this.#reader && !this.isDue) {

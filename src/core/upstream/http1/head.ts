@@ -11,7 +11,7 @@ export interface ResponseHead {
 /** How the end of a body is recognised. */
 export type Framing = { by: "length"; bytes: number } | { by: "chunks" } | { by: "close" };
 
-/** Thrown for bytes that are no HTTP/1.1 response, or one that is larger than the limits. */
+/** Thrown for bytes that are no HTTP/1.1 response, or that are a response larger than the limits. */
 export class MalformedResponse extends Error {
   override readonly name = "MalformedResponse";
 }
@@ -21,7 +21,7 @@ const fieldLines = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n
 const wholeNumber = /^\d{1,15}$/;
 const lineEnd = "\r\n";
 
-/** The head in these lines, which end with the empty one, each with its line end. Throws MalformedResponse. */
+/** Parses the head in these lines, each with its line end; the last line is empty. Throws MalformedResponse. */
 export function headOf(lines: string): ResponseHead {
   if (!statusLine.test(lines)) throw new MalformedResponse("the status line is not HTTP/1.1's");
   const status = Number(lines.slice(9, 12));
@@ -32,15 +32,15 @@ export function headOf(lines: string): ResponseHead {
 }
 
 /**
- * The header fields. Folded lines, spaces before a colon and control characters are refused: requests are smuggled with
- * them.
+ * Parses the header fields. Folded lines, spaces before a colon and control characters are refused: they are used to
+ * smuggle requests.
  */
 export function fieldsOf(lines: string): HeaderFields {
   if (!fieldLines.test(lines)) throw new MalformedResponse("a header field is malformed");
   return new HeaderFields(lines);
 }
 
-/** The raw fields, parsed only when they are read: few ever are. */
+/** Header fields, each of which is parsed only when it is read: most never are. */
 export class HeaderFields {
   readonly #lines: string;
 
@@ -88,8 +88,8 @@ function isBlank(code: number): boolean {
 }
 
 /**
- * How the body ends. Throws if the headers name two ways that contradict each other: a peer that is wrong about the end
- * would read one answer as the next one's.
+ * How the body ends. Throws if the headers name two ways that contradict each other: if the peer's idea of the end is
+ * wrong, one answer would be read as the next one's.
  */
 function framingOf(status: number, headers: HeaderFields): Framing {
   const length = headers.get("content-length");

@@ -1,12 +1,12 @@
 /**
- * The idle connections to one engine: a stack for each group of callers that shares them, and all of them by age, so
- * that their number is bounded however many callers there are.
+ * The idle connections to one engine: a stack for each group of callers that shares connections, and a list of all by
+ * age, so that their number is bounded however many callers there are.
  */
 import type { EngineConnection } from "./connection.ts";
 
 export class IdleConnections {
   readonly #stacks = new Map<string, EngineConnection[]>();
-  /** All idle connections, the oldest first. Those that have unread bytes are in no stack. */
+  /** All idle connections, the oldest first. Those of them that `take` skipped are in no stack. */
   readonly #byAge = new Set<EngineConnection>();
   readonly #max: number;
 
@@ -18,7 +18,7 @@ export class IdleConnections {
     return this.#byAge.size;
   }
 
-  /** Adds a connection. `sharer`: the key of the callers whose requests it may carry. */
+  /** Adds a connection. `sharer`: the key of the group of callers whose requests the connection may carry. */
   add(sharer: string, connection: EngineConnection): void {
     const stack = this.#stacks.get(sharer);
     if (stack) stack.push(connection);
@@ -31,8 +31,9 @@ export class IdleConnections {
   }
 
   /**
-   * Takes the connection that became idle last, so that the others grow old and are closed. One for which the system
-   * has received bytes is skipped, because they would be read as an answer; it is closed when they are read.
+   * Takes the connection that became idle last, so that the others grow old and are closed. A connection for which the
+   * system has received bytes is skipped, because they would be read as an answer; it is closed when the bytes are
+   * read.
    */
   take(sharer: string): EngineConnection | undefined {
     const stack = this.#stacks.get(sharer);
@@ -57,8 +58,8 @@ export class IdleConnections {
   }
 
   /**
-   * Closes the connections whose time is over at this instant, on the clock of `performance`; all of them without an
-   * argument.
+   * Closes the connections whose idle time is over at this instant, on the clock of `performance`. Without an argument,
+   * closes all.
    */
   close(now_ms = Number.POSITIVE_INFINITY): void {
     for (const each of this.#byAge) {

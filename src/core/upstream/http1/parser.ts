@@ -1,6 +1,6 @@
 /**
- * Reads one HTTP/1.1 response from bytes as they arrive. The result is the same however they are cut. It is strict, and
- * bounded in everything but the body: docs/design/runtime.md, Towards engines. Pure.
+ * Reads one HTTP/1.1 response from bytes as they arrive. The result is the same however the bytes are split. It is
+ * strict, and bounded in everything but the body: docs/design/runtime.md, Towards engines. Pure.
  */
 import { fieldsOf, headOf, MalformedResponse, type ResponseHead } from "./head.ts";
 
@@ -64,7 +64,7 @@ export class ResponseParser {
     return this.#state === "over";
   }
 
-  /** Throws MalformedResponse; nothing may be pushed after that. */
+  /** Reads the next bytes. Throws MalformedResponse; no more bytes may be pushed after that. */
   push(bytes: Uint8Array): void {
     let at = 0;
     while (at < bytes.length) {
@@ -89,7 +89,7 @@ export class ResponseParser {
     }
   }
 
-  /** The peer has closed without an error. Throws if the answer was not complete. */
+  /** Must be called when the peer has closed without an error. Throws if the response was not complete. */
   close(): void {
     if (this.#state === "close") this.#finish();
     else if (this.#state !== "over") throw new MalformedResponse("the connection closed in the middle of the answer");
@@ -114,7 +114,7 @@ export class ResponseParser {
       at = to;
     }
     this.#last = bytes[at - 1]!;
-    // Another protocol is recognised by its first bytes: it may never end a line.
+    // Bytes of another protocol are recognised at the beginning: they may never end a line.
     const isBeginning = this.#state === "head" && this.#text.length < opening.length;
     this.#text += latin1(bytes, from, at);
     if (isBeginning && !this.#text.startsWith(opening.slice(0, this.#text.length))) {
@@ -241,8 +241,8 @@ function hexadecimal(byte: number): number {
 }
 
 /**
- * A part of the bytes. Of a small buffer, a copy: a view would make the whole a shared buffer, which costs more. All
- * parts of one buffer are either copies or views, so that their memory can be released.
+ * A part of the bytes: a copy if the buffer is small, because a view would make the whole a shared buffer, which costs
+ * more. All parts of one buffer are either copies or views, so that their memory can be released.
  */
 function partOf(bytes: Uint8Array, from: number, to: number): Uint8Array {
   if (bytes.length > copied_bytes_max) return bytes.subarray(from, to);

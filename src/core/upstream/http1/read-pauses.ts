@@ -1,7 +1,7 @@
 /**
- * The pauses of all sockets of engines: while the process is busy, what a socket receives waits a little, so that tokens
- * share a wake, a read and a write. Sockets whose pauses end at about the same time share a timer, and are read in one
- * poll: docs/performance.md, Pauses under load.
+ * The pauses of all sockets of engines. While the process is busy, the bytes that a socket receives wait a little, so
+ * that several tokens share a wake-up, a read and a write. Sockets whose pauses end at about the same time share a
+ * timer, and are read in one poll: docs/performance.md, Pauses under load.
  */
 
 import { dlopen, ptr } from "bun:ffi";
@@ -10,7 +10,7 @@ import { type Clock, idleClock } from "../../time/clock.ts";
 import type { ResponseHead } from "./head.ts";
 
 export interface PausedLine {
-  /** The pause has ended. The line may have ended it before. */
+  /** Called when the pause has ended. The line may have ended it earlier. */
   pauseOver(pause: Pause): void;
 }
 
@@ -21,7 +21,7 @@ export interface Pause {
 
 /** How often the load is measured. */
 const look_ms = 250;
-/** The number of timers at a time, and the shortest that is worth its system calls. */
+/** The number of timers that run at a time, and the shortest pause that is worth its system calls. */
 const timers = 8;
 const wait_ms_min = 5;
 
@@ -31,18 +31,18 @@ export interface Line {
   resume(): void;
   /** Runs work after all sockets of this poll were read: urgent work first. */
   soon(work: () => void, isUrgent: boolean): void;
-  /** Tells that the reader has had its turn, so that more may be read. */
+  /** Called when the reader has had its turn, so that more may be read. */
   taken(): void;
   /** How long the socket may be paused after a read; 0 if it is not. */
   readonly pause_ms: number;
-  /** Tells that the answer has been received whole. */
+  /** Called when the whole answer has been received. */
   over(head: ResponseHead): void;
   /**
-   * Tells that bytes have arrived after the end of the answer. Returns whether the answer is certainly this request's:
+   * Called when bytes have arrived after the end of the answer. Returns whether the answer is certainly this request's:
    * true if no other request was sent on the connection before.
    */
   exceeded(): boolean;
-  /** Tells that the reader has stopped. */
+  /** Called when the reader has stopped before the end. */
   drop(): void;
 }
 
@@ -67,7 +67,7 @@ export class ReadPauses {
     return this.#level.window_ms;
   }
 
-  /** The pause of a socket that has just been read; null if it goes on reading. */
+  /** Begins a pause of a socket that has just been read. Null if the socket is not paused. */
   begin(line: PausedLine): Pause | null {
     const { window_ms } = this;
     const wait_ms = window_ms - this.#late_ms;
@@ -121,15 +121,16 @@ function busy_ms(): number {
     const [ran_ns = "", waited_ns = ""] = readFileSync("/proc/self/schedstat", "latin1").split(" ");
     return (Number(ran_ns) + Number(waited_ns)) / 1e6;
   } catch {
-    // On other systems than Linux: all threads of the process, and only while they run.
+    // On systems other than Linux, the time is that of all threads of the process, and only while they run.
     const { user, system } = process.cpuUsage();
     return (user + system) / 1000;
   }
 }
 
 /**
- * Decides how long the sockets of engines are paused after a read. There are few levels, which change slowly: a pause
- * that followed the load in proportion would change the load that it follows, and oscillate. Pure.
+ * The pauses of an engine's socket after a read, between the shortest and the longest. There are few levels, which
+ * change slowly: a pause that followed the load in proportion would change the load that it follows, and oscillate.
+ * Pure.
  */
 const levels_ms = [25, 50, 100];
 
@@ -139,10 +140,10 @@ interface PauseBounds {
   longest_ms: number;
 }
 
-/** Above this share of a core, after this time, the next longer pause is used. */
+/** If the load is above this share of a core for this time, the next longer pause is used. */
 const highLoad_share = 0.8;
 const up_ms = 500;
-/** Below this share of a core, after this time, the next shorter pause is used. */
+/** If the load is below this share of a core for this time, the next shorter pause is used. */
 const lowLoad_share = 0.4;
 const down_ms = 3000;
 
@@ -190,10 +191,10 @@ export interface SocketCalls {
   hasUnread(socket: object): boolean;
 }
 
-/** For systems without these calls: nothing is known. */
+/** For systems without these calls, where no unread bytes are ever reported. */
 const absent: SocketCalls = { hasUnread: () => false };
 
-/** The calls; `absent` on a system other than Linux, or one whose C library has another name. */
+/** Loads the calls. Returns `absent` on a system other than Linux, or if the C library has another name. */
 export function socketCalls(): SocketCalls {
   if (process.platform !== "linux") return absent;
   try {

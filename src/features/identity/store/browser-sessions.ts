@@ -36,7 +36,7 @@ export interface SessionLife {
   whole_ms: number;
 }
 
-/** Which sessions end: those of one session at the issuer, or all of a person. */
+/** Which sessions end: those of one session at the issuer, or all sessions of a person. */
 export type EndedAtIssuer = { issuer: string; issuerSession: string } | { personId: string };
 
 export interface BrowserSessions {
@@ -62,7 +62,7 @@ export interface BrowserSessions {
    * confirmed since it was read.
    */
   claim(hash: Uint8Array, confirmedAt: Date, claim_ms: number): Promise<boolean>;
-  /** Records that the issuer has confirmed the person. `tokens` undefined: the kept ones stay. */
+  /** Records that the issuer has confirmed the person. `tokens` undefined: the stored tokens stay. */
   confirmed(hash: Uint8Array, tokens?: Uint8Array | null): Promise<void>;
   /** Ends a session, and returns it; null if there was none. */
   end(hash: Uint8Array): Promise<BrowserSession | null>;

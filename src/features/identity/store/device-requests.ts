@@ -46,7 +46,10 @@ export interface DeviceRequests {
   /** Approves a request. False: none waits under this code. A decision is final. */
   approve(userHash: Uint8Array, approval: DeviceApproval): Promise<boolean>;
   deny(userHash: Uint8Array): Promise<boolean>;
-  /** Answers a poll of the device. An approval or a denial is returned once; then the request is unknown. */
+  /**
+   * The state of the device's request, for a poll of the device. An approval or a denial is returned once; then the
+   * request is unknown.
+   */
   poll(deviceHash: Uint8Array): Promise<DeviceAnswer>;
   forget(): Promise<number>;
 }

@@ -1,7 +1,7 @@
 /**
  * OPERATORS: who may administer over HTTP. An operator has a role and a token. A token is a secret like a key, with a
- * form of its own, and only its hash is stored. Implemented by `postgres`. There is one schema of an operator, for the
- * store and for the answers of verbs.
+ * form of its own, and only its hash is stored. Implemented by `postgres`. The store and the answers of the
+ * administration's verbs share one schema of an operator.
  */
 import Type from "typebox";
 import { credentialFields, id, type Secret } from "../../../core/operations/fields.ts";

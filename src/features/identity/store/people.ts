@@ -3,7 +3,7 @@
  * a role in an organization, or for the service. Rules give memberships anew each time the issuer confirms the person;
  * those that were given by hand stay. Implemented by `postgres`; docs/identity.md describes it for operators.
  *
- * There is one schema of a person, for the store, for sign-ins and sessions, and for the answers of verbs.
+ * The store, sign-ins and sessions, and the answers of the administration's verbs share one schema of a person.
  *
  * To admit a person, call `confirmPerson` of src/features/identity/confirm.ts, which applies the rules in force and
  * then calls `confirm` here.
@@ -102,9 +102,14 @@ export interface Confirmation {
   groups?: readonly string[] | undefined;
   /** When the claims were made; absent: now. Older claims do not replace newer ones. */
   at?: Date | undefined;
-  /** The memberships by rules; in each organization the first counts. Null: the memberships stay. */
+  /**
+   * The memberships that the rules give; of several in one organization, the first counts. Null: the memberships stay.
+   */
   memberships: readonly NamedMembership[] | null;
-  /** The address that these claims verify, at a sign-in: its invitations are taken. Absent or null: none is. */
+  /**
+   * Set at a sign-in: the e-mail address that these claims verify. Invitations to it are accepted. Absent or null: none
+   * are.
+   */
   invited?: string | null | undefined;
   /**
    * If the person returns to an organization after longer than this, the old keys there are revoked. Null: they work
@@ -125,7 +130,7 @@ export interface People {
   personOf(issuer: string, subject: string): Promise<KnownPerson | null>;
   /**
    * Finds or creates the person, and stores the claims. The memberships by rules are replaced by those given; what runs
-   * with a lost one ends, on every node. A suspended person is confirmed and stays suspended.
+   * with a lost membership ends, on every node. A suspended person is confirmed and stays suspended.
    */
   confirm(confirmation: Confirmation): Promise<Confirmed>;
   /** Makes everything invalid that was issued to the person until now. */

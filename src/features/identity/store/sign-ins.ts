@@ -54,9 +54,9 @@ export type RefreshBegun =
   | ({ is: "begun" } & Refreshing)
   /** The token was used a moment ago: the same successor is returned, because the first answer may have been lost. */
   | { is: "repeated"; keyId: string; successor: Uint8Array }
-  /** Another caller is using it. */
+  /** Another caller is using the token. */
   | { is: "busy" }
-  /** The token was used before: its family has ended, by now at the latest. */
+  /** The token was used before, so its whole family of tokens has ended. */
   | { is: "reused" }
   | { is: "unknown" };
 

@@ -6,9 +6,9 @@ const subject_chars_max = 150;
 const value_chars_max = 2_000;
 
 interface Links {
-  /** The address of the console's page about it; null: there is none. */
+  /** The address of the console's page about the subject of the message; null: there is none. */
   page: string | null;
-  /** The address of the page that unsubscribes; null: there is none. */
+  /** The address of the page on which the recipient unsubscribes; null: there is none. */
   unsubscribe: string | null;
 }
 
@@ -58,7 +58,7 @@ function htmlOf(title: string, facts: readonly (readonly [string, string])[], { 
 const textOf = (value: string | Date) =>
   typeof value === "string" ? cut(oneLine(value), value_chars_max) : written(value);
 
-/** Names that people chose begin no line, and no header. */
+/** Puts a text on one line, so that names that people chose can begin no line, and no header. */
 const oneLine = (text: string) => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ");
 
 const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };

@@ -7,12 +7,12 @@ const marks: Record<Message["tone"], string> = {
   warning: ":large_yellow_circle:",
   bad: ":red_circle:",
 };
-// Slack's bounds, which count what is escaped as it is sent.
+// Slack's limits, which apply to the escaped text.
 const header_chars_max = 150;
 const field_chars_max = 2_000;
 const fields_max = 10;
 
-/** `link`: the address of the console's page about it. */
+/** `link`: the address of the console's page about the subject of the message. */
 export function asSlack({ tone, title, facts }: Message, link: string | null) {
   const fields = known(facts).map(([name, value]) => mrkdwn(`*${escaped(name)}*\n${valueText(value)}`));
   return {
@@ -27,13 +27,13 @@ export function asSlack({ tone, title, facts }: Message, link: string | null) {
 
 const mrkdwn = (text: string) => ({ type: "mrkdwn", text, verbatim: true });
 
-/** Each reader sees the date in their own zone. */
+/** The text of a value. A date is shown to each reader in their own time zone. */
 function valueText(value: string | Date): string {
   if (typeof value === "string") return fitting(value, field_chars_max - 200);
   return `<!date^${Math.floor(value.getTime() / 1000)}^{date_short_pretty} {time}|${written(value)}>`;
 }
 
-/** Mentions, links and dates begin with `<`: names that people chose make none. */
+/** Escapes a text. Mentions, links and dates begin with `<`, so names that people chose can make none. */
 function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

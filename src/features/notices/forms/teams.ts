@@ -3,12 +3,12 @@ import type { Message } from "../kinds.ts";
 import { cut, known, written } from "./text.ts";
 
 const colors: Record<Message["tone"], string> = { good: "good", warning: "warning", bad: "attention" };
-// A message may have 28 KB, however its characters are encoded.
+// These limits keep a message within the 28 KB that Teams accepts, however its characters are encoded.
 const title_chars_max = 300;
 const value_chars_max = 300;
 const facts_max = 10;
 
-/** `link`: the address of the console's page about it. */
+/** `link`: the address of the console's page about the subject of the message. */
 export function asTeams({ tone, title, facts }: Message, link: string | null) {
   const listed = known(facts).slice(0, facts_max);
   const run = {
@@ -25,7 +25,7 @@ export function asTeams({ tone, title, facts }: Message, link: string | null) {
     msteams: { width: "Full" },
     fallbackText: cut(title, title_chars_max),
     body: [
-      // Runs of text have no Markdown.
+      // Teams reads no Markdown in a text run.
       { type: "RichTextBlock", inlines: [run] },
       ...(listed.length > 0 ? [{ type: "FactSet", facts: listed.map(factOf) }] : []),
     ],
@@ -39,7 +39,7 @@ function factOf([name, value]: readonly [string, string | Date]) {
   return { title: name, value: typeof value === "string" ? escaped(cut(value, value_chars_max)) : written(value) };
 }
 
-/** Names that people chose make no link, no emphasis and no list. */
+/** Escapes a text, so that names that people chose make no link, no emphasis and no list. */
 function escaped(text: string): string {
   return text.replace(/[\\*_~`[\]()<>#|]/g, "\\$&").replace(/^(\s*)([-+]|\d+(?=\.))/gm, "$1\\$2");
 }

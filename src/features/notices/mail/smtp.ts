@@ -1,6 +1,7 @@
 /**
- * Sends mail by the operator's server (docs/notices.md, Mail): one connection for the mails of a round, one after another. What
- * the server says of a recipient counts for good where its code begins with 5; all else may be mended, and is tried again.
+ * Sends mail by the operator's server (docs/notices.md, Mail): one connection for the mails of a round, one after
+ * another. The server's refusal of a recipient is final if its code begins with 5; any other problem may pass, and the
+ * mail is tried again.
  */
 import MailComposer from "nodemailer/lib/mail-composer";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
@@ -8,7 +9,7 @@ import type { WrittenMail } from "../forms/mail.ts";
 
 export interface MailServer {
   host: string;
-  /** Absent: the usual one for `tls`. */
+  /** Absent: the usual port for `tls`. */
   port?: number;
   tls: "starttls" | "implicit" | "off";
   /** The authorities that are trusted, in PEM; null: the system's. */
@@ -17,27 +18,27 @@ export interface MailServer {
   password?: string;
   from: string;
   from_name: string;
-  /** The only domains to which mail goes; none: all. */
+  /** The only domains to which mail goes; empty: all. */
   recipient_domains: readonly string[];
 }
 
 export interface Mail extends WrittenMail {
   to: string;
-  /** The part of the Message-ID before the domain: a repeated mail has the same. */
+  /** The part of the Message-ID before the domain. A mail that is sent again has the same name. */
   name: string;
   at: Date;
-  /** The address that unsubscribes; null: there is none. */
+  /** The URL that unsubscribes the recipient; null: there is none. */
   unsubscribe: string | null;
 }
 
-/** Why a mail was not taken. `isFinal`: another attempt would be refused, too. */
+/** Why the server did not accept a mail. `isFinal`: it would refuse another attempt, too. */
 export interface MailRefusal {
   problem: string;
   isFinal: boolean;
 }
 
 export interface MailRound {
-  /** Null: the server has taken it. Never throws. */
+  /** Sends a mail. Null: the server has accepted it. Never throws. */
   send(mail: Mail): Promise<MailRefusal | null>;
   end(): void;
 }
@@ -45,11 +46,11 @@ export interface MailRound {
 interface Terms {
   /** The time for all mails of the round. */
   wait_ms: number;
-  /** Called with what keeps the server from being used. */
+  /** Called with the cause if the server cannot be used. */
   failed(cause: unknown): void;
 }
 
-/** The longest time for the name, the connection, the greeting, or one answer. */
+/** The longest time for the DNS look-up, the connection, the greeting, or one answer. */
 const step_ms = 10_000;
 const response_bytes_max = 16 * 1024;
 const ports: Record<MailServer["tls"], number> = { starttls: 587, implicit: 465, off: 25 };
@@ -74,7 +75,8 @@ export function mailRound(server: MailServer, { wait_ms, failed }: Terms): MailR
       const refusal = refusalOf(cause, mail.to);
       if (isOfMail(cause) && open && (await isReset(open, over.promise))) return refusal;
       open?.connection.close();
-      // A server may take no more on this connection. If it took nothing at all, it would not take the other mails either.
+      // The server may accept no more mails on this connection. If it accepted none at all, it would not accept the
+      // other mails either.
       if (!isOfMail(cause) && (open?.mails ?? 0) === 0) {
         broken = refusal;
         failed(cause);
@@ -101,11 +103,11 @@ export function mailRound(server: MailServer, { wait_ms, failed }: Terms): MailR
 /** A connection to the server. */
 interface Open {
   connection: SMTPConnection;
-  /** Resolves when it takes mails. */
+  /** Resolves when the server accepts mails on the connection. */
   ready: Promise<void>;
-  /** Rejects when it is closed. */
+  /** Rejects when the connection is closed. */
   closed: Promise<never>;
-  /** How many it has taken. */
+  /** The number of mails that the server has accepted on the connection. */
   mails: number;
 }
 
@@ -113,13 +115,13 @@ class Late extends Error {
   override message = "the mails of this round took too long";
 }
 
-/** Why the server cannot be used: `says` ends a sentence that begins with the server. */
+/** Why the server cannot be used. `says`: the end of a sentence that begins with "the server". */
 export interface Unusable {
   why: "certificate" | "sign-in" | "starttls" | "busy" | "silent" | "unreachable";
   says: string;
 }
 
-/** Connects and signs in as for a round, and sends nothing. Null: the server can be used. Never throws. */
+/** Connects and signs in as a round does, but sends no mail. Null: the server can be used. Never throws. */
 export async function whyUnusable(server: MailServer, wait_ms: number): Promise<Unusable | null> {
   const { connection, ready, closed } = opened(server);
   const over = Promise.withResolvers<never>();
@@ -178,7 +180,7 @@ async function sentBy({ connection, ready }: Open, server: MailServer, mail: Mai
   });
 }
 
-/** Whether the server has forgotten a mail that it refused, so that the next can follow. */
+/** Makes the server discard a mail that it refused. Returns whether it did, so that the next mail can follow. */
 function isReset({ connection, closed }: Open, over: Promise<never>): Promise<boolean> {
   const answered = new Promise<boolean>((resolve) => connection.reset((cause) => resolve(!cause)));
   return Promise.race([answered, closed, over]).catch(() => false);
@@ -215,13 +217,13 @@ interface ServerReply {
   message?: string;
 }
 
-/** Whether the server has answered of this recipient or this message. */
+/** Whether the error is the server's answer about this recipient or this message. */
 function isOfMail(cause: unknown): boolean {
   const { command = "", responseCode = 421 } = cause as ServerReply;
   return ["RCPT TO", "DATA"].includes(command) && responseCode !== 421;
 }
 
-/** Organizations read it, so that of the operator's server it says no more than they need. */
+/** The refusal for an error. Organizations read it, so it says no more about the operator's server than they need. */
 function refusalOf(cause: unknown, to: string): MailRefusal {
   const { responseCode, response } = cause as ServerReply;
   if (isOfMail(cause))
@@ -229,7 +231,7 @@ function refusalOf(cause: unknown, to: string): MailRefusal {
   return { problem: `the mail server of the service ${unusable(cause).says}`, isFinal: false };
 }
 
-/** The server's own words are left out: they may repeat the password. */
+/** Why the server cannot be used, without the server's own words, which may repeat the password. */
 function unusable(cause: unknown): Unusable {
   const { code = "", responseCode, message = "" } = cause as ServerReply;
   if (/cert|self.signed|altname|unable to verify/i.test(`${code} ${message}`))

@@ -4,26 +4,29 @@ import type { NoticeKind } from "../kinds.ts";
 
 export type { NoticeKind } from "../kinds.ts";
 
-/** How a notice is written and sent. */
+/** The forms in which notices are written and sent. */
 export const noticeForms = ["json", "slack", "teams", "mail"] as const;
 export type NoticeForm = (typeof noticeForms)[number];
 
-/** Whose destinations hear of it: the ID of an organization, or null for those of the operators. */
+/** Whose destinations get a notice: the ID of an organization, or null for the destinations of the operators. */
 export type NoticeOwner = string | null;
 
-/** The same `about` is told once to each destination. */
+/** A notice to add to the queue. Each destination gets a notice with the same `about` only once. */
 export interface NewNotice {
   kind: NoticeKind;
   about: string;
   details: Record<string, unknown>;
 }
 
-/** A state that lasts for a while: told when it has lasted, and again, as `ends`, when it is over; null: its end is not told. */
+/**
+ * A state that lasts for a while. A notice is sent when it has lasted, and another, of the kind `ends`, when it is
+ * over; null: none is sent at its end.
+ */
 export interface Condition extends NewNotice {
   ends: NoticeKind | null;
 }
 
-/** A notice to send now. Until its lease ends, only this node has it. */
+/** A notice to send now. Until its lease ends, no other node sends it. */
 export interface DueNotice {
   /** `notice_` + 32 hex digits, by which receivers recognise a repeat. */
   id: string;
@@ -35,36 +38,36 @@ export interface DueNotice {
   createdAt: Date;
   /** The number of attempts, this one included. */
   attempts: number;
-  /** The name of the destination; of a notice to one person, their ID. */
+  /** The name of the destination; for a notice to one person, that person's ID. */
   destination: string;
   form: NoticeForm;
-  /** A URL, or addresses of mail. Null: it is sealed with a key that is not here. */
+  /** A URL, or e-mail addresses. Null: it is sealed with a key that this node does not have. */
   address: string | null;
-  /** Whom a mail still goes to. */
+  /** The recipients to whom the mail must still be sent. */
   recipients: readonly Recipient[];
-  /** The secret that signs JSON. Null: it is sealed with a key that is not here, or the form has none. */
+  /** The secret that signs JSON. Null: it is sealed with a key that this node does not have, or the form needs none. */
   secret: string | null;
 }
 
 export interface Recipient {
   address: string;
-  /** The secret of the link that unsubscribes; null: it is the own address of somebody who administers the destination. */
+  /** The secret of the link that unsubscribes; null: the address belongs to an administrator of the destination. */
   unsubscribes: string | null;
 }
 
 /** The outcome of an attempt. */
 export interface Delivery {
-  /** Null: it was delivered. Else one line that says why not. */
+  /** One line that says why the notice was not delivered; null: it was delivered. */
   problem: string | null;
   /** Whether another attempt would fail, too. Absent: it would not. */
   isFinal?: boolean;
-  /** The recipients for whom nothing is left to do. Absent: none. */
+  /** The recipients who need no further attempt. Absent: none. */
   settled?: readonly string[];
 }
 
 /** Whether an address gets mail. The secret in its unsubscribe link lets the recipient change that. */
 export interface Subscription {
-  /** The organization's slug; null: the notices are of the fleet. */
+  /** The organization's slug; null: the notices are about the fleet. */
   organization: string | null;
   address: string;
   isSubscribed: boolean;
@@ -76,16 +79,19 @@ export interface Subscriptions {
 }
 
 export interface NoticeQueue {
-  /** Finds new notices, once for all nodes. `conditions` has those of the fleet now, by its reports. */
+  /** Finds new notices, once for all nodes. `conditions` derives the fleet's current conditions from its reports. */
   look(conditions: (reports: readonly StoredReport[], now: Date) => readonly Condition[]): Promise<void>;
   /** Adds a notice to the queues of the operators' destinations. */
   add(notice: NewNotice): Promise<void>;
   /** Claims notices that are due, the oldest first. */
   claim(limit: number): Promise<DueNotice[]>;
-  /** `again_ms` null: it is given up, if there was a problem. */
+  /**
+   * Records an attempt. `again_ms`: the wait before the next attempt; null: if there was a problem, the notice is given
+   * up.
+   */
   sent(notice: Pick<DueNotice, "id" | "attempts">, delivery: Delivery, again_ms: number | null): Promise<void>;
-  /** Seals the secrets of destinations that are in plain text, or sealed with an older key, if there is a key. */
+  /** If there is a key, seals the secrets of destinations that are in plain text or sealed with an older key. */
   seal(): Promise<void>;
-  /** Deletes what is older than any window. */
+  /** Deletes notices that are older than any usage window is long. */
   forget(): Promise<void>;
 }

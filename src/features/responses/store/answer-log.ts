@@ -20,11 +20,11 @@ export interface LogEntry {
 export interface AnswerLogs {
   /**
    * Writes the entry with this number; numbers begin at 0 and have no gaps. An entry that is sent twice is stored once;
-   * of two with the same number, the first counts.
+   * of two entries with the same number, the first counts.
    */
   append(log: LogName, number: number, entry: LogEntry): Promise<Appended>;
   /**
-   * A number of entries from this number on, in order; none if there are none yet. The last entry of a complete log has
+   * Some of the entries from this number on, in order; none if there are none yet. The last entry of a complete log has
    * `isEnd`. `lost` if this entry or an earlier one is missing while later ones exist.
    */
   read(log: LogName, from: number): Promise<LogEntry[] | "lost">;

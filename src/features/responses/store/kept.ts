@@ -1,6 +1,6 @@
 /**
  * Answers that are kept to be read again: those of requests with an idempotency key, and background responses. A claim
- * says which run answers a key, and only the database decides about it. The text of an answer is in its log
+ * says which run's answer a key gets, and only the database decides about claims. The text of an answer is in its log
  * (answer-log.ts).
  */
 
@@ -46,7 +46,7 @@ export interface KeptEnd {
 }
 
 /**
- * A fact for a receipt that the ledger lacks: that the answer continued without its client, or that it repeated
+ * A fact for a receipt that is not in the ledger: that the answer continued without its client, or that it repeated
  * another.
  */
 export type AnswerNote = { kind: "detached" } | ReplayNote;
@@ -61,7 +61,10 @@ export interface ReplayNote {
 }
 
 export interface KeptAnswers {
-  /** Keeps a new answer, unless another one holds its claim; then returns that one. Of two at once, one wins. */
+  /**
+   * Keeps a new answer, unless another answer holds its claim; then returns that answer. Of two calls at the same time,
+   * one wins.
+   */
   begin(kept: NewKept): Promise<"begun" | Kept>;
   find(requestId: string): Promise<Kept | null>;
   /** A background response of the organization. */
@@ -73,21 +76,21 @@ export interface KeptAnswers {
   /** Forgets an answer, so that its claim is free. Returns whether it existed. */
   free(requestId: string): Promise<boolean>;
   /**
-   * Ends the answer of a node that is gone, so that its claim becomes free. Refuses if the answer has a grant by now,
-   * was charged, or became a background response, which would seem to run for ever: this call may arrive late. Returns
-   * whether the claim is free. The log stays for its readers.
+   * Ends an answer whose node is gone, so that its claim becomes free. This call may arrive late, so it refuses if the
+   * answer has a grant by now, was charged, or became a background response, which would then seem to run for ever.
+   * Returns whether the claim is free. The log stays for its readers.
    */
   abandon(requestId: string): Promise<boolean>;
   /** The ids among these whose answers are no longer open. */
   ended(requestIds: readonly string[]): Promise<string[]>;
   /**
-   * Gives up the logs of the organization's oldest ended answers until the others are within this size. Returns the
+   * Gives up the logs of the organization's oldest ended answers until its other logs are within this size. Returns the
    * names of logs to remove.
    */
   makeRoom(organizationId: string, bytes_max: number): Promise<LogName[]>;
   /**
-   * Forgets a number of expired answers, and all of organizations that keep no content. Returns the names of logs to
-   * remove.
+   * Forgets a number of expired answers, and all answers of organizations that keep no content. Returns the names of
+   * logs to remove.
    */
   forget(): Promise<LogName[]>;
   /** Stores a note, which the receipt of its request shows. */

@@ -23,8 +23,8 @@ export interface KeptResponse extends KeptTurn {
 }
 
 /**
- * Which responses a caller may read, continue and delete: a person only the person's own; a caller without a person all
- * of the organization.
+ * Which responses a caller may read, continue and delete: a person only their own; a caller without a person all of the
+ * organization.
  */
 export interface Reader {
   organizationId: string;
@@ -33,14 +33,14 @@ export interface Reader {
 
 export interface ResponseStore {
   /**
-   * Stores a response that was made with this key; one that is sent twice is stored once. The oldest responses of the
-   * organization are removed to stay within `bytes_max`; false if this one alone is larger. It may be lost if the
-   * database's machine fails at the same moment.
+   * Stores a response that was made with the key of `maker`; a response that is sent twice is stored once. The oldest
+   * responses of the organization are removed to stay within `bytes_max`; false if this response alone is larger. It
+   * may be lost if the database's machine fails at the same moment.
    */
   keep(maker: Maker, kept: KeptResponse, bytes_max: number): Promise<boolean>;
   /**
    * The turns up to a response, the oldest first and the response last. `not_found` if the response, or one that it
-   * continues, is unknown, not one of the reader's, or expired; `too_long` if all together exceed `bytes_max`.
+   * continues, is unknown, not one of the reader's, or expired; `too_long` if all turns together exceed `bytes_max`.
    */
   conversation(reader: Reader, id: string, bytes_max: number): Promise<KeptTurn[] | "not_found" | "too_long">;
   /**

@@ -1,6 +1,6 @@
 /**
- * A client's WebSocket on /v1/responses. Each message is served as a request of its own, by the frame that serves all
- * requests; its answer, a stream or a refusal, is sent as messages.
+ * A client's WebSocket on /v1/responses. Each message is served as a request of its own, by the code that serves all
+ * requests (core/http/frame.ts); its answer, a stream or a refusal, is sent as messages.
  */
 import type { Standing } from "../../../core/auth/standing.ts";
 import type { Principal } from "../../../core/auth/verdict.ts";
@@ -39,7 +39,7 @@ export class ResponsesConnection implements SocketOwner, Retiring {
   readonly #principal: Principal;
   readonly #limits: ConnectionLimits;
   readonly #state: SocketState;
-  /** The headers of each request: those of the upgrade, without some. */
+  /** The headers of each request: those of the upgrade, without those that concern only the connection. */
   readonly #headers: Headers;
   readonly #connection: ClientConnection;
   readonly #running = new Set<AbortController>();

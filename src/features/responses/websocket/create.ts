@@ -78,7 +78,10 @@ export class Create implements Disposable {
     if (!this.#isAnswered && this.#continued !== null) this.#state.recent.evict(this.#continued);
   }
 
-  /** The bytes of the message are not those of a request, so they cannot be sent to an engine. */
+  /**
+   * Reads the body, without its original bytes: a message has other bytes than a request, so they cannot be sent to an
+   * engine.
+   */
   async #read(...reading: Parameters<typeof body.read>): Promise<JsonBody<ResponsesRequest>> {
     await this.#before;
     try {
@@ -142,7 +145,7 @@ export class Create implements Disposable {
     return kept && { items: JSON.parse(kept.items) as InputItem[], bytes: kept.bytes };
   }
 
-  /** A summary replaces the conversation before it. */
+  /** Keeps the conversation, with this response, in memory. A summary replaces the conversation before it. */
   #keep({ id, output }: ResponseObject): void {
     this.#isAnswered = true;
     const answer = JSON.stringify(output);

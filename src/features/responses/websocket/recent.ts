@@ -45,7 +45,10 @@ export class Recent implements Disposable {
     this.#kept.set(lane, { responseId, items, bytes });
   }
 
-  /** Forgets a conversation after a response that continued it has failed: its client then sends all of it again. */
+  /**
+   * Forgets a conversation after a response that continued it has failed. The client then sends the whole conversation
+   * again.
+   */
   evict(responseId: string): void {
     for (const [lane, kept] of this.#kept) if (kept.responseId === responseId) this.#remove(lane);
   }

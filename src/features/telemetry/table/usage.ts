@@ -2,7 +2,10 @@
 import { nearShares, standingSubjects } from "../../../core/store/standing.ts";
 import { bounds, type MetricTable } from "../metric.ts";
 
-/** The highest allowed value of the setting `metrics.organizations_max`, and one for `other`. */
+/**
+ * The highest allowed value of the setting `metrics.organizations_max`. Organizations beyond that are counted as
+ * `other`.
+ */
 export const organizations_max = 1000;
 
 export const usageMetrics = {

@@ -1,4 +1,4 @@
-/** What a Messages request may be, and how one that may not is told: a 400 whose message begins with the path. */
+/** Which Messages requests are valid, and how an invalid one is refused: a 400 whose message begins with the path. */
 import { describe, expect, test } from "bun:test";
 import { encodeFault } from "../../../../src/core/protocol/anthropic-messages/fault.ts";
 import {
@@ -405,7 +405,7 @@ describe("size", () => {
       [good, "accepted"],
       [bad, "invalid_value messages[99999].content[0].type"],
     ] as const) {
-      // The best of some: what else this machine does at the moment is no part of it.
+      // The best of five times, so that other work on this machine does not count.
       const times = Array.from({ length: 5 }, () => {
         const before = performance.now();
         expect(verdict(body)).toBe(expected);

@@ -254,7 +254,7 @@ describe("every pair of protocols", () => {
   } as unknown as ChatCompletionRequest;
   const responsesWire = validateResponsesRequest({ model: "acme/writer-1", input: "hello", stream: true });
 
-  /** Written for a client, and read as if it were an engine's. */
+  /** Events are written for a client, and read back as if an engine had written them. */
   const through = (encoder: StreamEncoder, upstream: UpstreamCodec) => (events: readonly InferenceEvent[]) => {
     const frames = [...events.flatMap((event) => encoder.push(event)), ...encoder.end()];
     return decodedBy(upstream, identity, [bytes(frames.map(encodeSse).join(""))]);

@@ -1,4 +1,4 @@
-/** What an engine is asked for a Messages caller, and what a Messages engine is asked for a chat caller. */
+/** The engine's request for a Messages caller, and a Messages engine's request for a chat caller. */
 
 import { describe, expect, test } from "bun:test";
 import type { InferenceRequest } from "../../../../src/core/inference/request.ts";
@@ -431,7 +431,7 @@ describe("a Messages engine is asked", () => {
     });
   });
 
-  /** As in its own bytes, once the body is large: an engine's prefix cache begins with the tools. */
+  /** The same order as in the caller's bytes of a large body: an engine's prefix cache begins with the tools. */
   test("with a tool's schema in the order in which the caller wrote it", () => {
     const parameters = { properties: { b: {}, a: {} }, required: ["b"], type: "object" };
     const asked = chat({ tools: [{ type: "function", function: { name: "a", parameters } }] });

@@ -1,7 +1,7 @@
-/** What engines answer, row by row of docs/protocols.md, and what is to be seen of it by each client. */
+/** Answers of engines, row by row of docs/protocols.md, and what each client must see of them. */
 import { type Seen, text } from "./probe.ts";
 
-/** An engine's reply, and what is to be seen of it. */
+/** An engine's reply, and what clients must see of it. */
 export type Answer = [reply: object, ...Seen];
 
 const chat = (message: object, more: object = {}) => ({

@@ -1,4 +1,4 @@
-/** What chat clients ask for, row by row of docs/protocols.md, and what is to be seen of it at each engine. */
+/** Requests of chat clients, row by row of docs/protocols.md, and what each engine must see of them. */
 import { type Probe, png, says, text, user } from "./probe.ts";
 
 const called = { id: "c1", type: "function", function: { name: "f", arguments: '{"MARK":1}' } };

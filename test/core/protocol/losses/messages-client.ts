@@ -1,4 +1,4 @@
-/** What Messages clients ask for, row by row of docs/protocols.md, and what is to be seen of it at each engine. */
+/** Requests of Messages clients, row by row of docs/protocols.md, and what each engine must see of them. */
 
 import { publishedTools } from "../../../../src/core/protocol/anthropic-messages/published-tools.ts";
 import { unsigned } from "../../../../src/core/protocol/anthropic-messages/signature.ts";

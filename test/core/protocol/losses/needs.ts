@@ -107,7 +107,7 @@ export const needProbes: Record<Use, Fields<Asking>> = {
   },
 };
 
-/** With the same request without the hint. */
+/** A body with a hint, and the same body without it. */
 type Hinting = [body: object, plain: object];
 
 const many = { tools: [chatTool], parallel_tool_calls: true };

@@ -6,20 +6,20 @@ import type { ClientName, EngineName } from "../pairs/wires.ts";
 
 /** A kind of engine, or of client. */
 export type Column = ClientName | EngineName;
-/** `–`: there is no such thing on that side. */
+/** `–`: the feature does not exist on that side. */
 export type Verdict = "carried" | "refused" | "left out" | "–";
 
 /**
- * What is seen of it where it is carried, or the path of its field where it is refused; in some columns another, or null
- * where there is no such thing.
+ * What is seen of the feature if it is carried, or the path of its field if it is refused; `but` has other values for
+ * some columns, or null if the feature does not exist there.
  */
 export type Seen = [seen: RegExp | string, but?: Partial<Record<Column, RegExp | string | null>>];
-/** Bodies that ask for it. */
+/** Bodies that use the feature. */
 export type Probe = [body: object, ...Seen][];
 
 const document = await Bun.file(join(import.meta.dir, "../../../../docs/protocols.md")).text();
 
-/** The rows of the table under a heading: what stands first → the other cells. */
+/** The rows of the table under a heading: the first cell → the other cells. */
 export function table(heading: string): Map<string, string[]> {
   const section = document.split(`\n## ${heading}\n`)[1]?.split("\n## ")[0] ?? "";
   const rows = section
@@ -31,7 +31,7 @@ export function table(heading: string): Map<string, string[]> {
   );
 }
 
-/** The rows of a table of verdicts: what stands in a row, alone or with others, and the verdict. */
+/** The rows of a table of verdicts: each name of a row's first cell, and the row's verdict. */
 export function verdictTable(heading: string): Map<string, string> {
   return new Map(
     [...table(heading)].flatMap(([what, [cell = ""]]) => what.split("; ").map((one) => [one, cell] as const)),
@@ -45,7 +45,7 @@ export function verdictsIn(cell: string, sides: readonly string[]): Verdict[] {
   return sides.map((side) => (others.get(side) ?? most) as Verdict);
 }
 
-/** What becomes of it: seen on the other side, refused by the path of its field, or neither. */
+/** What happens to the feature: it is seen on the other side, refused by the path of its field, or neither. */
 export function judge(act: () => unknown, [seen, but]: Seen, column: Column): Verdict {
   const expected = but?.[column] === undefined ? seen : but[column];
   if (expected === null) return "–";

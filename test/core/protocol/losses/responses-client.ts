@@ -1,4 +1,4 @@
-/** What Responses clients ask for, row by row of docs/protocols.md, and what is to be seen of it at each engine. */
+/** Requests of Responses clients, row by row of docs/protocols.md, and what each engine must see of them. */
 import { seal } from "../../../../src/core/protocol/openai-responses/sealed-reasoning.ts";
 import { type Probe, png } from "./probe.ts";
 

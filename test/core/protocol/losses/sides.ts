@@ -1,4 +1,4 @@
-/** What each kind of client sends, as the centre has it, and each kind of engine. */
+/** The requests of each kind of client, decoded to the protocol-neutral form, and each kind of engine. */
 import type { InferenceRequest } from "../../../../src/core/inference/request.ts";
 import {
   anthropicMessagesCaller,

@@ -20,7 +20,7 @@ const wire = validateChatRequest(
   },
   [],
 );
-/** The answer is written from what is left of the request. */
+/** The answer is encoded from what remains of the request after decoding. */
 const left = openaiChatCaller.request.remainder(wire);
 
 const calls = (...deltas: string[]): InferenceEvent[] => [
@@ -39,7 +39,7 @@ interface Fragment {
 
 function streamed(events: readonly InferenceEvent[]): Fragment[] {
   const encoder = openaiChatCaller.stream.encoder(left, { requestId: "r", identity, inputTokensEstimate: 1 });
-  // Deltas go the shorter way where there is one, as the run sends them.
+  // Deltas are encoded in the faster way if it applies, as the run sends them.
   const frames = events
     .map(
       (event) =>

@@ -1,4 +1,4 @@
-/** What Responses clients are answered: streams, whole objects, failures, and what is kept of them. */
+/** What Responses clients get: streams, whole objects, failures, and what is kept of them. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent, PartHead } from "../../../../src/core/inference/event.ts";
@@ -179,7 +179,7 @@ describe("items that an engine tells side by side", () => {
   const begin = (index: number, head: PartHead): InferenceEvent => ({ type: "part-start", index, part: head });
   const piece = (index: number, delta: string): InferenceEvent => ({ type: "part-delta", index, delta });
   const finish = (index: number): InferenceEvent => ({ type: "part-end", index });
-  /** What each event makes the client hear, in short. */
+  /** What the client gets for each event, in short. */
   const heard = (...events: InferenceEvent[]) => {
     const encoder = encoderOf();
     return events.map((event) =>
@@ -201,9 +201,9 @@ describe("items that an engine tells side by side", () => {
       [begin(1, call("g", "c2")), []],
       [piece(1, '{"y"'), []],
       [piece(1, ":2"), []],
-      // Late.
+      // A fragment that comes late.
       [piece(0, ":1}"), ["delta 0 :1}", "done 0", "added 1", 'delta 1 {"y":2']],
-      // Of a call that is done: nothing that could be run.
+      // For a call that is already done: nothing that could be run is sent.
       [piece(0, "\n}"), []],
       [piece(1, "}"), ["delta 1 }"]],
       [finish(1), []],

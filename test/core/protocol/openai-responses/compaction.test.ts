@@ -1,4 +1,7 @@
-/** A compaction, both ways: what a model summed up comes back to any engine as it was, and streams say what wholes say. */
+/**
+ * A compaction in both directions: a model's summary comes back to any engine as it was, and streams say the same as
+ * whole answers.
+ */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent } from "../../../../src/core/inference/event.ts";

@@ -35,7 +35,7 @@ import { lifecycleProblem } from "./lifecycle.ts";
 const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
 const asked = { model: "acme/writer-1", input: "hello", stream: true };
 const wire = validateResponsesRequest(asked);
-/** Reasoning is told in either form: the model's own text, or a summary. */
+/** A request that gets reasoning as a summary; the other form is the model's own text. */
 const summarized = validateResponsesRequest({ ...asked, reasoning: { summary: "auto" } });
 const few = { numRuns: 40 };
 
@@ -94,7 +94,7 @@ function encoded(events: readonly InferenceEvent[], by = wire): string {
   return [...events.flatMap((event) => encoder.push(event)), ...encoder.end()].map(encodeSse).join("");
 }
 
-/** An engine's proof is opaque; ours is the sealed one, and holds what the part was. */
+/** Replaces our sealed proof by what it contains, the original part; an engine's own proof is opaque. */
 function opened(result: Result): Result {
   return { ...result, parts: result.parts.map(openedPart) };
 }

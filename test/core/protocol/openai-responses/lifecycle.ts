@@ -1,4 +1,4 @@
-/** The lifecycle of a Responses stream as a client may rely on it, as a check: answers what is wrong, or null. */
+/** Checks the lifecycle of a Responses stream as a client may rely on it: returns what is wrong, or null. */
 import type { SseMessage } from "../../../../src/core/sse/decode.ts";
 
 interface Seen {

@@ -39,7 +39,7 @@ export const answers: Record<string, Part[]> = {
   "everything in turn": [thought("Hm, so."), said("I write."), called(0), called(1), thought("More."), called(2)],
 };
 
-/** What a client must have seen of it. */
+/** The answer that a client must have seen, for these parts. */
 export function answerOf(parts: Part[], end: Answer["end"]): Answer {
   const told = (kind: Part["kind"]) => parts.map((part) => (part.kind === kind && "text" in part ? part.text : ""));
   const calls = parts.flatMap((part) => (part.kind === "call" ? [part] : []));
@@ -53,7 +53,7 @@ export function answerOf(parts: Part[], end: Answer["end"]): Answer {
 
 // ---- engines ---------------------------------------------------------------------------------------------------------
 
-/** Frames of one part: its beginning, what of it may come between the pieces of others, its end. */
+/** The frames of one part: its beginning, the pieces that may come between the pieces of other parts, and its end. */
 interface Told {
   isCall: boolean;
   begin: string;
@@ -175,7 +175,7 @@ function told(type: string, keys: object): string {
   return named({ type, ...keys });
 }
 
-/** Only calls are torn apart: no engine writes two texts at once. */
+/** Only calls are sent in pieces: no engine writes two texts at once. */
 function begun(part: Part, begin: string, pieces: string[], end: string): Told {
   if (part.kind === "call") return { isCall: true, begin, pieces, end };
   return { isCall: false, begin: begin + pieces.join(""), pieces: [], end };
@@ -197,7 +197,10 @@ export function messagesOf(text: string): SseMessage[] {
   return new SseDecoder().push(bytes(text));
 }
 
-/** What is wrong with the order in which a client is told of the parts: they come one at a time. Null where nothing is. */
+/**
+ * What is wrong with the order in which a client gets the parts: they must come one at a time. Null if nothing is
+ * wrong.
+ */
 export const orderProblem: Record<ClientName, (frames: readonly SseMessage[]) => string | null> = {
   chat: callsProblem,
   messages: streamProblem,
@@ -212,7 +215,10 @@ function callsProblem(frames: readonly SseMessage[]): string | null {
   return back === -1 ? null : `a fragment of call ${indexes[back]} after one of call ${indexes[back - 1]}`;
 }
 
-/** The parts that a client was told whole, in their order; null for chat, whose parts have none. */
+/**
+ * The kinds of the parts that a client got as whole parts, in their order; null for chat, whose frames do not delimit
+ * parts.
+ */
 export const kindsTold: Record<ClientName, (frames: readonly SseMessage[]) => Part["kind"][] | null> = {
   chat: () => null,
   messages: (frames) =>
@@ -230,7 +236,7 @@ const kindOf: Record<string, Part["kind"]> = {
   ...{ reasoning: "reasoning", message: "text", function_call: "call" },
 };
 
-/** The arguments of the calls that a Responses client was told whole: it runs them at once. */
+/** The arguments of the calls that a Responses client got as whole items: it runs them at once. */
 export function runnable(frames: readonly SseMessage[]): string[] {
   return eventsIn(frames).flatMap(({ type, item }) =>
     textOf(type) === "response.output_item.done" && textOf(item?.type) === "function_call"

@@ -28,7 +28,7 @@ const nameOf = {
   "openai-responses": "responses",
 } as const satisfies Record<Protocol, string>;
 type Named = typeof nameOf;
-/** The protocols that clients speak. `wires` has an operation for each. */
+/** The protocols that clients speak, which are the keys of `wires`. */
 export type ClientName = keyof typeof wires;
 /** The protocols that engines speak. */
 export type EngineName = Named[UpstreamProtocol & keyof Named];
@@ -65,7 +65,7 @@ export interface Ask {
   stop?: string[];
   temperature?: number;
   logprobs?: number;
-  /** What the answer is to begin with. */
+  /** The text with which the answer has to begin. */
   begun?: string;
 }
 
@@ -76,7 +76,7 @@ export interface Answer {
   end: "stop" | "length" | "tool_calls" | "content_filter" | "failed" | "none";
 }
 
-/** What is read as a client without types reads it. */
+/** Parsed JSON, which is read like a client without types reads it. */
 export interface Json {
   [key: string]: Json;
 }
@@ -221,7 +221,10 @@ function begunCall(call: Json): Called {
   return { id, name: textOf(call.function?.name), input: {} };
 }
 
-/** Arguments are read once all is there; those of an answer that failed may be cut. */
+/**
+ * The answer with its calls' arguments parsed, which is done once all are there; those of an answer that failed may be
+ * cut.
+ */
 function withInputs(answer: Answer, written: string[]): Answer {
   if (answer.end === "failed") return answer;
   const inputOf = ({ custom }: Called, text: string) => (custom ? { input: text } : parsed(text || "{}"));
@@ -366,7 +369,7 @@ const responsesWire: Wire = {
         ? { format: { type: "json_object" } }
         : undefined,
   }),
-  /** As Codex does: whole items, and the end. */
+  /** Reads frames as Codex does: whole items, and the end. */
   readFrames(frames) {
     const events = frames.filter(({ data }) => data !== "[DONE]").map(({ data }) => parsed(data));
     const last = events.at(-1);
@@ -406,7 +409,7 @@ const responsesWire: Wire = {
   },
 };
 
-/** Whoever asks for a summary shows it alone, and whoever does not the text alone. */
+/** The text of reasoning as a client shows it: the summary alone if it asked for one, otherwise the text alone. */
 function toldThought(items: Json[], asSummary: boolean): string {
   return items
     .flatMap((item) => listOf(asSummary ? item.summary : item.content))
@@ -439,7 +442,7 @@ export interface Engine {
   protocol: UpstreamProtocol;
   codec: UpstreamCodec;
   stream(answer: Answer): string;
-  /** The same answer, with an error in the middle: of the engine's own making where none is given. */
+  /** The same answer, with an error in the middle: `error`, or by default one of the engine's own. */
   broken(answer: Answer, error?: object): string;
   /** Whether a frame is one that an answer can end with. */
   ends(frame: string): boolean;

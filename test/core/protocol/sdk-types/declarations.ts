@@ -17,11 +17,14 @@ export const files = {
 export type File = keyof typeof files;
 
 interface Declarations {
-  /** By full name (`ResponseInputItem.Message`): what `type` may be, in interfaces that have one. */
+  /** By full name (`ResponseInputItem.Message`): the possible values of `type`, for interfaces that have one. */
   types: Map<string, string[]>;
-  /** The same of `role`. */
+  /** By full name: the possible values of `role`. */
   roles: Map<string, string[]>;
-  /** What stands behind the equals sign, in the type of a property (`Message.content`), or behind `extends`. */
+  /**
+   * By full name: what follows the equals sign of a type, the type of a property (`Message.content`), or what follows
+   * `extends`.
+   */
   aliases: Map<string, string>;
 }
 
@@ -67,7 +70,10 @@ export function allTypes(file: File): string[] {
   return [...new Set([...parsed[file].types.values()].flat())].sort();
 }
 
-/** The words for the members of a union, by its name. Throws where the file has no such name: it was renamed, or went away. */
+/**
+ * The values of `type` of a union's members, by the union's name. Throws if the file has no such name: it was renamed
+ * or removed.
+ */
 export function typesOf(file: File, name: string): string[] {
   return [...new Set(membersOf("types", file, name))].sort();
 }
@@ -76,7 +82,7 @@ export function rolesOf(file: File, name: string): string[] {
   return [...new Set(membersOf("roles", file, name))].sort();
 }
 
-/** What the files call their own modules, and those that they share. */
+/** The prefixes by which the files import their own modules and the shared one. */
 const imports = /^(ResponsesAPI|CompletionsAPI|ChatAPI|MessagesAPI|BetaMessagesAPI|BetaResponsesAPI|Shared)\./;
 
 function membersOf(kind: "types" | "roles", file: File, name: string, within = ""): string[] {

@@ -1,6 +1,6 @@
 /**
- * The other words that stand as a `type` in the SDKs' files, by why no place of the tables has them. A new word that is not
- * here fails the wall: it is to be decided whether it is something that a client may send, or an engine answer.
+ * The other values of `type` in the SDKs' files, by the reason why no place of the tables has them. A new value that is
+ * not here fails the wall: someone has to decide whether a client may send it, or an engine answer with it.
  */
 import type { File } from "./declarations.ts";
 

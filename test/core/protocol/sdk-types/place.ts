@@ -1,4 +1,7 @@
-/** What becomes of each type that the SDKs know, by the place where it stands: the tables of messages.ts, chat.ts and responses.ts. */
+/**
+ * How each type that the SDKs know is treated, by the place where it occurs: the tables of messages.ts, chat.ts and
+ * responses.ts.
+ */
 import type { ClientName, EngineName } from "../pairs/wires.ts";
 
 /** A protocol whose SDKs are looked through; clients and engines speak it. */
@@ -13,13 +16,13 @@ export type RequestRow =
   | { verdict: "left out"; body: object; plain: object }
   | { verdict: "refused" };
 
-/** A place in what clients send. */
+/** A place in clients' requests where a type can occur. */
 export interface RequestPlace {
   kind: "request";
   client: SdkName;
-  /** The members of the SDK's unions that stand there. */
+  /** The members of the SDK's unions at that place. */
   known: readonly string[];
-  /** A body with nothing but that type there, and the path of its refusal. */
+  /** Bodies that have only that type at this place, and the path that the refusal names. */
   refusals(type: string): { body: object; param: string }[];
   rows: Record<string, RequestRow>;
 }
@@ -31,7 +34,7 @@ export interface AnswerPlace {
   kind: "answer";
   client: SdkName;
   known: readonly string[];
-  /** An answer with that type there, and a text beside it: `TEXT`. */
+  /** An answer with that type at this place, and the text `TEXT` beside it. */
   reply(type: string): object;
   rows: Record<string, AnswerRow>;
 }

@@ -24,7 +24,7 @@ function signed(name: string, extension: string): { cert: string; key: string } 
 }
 
 export const certificate = signed("server", "subjectAltName=DNS:localhost");
-/** Of the same authority, and another name. */
+/** A certificate of the same authority for another name. */
 export const othersCertificate = signed("other", "subjectAltName=DNS:other.test");
 export const clientPair = signed("client", "extendedKeyUsage=clientAuth");
 export const authority = readFileSync(at("ca.pem"), "utf8");

@@ -31,7 +31,7 @@ afterAll(() => {
   for (const server of servers) server.close();
 });
 
-/** Answers whole requests: `nth` counts those of one connection, from 0. */
+/** An engine that calls `answer` for each whole request: `nth` counts those of one connection, from 0. */
 async function engine(answer: Answer): Promise<Engine> {
   const requests: number[] = [];
   const own = new Set<Socket>();
@@ -400,7 +400,7 @@ test("an engine that writes faster than its answer is read is held back", async 
     return same;
   };
   await until(isHeld, 20_000, "the engine to be held back");
-  // Most of it waits on the engine's side.
+  // Most of the answer waits on the engine's side.
   expect(sent).toBeLessThan(10_000_000);
   let read = 0;
   while (read < 60_000_000) for (const part of (await reply.read()) ?? []) read += part.length;

@@ -1,4 +1,4 @@
-/** One connection and its pauses, where a single read of the socket brings several pieces: those that TLS and large reads tell of one after the other. */
+/** One connection and its pauses, when a single read of the socket brings several pieces, as TLS and large reads do. */
 import { expect, test } from "bun:test";
 import type { Socket } from "bun";
 import { Cancellation } from "../../../../src/core/time/cancellation.ts";
@@ -42,7 +42,7 @@ function connected(readersTurns = turns()) {
   return { connection, socket, clock, freedWhilePaused };
 }
 
-/** Asks, and reads the first part of the answer, which flows from then on. */
+/** Sends a request, and reads the first part of the answer, which is read in portions from then on. */
 async function flowing(connection: EngineConnection, signal = new Cancellation()) {
   const asked = connection.ask("POST / HTTP/1.1\r\n\r\n", "", signal);
   connection.received(bytes(`${head}5\r\nfirst\r\n`));

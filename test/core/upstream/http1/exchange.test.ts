@@ -1,4 +1,7 @@
-/** What an engine sends is read in small parts and holds it back; what is gathered loses nothing, and waits for nothing but more of itself. */
+/**
+ * An engine's small writes are read singly and hold it back; reads that are gathered lose nothing, and wait only for
+ * more of the same answer.
+ */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { together } from "../../../../src/core/time/turns.ts";
@@ -13,7 +16,7 @@ function exchange() {
   return held().one;
 }
 
-/** And whether the engine is held back. */
+/** An exchange, and whether its engine is held back. */
 function held() {
   const line = { isHeld: false };
   const one = new Exchange({
@@ -143,7 +146,7 @@ describe("what is gathered", () => {
           if (isRead) reading ??= read();
           one.received(wire.subarray(at, at + size));
           at += size;
-          // Whoever was woken has its turn.
+          // Gives readers that were woken their turn.
           await new Promise((resolve) => setImmediate(resolve));
           if (at >= wire.length) break;
         }
@@ -192,7 +195,7 @@ describe("what nobody reads", () => {
     expect(await textOf(one.read(64 * kib))).toBe("x".repeat(40 * kib));
     one.received(bytes(chunk("y".repeat(80 * kib))));
     expect([await textOf(one.read(64 * kib)), line.isHeld]).toEqual(["y".repeat(64 * kib), true]);
-    // The reader decides anew each time.
+    // The size of each read is the reader's new choice.
     expect([await textOf(one.read()), line.isHeld]).toEqual(["y".repeat(4 * kib), true]);
     expect([await textOf(one.read(64 * kib)), line.isHeld]).toEqual(["y".repeat(12 * kib), false]);
   });
@@ -231,7 +234,7 @@ describe("what nobody reads", () => {
           const size = receipts[turn % receipts.length]!;
           one.received(wire.slice(at, at + size));
           at += size;
-          // Whoever was woken has its turn, once in a while.
+          // Now and then, gives readers that were woken their turn.
           if (turn % 3 === 0) await new Promise((resolve) => setImmediate(resolve));
         }
         await reading;

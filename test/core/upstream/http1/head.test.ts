@@ -1,4 +1,4 @@
-/** Header fields that are read where they lie: the same as those that are taken apart. */
+/** Header fields that are read in place: the result is the same as from a parsed head. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { fieldsOf } from "../../../../src/core/upstream/http1/head.ts";

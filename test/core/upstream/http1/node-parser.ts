@@ -15,7 +15,7 @@ const { HTTPParser } = createRequire(import.meta.url)("node:_http_common") as {
   >;
 };
 
-/** Of the first final response: `whole` where it came to its end, whatever follows. */
+/** What Node reads of the first final response: `whole` if the response is complete, whatever follows. */
 export function nodeReads(bytes: Uint8Array, closes: boolean) {
   const read = { status: null as number | null, body: "", end: "open" as "open" | "whole" | "malformed" };
   const parser = new HTTPParser();

@@ -98,6 +98,6 @@ test("what it takes for a whole response, Node's parser reads alike", () => {
     }),
     { numRuns: 20_000, seed },
   );
-  // A generator that makes nothing whole would hold nothing.
+  // The test would prove nothing if the generator made no whole responses.
   expect(whole).toBeGreaterThan(200);
 });

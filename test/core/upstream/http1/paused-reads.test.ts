@@ -53,7 +53,7 @@ function asked(of: Client, url: string, signal: Signal = new Cancellation()): Pr
   return endpoint.post({ headers: {}, body: "{}", connect_ms: 5_000, isFresh: false, connected() {}, signal });
 }
 
-/** Reads to the end, or to a failure. After the first read, the answer flows. */
+/** Reads to the end, or to a failure. After the first read, the answer is read in portions. */
 async function readAll(reply: Reply) {
   const received: Uint8Array[] = [];
   let reads = 0;

@@ -5,7 +5,7 @@ import { ResponseParser } from "../../../../src/core/upstream/http1/parser.ts";
 
 export interface Read {
   status: number | null;
-  /** Each that may be there, by its name. */
+  /** The fields that these tests know, with their values. */
   headers: [string, string | undefined][];
   body: string;
   end: "whole" | "open" | "malformed";
@@ -13,7 +13,7 @@ export interface Read {
 
 const names = ["content-length", "transfer-encoding", "connection", "keep-alive", "content-type", "link", "x-a", "x"];
 
-/** What is read of pieces, and whether the peer closes behind them. */
+/** What the parser reads of the pieces; `closes` tells whether the peer closes after them. */
 export function reads(pieces: readonly Uint8Array[], closes = false): Read {
   const read: Read = { status: null, headers: [], body: "", end: "open" };
   const body: Uint8Array[] = [];

@@ -20,7 +20,7 @@ const chunked = (text: string) =>
 
 interface Engine {
   url: string;
-  /** The requests of each connection, in the order in which they were made. */
+  /** The number of requests on each connection, in the order in which the connections were made. */
   connections: number[];
   /** The heads of the requests. */
   heads: string[];
@@ -118,7 +118,7 @@ describe("an engine that sends each answer again 1 to 2 ms later, asked 2,000 ti
   }
 
   test("shows no organization another one's answer, where connections are an organization's", async () => {
-    // However soon its connections are reused again.
+    // Holds however soon the organization's connections are reused.
     const { wrong } = await wrongAnswers("organization", { distrust_ms: 0, idle_ms: 20 });
     expect(wrong.ofOrganizations).toBe(0);
   }, 60_000);
@@ -132,7 +132,7 @@ describe("an engine that sends each answer again 1 to 2 ms later, asked 2,000 ti
   test("is found out where connections are anybody's, by the first stray byte that no request meets", async () => {
     const { wrong, strays } = await wrongAnswers("any");
     expect(strays[0]).toEqual({ upstream: "main", replica: null, isFirst: true });
-    // Those that were under way until then: docs/security.md, Answers that nobody asked for.
+    // Only the requests that were under way until then can be wrong: docs/security.md, Answers that nobody asked for.
     expect(wrong.ofOrganizations + wrong.ofCallers + wrong.failed).toBeLessThanOrEqual(requests / 100);
   }, 60_000);
 });

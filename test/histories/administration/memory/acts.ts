@@ -8,15 +8,15 @@ import { limitValueOf, memberId, type Reading, type SubjectRow, teamOf, type Val
 
 export const saysAny = (budget: Budget): boolean => Object.values(budget).some((limit) => limit !== null);
 
-/** The end of an act that wrote something. */
+/** The lock at the end of an act that wrote something. */
 export const audit = (tx: MemoryTransaction): Promise<void> => tx.lock("audit");
 
-/** Notes that limits have changed: the row of the last number is a lock until the commit. */
+/** Notes that limits have changed: the row with the number of the last change is locked until the commit. */
 export const limitsChanged = (tx: MemoryTransaction): Promise<void> => tx.lock("limit changes");
 
 export type Origins = { [Name in keyof Budget]: "own" | "team" | "organization" | null };
 
-/** Of each limit the first value that says it, and whose that is. */
+/** For each limit, the first value that sets it, and whose value that is. */
 export function chosen(values: readonly (readonly [Origins[keyof Budget], Budget | undefined])[]) {
   const limits = budgetNames.map((name) => {
     const [origin = null, value] = values.find(([, one]) => (one?.[name] ?? null) !== null) ?? [];
@@ -29,7 +29,10 @@ export function chosen(values: readonly (readonly [Origins[keyof Budget], Budget
   };
 }
 
-/** A subject of the ledger, and in which team it gets what. */
+/**
+ * A subject of the ledger, its team, and which limits of the team and the organization it gets: those for keys or for
+ * members.
+ */
 interface Concerned {
   id: string;
   personId: string | null;
@@ -37,7 +40,9 @@ interface Concerned {
   gets: "keys" | "members" | null;
 }
 
-/** As limits_in_force. A key that was revoked is there if it is asked for. */
+/**
+ * The subjects as the SQL function limits_in_force has them. A key that was revoked is among them if it is asked for.
+ */
 export function subjectsOf(of: Reading, organizationId: string, asked: readonly string[] = []): Concerned[] {
   const here = (one: { organizationId: string }) => one.organizationId === organizationId;
   const people = [...of.all("memberships"), ...of.all("subjects")].filter(here).map(({ personId }) => personId);
@@ -65,7 +70,7 @@ export function inForceOf(of: Reading, organizationId: string, { id, teamId, get
   ]);
 }
 
-/** As limits_refresh. */
+/** Does what the SQL function limits_refresh does. */
 export async function refreshLimits(
   tx: MemoryTransaction,
   organizationId: string,
@@ -91,7 +96,7 @@ export async function refreshLimits(
   }
 }
 
-/** As limits_refresh_person: all that the person calls with follows the membership. */
+/** Does what the SQL function limits_refresh_person does: all keys of the person follow the membership. */
 export async function refreshPerson(tx: MemoryTransaction, organizationId: string, personId: string) {
   await tx.lock(organizationId, "no key update");
   await tx.lock(`ledger ${organizationId}`);
@@ -112,7 +117,7 @@ const isMember = (of: Reading, organizationId: string, personId: string) =>
     .all("memberships")
     .some((one) => one.organizationId === organizationId && one.personId === personId && !one.isEnded);
 
-/** As usage_set_team. */
+/** Does what the SQL function usage_set_team does. */
 export async function setTeam(
   tx: MemoryTransaction,
   { id, organizationId, teamId }: Pick<SubjectRow, "id" | "organizationId" | "teamId">,
@@ -127,7 +132,7 @@ async function setSubject(tx: MemoryTransaction, subject: SubjectRow): Promise<v
   await limitsChanged(tx);
 }
 
-/** A value of limits; null: there is none any more. */
+/** Sets a value of limits; null takes it away. */
 export function setValue(
   tx: MemoryTransaction,
   { subjectId, kind, models }: Pick<ValueRow, "subjectId" | "kind" | "models">,

@@ -74,7 +74,7 @@ export function keys(db: MemoryDatabase): Pick<Administration, Verbs> {
   };
 }
 
-/** The organization comes first, as for every act that changes a key. */
+/** Locks a key after its organization, as every act that changes a key does. */
 export async function lockKey(tx: MemoryTransaction, id: string): Promise<KeyRow | null> {
   await tx.statement();
   const found = tx.get("keys", id);
@@ -84,7 +84,7 @@ export async function lockKey(tx: MemoryTransaction, id: string): Promise<KeyRow
   return tx.get("keys", id) ?? null;
 }
 
-/** The end of an act that changes a key. */
+/** Ends an act that changes a key. */
 async function changed(tx: MemoryTransaction, row: KeyRow, values: Partial<KeyRow>): Promise<StoredKey> {
   const now = { ...row, ...values, version: row.version + 1 };
   tx.set("keys", row.id, now);

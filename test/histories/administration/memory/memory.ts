@@ -7,14 +7,14 @@ import { countingRows } from "./counting.ts";
 import { type Holder, Scheduler, type Strength } from "./scheduler.ts";
 import { type Reading, type Rows, type TableName, Tables } from "./tables.ts";
 
-/** Called with what was committed before and after a transaction. */
+/** Called after a transaction, with what was committed before and after it. */
 export type Committed = (before: Reading, after: Reading) => void;
 
-/** The rule of one's own limits without a part. */
+/** The rule of one's own limits with a part taken out. */
 export interface Rule {
-  /** A lock that it does not take: the table of the row. */
+  /** The table whose rows the rule does not lock. */
   unlocked?: "person" | "organization";
-  /** What it reads of the limits that count. */
+  /** Changes what the rule reads of the limits that count. */
   reads?(rows: CountingLimits[]): CountingLimits[];
 }
 
@@ -31,7 +31,7 @@ export class Memory implements Reading {
     readonly tables = new Tables(),
   ) {}
 
-  /** Another one with the same rows. */
+  /** A copy with the same rows. */
   copied(): Memory {
     return new Memory(this.now, this.tables.copied());
   }
@@ -70,7 +70,7 @@ export class MemoryTransaction implements Reading {
   readonly locks: Holder = new Map();
   readonly now: Date;
   readonly #memory: Memory;
-  /** Null: deleted. */
+  /** The rows that the transaction has written; null: deleted. */
   readonly #written = new Map<TableName, Map<string, unknown>>();
 
   constructor(
@@ -91,7 +91,7 @@ export class MemoryTransaction implements Reading {
     return this.#memory.scheduler.lock(this.locks, name, strength);
   }
 
-  /** The statements of the rule of one's own limits, which runs here as it is. */
+  /** Runs the statements of the rule of one's own limits: the product's own code for that rule works on this memory. */
   async query<Row>(text: string, params: readonly unknown[] = []): Promise<Row[]> {
     const locking = lockings.find((one) => text === one.text);
     if (locking) {

@@ -120,7 +120,7 @@ async function revokeKeys(tx: MemoryTransaction, person: string): Promise<void> 
   }
 }
 
-/** All memberships here are in an organization, which the membership then keeps open. */
+/** All memberships here are in an organization, which is locked so that it stays open. */
 async function resolved(
   tx: MemoryTransaction,
   personId: string,

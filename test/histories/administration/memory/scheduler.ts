@@ -5,13 +5,13 @@
 const strengths = ["key share", "no key update", "update"] as const;
 export type Strength = (typeof strengths)[number];
 
-/** Of so many statements, another act than the last one does one. */
+/** One statement in this many is done by any act, and the others by the act that worked last. */
 const changes_one_in = [1, 4, 16, 1_000];
 
-/** The acts wait for each other: Postgres would end one of them with an error. */
+/** The acts wait for each other in a ring: Postgres would end one of them with an error. */
 export class Deadlock extends Error {}
 
-/** What a transaction has: its locks, by the name of the row. */
+/** The locks that a transaction has, by the name of the row. */
 export type Holder = Map<string, Strength>;
 
 interface Parked {
@@ -26,8 +26,8 @@ export class Scheduler {
   #rested: (() => void) | null = null;
 
   /**
-   * Runs the acts at once; `draw` chooses whose statement is next. In some orders an act mostly goes on, up to one whole act
-   * after the other, as on a busy machine; in others any act does its next statement. Throws Deadlock.
+   * Runs the acts at once; `draw` chooses whose statement is next. In some orders the same act mostly does the next
+   * statement, up to one whole act after the other, as on a busy machine; in others any act does. Throws Deadlock.
    */
   async atOnce<T>(acts: readonly (() => Promise<T>)[], draw: (below: number) => number): Promise<T[]> {
     this.#draw = acts.length > 1 ? draw : null;
@@ -48,19 +48,19 @@ export class Scheduler {
         this.#draw = null;
         throw new Deadlock("acts wait for each other");
       }
-      // The last one to wait is the one that worked last.
+      // The act that began to wait last is the one that worked last.
       await this.#step(draw(changesOneIn) === 0 ? free[draw(free.length)]! : free.at(-1)!);
     }
     this.#draw = null;
     return Promise.all(outcomes);
   }
 
-  /** Until the scheduler chooses this one. */
+  /** Waits until the scheduler chooses this act. */
   turn(): Promise<void> {
     return this.#draw ? this.#park(null) : done;
   }
 
-  /** The same, once nobody else has a lock that excludes this one. */
+  /** Waits until the scheduler chooses this act and no other has a lock that excludes this one; then takes the lock. */
   async lock(holder: Holder, name: string, strength: Strength): Promise<void> {
     const has = holder.get(name);
     if (has && strengths.indexOf(has) >= strengths.indexOf(strength)) return this.turn();
@@ -83,7 +83,7 @@ export class Scheduler {
     });
   }
 
-  /** Lets one go on until it waits again, or has ended. */
+  /** Lets one act go on until it waits again, or has ended. */
   #step(one: Parked): Promise<void> {
     this.#parked.splice(this.#parked.indexOf(one), 1);
     return new Promise((resolve) => {
@@ -116,7 +116,7 @@ function shuffled(length: number, draw: (below: number) => number): number[] {
   return all;
 }
 
-/** Shares exclude an update of the key alone, and everything else excludes itself. */
+/** Whether two locks exclude each other: a key share does so with an update alone, and any two others do. */
 function excludes(one: Strength, other: Strength): boolean {
   if (one === "key share") return other === "update";
   return other !== "key share" || one === "update";

@@ -10,9 +10,9 @@ import type { MemoryDatabase } from "./memory.ts";
 import { people } from "./people.ts";
 import { teams } from "./teams.ts";
 
-/** The database of each kind of act; that on people also for an act on this one. */
+/** The database of each kind of act; for acts on a person's limits it depends on the person. */
 export type Databases = Record<"teams" | "limits" | "keys" | "people", MemoryDatabase> & {
-  /** For the limits of this person. */
+  /** The database for acts on the limits of this person. */
   actingOn(person: string): MemoryDatabase;
 };
 
@@ -87,7 +87,7 @@ const blank = {
   version: 1,
 } as const satisfies Partial<Organization>;
 
-/** A store of which the acts use these functions alone: to ask for another one is a mistake of the history. */
+/** A store with only the functions that the acts use: to ask for another one is a mistake of the history. */
 function partly<Store extends object>(has: Partial<Store>): Store {
   return new Proxy(has as Store, {
     get(store, name) {

@@ -26,7 +26,7 @@ export interface MembershipRow extends Pick<Membership, "role" | "source"> {
   isEnded: boolean;
 }
 
-/** Its team is that of its subject. */
+/** A key's team is that of its subject. */
 export type KeyRow = Omit<StoredKey, "organization" | "person" | "team">;
 
 /** A team, a key, or a person in an organization, as the ledger knows it. */
@@ -38,7 +38,7 @@ export interface SubjectRow {
   budget: Budget;
 }
 
-/** As a row of limit_value. */
+/** A row of limit_value. */
 export interface ValueRow {
   subjectId: string;
   organizationId: string;
@@ -50,7 +50,9 @@ export interface ValueRow {
   setBy: string;
 }
 
-/** Each by its ID; values by subject, kind and models; own limits in force by the organization. */
+/**
+ * The rows of the tables: each by its ID; values by subject, kind and models; own limits in force by the organization.
+ */
 export interface Rows {
   organizations: Organization;
   ownLimits: Budget;
@@ -83,7 +85,7 @@ export class Tables {
   }
 }
 
-/** What is committed, or what a transaction sees. */
+/** What can be read: what is committed, or what a transaction sees. */
 export interface Reading {
   now: Date;
   get<Name extends TableName>(name: Name, id: string): Rows[Name] | undefined;
@@ -102,7 +104,7 @@ export function membershipIn(of: Reading, organizationId: string, personId: stri
   return there.find(({ source }) => source === "hand") ?? there[0];
 }
 
-/** The team of that membership, unless it was removed. */
+/** The team of the membership in force, unless the team was removed. */
 export function teamOf(of: Reading, organizationId: string, personId: string): TeamRow | null {
   const { teamId = null } = membershipIn(of, organizationId, personId) ?? {};
   return teamId === null ? null : teamIn(of, teamId);
@@ -113,9 +115,9 @@ export function teamIn(of: Reading, id: string): TeamRow | null {
   return team && !team.isRemoved ? team : null;
 }
 
-/** The value of a subject for all models. */
+/** The limits of a subject's value for all models. */
 export const limitValueOf = (of: Reading, subjectId: string, kind: ValueRow["kind"]): Budget | undefined =>
   of.get("values", `${subjectId} ${kind} `)?.limits;
 
-/** The only plan of these worlds. */
+/** The only plan in the worlds of these histories. */
 export const smallPlan = { ...noLimits, name: "small", week: 600 };

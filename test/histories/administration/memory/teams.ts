@@ -66,7 +66,7 @@ export function teams(db: MemoryDatabase): Pick<TeamAdministration, Verbs> {
   };
 }
 
-/** The team, once its organization is locked. */
+/** The team, read once its organization is locked. */
 export async function lockTeam(tx: MemoryTransaction, id: string): Promise<StoredTeam | null> {
   await tx.statement();
   const found = readTeam(tx, id);

@@ -7,7 +7,7 @@ import { inMoney } from "../../../harness/limits.ts";
 import type { Draw } from "../acts.ts";
 import type { World } from "./world.ts";
 
-/** Two of them administer the organization, and so are held to their own limits. */
+/** `she` and `he` act as administrators of the organization, and so are held to their own limits. */
 export const personNames = ["she", "he", "ann"] as const;
 export type PersonName = (typeof personNames)[number];
 export const isBound = (actor: string) => actor === "she" || actor === "he";
@@ -24,7 +24,7 @@ export interface Act {
 type Does = (by: Management, world: World) => Promise<unknown>;
 const hour_ms = 3_600_000;
 
-/** The teams and keys of a history by their names: those that were made. */
+/** The names of the teams and keys that a history has made. */
 export interface Made {
   teams: string[];
   keys: string[];
@@ -50,7 +50,7 @@ export async function outcomeOf(act: Act, world: World): Promise<string> {
   }
 }
 
-/** The issuer's word: another team, none, or no membership at all. */
+/** A sign-in, by which the issuer gives a person another team, none, or no membership at all. */
 function signIn(draw: Draw, { teams }: Made): Act {
   const person = personNames[draw(3)]!;
   const team = draw(3) === 0 ? null : teams[draw(teams.length)]!;
@@ -59,7 +59,7 @@ function signIn(draw: Draw, { teams }: Made): Act {
   return { actor: "issuer", words, run: (world) => world.signIn(person, isMember ? { team } : null) };
 }
 
-/** A number, none at all, or nothing of its own. */
+/** A change of one limit: to a number, to none at all, or to no value of its own. */
 function anyLimit(draw: Draw, most: number): LimitValueChanges {
   const name = draw(3) === 0 ? "requestsPerMinute" : "week";
   const kind = draw(6);
@@ -166,5 +166,5 @@ function anyVerb(draw: Draw, made: Made, number: number): [VerbName, string, Doe
 
 const member = { role: "organization-admin" } as const;
 
-/** One of few, so that a raise is often the one that is in force, for longer. */
+/** A raise to one of a few amounts, so that it is often the raise that is in force, for longer. */
 const anyRaise = (draw: Draw) => ({ [draw(3) === 0 ? "requestsPerMinute" : "week"]: 500 * (1 + draw(3)) });

@@ -1,5 +1,6 @@
-// Whether the acts in memory are those of the product on Postgres: the same histories on both, with the outcome of each act and
-// all limits compared. Acts at once have several outcomes; those of Postgres must be among the ones that memory has.
+// Checks whether the acts in memory do what the product does on Postgres: the same histories on both, with the outcome of
+// each act and all limits compared. Acts at once have several outcomes; those of Postgres must be among the ones that
+// memory has.
 
 import { isDeepStrictEqual } from "node:util";
 import { ManagementError } from "../../../../src/admin/management/error.ts";
@@ -12,7 +13,7 @@ import { actsAtOnce, atOnce, founded, type OwnLimitsHistory, passing_ms, remembe
 import { MemoryWorld, PostgresWorld, type World } from "./world.ts";
 
 const rounds = 6;
-/** So many orders of statements are tried in memory until one comes out as on Postgres. */
+/** How many orders of statements are tried in memory until one comes out as on Postgres. */
 const orders_max = 3_000;
 
 interface Seen {
@@ -20,7 +21,7 @@ interface Seen {
   limits: unknown;
 }
 
-/** `db` belongs to the history alone. */
+/** `db` is used by this history alone. */
 export async function agreementHistory(db: Database, seed: number): Promise<OwnLimitsHistory> {
   const draw = drawnFrom(seed);
   const now_ms = Date.now();
@@ -56,7 +57,10 @@ async function outcomeOnPostgres(act: Act, world: World): Promise<string> {
   }
 }
 
-/** The world in memory after the acts, in an order of statements that comes out as was seen; else what came out. */
+/**
+ * The world in memory after the acts, in an order of statements that comes out as on Postgres; if there is none, what
+ * came out instead.
+ */
 async function sameInMemory(
   before: MemoryWorld,
   acts: readonly Act[],
@@ -73,7 +77,7 @@ async function sameInMemory(
   return [...others].join(" or ");
 }
 
-/** Everything that limits somebody, by the verbs that show it. They are asked at once: they change nothing. */
+/** Everything that limits somebody, by the verbs that show it. The verbs run at once, as they change nothing. */
 async function limitsIn(world: World, { teams, keys }: Made): Promise<unknown> {
   const root = world.by("root");
   const { organization, id } = world;

@@ -1,4 +1,5 @@
-// The rule of one's own limits as the product has it, and with a part taken out, so that histories must miss it.
+// The rule of one's own limits as the product has it, and versions with a part taken out, in which histories must find a
+// violation.
 
 import type { CountingLimits, OwnLimits } from "../../../../src/admin/store/own-limits.ts";
 import { heldToOwnLimits } from "../../../../src/stores/postgres/own-limits.ts";
@@ -6,7 +7,7 @@ import type { Committed, Memory, Rule } from "../memory/memory.ts";
 import type { Databases } from "../memory/stores.ts";
 
 interface Change extends Rule {
-  /** The acts that the rule is not around. */
+  /** The kinds of acts to which the rule does not apply. */
   free?: (keyof Databases)[];
 }
 

@@ -70,14 +70,14 @@ export function atOnce(world: MemoryWorld, acts: readonly Act[], draw: Draw): Pr
   );
 }
 
-/** Up to three acts; `number` is that of the first one. */
+/** Draws up to three acts; `number` is that of the first one. */
 export function actsAtOnce(draw: Draw, made: Made, number: number): Act[] {
   return Array.from({ length: 1 + draw(3) }, (_, at) => anyAct(draw, made, number + at));
 }
 
 export const passing_ms = (draw: Draw) => (draw(5) === 0 ? hour_ms * (1 + draw(3)) : 0);
 
-/** The organization with two teams, three people, and a key of each and one of nobody. */
+/** Founds the organization, with two teams, three people, a key of each of them and a key of nobody. */
 export async function founded(world: World, draw: Draw): Promise<Made> {
   const root = world.by("root");
   const { organization, id } = world;
@@ -99,7 +99,7 @@ export async function founded(world: World, draw: Draw): Promise<Made> {
   return { teams: ["team a", "team b"], keys: ["key of she", "key of he", "key of ann", "key of nobody"] };
 }
 
-/** Adds what the last acts made. */
+/** Adds the teams and keys that the last acts made. */
 export function remember(made: Made, world: World): void {
   const names = [...world.names()];
   made.teams = names.filter((name) => name.startsWith("team "));

@@ -1,4 +1,4 @@
-// Whether an act has raised what counts for a person: said anew, from the tables, and not as the product says it.
+// Whether an act has raised what counts for a person: computed anew from the tables, and not as the product does.
 
 import { type Budget, noBudget } from "../../../../src/core/store/budget.ts";
 import { memberId, type Reading, teamOf } from "../memory/tables.ts";
@@ -18,7 +18,10 @@ interface Limiting {
   raise: { limits: Budget; until: Date } | null;
 }
 
-/** In words, or null. A key is any of the person's that works after the act, or one that could be made next. */
+/**
+ * What was raised, in words, or null. A key is any of the person's that works after the act, or one that could be made
+ * next.
+ */
 export function raisedBy(before: Reading, after: Reading, whose: Whose): string | null {
   const ends = [...before.all("values"), ...after.all("values")].flatMap(({ until }) => until ?? []);
   const instants = [after.now, ...ends];
@@ -54,7 +57,7 @@ function limitingOf(of: Reading, { organizationId, personId }: Whose, key: strin
   ];
 }
 
-/** What a key to come gets: of its team, or else of the organization, limit by limit. */
+/** The limits that a new key gets: those of its team, or else of the organization, limit by limit. */
 function newKey(of: Reading, organizationId: string, team: string | null): Limiting {
   const given = [team, organizationId].map((id) => of.get("values", `${id} keys `)?.limits);
   const budget = { ...noBudget };
@@ -62,7 +65,7 @@ function newKey(of: Reading, organizationId: string, team: string | null): Limit
   return { name: "the key", budget, raise: null };
 }
 
-/** For all models, and for each pattern. */
+/** The limits of a subject for all models, and for each pattern. */
 function limitings(of: Reading, name: string, id: string): Limiting[] {
   const raiseFor = (models: string) => {
     const row = of.get("values", `${id} raise ${models}`);

@@ -1,5 +1,6 @@
 // The two worlds of the histories of limits: the product's own stores on Postgres, and in memory. In both the verbs of
-// src/management act, and the rule of src/stores/postgres/own-limits.ts is around every transaction of who is held to it.
+// src/management act, and the rule of src/stores/postgres/own-limits.ts is around every transaction of an actor who is held
+// to it.
 
 import {
   type ManagementOptions,
@@ -28,7 +29,7 @@ import { isBound, type PersonName, personNames } from "./acts.ts";
 import { type Defect, databasesOf } from "./defects.ts";
 import { raisedBy } from "./judge.ts";
 
-/** An organization, its people, teams and keys by their names. */
+/** An organization, with its people, teams and keys by their names. */
 export abstract class World {
   readonly organization = "acme";
   readonly #actors = new Map<string, Management>();
@@ -79,7 +80,7 @@ export abstract class World {
     this.ids.set(name, id);
   }
 
-  /** Null: in no organization. */
+  /** A sign-in of the person; `place` null: in no organization. */
   signIn(person: PersonName, place: { team: string | null } | null): Promise<void> {
     const team = place?.team == null ? null : this.id(place.team);
     const one = { organization: this.id("acme"), team, role: "organization-admin", scopes, models: null } as const;
@@ -90,7 +91,7 @@ export abstract class World {
   protected abstract stores(own: OwnLimits | null, actor: string): ManagementStores;
   protected abstract newUuid(): string;
   protected abstract random(bytes: number): Uint8Array;
-  /** Raises end so much sooner. */
+  /** Lets time pass: the ends of raises come this much earlier. */
   abstract pass(ms: number): Promise<void>;
 
   #verbsOf(actor: string): Management {
@@ -122,7 +123,7 @@ export class MemoryWorld extends World {
     readonly memory: Memory,
     ids: Map<string, string>,
     readonly defect: Defect | null,
-    /** So many IDs were made. */
+    /** How many IDs were made. */
     private made = 0,
   ) {
     super(memory.now.getTime(), ids);
@@ -148,7 +149,7 @@ export class MemoryWorld extends World {
     this.made += 1;
     return `01900000-0000-7000-8000-${this.made.toString(16).padStart(12, "0")}`;
   }
-  /** No two secrets are compared here. */
+  /** Zeros are enough: no two secrets are compared here. */
   protected random = (bytes: number): Uint8Array => new Uint8Array(bytes);
 
   protected confirmed(person: PersonName, memberships: NamedMembership[]): Promise<void> {
@@ -162,7 +163,7 @@ export class MemoryWorld extends World {
   }
 
   protected stores(own: OwnLimits | null, actor: string): ManagementStores {
-    // The judge goes by who acts, and not by whom the product holds to the rule.
+    // The judge looks at all acts of these actors, also of those whom the product does not hold to the rule.
     const whose = isBound(actor) ? { organizationId: this.id("acme"), personId: this.id(actor) } : null;
     const judge: Committed = (before, after) => {
       const raised = whose && raisedBy(before, after, whose);

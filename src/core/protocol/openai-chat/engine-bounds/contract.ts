@@ -11,7 +11,7 @@ const { tools_max, turns_max, stops_max } = absoluteBounds;
 
 const text = Type.String({ minLength: 1 });
 
-/** The tool's shape with any name that engines take. */
+/** The shape of a tool whose name may be any that engines accept. */
 const named = <Kind extends "function" | "custom">(kind: Kind, tool: TSchema) => {
   const { properties } = tool as unknown as { properties: Record<string, TSchema> };
   const inner = properties[kind] as unknown as { properties: Record<string, TSchema> };
