@@ -25,6 +25,9 @@ export interface Row {
   usage_source: string;
   is_rejected: boolean;
   session_starts_at: string | null;
+  /** When the request was admitted and settled, by the store's clock. */
+  admitted_ms: number;
+  ended_ms: number;
   /** UUIDs of the limited keys, people and teams in whose windows the record counts. */
   subjects: string[] | null;
 }
@@ -63,6 +66,7 @@ async function readIn(tx: Pick<Transaction, "query">): Promise<{ rows: Row[]; wi
           coalesce(l.session_used_after, r.session_used_after)::float8 session_used_after,
           coalesce(l.usage_source, r.usage_source) usage_source, r.report_rejected is not null is_rejected,
           r.session_starts_at::text, r.subjects,
+          (extract(epoch from r.admitted_at) * 1000)::float8 admitted_ms, (extract(epoch from r.ended_at) * 1000)::float8 ended_ms,
           exists (select from kept_answer k where k.request_id = r.request_id and k.response_id is not null) is_background
         from usage_record r left join usage_record l on l.request_id = usage_late_id(r.request_id)
         where r.operation <> 'adjustment'`)),

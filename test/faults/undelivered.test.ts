@@ -3,11 +3,14 @@
  * the lease, it is charged nothing, on each protocol. A stream is charged as far as it was delivered.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { tokens } from "../../src/features/simulator/text.ts";
 import { until } from "../harness/until.ts";
+import { textOf } from "./background-client.ts";
 import type { Row } from "./ledger-book.ts";
 import { readBook } from "./ledger-book.ts";
 import { protocols } from "./protocols.ts";
 import { lease_s, model, type Node, type Rig, startRig } from "./rig.ts";
+import { ask } from "./stores.ts";
 
 let rig: Rig;
 beforeAll(async () => {
@@ -18,7 +21,7 @@ afterAll(async () => {
 }, 60_000);
 
 const directives = "[simulator: tps=50 tokens=3000]";
-const ask = (node: Node, stream: boolean) =>
+const asked = (node: Node, stream: boolean) =>
   protocols.map((protocol) =>
     fetch(node.url + protocol.path, {
       method: "POST",
@@ -45,7 +48,7 @@ const running = () => rig.engines.reduce((sum, { engine }) => sum + engine.count
 test("a node that dies", async () => {
   const { rows } = await readBook(rig.postgres.port);
   const [dying] = rig.nodes as [Node, Node];
-  const asking = [...ask(dying, false), ...ask(dying, true)].map((answer) => answer.catch(() => null));
+  const asking = [...asked(dying, false), ...asked(dying, true)].map((answer) => answer.catch(() => null));
   await until(() => running() === 6, 10_000, "all to be asked of an engine");
   const begun = made();
   await until(() => made() > begun + 120, 10_000, "a checkpoint's worth of tokens");
@@ -63,8 +66,8 @@ test("a node that dies", async () => {
 
 test("a database that stays away past the lease: the caller reads 503, and no other engine is asked", async () => {
   const { rows } = await readBook(rig.postgres.port);
-  const asked = rig.engines.map(({ engine }) => engine.counts.requests);
-  const asking = ask(rig.nodes[1]!, false);
+  const before = rig.engines.map(({ engine }) => engine.counts.requests);
+  const asking = asked(rig.nodes[1]!, false);
   await until(() => running() === 3, 10_000, "all to be asked of an engine");
   await rig.postgres.kill();
   for (const { status, text } of await Promise.all(asking)) {
@@ -75,6 +78,27 @@ test("a database that stays away past the lease: the caller reads 503, and no ot
   await rig.postgres.start();
   for (const record of await recordsThen(rows, 3))
     expect(record).toMatchObject({ outcome: "failed", output_tokens: 0, input_tokens: 0, charged: 0, uncharged: 0 });
-  const more = rig.engines.map(({ engine }, index) => engine.counts.requests - asked[index]!);
+  const more = rig.engines.map(({ engine }, index) => engine.counts.requests - before[index]!);
   expect(more[0]! + more[1]!).toBe(3);
+}, 90_000);
+
+test("a background response whose beginning a failover has forgotten can be read as far as it is charged", async () => {
+  const { rows } = await readBook(rig.postgres.port);
+  const [node, other] = rig.nodes as [Node, Node];
+  const headers = { authorization: `Bearer ${rig.key}`, "content-type": "application/json" };
+  const body = JSON.stringify({ model, input: directives, background: true });
+  const response = await fetch(`${node.url}/v1/responses`, { method: "POST", headers, body });
+  expect(response.status).toBe(200);
+  const { id } = (await response.json()) as { id: string };
+  await until(() => running() === 1, 10_000, "an engine to be asked");
+  const begun = made();
+  await until(() => made() > begun + 60, 10_000, "a text");
+  await ask(rig.postgres.port, (db) => db.exec("update kept_answer set response_id = null, response = null"));
+  for (const { front } of rig.engines) front.cut();
+  const [record] = await recordsThen(rows, 1);
+  expect(record).toMatchObject({ outcome: "failed", is_background: true });
+  const answer = await fetch(`${other.url}/v1/responses/${id}`, { headers });
+  const read = (await answer.json()) as { status: string; output: Parameters<typeof textOf>[0] };
+  expect(read.status).toBe("failed");
+  expect(tokens(textOf(read.output)).length).toBe(record!.output_tokens);
 }, 90_000);

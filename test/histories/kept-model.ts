@@ -38,11 +38,12 @@ export class KeptModel {
     return true;
   }
 
-  end(requestId: string, { state, response, freesClaim = false }: KeptEnd): boolean {
+  end(requestId: string, { state, response, responseId, freesClaim = false }: KeptEnd): boolean {
     const row = this.#rows.get(requestId);
     if (row?.state !== "open") return false;
     row.state = state;
     row.response = response ?? row.response;
+    row.responseId ??= responseId ?? null;
     if (freesClaim) row.claim = null;
     return true;
   }

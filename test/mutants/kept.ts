@@ -10,6 +10,14 @@ const rule = "docs/protocols.md, Repeating a request";
 
 export const kept: Mutant[] = [
   {
+    name: "a background response that a failover has forgotten is charged, and nobody can read it",
+    file: "src/stores/postgres/kept.ts",
+    find: "response_id = coalesce(response_id, $6::uuid),",
+    replace: "response_id = case when $6::uuid is null then response_id else response_id end,",
+    caughtBy: ["test/core/store/kept.test.ts > a failover has forgotten"],
+    rule: "docs/protocols.md, Background responses",
+  },
+  {
     name: "a log that was lost while the database was away is never noted as lost",
     file: "src/features/responses/keeping.ts",
     find: "void this.#noteLossAgain().catch(this.#failed);",

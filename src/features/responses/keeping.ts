@@ -110,7 +110,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     this.#isFinished = true;
     const { answers, clock } = this.#needs.kept;
     const text = JSON.stringify(response);
-    const end = { state: "ended", bytes: this.#writer?.bytes ?? text.length, response: text, freesClaim } as const;
+    const bytes = this.#writer?.bytes ?? text.length;
+    const end = { state: "ended", bytes, response: text, responseId: response.id, freesClaim } as const;
     // A second attempt may find the end that the first one wrote.
     const isEnd = async () =>
       (await answers.end(this.requestId, end)) || (await answers.find(this.requestId))?.response === text;

@@ -43,8 +43,9 @@ export function keptAnswers(db: Pick<Database, "query">, { kept_hours }: KeptSet
       );
       return row ? keptOf(row) : null;
     },
-    async end(requestId, { state, bytes, response, freesClaim = false }) {
-      const values = [bare(requestId, "req_"), state, bytes, response ?? null, freesClaim];
+    async end(requestId, { state, bytes, response, responseId, freesClaim = false }) {
+      const responding = responseId === undefined ? null : bare(responseId, "resp_");
+      const values = [bare(requestId, "req_"), state, bytes, response ?? null, freesClaim, responding];
       return (await db.query(ending, values)).length > 0;
     },
     async respond(requestId, responseId, response) {
@@ -142,6 +143,7 @@ const selecting = `
 
 const ending = `
   update kept_answer set state = $2, bytes = $3, response = coalesce($4, response),
+    response_id = coalesce(response_id, $6::uuid),
     claim = case when $5::boolean then null else claim end, body = case when $5::boolean then null else body end
   where request_id = $1 and state = 'open' returning request_id`;
 

@@ -121,6 +121,14 @@ for (const kind of databaseKinds(import.meta.path)) {
       expect((await another.response(organizationId, responseId))?.response).toBe('{"status":"completed"}');
     });
 
+    test("the end of a background response makes it one again, if a failover has forgotten that it was", async () => {
+      const responseId = newResponseId();
+      const { requestId } = await begun(of(null));
+      expect(await kept.response(organizationId, responseId)).toBeNull();
+      await kept.end(requestId, { state: "ended", bytes: 1, response: '{"status":"failed"}', responseId });
+      expect((await another.response(organizationId, responseId))?.response).toBe('{"status":"failed"}');
+    });
+
     test("the oldest logs of an organization make room; their claims stay", async () => {
       const ids: string[] = [];
       for (const key of ["a", "b", "c"]) {

@@ -41,6 +41,8 @@ export interface KeptEnd {
   bytes: number;
   /** The new response object of a background response. */
   response?: string;
+  /** The id of that response, which a failover may have forgotten. */
+  responseId?: string;
   /** Whether the answer gives up its claim, so that its key becomes free. */
   freesClaim?: boolean;
 }
