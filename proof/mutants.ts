@@ -20,22 +20,21 @@ export const mutants: readonly Mutant[] = [
   {
     name: "settled twice",
     file: settlements,
-    find: "used[counters[i]] := used[counters[i]] + charge;",
-    replace: "used[counters[i]] := used[counters[i]] + charge + charge;",
+    find: "used[counter] := used[counter] + charge;",
+    replace: "used[counter] := used[counter] + charge + charge;",
   },
   {
     name: "a hold never freed",
     file: settlements,
-    find: "held[counters[i]] := held[counters[i]] - step.held;",
-    replace: "held[counters[i]] := held[counters[i]] - case when is_recovery then 0 else step.held end;",
+    find: "held[counter] := held[counter] - step.held;",
+    replace: "held[counter] := held[counter] - case when is_recovery then 0 else step.held end;",
   },
   {
     name: "charged on refusal",
     file: admissions,
     find: "if got.source is null or is_crowded then\n",
     replace: `if got.source is null or is_crowded then
-        foreach subject in array step.subjects loop
-          continue when subject = step.owner;
+        foreach subject in array others loop
           for counter in 4 * subject - 3..4 * subject - 1 loop
             book.used[counter] := book.used[counter] + step.nanos_least;
           end loop;
@@ -79,9 +78,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a recovered run charged again",
     file: settlements,
-    find: "c.cache_write_tokens, c.output_tokens, c.reasoning_tokens, c.usage_source,\n      h.session_starts_at",
+    find: "c.cache_write_tokens, c.output_tokens, c.reasoning_tokens, c.usage_source,\n      c.searches",
     replace:
-      "c.cache_write_tokens, case when is_recovery then 2 else 1 end * c.output_tokens, c.reasoning_tokens, c.usage_source,\n      h.session_starts_at",
+      "c.cache_write_tokens, case when is_recovery then 2 else 1 end * c.output_tokens, c.reasoning_tokens, c.usage_source,\n      c.searches",
   },
 ];
 

@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { checksumOf, migrations } from "../db/migrate.ts";
 import { faultCatalogue } from "../src/core/inference/fault.ts";
-import { deadCitations, deadLinks, headingsOf, unheldPages } from "./house/citations.ts";
+import { deadCitations, deadFileNames, deadLinks, headingsOf, unheldPages } from "./house/citations.ts";
 import { codeOf, commentsOf, functionsOf, importsOf, type Tree } from "./house/source.ts";
 import {
   borrowings,
@@ -85,6 +85,11 @@ describe("the walls stand", () => {
   test("every citation in a comment leads to a heading in this repository", async () => {
     const cited = await treeOf("{src,db,test,scripts,bench,deploy,console}/**/*.{ts,tsx,sql}");
     expect(deadCitations(cited, await documents())).toEqual([]);
+  });
+
+  test("every file of the program that a comment names is there", async () => {
+    const cited = await treeOf("{src,db,test,scripts,bench,console,proof,deploy}/**/*.{ts,tsx,sql}");
+    expect(deadFileNames(cited, [...cited.keys()])).toEqual([]);
   });
 
   test("every page of the design says which test holds it", async () => {
@@ -262,6 +267,8 @@ describe("the walls would be seen to fall", () => {
     expect(problemsOf("// docs/design/metering.md, Roomy")).toHaveLength(1);
     expect(problemsOf("// docs/design/metering.md, Room elsewhere.")).toHaveLength(1);
     expect(problemsOf("// docs/design/metering.md has it")).toHaveLength(1);
+    expect(problemsOf("// docs/errors.md, Roomy")).toHaveLength(1);
+    expect(problemsOf("// docs/errors.md has it, or docs/errors.md, Errors")).toEqual([]);
     expect(problemsOf("// only now (design: rule 1)")).toHaveLength(2);
     expect(problemsOf("// believed for a second (B40)")).toHaveLength(1);
     expect(problemsOf("// as engines send it, part f.")).toHaveLength(1);
@@ -275,6 +282,14 @@ describe("the walls would be seen to fall", () => {
     expect(deadCitations(made({ "src/a.ts": cites }), pages)).toEqual([]);
     expect(commentsOf("src/a.ts", 'const a = "/** b.md */";')).toEqual([]);
     expect(headingsOf("# A\n\n```sh\n# no heading\n```\n\n## `b` and c\n")).toEqual(["A", "b and c"]);
+  });
+
+  test("a file that a comment names and that is gone is named with its line, unless it is an example", () => {
+    const tree = made({ "src/x/b.ts": "// As src/x/gone.ts, ./b.ts and x/b.ts do; see gone.ts.\n// Of src/a.ts.\n" });
+    const gone = ["src/x/gone.ts", "gone.ts"].map(
+      (name) => `src/x/b.ts:1 names ${name}, which is not in this repository`,
+    );
+    expect(deadFileNames(tree, ["src/x/b.ts"])).toEqual(gone);
   });
 
   test("a page that no test holds is named", () => {

@@ -17,7 +17,7 @@ import { type RecordedAnswer, type Recording, recordings } from "../clients/engi
 
 const identity = { responseId: "resp_recorded", createdAtSeconds: 1_790_000_000, model: "acme/tiny" };
 
-/** Where an engine itself does something other than it was asked: docs/engines.md, Real engines. */
+/** Where an engine itself does something other than it was asked: docs/engines.md. */
 const otherwise: Record<string, Want> = {
   // llama.cpp names the sequence that ended an answer, but gives the reason of an ordinary end.
   "llama.cpp anthropic-messages stop sequence": { end: "stop", text: "one two" },

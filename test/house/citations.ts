@@ -22,6 +22,19 @@ export function deadCitations(tree: Tree, documents: Tree): string[] {
   });
 }
 
+/** Files of the program that comments name and that are not there. A file of one letter is an example, such as `src/a.ts`. */
+export function deadFileNames(tree: Tree, paths: readonly string[]): string[] {
+  return [...tree].flatMap(([path, source]) =>
+    commentsOf(path, source).flatMap(({ line, text }) =>
+      [...text.matchAll(/(?<![\w./*-])(?:\.{1,2}\/)*((?:[\w.-]+\/)*[\w.-]+\.(?:tsx?|sql))\b(?![\w/*(])/g)]
+        .map(([, name]) => name!)
+        .filter((name) => !/(?:^|[/_])[a-z]\.(?:test\.)?(?:tsx?|sql)$/.test(name))
+        .filter((name) => !paths.some((one) => one === name || one.endsWith(`/${name}`)))
+        .map((name) => `${path}:${line} names ${name}, which is not in this repository`),
+    ),
+  );
+}
+
 const instead = "Instead: `docs/design/PAGE.md, Heading`, where PAGE says it in this repository's own words";
 
 function misnamed(text: string, documents: Tree): string[] {
@@ -30,8 +43,9 @@ function misnamed(text: string, documents: Tree): string[] {
     const name = match[0];
     const document = documents.get(name);
     if (document === undefined) return [`cites ${name}, which is not in this repository. ${instead}`];
-    if (!name.startsWith("docs/design/")) return [];
     const rest = spoken.slice(match.index + name.length);
+    // A heading begins with a capital letter. Pages for users may be cited as a whole.
+    if (!name.startsWith("docs/design/") && !(name.startsWith("docs/") && /^,\s+[A-Z]/.test(rest))) return [];
     const headings = headingsOf(document);
     if (headings.some((heading) => names(rest, heading))) return [];
     return [`cites ${name}${rest.slice(0, 40)}: no heading of that page. Headings: ${headings.join("; ")}`];

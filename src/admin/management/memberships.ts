@@ -1,4 +1,4 @@
-/** Memberships that administrators give and take away by hand (docs/identity.md, People). */
+/** Memberships that administrators give and take away by hand (docs/identity.md, People and memberships by hand). */
 import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { scopes } from "../../core/store/directory.ts";

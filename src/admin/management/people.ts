@@ -1,4 +1,4 @@
-/** People: who has signed in through an issuer (docs/identity.md, People). */
+/** People: who has signed in through an issuer (docs/identity.md, People and memberships by hand). */
 import Type from "typebox";
 import { exampleOf } from "../../core/schema/example.ts";
 import { day, instant } from "../../core/time/written.ts";

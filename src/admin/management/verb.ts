@@ -64,7 +64,7 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
   kind?: How;
   /** The act on the key that `id` names, which the key's kind may refuse (key-kinds.ts). Absent: it names no key. */
   onKey?: KeyAct;
-  /** The faults of the verb itself, beside those of the gate before it (api/management/gate.ts). */
+  /** The faults of the verb itself, beside those of the gate before it (src/admin/http/gate.ts). */
   faults: readonly FaultCode[];
   /**
    * The input: a `get` takes it in the query, other methods in the body. `someChange` is among the options of a body

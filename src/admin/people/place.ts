@@ -1,7 +1,7 @@
 /**
  * The places at which browsers sign in: the console, on a port of its own, and the page for devices, on the port of the
  * service. Each has an origin from the settings, never from a `Host`; it has cookies and sessions of its own; and it answers
- * only under its own name (docs/identity.md, Browsers).
+ * only under its own name (docs/identity.md, The console).
  */
 import type { Call } from "../../core/http/call.ts";
 import { hostsNamed } from "../../core/http/host.ts";

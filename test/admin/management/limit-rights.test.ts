@@ -1,5 +1,5 @@
 // Who may set which limits: each field of each subject, by each role, of the caller's own and of others (docs/access.md,
-// Limits). The expected outcomes are written here a second time, in the words of the page.
+// Limits of one's own). The expected outcomes are written here a second time, in the words of the page.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { requireRole } from "../../../src/admin/http/gate.ts";
 import { perform } from "../../../src/admin/management/verb.ts";

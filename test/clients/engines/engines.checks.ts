@@ -1,6 +1,6 @@
 /**
  * A real engine behind the service, in each of the engine's protocols, used by the official SDKs in each of the
- * service's. Its model knows the answers of model.py by heart. docs/engines.md, Real engines, says in what each engine
+ * service's. Its model knows the answers of model.py by heart. docs/engines.md says in what each engine
  * itself differs.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
@@ -69,7 +69,7 @@ const caps = { whole: 256, streamed: 1000 };
 for (const protocol of engine.protocols) {
   const lacks = (ability: Ability) => engine.lacks?.[protocol]?.includes(ability) ?? false;
   const skipped = (...abilities: Ability[]) =>
-    abilities.some(lacks) ? " (skipped: docs/engines.md, Real engines)" : "";
+    abilities.some(lacks) ? " (skipped: docs/engines.md)" : "";
   const model = `acme/${protocol}`;
 
   describe(`${name}, asked in ${protocol}`, () => {

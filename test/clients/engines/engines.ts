@@ -9,7 +9,7 @@ import { pythonWith } from "../virtual-environment.ts";
 import { folder, here, hub, hubName, install_ms, logOf, tinyModel, torchPython, vllmPython } from "./models.ts";
 import { type Server, startServer } from "./server.ts";
 
-/** The abilities that an engine may lack in a protocol: docs/engines.md, Real engines. */
+/** The abilities that an engine may lack in a protocol: docs/engines.md. */
 export type Ability = "thoughts" | "replayed thoughts" | "length" | "log probabilities" | "a context" | "named calls";
 
 export interface RealEngine {

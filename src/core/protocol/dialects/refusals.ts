@@ -1,4 +1,4 @@
-/** Patterns of error messages that engines are known to send: docs/engines.md, What engines say. */
+/** Patterns of error messages that engines are known to send: docs/engines.md, What refusals mean. */
 import type { Refusals } from "../dialect.ts";
 
 export const anyRefusals: Refusals = {

@@ -1,6 +1,6 @@
 /**
  * Sessions of browsers, each of one person at one issuer. The browser's cookie has a secret, of which the store has the
- * hash. A session that was ended, or is too old, is not found. Implemented by `postgres`; docs/identity.md, Sessions.
+ * hash. A session that was ended, or is too old, is not found. Implemented by `postgres`; docs/console.md, Sessions.
  */
 
 /** `console`: for the console. `device`: for the page on which devices are approved. */
