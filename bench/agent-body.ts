@@ -1,5 +1,6 @@
-// Bodies as clients send them, in each protocol: a small one, and an agent's of 66 KB. Its make-up is that of recorded ones:
-// a long instruction, two dozen tools with schemas, and turns with calls whose arguments and results are JSON and source text.
+// Request bodies as clients send them, in each protocol: a small one, and an agent's of 66 KB. The agent's body is made up
+// like recorded ones: a long instruction, two dozen tools with schemas, and turns with calls whose arguments and results
+// are JSON and source text.
 
 import type { Protocol } from "./speed/asks.ts";
 

@@ -1,8 +1,8 @@
 /**
- * What a batch costs where keys, people and teams have limits, and where none has, in one run: organizations on one
- * Postgres get batches in turn, so that other load on the machine affects all of them alike. Reports the CPU of the
- * backend that runs the batches, from the kernel's own count, and the median of its ratios to other batches of the same
- * turn.
+ * Compares the cost of a batch of the ledger where keys, people and teams have limits with the cost where none has. All
+ * run on one Postgres, and the organizations get batches in turn, so that other load on the machine affects all of them
+ * alike. Reports the CPU of the backend that runs the batches, from the kernel's own count, and the median of its
+ * ratios to other batches of the same turn.
  *
  * Run: bun bench/budgets.ts --seconds 30 --pairs 4
  */

@@ -1,14 +1,19 @@
-// What streams cost by load, and how many one core can serve: `bun bench/capacity.ts [LOAD…] [--rounds N] [--targets NAMES]
-// [--others] [--pauses 0,25,50,100]`. A load is the number of streams at any time and the milliseconds between their
+// The cost of streams by load, and how many one core can serve: `bun bench/capacity.ts [LOAD…] [--rounds N] [--targets
+// NAMES] [--others] [--pauses 0,25,50,100]`. A load is the number of streams at any time and the milliseconds between their
 // tokens: `256x25 128x8`. With `128x25+256`, 256 more streams start together once a second; their times are not counted.
 // The targets take turns, round by round, and the bench prints the CPU of the process for each event, the time to the first
-// token and the gaps. Without a load, it searches for the most events a second at which the first token's p99 is at most
-// 100 ms more than the engine takes, and the gap's p99 below pace + longest pause + 150 ms, at 25 and 8 ms a token, as `npm
-// run bench -- --only capacity` does. The targets are a process that passes requests on, nginx and Envoy if they can be
-// found, the node's own parts passing bytes on uncounted, and a node on Postgres and Redis with every limit on, with pauses
-// and without; with `--others`, Portkey and LiteLLM too. `--targets` names the targets to run, separated by commas;
-// `--pauses` runs only nodes that always pause for that long. TEST_SLUICE and TEST_SLUICE_BEFORE name executables, as for
-// `npm run bench`.
+// token and the gaps between tokens.
+//
+// Without a load, it does what `npm run bench -- --only capacity` does: at 25 and 8 ms a token, it searches for the most
+// events a second at which the first token's p99 is at most 100 ms more than the engine takes, and the gap's p99 below the
+// set gap + the longest pause + 150 ms. A pause is a time in which a node does not read an engine's socket, so that events
+// come together.
+//
+// The targets are a process that passes requests on; nginx and Envoy if they can be found; the node's own engine client and
+// event streams, which pass bytes on without counting tokens; and a node on Postgres and Redis with every limit on, with
+// pauses and without. With `--others`, Portkey and LiteLLM run too. `--targets` names the targets to run, separated by
+// commas; `--pauses` runs only nodes that always pause for that many milliseconds. TEST_SLUICE and TEST_SLUICE_BEFORE name
+// executables, as for `npm run bench`.
 
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";

@@ -69,7 +69,10 @@ export async function printReads(db: Database): Promise<void> {
 
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 
-/** The part of a database that a report needs. It explains each report's statement before running it. */
+/**
+ * The part of a database that a report needs. It runs EXPLAIN on each statement of a report before the statement
+ * itself.
+ */
 function explaining(db: Database, found: Explained[]): Database {
   const explained = (tx: Transaction) => ({
     exec: (sql: string) => tx.exec(sql),

@@ -1,10 +1,11 @@
-// How the console fares with 10,000 organizations and 13 months of records:
-// `bun bench/console.ts URL [records] [watched s] [words of paths]`. A database without records is filled first
-// (bench/console-fill.ts; 20 million unless said: 11 GB, and 15 to 40 minutes). A node serves it, and a real browser opens each
-// page anew, several times, and the next part of each list: milliseconds until all of the page is there, the usual and the
-// longest; of the longest next part also what the store took (if it has pg_stat_statements), the node besides, and the
-// browser. Then what the reports of the page Usage read (bench/console-reads.ts). At last 20 people, each with a session of her own, follow the fleet, and the CPU of the node is compared with its
-// CPU without them.
+// How the console fares with 10,000 organizations and 13 months of records: `bun bench/console.ts URL [records] [watched s]
+// [words of paths]`. A database without records is filled first (bench/console-fill.ts; 20 million unless said: 11 GB, and
+// 15 to 40 minutes). A node serves it. A real browser opens each page anew, several times, and then the next part of each
+// list. For both, the bench prints the median and the longest time until all of the page is there, in milliseconds. It
+// splits the longest time of a next part into the time that the store took (if it has pg_stat_statements), the rest of the
+// time of the node, and that of the browser. Then it prints what the reports of the page Usage read
+// (bench/console-reads.ts). At the end 20 people, each with a session of their own, watch the page of the fleet, and the
+// CPU of the node is compared with its CPU without them.
 
 import Table from "cli-table3";
 import { migrate } from "../db/migrate.ts";
@@ -165,7 +166,10 @@ function rendered(took: number[]): string[] {
     : [sorted[Math.floor(sorted.length / 2)]!, sorted.at(-1)!].map((ms) => ms.toFixed(0));
 }
 
-/** Prints what the watching people cost. Requests run all the while, so that each report to them has a change. */
+/**
+ * Prints how much CPU the node uses because people watch. Requests run all the while, so that each event sent to the
+ * watchers has a change to report.
+ */
 async function printWatchers({ provider }: PeopleNode, length_s: number): Promise<void> {
   const sessions = [];
   for (let number = 0; number < watchers; number++) {

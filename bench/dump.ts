@@ -1,6 +1,7 @@
-// What a pg_dump does to requests: `bun bench/dump.ts URL [requests a second] [seconds]`, on a database that bench/scale.ts
-// has filled. One node, an engine that answers after 20 ms, ten organizations, and requests at a steady rate: first some
-// quiet seconds, then until pg_dump has ended or the given seconds have passed, then quiet seconds again.
+// Measures how a pg_dump slows requests down: `bun bench/dump.ts URL [requests a second] [seconds]`, on a database that
+// bench/scale.ts has filled. One node, an engine that answers after 20 ms, ten organizations, and requests at a steady
+// rate. There are three phases: some quiet seconds; a pg_dump, until it has ended or the given seconds have passed; and
+// quiet seconds again.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

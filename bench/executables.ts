@@ -1,8 +1,9 @@
-// What executables of Sluice cost beside each other: `bun bench/executables.ts [--seconds N] [--only IDS] NAME=PATH NAME=PATH …`.
-// Each is a node on Postgres and Redis, with every limit on; in each round all take a turn of small requests and one of
-// streams, or of each scenario of `npm run bench` that `--only` names with commas, until the seconds since the start are
-// over. It prints the CPU of a request and of a streamed token, and the median of the ratios to the first one of the same
-// round. Name the first one twice: what two processes of one program differ by is nothing that a change did.
+// Compares the costs of executables of Sluice: `bun bench/executables.ts [--seconds N] [--only IDS] NAME=PATH NAME=PATH …`.
+// Each runs as a node on Postgres and Redis, with every limit on. In each round, all take a turn of small requests and one
+// of streams, or one of each scenario of `npm run bench` that `--only` names with commas, until the seconds since the start
+// are over. It prints the CPU of a request and of a streamed token, and the median of the ratios to the first executable in
+// the same round. Name the first one twice: the difference between two processes of one program is noise, which no change
+// caused.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";

@@ -1,9 +1,10 @@
-// Quiet organizations beside a noisy one with 32 times the load of each, at an engine that is full: `bun bench/fairness.ts
-// [seconds a run] [nodes]`. Several nodes are asked in turn and share the limit (`scope: fleet`) on a Postgres and a Redis.
-// A Sluice and an engine over real sockets; the engine works on 32 requests at once, makes others wait in the order in
-// which they came, and needs 600 to 1,000 ms until the first part and 800 to 2,400 ms from there. Each run prints the times
-// to the first part for the quiet and the noisy: the quiet alone, without a limit in Sluice, with a limit, and with a
-// reserve.
+// How quiet organizations fare beside a noisy one, which sends 32 times the load of each, at a full engine: `bun
+// bench/fairness.ts [seconds a run] [nodes]`. Several nodes get the requests in turn and share the limit (`scope: fleet`)
+// on a Postgres and a Redis. Sluice and the engine talk over real sockets. The engine works on 32 requests at once, makes
+// others wait in the order in which they came, and needs 600 to 1,000 ms until the first part of its answer and another 800
+// to 2,400 ms until the end. Each run prints the times to the first part for the quiet and the noisy organizations. There
+// are four runs: the quiet ones alone; both, without a limit in Sluice; with a limit; and with a limit of which
+// `reserved_percent` is kept free.
 
 import { tmpdir } from "node:os";
 import { join } from "node:path";

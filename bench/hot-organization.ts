@@ -1,7 +1,8 @@
 // How much load one organization can bear: `bun bench/hot-organization.ts [seconds a rate] [rates, with commas] [requests a
-// second of others]`. Three processes send what a node sends (its batcher and its ledger, without HTTP) to one Postgres:
-// admissions of one organization at a steady rate, each settled 50 ms after its grant; beside it, requests of others spread
-// over 10,000 organizations. `lock` is how long a batch keeps its organizations' locks from others, without its commit.
+// second of others]`. Three processes send to one Postgres what a node sends (its batcher and its ledger, without HTTP).
+// They admit requests of one organization at a steady rate, and settle each 50 ms after it was granted. At the same time
+// they send requests of others, spread over 10,000 organizations. `lock` is how long a batch holds the locks of its
+// organizations, not counting its commit.
 
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";
@@ -28,7 +29,10 @@ interface Task {
   length_s: number;
 }
 interface Outcome {
-  /** The waits for the grant, of the hot organization's requests that were granted within the time. */
+  /**
+   * How long the hot organization's requests waited to be granted. Only requests that were granted before the end of
+   * the run count.
+   */
   waits_ms: number[];
   failed: number;
   batches: number;
@@ -131,7 +135,10 @@ function postgresCpu(db: Database): () => Promise<number> {
   };
 }
 
-/** Returns a function for the bytes of write-ahead log written since this call: replicas and archives take as much. */
+/**
+ * Returns a function that tells how many bytes of write-ahead log were written since this call. Replicas and archives
+ * receive as many.
+ */
 async function logWritten(db: Database): Promise<() => Promise<number>> {
   const [since] = await db.query<{ lsn: string }>("select pg_current_wal_insert_lsn()::text as lsn");
   return async () => {

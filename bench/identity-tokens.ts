@@ -1,12 +1,12 @@
-// What identity costs on a whole node with the embedded database: `bun bench/identity-tokens.ts [requests] [configured]`;
-// with `configured`, only the first part runs.
+// The cost of checking identity, on a whole node with the embedded database: `bun bench/identity-tokens.ts [requests]
+// [configured]`; with `configured`, only the first part runs.
 //
-// 1. A key on a node with `identity` beside one without, and a second one without beside the first: what differs between
-//    two processes of the same program is no cost of identity.
-// 2. A token of an issuer beside a key, on one node.
-// 3. The same under forged tokens of 40 addresses, from a process of its own, 400 connections.
+// 1. A request with a key, on a node with `identity` and on one without. A second node without `identity` is compared with
+//    the first of these: two processes of the same program differ too, and that difference is no cost of identity.
+// 2. A request with an issuer's token and one with a key, on one node.
+// 3. The same as 2, while another process sends forged tokens from 40 addresses over 400 connections.
 //
-// In each part, what is compared takes turns, request by request. CPU time is the node's own, user and system.
+// In each part, the cases that are compared take turns, request by request. CPU time is the node's own, user and system.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { model, type Service, startService } from "../test/harness/engine.ts";

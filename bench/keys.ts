@@ -44,7 +44,10 @@ async function makeKey(name: string): Promise<void> {
   await answer.arrayBuffer();
 }
 
-/** Keys with limits of their own, which the ledger counts, as `makeKey` makes them. */
+/**
+ * Inserts keys with limits of their own, and the rows by which the ledger counts their usage, as `makeKey` would create
+ * them.
+ */
 async function fill(count: number): Promise<void> {
   await db.query(
     `with made as (

@@ -1,5 +1,5 @@
 // The least that a batch of the ledger could cost: writes the same rows without deciding anything, in one statement with
-// one `update … from unnest`, with the same barrier after it.
+// one `update … from unnest`, and after its commit the same write that waits for the disk.
 
 import { readFileSync } from "node:fs";
 import type { Database } from "../src/stores/postgres/database.ts";
@@ -12,7 +12,8 @@ export interface Floor {
 }
 
 /**
- * Prepares the floor on a database that has a hold and a record: their columns are those of the rows that are written.
+ * Prepares the floor on a database that has at least one hold and one record. The rows that `write` inserts copy their
+ * columns from these.
  */
 export async function floorOf(db: Database): Promise<Floor> {
   const columns = async (table: string) => {

@@ -1,7 +1,8 @@
-// What a batch of the ledger costs Postgres: `bun bench/ledger.ts [another checkout] [rounds]`. CPU of the backend that
-// runs the batches, from the kernel's own count in nanoseconds. With another checkout (say, the one before a change) the
-// two take turns, batch by batch, each with its own migrations and its own code; compare the columns, not machines. Beside
-// batches over many organizations it prints what writing the same rows costs without deciding anything (ledger-floor.ts).
+// The CPU that a batch of the ledger costs Postgres: `bun bench/ledger.ts [another checkout] [rounds]`. It is the CPU of
+// the backend that runs the batches, from the kernel's own count in nanoseconds. With another checkout (say, the one before
+// a change) the two take turns, batch by batch, each with its own migrations and its own code. Compare the columns of one
+// run, not runs on different machines. For batches over many organizations it also prints what writing the same rows costs
+// without deciding anything (ledger-floor.ts).
 
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -18,7 +19,10 @@ const rounds = Number(process.argv[3] ?? 300);
 const organizations_count = 10_000;
 const only = process.argv[4] ? new RegExp(process.argv[4]) : null;
 
-/** The functions of that checkout that make commands, with the field names that its code uses. */
+/**
+ * The functions of a checkout that make commands. They come from the checkout itself, because it may name fields
+ * differently.
+ */
 interface Makers {
   admitOf: typeof admitOf;
   settleOf: typeof settleOf;
@@ -133,7 +137,10 @@ const loads: Record<string, Round> = {
   "16 checkpoints (6 of 8 batches)": streams(16, "checkpoint"),
 };
 
-/** What the rows cost of a batch that admits and settles the same number of requests, each of another organization. */
+/**
+ * The cost of writing the rows of a batch, and nothing else. The batch admits and settles the same number of requests,
+ * each for another organization.
+ */
 async function floorCost({ floor, organizations }: Subject): Promise<number> {
   const samples: number[] = [];
   for (let turn = -20; turn < rounds; turn++) {

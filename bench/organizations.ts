@@ -1,8 +1,8 @@
-// What a request costs with many active organizations: `bun bench/organizations.ts [--rounds N] [--counts 1,100,10000]
+// The cost of a request when many organizations are active: `bun bench/organizations.ts [--rounds N] [--counts 1,100,10000]
 // [--connections 64] [--requests 3000] [--fsync] NAME=PATH …`. Each executable is a node on Postgres and Redis, with every
-// limit on. The organizations of each count, with one key each, send requests in turn; the slices of all counts and nodes
-// alternate. It prints the CPU for a request of the node, of its database's Postgres sessions and of Redis, and the ratio
-// to that with one organization: the median of the ratios of neighbouring slices.
+// limit on. For each count, that many organizations, with one key each, send a number of requests (a slice) in turn; the
+// slices of all counts and nodes alternate. It prints the CPU for a request of the node, of its database's Postgres
+// sessions and of Redis, and the ratio to the CPU with one organization: the median of the ratios of neighbouring slices.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -36,7 +36,7 @@ interface Cost {
 }
 const parts = ["node", "Postgres", "Redis"] as const;
 
-/** A node, and the function that sends it a request, by number of organizations. */
+/** A node, and for each number of organizations the function that sends it a request. */
 interface Measured extends Beside {
   redisPid: number;
   askers: Map<number, Asker>;

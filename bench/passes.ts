@@ -1,6 +1,7 @@
-// What a pass of the audit costs: `bun bench/passes.ts [records]`. Records of 20 a transaction, on a server of its own; CPU
-// of the backend from the kernel's own count. Beside it are the cost of reading on (tallies and roll-ups), and the same on
-// PGlite, measured by time.
+// The cost of a pass of the audit, which hashes all new records: `bun bench/passes.ts [records]`. Each transaction has 20
+// records, on a server of its own; the CPU of the backend is the kernel's own count. The bench also measures the audit's
+// reading of new records, which adds them to tallies (sums by window) and roll-ups, and does the same on PGlite, where it
+// measures time instead of CPU.
 
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";

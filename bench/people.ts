@@ -1,8 +1,9 @@
 /**
- * What a whole request costs by the key of a limited person, and by keys with limits for models, against a key that is limited
- * alone and one with as many limits for all models, in one run: a node on Postgres gets slices of each kind in turn. CPU of
- * the node and of its backends, from the kernel's own count, and the median of the ratios of neighbouring slices.
- * Run: bun bench/people.ts --pairs 12 --requests 1500
+ * The cost of a whole request by the kind of its key, in one run: a key of a limited person, and keys with limits for
+ * models. The first is compared with a key that is limited alone; one with four limits for models with one that has as
+ * many limits for all models. A node on Postgres gets a number of requests (a slice) of each kind in turn. Prints the
+ * CPU of the node and of its backends, from the kernel's own count, and the median of the ratios of neighbouring
+ * slices. Run: bun bench/people.ts --pairs 12 --requests 1500
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -63,7 +64,9 @@ async function keyForModels(
 }
 await limitPerson(person);
 
-/** The key of an organization of its own in which the organization, the team, the person and the key are limited. */
+/**
+ * Makes a new organization in which the organization itself, a team, a person and a key are limited; returns the key.
+ */
 async function keyOfAllLimited(slug: string): Promise<string> {
   await service.json("org", "create", slug, "--plan", "unlimited");
   await service.json("limit", "set", "org", slug, ...limits);
@@ -88,7 +91,7 @@ const keys = {
     "organization",
   ]),
 };
-/** The kind that a kind of key is compared with, if that is not the first kind. */
+/** The kind that a kind of key is compared with. Kinds that are not listed are compared with the first one. */
 const others: Partial<Record<Kind, Kind>> = {
   "key, person, team and organization with one each":
     "a limited key of a limited person in a limited team of a limited organization",
@@ -113,7 +116,7 @@ interface Cost {
   postgres_us: number;
 }
 
-/** The CPU of a request in a slice of one kind of key. */
+/** Sends requests with one kind of key, and returns the CPU for each. */
 async function slice(kind: Kind, requests: number): Promise<Cost> {
   const before = { node: threadCpu_us(service.pid), postgres: await backends_us() };
   let left = requests;

@@ -1,8 +1,9 @@
 /**
- * What the sliding limits of a request cost this process and its store, in one run: limits of the organization alone,
- * of its key too, of key and team; requests of many organizations, which share no call; and corrections that go with
- * the next request beside those that are sent by themselves. The cases take turns, so that other load on the machine
- * affects all of them alike. Run: bun bench/rates.ts --seconds 30 --together 1,4,16,64
+ * The cost of a request's sliding limits to this process and its store, in one run. The cases are: limits of the
+ * organization alone, of its key too, and of key and team; requests of many organizations, which cannot share a call to
+ * Redis; and corrections of the counts after an answer, sent with the next request or by themselves. The cases take
+ * turns, so that other load on the machine affects all of them alike. Run: bun bench/rates.ts --seconds 30 --together
+ * 1,4,16,64
  */
 import { parseArgs } from "node:util";
 import { Redis } from "ioredis";

@@ -1,7 +1,10 @@
-// What a synchronous replica costs: `bun bench/replicas.ts [seconds] [batches a second]`. A primary and a replica on this
-// machine, both of which wait for their disks, and one ledger: eight commands a batch, of one organization. The modes take
-// turns, second by second: nobody waits for the replica; a commit waits until the replica has it on disk; and beside that
-// everything else waits until the replica has replayed it, which the ledger does not need.
+// The cost of a synchronous replica: `bun bench/replicas.ts [seconds] [batches a second]`. A primary and a replica on this
+// machine, both of which wait for their disks, and one ledger: eight commands a batch, of one organization. Three modes
+// take turns, second by second:
+// - Nobody waits for the replica.
+// - A commit waits until the replica has it on disk.
+// - The same for the ledger's commits; all others wait until the replica has replayed them (`remote_apply`), which the
+//   ledger does not need.
 
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";

@@ -1,6 +1,7 @@
-// How long reports take: `bun bench/reports.ts [months] [keys] [turns]`. Fills roll-ups, as 20 million records a month of
-// 1,000 keys and 3 models leave them, for so many months, and the records of a last minute that no pass has read; then
-// asks for reports of a month and prints their times. The database's own upkeep runs meanwhile, as it would.
+// How long reports take: `bun bench/reports.ts [months] [keys] [turns]`. Fills the roll-ups of the given months as if each
+// month had 20 million records of 1,000 keys and 3 models. Adds records of the last minute, which are not in the roll-ups
+// yet. Then asks for reports of a month and prints their times. The database's own upkeep, such as autovacuum, goes on
+// meanwhile.
 
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";
@@ -17,7 +18,7 @@ import { freshDatabase } from "../test/harness/services.ts";
 const [months = 13, keys = 1000, turns = 40] = process.argv.slice(2, 5).map(Number);
 const organizations = 50;
 const records_a_month = 20_000_000;
-/** The number of records that no pass has read yet: half a minute at the month's mean rate, times twenty. */
+/** The number of records that are not in the roll-ups yet: half a minute at the month's mean rate, times twenty. */
 const unread = 5_000;
 
 /**
@@ -59,7 +60,7 @@ for (let day = first.getTime(); day < end.getTime(); day += 86_400_000) {
 }
 await db.exec("vacuum analyze usage_day");
 await db.exec("vacuum analyze usage_hour");
-// One process a query, so that its CPU can be counted on a busy machine.
+// Turns parallel workers off, so that one process runs each query and its CPU can be counted on a busy machine.
 await db.exec(`alter database ${new URL(database.url).pathname.slice(1)} set max_parallel_workers_per_gather = 0`);
 const reader = await serverDatabase(database.url);
 const book = ledger(reader, { recovery: "checkpoint" });
@@ -117,7 +118,8 @@ for (const [name, [by, change]] of Object.entries(reports)) {
 }
 console.log(table.toString());
 
-// The export as FOCUS, with three lines for each row: of the days that give 90,000 lines, and of the month.
+// The export in the FOCUS format for costs, with three lines for each row. It is measured for ten days, which give 90,000
+// lines, and for the whole month.
 const focus = new Table({
   head: ["FOCUS", "rows", "lines", "MB", "p50 ms", "p95 ms", "server's CPU, ms", "node's CPU, ms"],
   style: { head: [], border: [] },
@@ -154,8 +156,8 @@ for (const [name, to] of [
 }
 console.log(focus.toString());
 
-// What a pass costs: an hour's records are written in batches, then read and added up. CPU of the backend, by the kernel's
-// count.
+// The cost of reading new records into the roll-ups: an hour's records are written in batches, then read and added up. CPU
+// of the backend, by the kernel's count.
 const lane = await db.lane({ max_parallel_workers_per_gather: "0" });
 const [backend] = (await lane.query<{ pid: number }>("select pg_backend_pid() as pid")) as [{ pid: number }];
 const cpu_us = () => Number(readFileSync(`/proc/${backend.pid}/schedstat`, "utf8").split(" ")[0]) / 1000;

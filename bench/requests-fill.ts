@@ -58,8 +58,9 @@ export async function fillRequests(lane: Lane, records: number, organizations = 
 }
 
 /**
- * Drops the primary key of a roll-up table, and the rule that adds rows by it: keeping both while millions of rows are
- * inserted takes several times as long. Returns the statements that restore both.
+ * Drops the primary key of a roll-up table, and the Postgres rule that depends on it, which adds inserted rows to
+ * existing ones. Keeping both while millions of rows are inserted takes several times as long. Returns the statements
+ * that restore both.
  */
 export async function withoutRollUpKey(lane: Lane, table: "usage_hour" | "usage_day"): Promise<string[]> {
   const [made] = await lane.query<{ rule: string }>(
@@ -73,8 +74,8 @@ export async function withoutRollUpKey(lane: Lane, table: "usage_hour" | "usage_
 }
 
 /**
- * Inserts the hourly roll-ups of a partition in the order of time, as passes leave them: the list and reports find
- * records by them.
+ * Inserts the hourly roll-ups of a partition in the order of time, as in normal service. The list of requests and the
+ * reports find records by the roll-ups.
  */
 const hoursOf = (partition: string) => `
   insert into usage_hour

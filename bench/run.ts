@@ -1,13 +1,15 @@
 // `npm run bench`: what a request, a streamed event and a stream cost, against a process that only passes requests on.
 // Measures the executable on Postgres and Redis with every limit on, and on the embedded database; nginx and Envoy; with an
 // engine, and a driver that checks every answer. The targets take turns, round by round; the best round counts. CPU is the
-// process's own. Prints a table in Markdown, and writes it to bench/results. docs/performance.md says how to read it.
+// process's own. Prints a table in Markdown, and writes it to bench/results. docs/performance.md says how to read it. Exits
+// with 1 if an answer was wrong.
 //
-//   --quick    the most telling rows, in two minutes; written only with --write. Exits with 1 if a ratio has grown to more
-//              than 1.5 times what the newest of bench/results says. Any run does if an answer was wrong
+//   --quick    the most telling rows, in two minutes; written only with --write. Exits with 1 also if a ratio has grown to
+//              more than 1.5 times what the newest of bench/results says
 //   --others   Portkey and LiteLLM too, from their packages
-//   --only W   scenarios whose id has this word, or one of several with commas between them; the row of the first requests
-//              (cold); the most streamed events (capacity). Written only with --write, as a part
+//   --only W   scenarios whose id has this word, or one of several with commas between them. Two more words choose other
+//              rows: `cold` that of the first requests, `capacity` those of the most streamed events. Written only with
+//              --write, as a part
 //   --fsync    Postgres waits for its disk
 //   --note T   what else was going on, for the result
 //   --profile  the node on Postgres runs from source and says in which parts its time goes; with --only. Not written
@@ -188,7 +190,7 @@ async function started(
     { name: names.postgres, plan: "on" as const },
     { name: names.unlimited, plan: "off" as const },
   ];
-  /** Ends all targets with the first one: they are served by one process. */
+  /** Stopping the first target stops all of them, because one process serves them. */
   const ended = async (starting: Promise<Target[]>) => {
     const targets = await starting;
     ending.defer(async () => targets[0]?.stop());

@@ -1,5 +1,6 @@
 // Fills a migrated database with records of the past 14 months, as if they had been served evenly and checked every hour:
-// records, the windows that they add up to, and the seals of those that have ended.
+// records, the totals of the usage windows that they add up to, and for windows that have ended the rows that mark them as
+// checked (seals).
 
 import type { Lane } from "../src/stores/postgres/database.ts";
 
@@ -86,8 +87,8 @@ const windowsOf = (partition: string) => `
   on conflict (subject_id, kind, starts_at) do update set used = p.used + excluded.used`;
 
 /**
- * The state that the hourly audit leaves: windows that have ended are sealed, the others have a tally; the statistics
- * are fresh.
+ * The state that the hourly audit leaves. A window that has ended has a seal, which marks its total as checked; any
+ * other has a tally, the sum of its records so far. The statistics are fresh.
  */
 const settled = [
   `insert into usage_seal select subject_id, kind, starts_at, ends_at, used, 1, now() from usage_past where ends_at <= now()`,

@@ -80,8 +80,8 @@ function batch(of: Subject): string {
 }
 
 /**
- * Rows of a session of each organization that has ended, whose total agrees with its records, so that it can be sealed;
- * `unripe` removes them again.
+ * Rows of a past session for each organization. Its total agrees with its records, so the audit can mark the session as
+ * checked (seal it); `unripe` removes the rows again.
  */
 const ripe = `select ${organizationOf}, 'session'::usage_window_kind, '2026-03-03 03:03Z'::timestamptz, '2026-03-03 08:03Z'::timestamptz`;
 const unripe = ["usage_past", "usage_tally", "usage_seal"].map(

@@ -1,7 +1,8 @@
-// What an old snapshot costs the ledger: `bun bench/snapshot.ts [seconds] [batches a second] [seconds a slice]`. Two
-// databases on one Postgres get the same load, batch by batch: one organization, in each batch four admissions and the
-// settlements of those of a second before, beside one request that lasts as long as the bench and is checkpointed. In one
-// of the two a bystander holds a snapshot all the while, as pg_dump does. Compare the columns, slice by slice.
+// How an old snapshot affects the ledger: `bun bench/snapshot.ts [seconds] [batches a second] [seconds a slice]`. Two
+// databases on one Postgres get the same load, batch by batch, for one organization: each batch has four admissions and the
+// settlements of the requests admitted a second before. One more request lasts as long as the bench and is checkpointed. In
+// one of the two databases another connection holds a snapshot all the while, as pg_dump does. Compare the columns for each
+// slice of time.
 
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";

@@ -2,10 +2,10 @@
 // all attacks of test/attacks against it from one process, and honest clients from another. Prints each round, in which
 // every hostile body is sent once: the memory of the node, honest requests with their p50 and p99, and what failed.
 //
-// While bodies of 30 MiB come and go, memory rises and falls by that much, as it should. Whether it grows is measured where
-// rounds can be compared: in the rest at the end of each, when no large body is under way and everything else goes on
-// (honest load, made-up keys, idle connections, streams that are left). Memory is flat if the median of each rest lies
-// within ±5 % of the middle of all, the first one left out. Exits with 1 if it is not, or if an honest request failed.
+// While bodies of 30 MiB come and go, memory rises and falls by that much, as it should. Whether it grows is measured in
+// the rest at the end of each round, where rounds can be compared: no large body is under way, and everything else goes on
+// (honest load, made-up keys, idle connections, streams that are left). Memory is flat if the median of each rest, except
+// the first, lies within ±5 % of the middle of these medians. Exits with 1 if it is not, or if an honest request failed.
 
 import { loadavg } from "node:os";
 import { join } from "node:path";

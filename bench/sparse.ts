@@ -1,8 +1,8 @@
-// What a single request's cost is made of: `bun bench/sparse.ts [--rounds N] [--only WORD] [--fsync] NAME=PATH …`. Each
-// executable is a node on Postgres and Redis, with every limit on; in each round all take a turn of each load. It prints
-// what a request cost (at rest: a second), in CPU of the node and its threads, of the Postgres sessions of its own
-// database, and of Redis; and what it did: wakes of the main thread, page faults, transactions and calls of Redis. Counts
-// hold on any machine; times only compare with each other.
+// Shows where the cost of a single request comes from: `bun bench/sparse.ts [--rounds N] [--only WORD] [--fsync] NAME=PATH
+// …`. Each executable is a node on Postgres and Redis, with every limit on; in each round all take a turn of each load. It
+// prints figures for each request; with no requests (the load `at rest`), for each second. They are the CPU of the node and
+// its threads, of the Postgres sessions of its own database, and of Redis, and counts: how often the main thread woke up,
+// page faults, transactions and calls of Redis. Counts hold on any machine; times can only be compared with each other.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";

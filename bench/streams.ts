@@ -1,11 +1,11 @@
-// What streams hold, and whether that grows: `bun bench/streams.ts [MINUTES] [STREAMS] [small|agent] [--every MS]`. By
-// default five minutes, 1,000 streams, small requests, 250 ms between tokens. A node on Postgres and Redis, with every
-// limit on; the given number of streams at any time, each of ten seconds or so, of which 30 % are left in the middle.
-// Prints the node's memory at rest, then of each half minute with what an event cost, then at rest again. Flat means that
-// the median of each half minute lies within ±5 % of the middle of all, the first ones left out, in which the runtime
-// compiles and collects for the first time. Exits with 1 if it is not, if an answer was wrong, if the books have another
-// number of records, or if the clients who left are charged 1 % more or less than what the engine had sent them.
-// TEST_SLUICE names an executable, as for `npm run bench`.
+// The memory that streams hold, and whether it grows: `bun bench/streams.ts [MINUTES] [STREAMS] [small|agent] [--every
+// MS]`. By default five minutes, 1,000 streams, small requests, 250 ms between tokens. A node on Postgres and Redis, with
+// every limit on; the given number of streams at any time, each of ten seconds or so, of which clients leave 30 % in the
+// middle. Prints the node's memory at rest, then of each half minute with the CPU that an event cost, then at rest again.
+// Memory is flat if the median of each half minute lies within ±5 % of the middle of all medians. The first half minutes do
+// not count: the runtime then compiles and collects for the first time. Exits with 1 if memory is not flat, if an answer
+// was wrong, if there is not one usage record for each request, or if the clients who left are charged 1 % more or less
+// than what the engine had sent them. TEST_SLUICE names an executable, as for `npm run bench`.
 
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";

@@ -1,7 +1,8 @@
-// What telemetry costs a request: `bun bench/telemetry.ts [seconds] [requests a second] [rounds]`. Nodes on Postgres with
-// the same engine, one with metrics alone, one that traces 1 % and one that traces all; their requests take turns, round by
-// round, in one run. A collector takes what they send. CPU is the process's own (user and system), not the clock's; `best`
-// is that of the best round, which others disturbed least. With TEST_SLUICE_BEFORE, an older binary takes turns with them.
+// The cost of telemetry for a request: `bun bench/telemetry.ts [seconds] [requests a second] [rounds]`. Three nodes on
+// Postgres with the same engine: one with metrics alone, one that traces 1 % and one that traces all. Their requests take
+// turns, round by round, in one run. A collector receives what they send. CPU is the process's own (user and system), not
+// elapsed time; `best` is that of the best round, which other programs disturbed least. With TEST_SLUICE_BEFORE, an older
+// binary takes turns with them.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

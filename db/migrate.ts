@@ -34,7 +34,10 @@ export interface Migration {
   additive?: true;
 }
 
-/** All that a new database begins with, a file for each subject; SQL functions need the files before theirs. */
+/**
+ * The files that a new database begins with, one for each subject. The order matters: SQL functions need functions of
+ * earlier files.
+ */
 const baseline = [
   directory,
   people,
@@ -135,7 +138,10 @@ export type SchemaState =
   | { is: "current" }
   /** `missing`: what has to be applied, in order. */
   | { is: "older"; missing: string[] }
-  /** `beyond`: the migrations that the build does not know; `additive`: it can use the database all the same. */
+  /**
+   * `beyond`: the database's migrations that this build does not know; `additive`: this build can use the database all
+   * the same.
+   */
   | { is: "newer"; beyond: string[]; additive: boolean }
   /** The database begins with another migration than the build: it was made by 0.2 or before it. */
   | { is: "outdated" }

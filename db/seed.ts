@@ -50,7 +50,8 @@ async function migratedDatabase(folder: string): Promise<void> {
   for (const step of ["vacuum full", "vacuum (freeze)", "checkpoint"]) await db.exec(step);
   const [row] = await db.query<{ name: string }>("select pg_walfile_name(pg_current_wal_lsn()) as name");
   await db.close();
-  // Segments that Postgres has set aside for later are empty: it makes new ones as it needs them.
+  // Leaves out WAL segments that Postgres has set aside for later. They are empty, and it makes new ones as it needs
+  // them.
   const log = join(folder, "database", "pg_wal");
   const segments = readdirSync(log).filter((name) => /^[0-9A-F]{24}$/.test(name));
   const needed = segments.sort().indexOf(row!.name) + 2;

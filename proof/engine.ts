@@ -1,5 +1,5 @@
-// The engine behind the gateway: it answers as each prompt tells it to, and its book of what it wrote is the truth for the
-// judge.
+// The engine behind the gateway: it answers as each prompt tells it to. It keeps a list of what it wrote, which the judge
+// takes as the truth.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,4 +1,4 @@
-// Compares the three books of a session: what the engine wrote, what the clients saw, what the gateway says. It is pure.
+// Compares three accounts of a session: what the engine wrote, what the clients saw, what the gateway says. It is pure.
 // proof/README.md, Verdicts.
 
 import type { Seen } from "./client.ts";
@@ -42,13 +42,13 @@ export interface Truth {
   estimate_share_max: number;
 }
 
-/** The least and the most that an honest book can say. */
+/** The smallest and the largest count of tokens that a correct gateway can have recorded. */
 interface Span {
   least: number;
   most: number;
 }
 
-/** How many tokens a count may be off, besides a share, if no report confirms it. */
+/** How many tokens a count may be off, besides a share of it, if no usage report of the engine confirms it. */
 const few = 2;
 /**
  * How long after its end a request may still be hit by a fault: a settlement that one fault held up may fall into the
@@ -73,7 +73,7 @@ export function judge(account: Account, truth: Truth): Finding[] {
   return findings;
 }
 
-/** How many tokens were delivered but are not in the book, whether or not the gateway promises to count them. */
+/** How many tokens were delivered but not recorded by the gateway, whether or not it promises to count them. */
 export function uncounted(account: Account): number {
   return Math.max(0, sum(account.seen.map(({ tokens }) => tokens)) - account.usage.output_tokens);
 }
@@ -126,7 +126,7 @@ function injuriesOf(seen: Seen, injuries: readonly Injury[]): Injury[] {
 function excess(tokens: number, account: Account, truth: Truth): Verdict {
   const wrote = account.seen.filter(({ script }) => truth.book.get(script.id)?.some((attempt) => attempt.written > 0));
   if (wrote.length === 0) return "charged without delivery";
-  // If the excess is about the tokens of one request, the book has probably counted it twice.
+  // If the excess is about the tokens of one request, the gateway has probably counted that request twice.
   const counts = wrote.map(({ script }) =>
     Math.max(...(truth.book.get(script.id) ?? []).map((entry) => entry.written)),
   );
@@ -134,8 +134,8 @@ function excess(tokens: number, account: Account, truth: Truth): Verdict {
 }
 
 /**
- * Delivered tokens that may be uncounted, because a node died, are no breach of a limit that the book knows; nor are those
- * that a node delivered while it alone was cut off from the stores, as far as the documents say so.
+ * Two kinds of delivered tokens are no breach of a limit: those that may be uncounted because a node died, and those
+ * that a node delivered while it alone was cut off from the stores, as far as the gateway's documents say so.
  */
 function overspent(account: Account, truth: Truth, least: number): Finding | null {
   const { key, output_tokens_max, seen, usage } = account;
@@ -151,8 +151,8 @@ function overspent(account: Account, truth: Truth, least: number): Finding | nul
 }
 
 /**
- * How many tokens of a stream may be booked beyond a limit: none, unless its node was cut off for longer than
- * `cut_off_ms_max`.
+ * How many tokens of a stream the gateway may record beyond a limit: none, unless the stream's node was cut off for
+ * longer than `cut_off_ms_max`.
  */
 function latest(seen: Seen, { injuries, cut_off_ms_max }: Truth): number {
   const isCutOff = (injury: Injury) =>

@@ -1,4 +1,5 @@
-// The known findings of a target, by verdict. Its file is a ratchet: a run fails if it has findings of any other verdict.
+// The findings of a target that are already known, by verdict. A run fails if it has findings of any verdict that the file
+// does not list.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
-// `npm run proof:mutants`: breaks Sluice in nine ways that its books must not survive, and runs the crash test on each
-// until it finds something. It shows that the test can fail; the mutants share no knowledge with the test.
+// `npm run proof:mutants`: breaks Sluice's accounting in nine ways, and runs the crash test on each until it finds
+// something. It shows that the test can fail; the mutants share no knowledge with the test.
 
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

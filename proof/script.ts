@@ -1,5 +1,5 @@
-// A request says in its prompt how the engine must answer it. So the engine needs no plan of its own, and what it was asked
-// can be found again in its book by the id, whatever the gateway did with the request in between.
+// A request says in its prompt how the engine must answer it. So the engine needs no plan of its own. By the id in the
+// prompt, the judge finds in the engine's list what was asked, whatever the gateway did with the request in between.
 
 import type { Chance } from "./chance.ts";
 

@@ -1,4 +1,4 @@
-// One session: keys, load, faults; then quiet, until every request must be in the book; then the judge.
+// One session: keys, load, faults; then quiet, until the gateway must have recorded every request; then the judge.
 
 import { chanceFrom } from "./chance.ts";
 import { ask, type Seen } from "./client.ts";
@@ -33,7 +33,7 @@ export interface Stage {
   target: Target;
   site: Site;
   engine: Engine;
-  /** Wires that this program owns: before each node, and before the engine. */
+  /** Wires (proxies that can be cut) that this program owns: before each node, and before the engine. */
   links: Link[];
   doors: { node: string; url: string }[];
 }
@@ -100,7 +100,10 @@ function accountOf({ key, output_tokens_max }: Purse, seen: readonly Seen[], usa
   };
 }
 
-/** The book once the engine is idle and the book no longer changes, or when the target must have settled. */
+/**
+ * The usage that the gateway has recorded, once the engine is idle and the usage no longer changes, or when the target
+ * must have settled.
+ */
 async function settledUsage({ site, engine, target }: Stage, purses: readonly Purse[]): Promise<Map<string, Usage>> {
   const keys = purses.map(({ key }) => key);
   const deadline_ms = Date.now() + target.settled_ms_max;
@@ -110,7 +113,7 @@ async function settledUsage({ site, engine, target }: Stage, purses: readonly Pu
     const usage = await patiently(() => site.usage(keys));
     const now = JSON.stringify([...usage]);
     const isStill = now === before && engine.active() === 0 && (running ?? 0) === 0;
-    // If the book does not tell what still runs, it is read again until the time is over.
+    // If the gateway does not tell what still runs, its usage is read again until the time is over.
     if ((isStill && running !== null) || Date.now() > deadline_ms) return usage;
     before = now;
     await pause(500);
@@ -131,8 +134,8 @@ async function leaks(stage: Stage, purses: readonly Purse[], usage: Map<string, 
 }
 
 /**
- * How long a busy gateway is asked again: one that is too busy to answer has not refused. It is then asked for what its
- * book leaves at that time.
+ * How long a busy gateway is asked again: one that is too busy to answer has not refused. Each time it is asked for as
+ * many tokens as its recorded usage then leaves.
  */
 const spending_ms_max = 120_000;
 

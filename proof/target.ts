@@ -29,7 +29,7 @@ export interface Key {
   secret: string;
 }
 
-/** The book under test: what the gateway says that a key used. */
+/** The usage under test: what the gateway says that a key used. */
 export interface Usage {
   input_tokens: number;
   output_tokens: number;
@@ -42,10 +42,10 @@ export interface Site {
   /** The connections between the gateway and its stores. */
   links: Link[];
   model: string;
-  /** Creates a key, with the most output tokens that it may use in all; null: no limit. */
+  /** Creates a key, with the most output tokens that all its requests together may use; null: no limit. */
   createKey(name: string, output_tokens_max: number | null): Promise<Key>;
   usage(keys: readonly Key[]): Promise<Map<string, Usage>>;
-  /** How many requests run as far as the gateway's book knows. Null: it does not say. */
+  /** How many requests run, as far as the gateway knows. Null: it does not say. */
   running(): Promise<number | null>;
   /** The ends of the logs, for somebody who looks into a finding. */
   lastWords(): string;
@@ -57,20 +57,24 @@ export interface Target {
   version(): Promise<string>;
   /** The gateway's settings that matter here, in one line for the table. */
   settings: string;
-  /** The longest time after the last fault until every request must be in the book. */
+  /** The longest time after the last fault until the gateway must have recorded every request. */
   settled_ms_max: number;
   /**
-   * How much of a stream may be delivered but not counted when a node dies, according to the gateway's documents, as a
-   * time of that stream. Zero for a gateway that promises nothing: the finding then says so.
+   * How much of a stream may be delivered but not counted when a node dies, according to the gateway's documents: the
+   * part that the stream delivers in this time. Zero for a gateway that promises nothing: the finding then says so.
    */
   uncounted_ms_max: number;
   /**
    * How long a node goes on with a stream while it has no store, according to the gateway's documents. If it alone is
-   * cut off for longer, another node may give the room away, and what the node delivered is booked beyond a limit when
-   * it is back. If it dies before that, these tokens are lost. Zero for a gateway that promises nothing.
+   * cut off for longer, another node may give the rest of the limit to other requests. When the first is back, what it
+   * delivered is recorded beyond the limit. If it dies before that, these tokens are lost. Zero for a gateway that
+   * promises nothing.
    */
   cut_off_ms_max: number;
-  /** The share by which a count that no report confirms may be off, according to the gateway's documents. */
+  /**
+   * The share by which a count may be off that no usage report of the engine confirms, according to the gateway's
+   * documents.
+   */
   estimate_share_max: number;
   /** The status of a request that a limit refuses, where that is not 429. */
   limit_status?: number;

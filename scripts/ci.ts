@@ -1,5 +1,5 @@
-// What .ci/run does once the packages are installed: the build, the tests, the checks, the pages. Every step runs, even
-// if an earlier one fails; the last line counts all of them.
+// The steps that .ci/run takes once the packages are installed: the build, the tests, the checks, the pages. Every step
+// runs, even if an earlier one fails; the last line adds up the counts of all of them.
 
 import { type CommandOptions, command, npmRun, type Outcome } from "./command.ts";
 import { commitNumber } from "./commit-number.ts";
@@ -75,7 +75,7 @@ const deeper: Step = {
   counts: true,
 };
 
-/** A third of the tests of HTTP again, on the other database; the commit chooses which. */
+/** A third of the tests of HTTP again, on the other database; the commit chooses which third. */
 const embedded: Step = {
   name: "the binary on the embedded database",
   words: [process.execPath, "scripts/test.ts", ...againEmbedded()],

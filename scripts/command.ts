@@ -22,7 +22,7 @@ export interface CommandOptions {
   environment?: Record<string, string | undefined>;
   /** Don't show the output; only return it. */
   quiet?: boolean;
-  /** How long it may take to end after SIGTERM: longer if it has such programs of its own to end. */
+  /** How long the program may take to end after SIGTERM. It needs longer if it has programs of its own to end. */
   grace_ms?: number;
 }
 

@@ -2,7 +2,7 @@
 // real browser. It prints each page for which axe, the content security policy or the browser's log reports something, and
 // how long the first page takes at 200 ms of network delay.
 //
-// With `--commit`, as CI runs it, it leaves out one of the four looks, which the commit chooses.
+// With `--commit`, as CI runs it, it leaves out one of the four pairs of colours and width, which the commit chooses.
 
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";

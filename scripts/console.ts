@@ -58,7 +58,7 @@ async function scriptOf(entry: string, assets: readonly Asset[]): Promise<string
   return text;
 }
 
-/** Reports whether a program imports the file when somebody needs it. */
+/** Whether a program imports the file only when somebody needs it. */
 function isLater(path: string, assets: readonly Asset[]): boolean {
   return assets.some(({ text }) => text.includes(`import("./${path.replace(/^.*\//, "")}")`));
 }

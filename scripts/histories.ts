@@ -1,8 +1,9 @@
 // `npm run histories -- --count N --seed S`: simulates N histories of a node's metering, from seed S on. It prints how many
-// ran, and the first violation with its shortest replay. `--keep` runs such a replay; `--teeth` takes out each rule of the
-// protocol and shows that the histories notice. `--administration model` simulates acts on people and operators instead, and
-// `own-limits` those of an organization's administrators on limits; `stored` and `own-limits-stored` do them on Postgres too.
-// Exits with 1 if a rule was broken.
+// ran, and the first violation with its shortest replay. Exits with 1 if a rule was broken.
+// - `--keep` runs such a replay.
+// - `--teeth` takes out each rule of the protocol and shows that the histories notice.
+// - `--administration model` simulates changes of people and operators instead; `--administration own-limits` simulates
+//   changes of limits by an organization's administrators. `stored` and `own-limits-stored` run the same on Postgres too.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";

@@ -1,9 +1,11 @@
 // `npm run incidents`: for each alert of deploy/prometheus something really goes wrong, on nodes of two to three processes
 // with Postgres, Redis and engines. Debian's Prometheus has the same rules with their times cut to a thirtieth. The alert
-// must not fire before, must fire while the problem lasts, and must end when it is fixed; the signs that its section of the
-// runbook names must show; and its notices must arrive once in channels like those of Slack and Teams, and by mail.
+// must not fire before the problem, must fire while it lasts, and must end when it is fixed. The signs that the alert's
+// section of the runbook names must show. The incident's notices must arrive once in channels like those of Slack and
+// Teams, and by mail.
 //
-// `-- WORD`: incidents whose sentence has the word. `-- --pictures FOLDER` draws the dashboards of the time as SVG.
+// `-- WORD`: runs only the incidents whose description contains the word. `-- --pictures FOLDER` draws the dashboards of
+// the run as SVG.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";

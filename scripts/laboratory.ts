@@ -33,7 +33,7 @@ export interface Expected {
   passes: boolean;
 }
 
-/** The parts of the product that a test file ran: for each source file, their numbers. */
+/** The parts of the product's code that a test file ran: the numbers of the parts, by source file. */
 export interface Ran {
   took_ms: number;
   parts: Map<string, number[]>;
@@ -46,22 +46,28 @@ export interface Laboratory {
   trial(mutant: Mutant, worker: number): Promise<Verdict>;
   /** Runs these test files in one process, on a tree with this text in place of the file's, until one fails. */
   tried(file: string, text: string, tests: readonly Expected[], worker: number): Promise<Finding>;
-  /** Runs a test file on a tree with `texts`, which count their parts (drawn/parts.ts); null if it fails. */
+  /**
+   * Runs a test file on a tree with `texts`, source files with a counter in each part (drawn/parts.ts). Null if the
+   * test fails.
+   */
   counted(test: string, texts: () => Promise<ReadonlyMap<string, string>>, worker: number): Promise<Ran | null>;
 }
 
 const limit_ms = 120_000;
 const test_ms = 20_000;
 /**
- * The least time for a test with a mutant, which may make it wait for ever: less than other tests get, but several
- * times what the file took without the mutant.
+ * The least time limit for a test with a mutant, which may wait for ever. The limit is shorter than other tests get,
+ * but several times what the file took without the mutant.
  */
 const mutated_test_ms_min = 8_000;
-/** The least time for a test file of a drawn mutant, which may loop for ever. */
+/** The least time limit for a test file of a drawn mutant, which may loop for ever. */
 const mutated_file_ms_min = 15_000;
 /** What is not copied, because it is not part of the product or is too large. */
 const leftOut = new Set(["node_modules", ".git", ".cache", "dist", "data", ".venv"]);
-/** Files that scripts/run makes: without the seed, an embedded database takes half a minute to start. */
+/**
+ * Files that scripts/run makes. They are copied too: without the seed, an embedded database takes half a minute to
+ * start.
+ */
 const made = [".cache/seed.tar.gz", ".cache/console.data"];
 
 export function laboratory(environment: Environment, workers: number): Laboratory {

@@ -1,8 +1,11 @@
-// `npm run migrations`: may the newest migration be applied while nodes serve? Fills a database of the schema before it
-// with records, takes the locks that requests take on every table, and applies the migration. It is refused if it holds a
-// lock that stops writers of a table that was there before for longer than 100 ms, or waits so long for one: others wait
-// behind it. `-- --records N` (default: 1 million; 10 million take 5 GB and 6 minutes), `--from 0012`: that migration and
-// all after it.
+// `npm run migrations`: may the newest migration be applied while nodes serve? Fills a database of the schema before that
+// migration with records, takes the locks that requests take on every table, and applies the migration. The migration is
+// refused in two cases, each on a table that existed before:
+// - It holds a lock that stops writers for longer than 100 ms.
+// - It waits longer than 100 ms for such a lock: others wait behind it.
+//
+// `-- --records N` (default: 1 million; 10 million take 5 GB and 6 minutes), `--from 0012`: that migration and all after
+// it.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -13,7 +16,7 @@ import { serverDatabase } from "../src/stores/postgres/server.ts";
 import { freshDatabase } from "../test/harness/services.ts";
 
 const hold_ms_max = 100;
-/** How long a probe holds its lock: as long as a batch of the ledger does. */
+/** How long a probe holds its lock: as long as one batch of writes to the ledger holds it. */
 const probeHold_ms = 5;
 const probePause_ms = 25;
 const organizations = 1_000;
@@ -99,7 +102,7 @@ async function watched(url: string, db: Database, count: number): Promise<Seen> 
     sql,
     tables.map(({ name }) => name),
   );
-  // By then the probes have their connections, and the machine is warm.
+  // After this pause the probes have their connections, and the machine is warm.
   await Bun.sleep(2000);
   probes.forget();
   const began = performance.now();
@@ -113,7 +116,8 @@ async function watched(url: string, db: Database, count: number): Promise<Seen> 
 }
 
 /**
- * The tables whose writers a traced transaction stops, each from the first sight of its lock to the transaction's end.
+ * Measures how long a traced transaction stops the writers of each table: from when its lock is first seen until the
+ * transaction ends.
  */
 function watchLocks(sql: postgres.Sql, names: ReadonlyMap<number, string>) {
   const from = new Map<string, number>();
@@ -158,7 +162,7 @@ function watchLocks(sql: postgres.Sql, names: ReadonlyMap<number, string>) {
   };
 }
 
-/** Locks each table again and again as a request does, each time for as long as a batch of the ledger does. */
+/** Locks each table again and again as a request does, each time for as long as one batch of writes to the ledger. */
 function startProbes(sql: postgres.Sql, names: string[]) {
   let longest_ms = 0;
   let stops = false;

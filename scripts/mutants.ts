@@ -1,12 +1,14 @@
-// `npm run mutants`: breaks product lines on purpose, one at a time (test/mutants), and runs the tests that must fail. `--
-// WORD…` tries the mutants of a room (a file of test/mutants), or those whose names contain the word. `--sample K --seed S`
-// tries K of them, different ones for each seed (default: the number of the day). `--since COMMIT` tries those of files
-// that have changed since the commit, and those that a changed test must catch. `--within SECONDS` starts no more after
-// that time. `--drawn K --seed S` makes mutants by operators instead (scripts/drawn), evenly over the modules; `--module
-// WORD` takes those of a module or a file, and `--only IDENTITY` those whose identity contains the text. Drawn mutants that
-// survive are printed and fail nothing: the goal is nine of ten, and the draw of a day must not fail a change that has
-// nothing to do with it. After an interruption, the same command continues (.cache/drawn). Exits with 1 when a mutant
-// survives or when a declaration no longer fits the source.
+// `npm run mutants`: breaks product lines on purpose, one at a time (test/mutants), and runs the tests that must fail.
+// Exits with 1 when a mutant survives or when a declaration no longer fits the source.
+// - `-- WORD…`: tries the mutants of a room (a file of test/mutants), or those whose names contain the word.
+// - `--sample K --seed S`: tries K of them, different ones for each seed (default: the number of the day).
+// - `--since COMMIT`: tries those of files that have changed since the commit, and those that a changed test must catch.
+// - `--within SECONDS`: starts no more after that time.
+// - `--drawn K --seed S`: makes mutants by mutation operators instead (scripts/drawn), evenly over the modules. `--module
+//   WORD` takes those of a module or a file, and `--only IDENTITY` those whose identity contains the text.
+//
+// Drawn mutants that survive are printed and fail nothing. The goal is to catch nine of ten, and the draw of a day must not
+// fail a change that has nothing to do with it. After an interruption, the same command continues (.cache/drawn).
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -73,8 +75,8 @@ async function laboratoryWith(services: Service[], more: Environment): Promise<L
 }
 
 /**
- * Tries drawn mutants alone. Survivors count as skipped. Suites over both kinds of database run on Postgres alone, and
- * random cases are those of the seed, so that a test file runs the same with a mutant as without.
+ * Tries only drawn mutants. Survivors count as skipped. A test file must run the same with a mutant as without, so
+ * suites over both kinds of database run on Postgres alone, and the seed determines the random cases.
  */
 async function drawnAlone(asked: DrawOptions, services: Service[]): Promise<never> {
   const results = await laboratoryWith(services, { TEST_STORE: "postgres", TEST_SEED: String(asked.seed) })

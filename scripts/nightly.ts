@@ -1,9 +1,12 @@
-// `npm run nightly`: what takes too long for each change. Histories, faults and repeats with a seed that nobody has used,
-// the long tests, real engines at the versions of their recordings, and clients at their newest. Writes one page of results
-// in Markdown (`--out FILE`). The page of the last run by hand is kept in the folder proof. `--only WORD,…` runs the parts
-// with these names; the others keep their row of the page, each with its commit and day, or say that they were not run.
-// `--seed S` repeats the run with this seed. Closes with the line `N passed, N failed, N skipped`, in which a part that has
-// no counts of its own counts as one.
+// `npm run nightly`: runs the checks that take too long to run for each change. They are histories, faults and repeats with
+// a seed that nobody has used, the long tests, real engines at the versions of their recordings, and clients at their
+// newest. Writes one page of results in Markdown (`--out FILE`). The page of the last run by hand is kept in the folder
+// proof.
+// - `--only WORD,…`: runs the parts with these names. The others keep their row of the page, each with its commit and day,
+//   or say that they were not run.
+// - `--seed S`: repeats the run with this seed.
+//
+// Closes with the line `N passed, N failed, N skipped`, in which a part that has no counts of its own counts as one.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";

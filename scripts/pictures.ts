@@ -80,7 +80,7 @@ async function documented(browser: Browser): Promise<void> {
     await tab.page.setViewportSize({ width: 1200, height: name === "usage" ? 900 : 720 });
     await tab.signIn(token);
     await tab.visit(path);
-    // The strips of the first page need some moments to show.
+    // The first page's strips, small charts over time, need some moments to fill.
     await Bun.sleep(wait_ms);
     await tab.page.screenshot({ path: `${folder}/console-${name}.png` });
     await tab.context.close();

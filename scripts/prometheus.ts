@@ -103,7 +103,7 @@ const mayBeEmpty = [
   /Reported ÷ counted/,
   /^Failures$/,
   /^Opened and lost$/,
-  // Metrics of engines that answer in unexpected ways, or cannot take a field.
+  // Metrics of engines that send unexpected answers, or that cannot take a field of a request.
   /^Ends in unknown words$/,
   /^Stray answers$/,
   /^Not sent as written$/,

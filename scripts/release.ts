@@ -58,7 +58,7 @@ async function made(target: Target, version: string): Promise<Archive> {
   return { target, name: archive, sha256: sha256(join(folder, archive)) };
 }
 
-/** Looks at the executable and starts it, where this machine can. */
+/** Checks the format of the executable, and starts it if this machine can run it. */
 async function started(target: Target, executable: string): Promise<string> {
   const head = new Uint8Array(await Bun.file(executable).slice(0, 4096).arrayBuffer());
   const format = formatOf(head);

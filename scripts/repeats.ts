@@ -1,6 +1,6 @@
-// `npm run repeats -- --rounds N --seed S --logs redis|database`: clients with idempotency keys are cut off at a random byte,
-// their node is killed one time in four and frozen one time in eight, and they ask again at another one. Prints the judge's
-// verdict. Exits with 1 if a promise broke.
+// `npm run repeats -- --rounds N --seed S --logs redis|database`: clients send requests with idempotency keys and are cut
+// off at a random byte of the answer. Their node is killed one time in four and frozen one time in eight. Then they repeat
+// the request at another node. Prints how many promises of idempotency broke. Exits with 1 if one did.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";

@@ -1,7 +1,9 @@
-// `npm run rolling -- haproxy`: three nodes behind Debian's haproxy or nginx, or Envoy, streams and requests without a pause, and
-// each node restarted in turn. Nothing may fail and nothing may be cut. With TEST_SLUICE_BEFORE, an older binary, the
-// nodes begin with that one, are upgraded, and go back. Nodes run from source, or from the binary in TEST_SLUICE, as one
-// process or, with `--workers N`, as several. All on loopback; about a minute for each round.
+// `npm run rolling -- haproxy`: runs three nodes behind Debian's haproxy or nginx, or Envoy, with streams and requests
+// without a pause, and restarts each node in turn. No request may fail and no stream may be cut. All on loopback; about a
+// minute for each round.
+//
+// With TEST_SLUICE_BEFORE, an older binary, the nodes begin with that one, are upgraded, and go back. Nodes run from
+// source, or from the binary in TEST_SLUICE, as one process or, with `--workers N`, as several.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";

@@ -77,7 +77,10 @@ function rangeOf(row: Shape): string {
   return row.maxItems || row.maxProperties ? `at most ${row.maxItems ?? row.maxProperties}` : "";
 }
 
-/** What is said of a row. A variable that overrides a setting only names the setting, whose own row describes it. */
+/**
+ * The description of a row of settings. If a variable overrides a setting of the file, its row only names that setting,
+ * which has a row of its own.
+ */
 function aboutOf(name: string, row: Row): string {
   const section = Object.entries<{ properties: Rows }>(sections).find(([, { properties }]) =>
     Object.values(properties).some(({ variable }) => variable === name),

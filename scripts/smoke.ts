@@ -1,7 +1,9 @@
-// `npm run smoke`: does the compiled binary serve? Runs it in an empty folder, without this repository: a first start, what
-// a client and an operator do first, an orderly end, and a second start on the data of the first. `-- WORDS` are another
-// command than dist/sluice, `--patience N` gives the command N times as long, and `--once` starts it once and then signals
-// its whole group, as a terminal does: npx neither passes SIGTERM on nor waits for what it started.
+// `npm run smoke`: does the compiled binary serve? Runs it in an empty folder, without this repository: a first start, the
+// first requests of a client and an operator, an orderly end, and a second start on the data of the first.
+// - `-- WORDS`: runs this command instead of dist/sluice.
+// - `--patience N`: gives the command N times as long.
+// - `--once`: starts it once and then signals its whole process group, as a terminal does: npx neither passes SIGTERM on
+//   nor waits for the program that it started.
 
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";

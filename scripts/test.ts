@@ -18,7 +18,7 @@ import { longestFirst } from "./test-order.ts";
 import { costs, recorded, servicesCpu_s } from "./test-times.ts";
 
 const limit_ms = 40 * 60_000;
-/** The limit of one test: far more than a quiet machine needs, so that a busy one doesn't fail. */
+/** The time limit of one test: far more than a quiet machine needs, so that a busy one doesn't fail. */
 const test_ms = 60_000;
 /**
  * More workers than a small machine has cores: half of its time, a file waits for a node to start, a lease to lapse, a

@@ -1,5 +1,5 @@
-// The walls of the house, and nothing else. Sizes, names and prose are taste: the five largest files and functions are
-// printed, and whoever reads that knows where to look.
+// Tests of the rules of the code's structure (its walls), and of nothing else. Sizes, names and prose are taste: the five
+// largest files and functions are only printed, so that a reader knows where to look.
 
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";

@@ -4,7 +4,7 @@ import { answer } from "./engine.ts";
 import type { Gateway, Key, KeyRequest, Running } from "./gateway.ts";
 import type { Clients } from "./load.ts";
 
-/** The limits of the keys to check: room for five answers, and ten requests a minute. */
+/** The limits of the keys to check: output tokens for five answers, and ten requests a minute. */
 const room = 5;
 const rate = 10;
 export const unlimited = { output_tokens: 1_000_000_000, requests_per_minute: 1_000_000 };
@@ -48,8 +48,8 @@ function said(statuses: readonly number[], wanted: number): string {
 }
 
 /**
- * Waits until the gateway's book has all answers to these keys, and returns how many output tokens it should have and
- * has.
+ * Waits until the gateway's usage records have all answers to these keys. Returns the number of output tokens that they
+ * should have, and the number that they have.
  */
 export async function booked(running: Running, keys: readonly Key[], answers: number, most_ms: number) {
   const wanted = answers * answer.output_tokens;

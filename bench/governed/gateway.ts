@@ -39,7 +39,10 @@ export interface Running {
   keys: Key[];
   /** The process ids of the gateway and of its stores, without their children. */
   pids: { gateway: number; stores: number[] };
-  /** The sum of what the gateway's book records for these keys. Null: it keeps none that can be asked by key. */
+  /**
+   * The sum of the usage that the gateway has recorded for these keys. Null: it keeps no records that can be queried by
+   * key.
+   */
   usage(keys: readonly Key[]): Promise<Usage | null>;
   stop(): Promise<void>;
 }

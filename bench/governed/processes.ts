@@ -91,7 +91,7 @@ export function cpu_us(roots: readonly number[]): number {
     const fields = Number.isInteger(pid) ? statOf(pid) : null;
     if (!fields) continue;
     parents.set(pid, Number(fields[1]));
-    // Its own user and system time, and that of children that have ended.
+    // The process's own user and system time, and that of its children that have ended.
     const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0);
     used.set(pid, (ticks * 1e6) / ticks_a_second);
   }

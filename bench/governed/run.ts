@@ -59,7 +59,10 @@ export interface Row {
   /** The time of a request by a single client, less what the engine alone takes. */
   added_p50_ms?: Range;
   p99_ms?: Range;
-  /** The output tokens that the gateway's book should have, and has, at the end. Null: it cannot be asked. */
+  /**
+   * The output tokens that the gateway's usage records should have at the end, and those that they have. Null: they
+   * cannot be queried.
+   */
   booked?: { wanted: number; found: number | null };
 }
 
@@ -218,8 +221,8 @@ async function turn(entry: Entry, { turn_ms, clients, streamed }: Options, engin
 }
 
 /**
- * Waits until the gateway's book is complete, and adds up. With many keys, only the first hundred are compared with the
- * book.
+ * Waits until the gateway's usage records are complete, and sums them up. With many keys, only the first hundred are
+ * compared with the records.
  */
 async function settled(entry: Entry): Promise<void> {
   const { row, keys, clients, running, before, turns } = entry;

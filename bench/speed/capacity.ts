@@ -136,8 +136,9 @@ export function told({ streams, events_per_s, cpu_us: event_us, first_ms, gap_ms
 }
 
 /**
- * Searches for the most streams that the target serves within the bounds, between a count that it does and one that it
- * does not; returns their flow. Null: even few streams are too many.
+ * Searches for the largest number of streams that the target serves within the bounds. It narrows the range between a
+ * number that the target serves well and one that it does not. Returns the figures of the best run. Null: even few
+ * streams are too many.
  */
 export async function mostBorne(
   seenAt: (streams: number) => Promise<Flow>,
@@ -173,7 +174,10 @@ export interface Wanted {
   targets: readonly string[] | null;
   /** An older executable, which takes part too. */
   before?: string | null;
-  /** The pauses of nodes that always pause for that long; they run in the place of the usual targets. */
+  /**
+   * Pauses in milliseconds, in which a node does not read an engine's socket. For each, a node that always pauses for
+   * that long runs, in place of the usual targets.
+   */
   pauses_ms?: readonly number[];
   behaviours?: readonly Behaviour[];
 }

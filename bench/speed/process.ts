@@ -13,7 +13,7 @@ interface Stat {
 function statOf(pid: number): Stat | null {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
-    // Its own user and system time, and that of children that have ended.
+    // The process's own user and system time, and that of its children that have ended.
     const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0);
     return { parent: Number(fields[1]), cpu_us: (ticks * 1e6) / ticks_a_second };
   } catch {

@@ -1,5 +1,5 @@
-// Makes the table from slices: the best of the rounds, what it is compared with, whether it keeps its budget, and how it
-// compares with an earlier run. Pure.
+// Makes the table of results from slices (a target's figures in one round): the best of the rounds, the value that it is
+// compared with, whether it keeps its budget, and how it compares with an earlier run. Pure.
 
 import { percentile } from "./percentile.ts";
 import { names, type Row, type Scenario, type Slice } from "./scenarios.ts";
@@ -7,7 +7,7 @@ import { names, type Row, type Scenario, type Slice } from "./scenarios.ts";
 export interface Cell {
   /** The measured value. Null: the target answered nothing. */
   value: number | null;
-  /** A ratio, or what was added; null where nothing is compared. */
+  /** The ratio to the value of another target, or the difference from it; null: nothing is compared. */
   compared: number | null;
   note: string;
 }
@@ -60,7 +60,7 @@ function lineOf(row: Row, scenario: Scenario, slices: Slices): Line {
       note: noteOf(slices.get(target)!, storing.includes(target), row, scenario),
     };
   }
-  // The cost of limits is shown only for the node that has both kinds of plan.
+  // A row that compares with the target without limits is shown only for the node, which runs with limits on and off.
   const told = compared?.with === names.unlimited ? storing : Object.keys(cells);
   return {
     ...{ id, name, unit, as: compared?.as ?? null, budget },
@@ -93,8 +93,8 @@ function noteOf(slices: readonly Slice[], isStoring: boolean, { unit }: Row, sce
 }
 
 /**
- * The factor by which a cell exceeds its budget: 1.5 is half as much again as is allowed. Null: it keeps its budget, or
- * has none.
+ * The factor by which a cell of the table exceeds its budget: 1.5 is half as much again as is allowed. Null: it keeps
+ * its budget, or has none.
  */
 export function overBudget({ as, budget }: Line, { value, compared }: Cell): number | null {
   if (budget === null) return null;

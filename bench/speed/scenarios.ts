@@ -7,15 +7,18 @@ import { percentile } from "./percentile.ts";
 
 export const names = {
   passed: "passed on",
-  /** The process of `passed`, asked for whole answers instead of streams. */
+  /** The process that `passed` names, which only passes requests on; here it is asked for answers without streaming. */
   whole: "passed on, asked whole",
   nginx: "nginx",
   envoy: "Envoy",
   postgres: "Postgres + Redis",
   unlimited: "limits off",
-  /** The node on Postgres and Redis, set never to pause the sockets of engines. */
+  /** The node on Postgres and Redis, set never to pause its reading of engines' sockets. */
   unpaused: "without pauses",
-  /** The node's own engine client and event streams, without a key, a ledger or a look at the frames. */
+  /**
+   * The node's own engine client and event streams, which pass bytes on without a key, a ledger or a look at the
+   * events.
+   */
   floor: "handed on uncounted",
   embedded: "embedded",
   /** The node on Postgres and Redis, as two processes that share the port. */
@@ -104,8 +107,8 @@ export const behaviours = [short, late, agent, agentStream, stream, thousand, fi
 const passed = (as: "ratio" | "added") => ({ with: names.passed as string, as });
 const asChat = { caller: "chat", engine: "chat" } as const;
 /**
- * The number of rounds with `--quick`, and for rows of latencies: the best of many rounds would flatter the slowest 1
- * %.
+ * The number of rounds with `--quick`, and for rows of latencies. These take few rounds, because the best of many would
+ * make the slowest 1 % look better than it is.
  */
 const few_rounds = 3;
 /**
@@ -144,8 +147,8 @@ function small(protocol: Protocol): Scenario {
 }
 
 /**
- * A small embedding request. The row compares with `small-chat`: passing it on should cost no more above the bare
- * pass-through.
+ * A small embedding request. Its row is compared with `small-chat`: an embedding's cost above the bare pass-through
+ * should be no higher than a chat request's.
  */
 const smallEmbedding: Scenario = {
   ...{ ...ordinary, id: "small-embeddings", caller: "embeddings", engine: "embeddings", behaviour: embedding },
@@ -167,15 +170,18 @@ function agentWhole(protocol: Protocol): Scenario {
 }
 
 /**
- * An agent's request with the cap that agents send. Above `unstreamed_tokens_max`, the node decides by its engine's
- * speed whether to ask for a stream.
+ * An agent's request with the limit on output tokens that agents send. Above `unstreamed_tokens_max`, the node decides
+ * by its engine's speed whether to ask the engine for a stream.
  */
 const agentCapped: Scenario = {
   ...{ ...agentWhole("chat"), id: "agent-capped", cap: 4096, targets: both, isQuick: false },
   rows: [cpuRow("agent-capped", "CPU a 66 KB agent request with a cap of 4,096, not streamed, chat", perRequest, null)],
 };
 
-/** What an agent's request costs, against one that is passed on in the same way, and against the least that it could. */
+/**
+ * The rows for an agent's request. The first compares it with a request that is passed on in the same way, the second
+ * with the cheapest way: passed on without streaming.
+ */
 function agentRows(id: string, name: string): Row[] {
   return [
     cpuRow(id, name, perRequest, 2.5),
@@ -187,8 +193,8 @@ function agentRows(id: string, name: string): Row[] {
 }
 
 /**
- * An agent's request in the form that agents send. The answer is short, so this is what the request costs and not its
- * events.
+ * An agent's request in the form that agents send. The answer is short, so the row measures the cost of the request and
+ * not that of streamed events.
  */
 function agentSent(protocol: Protocol): Scenario {
   const id = `agent-sent-${protocol}`;

@@ -33,8 +33,8 @@ export function askerOf(
   { caller, engine, behaviour, isStreamed, body, cap }: Omit<Scenario, "load" | "rows">,
   count: Count,
 ): Asker {
-  // A target that passes requests on gets what the engine would get in the end: a stream, if the node would ask for
-  // one.
+  // A target that passes requests on gets what the node would ask the engine for, after all its decisions: a stream, if
+  // the node would ask for one.
   const isAskedStreamed = !target.isAskedWhole && (isStreamed || (!target.translates && cap === null));
   // A target that does not translate needs an engine with the caller's protocol.
   const model = target.modelFor(target.translates ? engine : caller, behaviour);

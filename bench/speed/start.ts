@@ -1,5 +1,5 @@
-// How long the executable takes from its start to being ready, on the embedded database. It has all cores, as it would have
-// them elsewhere: its database begins in a thread of its own.
+// How long the executable takes from its start to being ready, on the embedded database. Unlike other targets it is not
+// pinned to one core: its database starts in a thread of its own, which can use another core.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

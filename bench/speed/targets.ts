@@ -20,7 +20,7 @@ export interface Target {
   speaks: readonly Asked[];
   /** Whether the target translates: any protocol may be asked for, whatever protocol its engine speaks. */
   translates: boolean;
-  /** Whether the target is asked for whole answers, in scenarios that ask others for streams. */
+  /** Whether the target is asked for answers without streaming, in scenarios that ask other targets for streams. */
   isAskedWhole?: boolean;
   /** For a node: the time from its start until it served. */
   ready_ms?: number;
@@ -45,7 +45,7 @@ export async function startPasser(engineUrl: string): Promise<Target> {
   return { ...passing("passed on"), pid: child.pid, url, stop: () => ended(child) };
 }
 
-/** Starts the process with the least that this node's own parts can do with a stream (floor.ts). */
+/** Starts the process that measures the least that this node's own parts can do with a stream (floor.ts). */
 export async function startFloor(engineUrl: string): Promise<Target> {
   const program = [process.execPath, join(import.meta.dir, "floor.ts"), engineUrl];
   const child = Bun.spawn(pinned(program), { stdout: "pipe", stderr: "inherit" });
@@ -61,7 +61,7 @@ export const passing = (name: string) => ({
   translates: false,
 });
 
-/** The passing process, asked for whole answers: the least that an agent's request could cost. */
+/** The passing process, asked for answers without streaming: the least that an agent's request could cost. */
 export const askedWhole = (passer: Target): Target => ({
   ...passer,
   name: names.whole,

@@ -27,7 +27,10 @@ export function withQuery(changes: Record<string, string | null>): string {
   return path.value + (written === "" ? "" : `?${written}`);
 }
 
-/** Replaces the address, without an entry in the history: for what is typed. */
+/**
+ * Replaces the address without an entry in the history. Used while somebody types, since each letter changes the
+ * address.
+ */
 export function replaceQuery(changes: Record<string, string | null>): void {
   history.replaceState(null, "", withQuery(changes));
   current.value = new URL(location.href);

@@ -1,4 +1,7 @@
-/** The typed client of the verbs: everything that the pages show and do is one of these calls. */
+/**
+ * The typed client of the verbs (operations of the management interface): everything that the pages show and do is a
+ * call of one.
+ */
 import { signal } from "@preact/signals";
 import type { Static } from "typebox";
 import type { VerbName, VerbNamed } from "../../src/admin/management/verbs.ts";
@@ -21,7 +24,7 @@ export const entryOf = (name: string): VerbEntry | undefined => table[name];
 interface Options {
   signal?: AbortSignal | undefined;
   priority?: "low" | undefined;
-  /** The key by which the server recognizes a repeat of the same act. */
+  /** The idempotency key, by which the server recognizes a repeated call. */
   repeatKey?: string;
 }
 
@@ -51,8 +54,8 @@ export async function perform(
 }
 
 /**
- * Makes the idempotency key of an act, however often it is sent: if the answer was lost, pressing again gets what the
- * first press created. With another input it is another act.
+ * Makes the idempotency key for what a form sends. The key stays the same however often it is sent: if the answer was
+ * lost, pressing again gets what the first press created. Another input gets another key.
  */
 export function repeatKeys(): (input: Given) => string {
   let sent = { text: "", key: "" };
@@ -68,7 +71,7 @@ export async function download(name: VerbName, input: Given, format: string): Pr
   return (await send(requestOf(name, { ...input, format }))).blob();
 }
 
-/** Follows the answers of a live verb, until the signal aborts. */
+/** Follows a live verb, whose answers come as a stream of events, until the signal aborts. */
 export async function follow<Name extends VerbName>(
   name: Name,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-/** The command that does the same as an act of a page. Pure. */
+/** The command of the command line that does the same as a form of a page. Pure. */
 import { limitNames } from "./form.ts";
 import type { CommandEntry, FlagEntry } from "./verb-table.ts";
 

@@ -21,7 +21,9 @@ export interface Field {
   value?: string | number | boolean | readonly string[] | null;
 }
 
-/** A field as a page declares it: the verb's description of the member is added (`completed`). */
+/**
+ * A field as a page declares it. `completed` adds the facts about this member from the verb's description of its input.
+ */
 export type WrittenField = Pick<Field, "name"> & Partial<Field>;
 
 /** The fields of a form, completed by the verb's description of its input. */

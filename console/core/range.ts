@@ -135,8 +135,8 @@ export function rangeBefore(range: Range): Range {
 }
 
 /**
- * The first part of the range before, as long as this range has already lasted, to the full hour; the whole range
- * before, if this one is over.
+ * The beginning of the previous range: as much of it as has passed of this range, cut to full hours. If this range is
+ * over, all of the previous one.
  */
 export function sameSoFar(range: Range, before: Range, now_ms: number): Range {
   const so_far_ms = Math.floor(Math.max(0, now_ms - range.from_ms) / hour_ms) * hour_ms;

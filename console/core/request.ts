@@ -1,4 +1,7 @@
-/** A request to this server, in JSON, with the secret of the session. It depends on nothing that a page has loaded. */
+/**
+ * A request to this server, in JSON, with the secret of the session. It needs nothing that a page has loaded, because
+ * the script in the document sends the first request before that.
+ */
 
 /** A refusal, in the words of the server. */
 export class Refusal extends Error {
@@ -18,7 +21,7 @@ export interface Sent {
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
-  /** The priority in the browser's queue. Absent: the page shows little without the answer. */
+  /** The priority in the browser's queue. Absent: the normal one, because the page shows little without the answer. */
   priority?: "low" | undefined;
 }
 

@@ -47,7 +47,10 @@ sessionEnded.subscribe((why) => {
   problem.value = why;
 });
 
-/** Starts the session. `loads` loads what a page needs besides, once somebody seems to be signed in. */
+/**
+ * Starts the session. `loads` is called once somebody seems to be signed in, and loads the further files that a page
+ * needs.
+ */
 export async function begin(loads: () => void): Promise<void> {
   const taken = await (globalThis.takingUp ?? takeUp(loads));
   actIn(taken.organization);

@@ -4,7 +4,7 @@ import type { VerbNamed } from "../../src/admin/management/verbs.ts";
 import { moneyOf, nanosOf } from "./money.ts";
 import type { Bucket, Unit } from "./range.ts";
 
-/** The report as the client receives it; the client's own type would need a browser. */
+/** The report as the client receives it. This is not the type of client.ts, because importing that needs a browser. */
 export type Report = Static<VerbNamed<"reportUsage">["answers"]>;
 export type Row = Report["rows"][number];
 

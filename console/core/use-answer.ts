@@ -15,8 +15,8 @@ export interface Asked<Of> {
 
 interface Options {
   /**
-   * The priority in the browser's queue. Absent: a page shows little without the answer. A browser has few connections,
-   * and sends low-priority requests last.
+   * The priority in the browser's queue. Absent: the normal one, because a page shows little without the answer. A
+   * browser has few connections, and sends low-priority requests last.
    */
   priority?: "low";
 }
@@ -53,7 +53,10 @@ export function useAnswer<Name extends VerbName>(
 const nothing = { answer: null, failure: null, isLoading: true, at: null };
 const again_ms = 2000;
 
-/** Follows a live verb while the tab is seen; after a failure, it tries again. */
+/**
+ * Follows a live verb, whose answers come as a stream of events, while the tab is seen; after a failure, it tries
+ * again.
+ */
 export function useLive<Name extends VerbName>(name: Name, onAnswer: (answer: Answer<Name>) => void): Error | null {
   const [failure, setFailure] = useState<Error | null>(null);
   const latest = useRef(onAnswer);

@@ -1,7 +1,7 @@
 /**
  * The facts about each verb that the pages need: its place in the interface, its input, and how its command is typed. A
- * bundle with the verbs themselves would be ten times as large, so the build runs this file and puts the result in the
- * place of the call.
+ * bundle with the verbs themselves would be ten times as large. So the build runs this file, and puts the table that it
+ * returns in place of the call of `verbTable`.
  */
 import type { Flag } from "../../src/admin/management/command.ts";
 import type { Verb } from "../../src/admin/management/verb.ts";

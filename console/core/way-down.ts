@@ -53,7 +53,7 @@ export function wayDown(row: Grouped, { by, filters, from, to, zone = new Zone("
     : null;
 }
 
-/** The value of a row for the filter of its group, by group. */
+/** For each group of a report, the value by which the requests of a row are filtered. */
 const membersOf: Record<string, (row: Grouped) => string | null | undefined> = {
   organization: ({ organization }) => organization,
   team: ({ team_id }) => team_id,
@@ -69,7 +69,9 @@ function address(path: string, filters: Record<string, string>, from: string, to
   return `${path}?${new URLSearchParams({ ...filters, from, to })}`;
 }
 
-/** The time that two spans share: the report may begin or end within a day or a month. */
+/**
+ * The time that two spans share. A row's day or month may reach beyond the report, which may begin or end within it.
+ */
 function common(one: Span, other: Span): Span {
   return { from_ms: Math.max(one.from_ms, other.from_ms), to_ms: Math.min(one.to_ms, other.to_ms) };
 }

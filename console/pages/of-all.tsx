@@ -15,7 +15,7 @@ interface OfAll {
   title: string;
   verb: VerbName;
   filters: readonly Filter[];
-  /** The button that creates one, in the organization of the filter. */
+  /** The button that creates one of the listed things, in the organization that the filter names. */
   create?: (organization: string | null) => ComponentChildren;
   /** `hasOrganizations`: the rows may be of several. */
   list: (input: Record<string, string>, hasOrganizations: boolean) => ComponentChildren;

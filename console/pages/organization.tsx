@@ -92,7 +92,7 @@ function tabsOf({ organization, usage, open, changed }: OfTabs): (OwnTab | false
     may("findOrganizationLimits") && {
       name: "Limits",
       path: "limits",
-      // No command below this part, because each of its acts shows its own.
+      // This part shows no command for itself, because each form in it shows its own.
       verb: null,
       shows: () => <OrganizationLimits organization={slug} changed={changed} />,
     },

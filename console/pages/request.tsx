@@ -99,7 +99,7 @@ function Refusal({ request: { id, person_id, limited_by, limited_models, refusal
 
 type Limit = NonNullable<NonNullable<Request["refusal"]>["limit"]>;
 
-/** Money of a window, or a number of requests or tokens. */
+/** An amount of money for a window's limit; a plain number for a limit on requests or tokens. */
 const Amount = ({ of }: { of: Limit["value"] }) => (typeof of === "number" ? grouped(of) : <Money of={of} />);
 
 type Tried = NonNullable<Request["route"]>["tried"];

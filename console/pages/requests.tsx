@@ -19,13 +19,16 @@ const filters: readonly Filter[] = [
   { name: "to", label: "To", hint: "2026-12-01" },
 ];
 
-/** Columns that would say the same in every row, where the filter is set. */
+/** The columns that are left out when the filter of the same name is set: they would say the same in every row. */
 const columnsSaid = ["organization", "person", "key"] as const;
 
 const nothingFits =
   "No request fits these filters. Records are kept for 13 months, those of refused requests for 30 days.";
 
-/** The filters of members: all their requests are of one person, and they may not see engines. */
+/**
+ * The filters that members get. They get none for people, because all their requests are their own, and none for
+ * engines, which they may not see.
+ */
 const ofMembers = ["key", "model", "operation", "outcome", "from", "to"];
 
 function offeredFilters(): readonly Filter[] {

@@ -1,4 +1,7 @@
-/** Spend: over time, by what it was for, beside budgets; down to the requests that it adds up. The address has all of its state. */
+/**
+ * Spend over time, divided by what it was for, beside budgets. Links lead down to the requests that it adds up. The
+ * address has all of the page's state.
+ */
 
 import { useMemo, useState } from "preact/hooks";
 import { query, replaceQuery, withQuery } from "../core/address.ts";
@@ -30,8 +33,8 @@ const rows_max = 1000;
 const narrowings = ["organization", "team", "person", "key", "model"] as const satisfies readonly Subject[];
 
 /**
- * The groups that the reader can choose. A member has one organization and is one person; within an organization, there
- * is only one organization.
+ * The groups that the reader can choose. Some would have only one row and are left out: organization, team and person
+ * for a member; organization for somebody who acts in one.
  */
 function groupsSeen(): string[] {
   const hidden = isMember.value ? ["organization", "team", "person"] : membership.value ? ["organization"] : [];
@@ -52,7 +55,8 @@ export function UsagePage() {
   const isTime = by === "day" || by === "month";
   const subject = (isTime ? "model" : by) as Subject;
   const largest = Number(query.value.get("rows")) || (isTime && !isNarrow() ? rows_max : rowsAtFirst());
-  // Rows by day or month are few; in other groups there may be thousands.
+  // Rows by day or month are few, so all are asked for. In other groups there may be thousands, so only the largest
+  // are.
   const some = isTime ? {} : { largest };
   const asked = useAnswer("reportUsage", { ...of, by, ...some, ...spanAsked(range, [by]) });
   const before = sameSoFar(range, rangeBefore(range), now_ms);
@@ -173,7 +177,7 @@ function Chip({ by, id }: { by: Subject; id: string }) {
   );
 }
 
-/** The first day of the month eleven months ago. Usage is kept for longer, by whole months. */
+/** The first day of the month eleven months ago: a year in whole months. Usage is kept for longer than that. */
 function yearAgo(): string {
   const now = new Date();
   return new Date(Date.UTC(now.getUTCFullYear() - 1, now.getUTCMonth() + 1)).toISOString().slice(0, 10);
@@ -240,7 +244,7 @@ function Downloads({ of, by, asked, zone }: Saved) {
   const [failure, setFailure] = useState<string | null>(null);
   const inputs = {
     csv: { ...of, ...asked, by, ...(zone === "UTC" ? {} : { zone }) },
-    // A report as FOCUS has fixed groups, and is in UTC.
+    // A report in the FOCUS format has fixed groups, and is in UTC.
     focus: { ...of, ...asked, ...(by === "month" ? { by } : {}) },
   };
   return (

@@ -26,7 +26,7 @@ interface Act<Name extends VerbName = VerbName> {
   typed?: (input: Given) => string;
   /** Its effect, in a sentence. */
   says?: ComponentChildren;
-  /** The thing that it ends, whose name has to be typed. */
+  /** The thing that this act ends, whose name has to be typed. */
   ends?: { name: string; what: ComponentChildren };
   done: string;
   onDone?: ((answer: never) => void) | undefined;

@@ -1,4 +1,4 @@
-/** The acts on keys: to create one, to change it, to give it another secret, and to end it. */
+/** The actions on keys: to create one, to change it, to give it another secret, and to end it. */
 import type { ItemOf } from "../core/client.ts";
 import type { WrittenField } from "../core/form.ts";
 import { valueFields } from "../core/limit-fields.ts";
@@ -67,8 +67,8 @@ interface OfKey {
 }
 
 /**
- * The most needed acts, for the row of a list; the key's page has the others. A sign-in has no secret to rotate, and a
- * caller with an issuer's tokens has none to revoke either.
+ * The actions needed most, for the row of a list; the key's page has the others. A sign-in has no secret to rotate, and
+ * a caller with an issuer's tokens has none to revoke either.
  */
 export function KeyEnd({ of: key, changed }: Pick<OfKey, "of"> & Partial<OfKey>) {
   const running = key.standing?.running_requests ?? 0;

@@ -63,7 +63,7 @@ export function KeyList({ caption, input, cursor = "cursor", hasOrganizations = 
   );
 }
 
-/** Its person, else the owner in words, else nobody: then it is a service's. */
+/** The owner of a key: its person, otherwise the owner in words, otherwise `service key`, because nobody owns it. */
 export function Owner({ of: { person_id, person, owner } }: { of: Pick<Key, "person_id" | "person" | "owner"> }) {
   if (person_id) return <ThingLink kind="person" id={person_id} name={person} />;
   return <span class={owner === null ? "fine" : undefined}>{owner ?? "service key"}</span>;

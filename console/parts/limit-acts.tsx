@@ -1,4 +1,4 @@
-/** The acts that change the limits of an organization, a team, a person or a key. */
+/** The actions that change the limits of an organization, a team, a person or a key. */
 import type { VerbName } from "../core/client.ts";
 import type { Field } from "../core/form.ts";
 import { type Limits, typedLimits, valueFields } from "../core/limit-fields.ts";
@@ -34,7 +34,7 @@ interface Props {
   changed: () => void;
 }
 
-/** The parts that the acts of one subject have in common, and the beginnings of their commands. */
+/** The parts that all limit forms of one subject have in common, and the beginnings of their commands. */
 function common({ of: limits, changed }: Props) {
   const { subject, subject_id, organization, version } = limits;
   const whose = subject === "organization" ? `org ${organization}` : `${subject} ${subject_id} --org ${organization}`;

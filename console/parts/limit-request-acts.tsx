@@ -71,7 +71,7 @@ interface Props {
   changed?: (() => void) | undefined;
 }
 
-/** The acts of those who decide on a request for a higher limit, and of the person who asked. */
+/** The actions of those who decide on a request for a higher limit, and of the person who asked. */
 export function LimitRequestActs({ of: { id, state, person_id, asked, limit }, changed }: Props) {
   if (state !== "open") return null;
   const isOwn = session.value?.id === person_id;

@@ -1,4 +1,4 @@
-/** The memberships of a person, and the acts that give and take them. */
+/** The memberships of a person, and the actions that give and take them. */
 import type { Answer } from "../core/client.ts";
 import { may, membership } from "../core/session.ts";
 import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };

@@ -1,4 +1,7 @@
-/** The destinations of notices: of one organization, or of all and of the operators, who get those of the fleet. */
+/**
+ * The destinations of notices: those of one organization, or all, including those of the operators, who get the notices
+ * of the fleet.
+ */
 
 import type { ItemOf } from "../core/client.ts";
 import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };

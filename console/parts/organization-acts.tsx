@@ -17,7 +17,7 @@ interface Of {
 
 const givenOf = ({ slug, version }: Organization) => ({ organization: slug, version });
 
-/** The acts that suspend, resume or close an organization. `running`: the number of running requests of its keys. */
+/** The actions that suspend, resume or close an organization. `running`: the number of running requests of its keys. */
 export function StateActs({ of: organization, running, changed }: Of & { running: number }) {
   const { slug, status } = organization;
   const given = givenOf(organization);

@@ -27,7 +27,7 @@ interface Props {
   written: (value: number) => string;
   /** Whether the values are whole numbers, so that the axis has no marks between them. */
   isCount?: boolean;
-  /** The text about a place; for null, about all of them. */
+  /** The text about a place on the axis; for null, about all places. */
   said: (at: number | null) => ComponentChildren;
   legend: (at: number | null) => ComponentChildren;
   /** Opens what a place stands for. */
@@ -116,7 +116,7 @@ export function Plot({
   );
 }
 
-/** The place that a key moves to. Undefined: the key does not move. */
+/** The index of the place on the axis that a key moves to. Undefined: the key does not move. */
 function reached(key: string, at: number | null, count: number): number | null | undefined {
   const last = count - 1;
   if (key === "ArrowRight") return at === null ? 0 : Math.min(last, at + 1);

@@ -75,7 +75,7 @@ export function ReportTable({ report, by, zone, rows_max, before }: Props) {
 }
 
 type Measured = Pick<Row, (typeof counts)[number] | "cost">;
-/** A row, or all rows that are not shown as one. */
+/** One row, or the sum of all rows that are not shown. */
 type Line = Measured & Partial<Row>;
 
 function countColumn(head: string, of: (row: Measured) => number, total: Measured): Column<Line> {
@@ -167,7 +167,10 @@ function Only({ row, by }: { row: Line; by: Subject }) {
   );
 }
 
-/** The address of the page filtered by one row. For a model, rows are grouped as usual; for anything else, by model. */
+/**
+ * The address of the page filtered by one row. For one model, rows are then grouped as usual; for anything else, by
+ * model.
+ */
 export function onlyAddress(by: Subject, id: string): string {
   return withQuery({ [by]: id, by: by === "model" ? null : "model", sort: null, rows: null });
 }

@@ -5,7 +5,7 @@ import { isNarrow } from "../core/narrow.ts";
 
 interface Titled {
   title: string;
-  /** The instant or span that the section is of, or its acts. */
+  /** The instant or time span that the section is about, or its buttons. */
   aside?: ComponentChildren;
   children: ComponentChildren;
 }

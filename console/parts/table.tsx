@@ -74,7 +74,10 @@ export function Table<Row>({ caption, columns, rows, keyOf, isLast = () => false
   );
 }
 
-/** The name in the address whose value is the order: a column's name, after a `-` with the largest first. */
+/**
+ * The name in the address whose value is the order: the name of a column, with a `-` before it to sort the largest
+ * first.
+ */
 const sortName = "sort";
 const nameOf = ({ head }: { head: string }) => head.toLowerCase().replaceAll(" ", "-");
 

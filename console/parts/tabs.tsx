@@ -50,7 +50,7 @@ export function Choices<Of extends { name: string; href: string }>({ label, of, 
   const nav = useRef<HTMLElement>(null);
   const at = of.findIndex(isChosen);
   useEffect(() => {
-    // On a narrow screen the current one may be beyond the edge.
+    // On a narrow screen the link to the current part may be beyond the edge.
     const [strip, link] = [nav.current!, nav.current!.children[at] as HTMLElement | undefined];
     if (link) strip.scrollLeft = link.offsetLeft - strip.offsetLeft - (strip.clientWidth - link.offsetWidth) / 2;
   }, [at]);

@@ -1,4 +1,7 @@
-/** How engines answered over a day: times to the first token, failures, and what they were, from the records themselves. */
+/**
+ * How engines answered over a day: times to the first token, the number of failures and their kinds. It is read from
+ * the records themselves.
+ */
 import type { Answer } from "../core/client.ts";
 import { grouped, milliseconds, percent, wordsOf } from "../core/format.ts";
 import { bucketsOf, type Range, rangeWords } from "../core/range.ts";

@@ -34,7 +34,7 @@ export function Windows({ of }: { of: Standing }) {
   );
 }
 
-/** The use of limits for models, by their patterns. Windows that they do not limit are left out. */
+/** The use of limits for models, by their patterns. Windows that a pattern has no limit for are left out. */
 export function ModelWindows({ of }: { of: Readonly<Record<string, Standing>> }) {
   return (
     <>

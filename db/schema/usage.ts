@@ -1,4 +1,4 @@
-/** The ledger: limits, current use, the holds of running requests, and the records of ended ones. */
+/** The ledger: limits, current use, the amounts held for running requests, and the records of ended ones. */
 import { sql } from "drizzle-orm";
 import {
   bigint,
@@ -39,7 +39,10 @@ export const usageSubject = pgTable(
   ],
 );
 
-/** The limits of a subject by what they are for; 0 in a column: not limited, whatever is inherited. */
+/**
+ * The limits of a subject, a row for each kind and pattern of models; 0 in a column: not limited, whatever is
+ * inherited.
+ */
 export const limitValue = pgTable(
   "limit_value",
   {

@@ -4,7 +4,8 @@
 const kinds: readonly [name: string, pattern: RegExp][] = [
   ["secret", /\b(?:sl[a-z]|whsec)_[A-Za-z0-9_-]{8,}/],
   ["masked secret", /\bsl[a-z]_[A-Za-z0-9]{4}…[A-Za-z0-9]{4}/],
-  // When a worker seals the ledger depends on timing, and so do the numbers of the audit's entries after that.
+  // When a worker seals the ledger (writes an audit entry over its records) depends on timing, and so do the numbers of
+  // the audit's entries after that.
   ["seal", /\{[^{}]*"action":"usage\.seal"[^{}]*\{[^{}]*\{.*?\}\}[^{}]*\},?/],
   ["number", /"number":\d+/],
   ["length", /^[Cc]ontent-[Ll]ength: \d+/],

@@ -7,7 +7,10 @@ import { hashOf } from "./test-runs.ts";
 
 interface Kept extends Finding {
   id: string;
-  /** Hashes of the mutated text, and of the tests: of the one that noticed, or of all that could. */
+  /**
+   * Hashes of the mutated text, and of test files: of the one that noticed the mutant, or of all that could have
+   * noticed it.
+   */
   text: string;
   tests: string;
 }

@@ -40,8 +40,8 @@ export class TestRuns {
   }
 
   /**
-   * How long the test takes if it runs a part of the place, or any part if the place is null; false: it runs none of
-   * them; null: not known.
+   * How long the test takes if it runs one of the parts in `place`, or any part if `place` is null; false: it runs none
+   * of them; null: not known.
    */
   time_ms(test: string, place: Place | null): number | false | null {
     const run = this.#runOf(test);

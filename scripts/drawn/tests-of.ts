@@ -4,17 +4,20 @@ import { importsOf, resolved, type Tree } from "../../test/house/source.ts";
 import { fileOf, type Mutant } from "../../test/mutants/mutant.ts";
 import { moduleOf } from "./draw.ts";
 
-/** A test file that could notice the mutant. A long one is run only if no other test runs the place. */
+/** A test file that could notice the mutant. A long one is run only if no other test runs the mutated part. */
 export interface Possible {
   test: string;
   isLong: boolean;
 }
 
 /**
- * Returns test files, the likeliest to notice first: those that declared mutants of the file name, the module's, those
- * that import the file, then the `long` ones among these, unless declared mutants name them, and last others that
- * import the file indirectly; within each group, tests with the file's name come first, then the fewest imports, and
- * tests that start nodes last.
+ * Returns test files, the likeliest to notice first:
+ * - those that declared mutants of the file name, the module's own, and those that import the file;
+ * - the `long` ones among these, unless declared mutants name them;
+ * - others that import the file indirectly.
+ *
+ * Within each group, those that declared mutants name come first, then tests with the file's name. Tests that start
+ * nodes come last, and otherwise the fewest imports decide.
  */
 export function testsOf(
   file: string,

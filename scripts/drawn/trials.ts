@@ -34,11 +34,13 @@ const remembered_in = ".cache/drawn";
 
 type InParallel = <T>(all: readonly T[], work: (one: T, worker: number) => Promise<unknown>) => Promise<void>;
 
-/** How many test files are tried that run the mutated part: their time is bounded, too, and most take little. */
+/**
+ * How many test files that run the mutated part are tried at most. Their time is bounded, too, and most take little.
+ */
 const files_max = 60;
 /**
- * How many test files are run to find out whether they run the part, if that is not known: more are run while none
- * does.
+ * How many test files are run at most to find out whether they run the mutated part, if that is not known. If none is
+ * found that does, more are run.
  */
 const asked_max = 14;
 const asked_max_forNone = 60;
@@ -101,8 +103,8 @@ class Trials {
   }
 
   /**
-   * Tries the test files that are known to run the place, all together; then the others one by one, once it is known
-   * whether they run it.
+   * Tries the test files that are known to run the mutated part, all together. Then it tries the others one by one,
+   * after finding out whether they run it.
    */
   async #tried(site: Site, text: string, possible: readonly Possible[], worker: number): Promise<Finding> {
     const place = this.product.placeOf(site);
@@ -166,7 +168,10 @@ async function chosenSites(types: Compiler, { sources, sites }: Product, options
   return chosen;
 }
 
-/** Which mutants of a product compile. Checking that takes most of the time of a run that has little left to try. */
+/**
+ * Remembers which mutants of a product compile. In a run that finds most results in earlier runs, checking that would
+ * take most of the time.
+ */
 class Compiled {
   readonly #known: Map<string, boolean>;
 

@@ -23,7 +23,7 @@ export async function asking({ url, key }: Pick<Node, "url" | "key">, what: Aski
   try {
     await (await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body })).text();
   } catch {
-    // The node may be down: that is part of the incident.
+    // The request may fail because the node is down: that is part of the incident.
   }
 }
 

@@ -16,7 +16,10 @@ export function counted({ channels }: Of): Counts {
   return Object.fromEntries(Object.entries(channels).map(([form, { got }]) => [form, got.length]));
 }
 
-/** Waits for notices with these titles since the counts; returns which did not arrive, and what a channel refused. */
+/**
+ * Waits for notices with these titles in every channel. `since`: how many messages each channel had before. Returns
+ * those that did not arrive, and what a channel refused.
+ */
 export async function arrived(site: Of, since: Counts, titles: readonly string[]): Promise<string[]> {
   const missing = () =>
     Object.entries(site.channels).flatMap(([form]) =>
@@ -29,7 +32,7 @@ export async function arrived(site: Of, since: Counts, titles: readonly string[]
   return [...missing(), ...refused];
 }
 
-/** The titles of which more than one notice arrived since the counts. */
+/** The titles of which a channel got more than one notice. `since`: how many messages it had before. */
 export function repeated(site: Of, since: Counts, titles: readonly string[]): string[] {
   return Object.keys(site.channels).flatMap((form) =>
     titles

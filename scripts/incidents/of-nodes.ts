@@ -18,7 +18,8 @@ const killed: Incident = {
     await inHand(site, second, 5);
     await second.kill();
     return {
-      // The node's row stays for five minutes; the notice of its end comes only after that.
+      // The killed node's row in the database stays for five minutes. Only after that is the notice sent that its
+      // problem is over.
       notices: { begun: [`The node ${second.name} has a problem`], over: [] },
       async signs() {
         const answers = await fetch(`${second.url}/livez`).then(

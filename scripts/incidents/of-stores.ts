@@ -12,7 +12,8 @@ const frozen: Incident = {
   async begin(site) {
     const { nodes, postgres } = site;
     const [first] = nodes;
-    // These requests are granted before Postgres hangs, and end while nobody can settle.
+    // These requests are admitted before Postgres hangs. They end while it hangs, so their usage cannot be recorded
+    // then.
     for (let begun = 0; begun < 5; begun++)
       void asking(first, { model: sound, directives: "tps=20 tokens=200", stream: true });
     await inHand(site, first, 5);
@@ -73,8 +74,8 @@ const redisAway: Incident = {
   async begin(site) {
     const { nodes, redis } = site;
     const [first] = nodes;
-    // Starts more nodes: a node tries again every two seconds, so in a thirtieth of the time it takes several to lose
-    // twenty connections.
+    // The alert needs twenty lost connections. A node tries to connect only every two seconds, and the rule's time is
+    // cut to a thirtieth, so several more nodes are started.
     const more = await Promise.all([site.another(), site.another()]);
     const load = trickle(first, { model: sound, directives: "tokens=2" }, 5);
     await redis.kill();
@@ -91,7 +92,10 @@ const redisAway: Incident = {
   },
 };
 
-/** An incident on a database of its own: its newest month of records is missing, and nobody can make it. */
+/**
+ * Uses a database of its own. The partition for its newest month of records is missing. A held lock keeps every node
+ * from creating it.
+ */
 const upkeepHindered: Incident = {
   what: "a transaction keeps the table of records while a month is to be made",
   alerts: ["SluicePartitionsBehind"],

@@ -19,8 +19,8 @@ const secretKey = Buffer.from(new Uint8Array(32).fill(5)).toString("base64");
 const program = process.env.TEST_SLUICE ? [process.env.TEST_SLUICE] : [process.execPath, join(root, "src/main.ts")];
 
 /**
- * Longer than a loaded machine delays a node in saving what its requests have used, so that no other node settles the
- * requests of a node that lives.
+ * The lease of a node. It is longer than a loaded machine delays a node in saving what its requests have used:
+ * otherwise another node would settle the requests of a live node.
  */
 const lease_s = 10;
 const starts_ms = 120_000;

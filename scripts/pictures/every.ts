@@ -10,7 +10,7 @@ import { type Role, signInAs } from "../../test/admin/console/node.ts";
 
 export interface Chosen {
   folder: string;
-  /** Parts of paths; if none is given, every page is chosen. */
+  /** Chooses the pages whose path contains one of these texts; if there is none, every page. */
   words: string[];
   roles: readonly Role[];
   widths: readonly number[];

@@ -12,7 +12,7 @@ export const rulesFolder = join(root, "deploy/prometheus");
 export interface Prometheus {
   url: string;
   query(expression: string): Promise<Series[]>;
-  /** The results of an expression at so many moments since `since_ms`, by Prometheus' clock. */
+  /** The results of an expression at `moments` points in time between `since_ms` and now, by Prometheus' clock. */
   history(expression: string, since_ms: number, moments: number): Promise<History[]>;
   stop(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// The packed release before this one: the newest release that this tree has behind it, built from the commit that released
+// Builds the executable of the previous release: the newest release in this tree's history, from the commit that released
 // it.
 
 import { execFileSync } from "node:child_process";
@@ -17,7 +17,7 @@ export interface Release {
   commit: string;
 }
 
-/** The release before cannot be built here, which says nothing of either version. */
+/** The previous release cannot be built here. That is no fault of the old version or of the new one. */
 export class NoReleaseBefore extends Error {}
 
 /** Throws NoReleaseBefore if this checkout has no history, or if nothing was released before. */

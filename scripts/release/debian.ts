@@ -12,7 +12,7 @@ export function isForDebian({ name }: Target): boolean {
   return name in architectures;
 }
 
-/** Returns the path of the package. `files`: the executable, and the papers that go with it. */
+/** Returns the path of the package. `files`: the executable, and the notices and bill of materials that go with it. */
 export async function debianPackage(
   folder: string,
   version: string,

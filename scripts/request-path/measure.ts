@@ -66,7 +66,8 @@ async function awaits(): Promise<Measure<number>> {
 async function main(): Promise<void> {
   const what = process.argv[2];
   if (what === "files") {
-    // A file counts if it ran in every measured request: timers of the node run now and then.
+    // A file counts only if it ran in every measured request. Otherwise the node's timers, which run now and then,
+    // would add files.
     const [first, ...others] = await measured(await coverage());
     const always = first!.filter((file) => others.every((files) => files.includes(file)));
     console.log(JSON.stringify(always.sort()));

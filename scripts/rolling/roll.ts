@@ -12,7 +12,7 @@ export interface RollOptions {
   requests_per_second: number;
   /** How long one stream takes: less than the time to drain, and longer than the drain's delay. */
   stream_s: number;
-  /** The pause that lets a node take part again before the next node stops. */
+  /** The pause after a node's restart, so that it gets traffic again before the next node stops. */
   settle_ms: number;
   tell(line: string): void;
 }

@@ -31,7 +31,7 @@ function licenceOf(one: Package): string {
     .filter((file) => /^(licen[cs]e|copying|copyright|notice)/i.test(file))
     .sort();
   const own = files.map((file) => readFileSync(join(folder!, file), "utf8").trim());
-  // If the package brings no text of its licence, the licence that its manifest names.
+  // If the package has no licence text of its own, take the text of the licence that its manifest names.
   const text = own.length > 0 ? own.join("\n\n") : `By ${author}.\n\n${textOf(name, license)}`;
   if (inside.length === 0) return text;
   const names = inside.map((it) => (it.version ? `${it.name} ${it.version}` : it.name));

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 export interface Package {
   name: string;
-  /** Null for a bundled package of which the bundle's makers name only a range. */
+  /** Null for a package bundled inside another, if that other package names only a range of versions for it. */
   version: string | null;
   /** The licence as the package's makers name it, mostly an SPDX id; null if they name none. */
   license: string | null;
@@ -60,7 +60,7 @@ function packageIn(folder: string, sums: Map<string, string>): Package {
   return { name, version, license, author: maker, folder, integrity, inside: insideOf(manifest) };
 }
 
-/** The packages that a bundle contains already: package.json overrides them with an empty package. */
+/** The packages that are already bundled inside this one. package.json replaces each of them by an empty package. */
 function insideOf({ dependencies = {} }: Manifest): Package[] {
   const { overrides = {} } = JSON.parse(readFileSync("package.json", "utf8")) as { overrides?: Record<string, string> };
   return Object.entries(dependencies)

@@ -11,7 +11,8 @@ const sbom = "sluice.cdx.json";
 const sums = "SHA256SUMS";
 
 /**
- * Writes the papers for all executables in the folder, whose names begin with `sluice`. Equal inputs give equal papers.
+ * Writes the notices, the bill of materials and the checksums for all executables in the folder, whose names begin with
+ * `sluice`. Equal inputs give equal files.
  */
 export function writePapers({
   folder,

@@ -35,7 +35,7 @@ interface Written {
   name: string;
 }
 
-/** The amounts in a value, as far as the value fits its row. */
+/** The amounts in a value. Parts of the value that do not fit the schema are skipped. */
 function* amountsIn(row: Row, value: unknown, path: Path): Generator<Written> {
   if (Array.isArray(value) && row.items) {
     for (const [index, item] of value.entries()) yield* amountsIn(row.items, item, [...path, index]);

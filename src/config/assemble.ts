@@ -89,8 +89,8 @@ interface Served {
 }
 
 /**
- * The catalog if one engine serves every model. It is asked for each model under the name that the environment gives,
- * else under the name in the model's best route.
+ * The catalog if one engine serves every model. The engine is asked for each model by the name that the environment
+ * gives, else by the model's name in its best route.
  */
 function servedByEnvironment(
   { url, apiKey, model: name }: NonNullable<EnvironmentSettings["upstream"]>,

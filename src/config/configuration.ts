@@ -77,7 +77,10 @@ export interface ServerSettings extends ServerSection {
   trustedProxies: string[];
   /** The name of the header with the client's address, in lower case. */
   clientAddressHeader: string;
-  /** The keys that encrypt small secrets at rest; the first is used for new ones. Absent: nothing needs one. */
+  /**
+   * The keys that encrypt small secrets at rest; the first is used for new ones. Absent: no key is set, because nothing
+   * needs one.
+   */
   secretKeys?: readonly Uint8Array[];
 }
 

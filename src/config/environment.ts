@@ -22,7 +22,7 @@ export interface EnvironmentSettings {
   overrides: Overrides;
   storage: StorageSettings;
   /**
-   * The one engine that serves every model. `model` null: it is asked for each model under the name in the model's
+   * The one engine that serves every model. `model` null: the engine is asked for each model by the name in the model's
    * route.
    */
   upstream: { url: string; apiKey: string | null; model: string | null } | null;

@@ -18,7 +18,7 @@ export function configurationHash({
   return new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 16);
 }
 
-/** The value in one form, so that settings that mean the same are equal in whatever order they were written. */
+/** The value in a normal form: settings that mean the same become equal, in whatever order they were written. */
 function plain(value: unknown): unknown {
   if (value instanceof Set) return [...value].sort();
   if (value instanceof Map) return Object.fromEntries([...value].sort(byName));

@@ -1,4 +1,7 @@
-/** Reads and writes the file of `sluice apply`: the organizations as they should be, or all problems of the file. */
+/**
+ * Reads and writes the file of `sluice apply`. Reading it gives the organizations as they should be, or all problems of
+ * the file.
+ */
 import type { TProperties } from "typebox";
 import Type from "typebox";
 import { Check } from "typebox/value";
@@ -20,7 +23,10 @@ import { readYaml } from "./yaml.ts";
 export const organizationsFile_bytes_max = 16 * 1024 * 1024;
 const things_max = 10_000;
 
-/** The schema of a mapping from names to entries of one kind. `names`: what a name must be. */
+/**
+ * The schema of a mapping from names to entries of one kind. `names`: a name's pattern, and what messages say it must
+ * be.
+ */
 function section<Now>({ fields }: Kind<Now>, names: { pattern: string; "x-must-be": string }, more: TProperties = {}) {
   const schemas = Object.entries(fields).map(([name, { schema }]) => [name, Type.Optional(schema)]);
   const entry = Type.Object({ ...Object.fromEntries(schemas), ...more }, { additionalProperties: false });

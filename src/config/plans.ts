@@ -17,8 +17,8 @@ const limitNames = {
 } as const satisfies Record<Exclude<keyof PlanEntry, "queue_weight" | "queue_priority">, keyof Plan>;
 
 /**
- * The plans. `starter`, which organizations get if none is named, suffices for a working day with a coding agent. `pro`
- * has ten times as much; `unlimited` has no limits.
+ * The built-in plans. `starter`, which organizations get if none is named, suffices for a working day with a coding
+ * agent. `pro` has amounts ten times those of `starter`; `unlimited` has no limits.
  */
 const defaults: Record<string, PlanEntry> = {
   starter: {
@@ -46,7 +46,7 @@ export function plansWith(entries: Record<string, PlanEntry>): Map<string, Plan>
   return new Map(Object.entries(all).map(([name, entry]) => [name, planOf(name, entry)]));
 }
 
-/** The shares of the plans in the file. All other plans have the default share. */
+/** The shares of the engines' queues (weight and priority) of the plans in the file. Others have the default share. */
 export function sharesOf(entries: Record<string, PlanEntry>): Map<string, Share> {
   return new Map(
     Object.entries(entries).map(([name, entry]) => {

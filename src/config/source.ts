@@ -8,7 +8,8 @@ export const file_bytes_max = 1024 * 1024;
 export type ReadFile = (path: string) => Uint8Array | null;
 
 /**
- * The bytes of a file; null if it does not exist. Of a file that is too large, one byte more than the limit is read.
+ * The bytes of a file; null if it does not exist. A file that is too large is read to one byte beyond the limit, by
+ * which the caller recognizes it.
  */
 export function readFileBounded(path: string, bytes_max = file_bytes_max): Uint8Array | null {
   let descriptor: number;

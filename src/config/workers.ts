@@ -8,7 +8,9 @@
 import type { ServiceLimits, StorageSettings } from "./configuration.ts";
 import { type WorkersWanted, workers_max } from "./settings/sections.ts";
 
-/** The least memory of a worker. With less, it would refuse requests because of its own needs. */
+/**
+ * The least memory of a worker. With less, the worker itself would need so much of it that requests would be refused.
+ */
 const worker_bytes_min = 256 * 1024 * 1024;
 
 /**

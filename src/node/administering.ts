@@ -34,8 +34,8 @@ interface AdministrationDependencies extends Pick<ManagementOptions, "ledger" | 
 }
 
 /**
- * How old a shared reading may be: of the fleet's reports, and of the organizations nearest to a limit, for which all
- * organizations are read.
+ * How old a reading may be that several clients share: of the fleet's reports; and of the organizations nearest to a
+ * limit, for which all organizations must be read.
  */
 const reports_ms = 100;
 const nearest_ms = 10_000;

@@ -8,9 +8,12 @@ import { disposable, type Settings } from "./foundation.ts";
 
 /** The least time between two collections of small requests' garbage. */
 const tidy_ms = 30_000;
-/** How long an item of a body is kept after its last use: at least this long, and at most twice as long. */
+/**
+ * How long a message or tool of a request body stays in the item cache after its last use: at least this long, and at
+ * most twice as long.
+ */
 const items_ms = 5 * 60_000;
-/** The interval at which new objects are collected while many requests are open. */
+/** The interval at which young objects are garbage-collected while many requests are open. */
 const tick_ms = 1_000;
 
 export function boundsOf({ limits, server }: Settings, lifecycle: Lifecycle): Bounds {

@@ -159,8 +159,8 @@ export function engines({
 }
 
 /**
- * Logs a stray answer, once for each time that its engine's connections stop being reused: the engine may send one with
- * every answer.
+ * Logs a stray answer (data beyond the answer to a request). It is logged once for each time that its engine's
+ * connections stop being reused: the engine may send one with every answer.
  */
 function logStray(log: Log, { upstream, replica, isFirst }: Stray): void {
   if (isFirst) log.event("error", "upstream_stray_answer", { upstream, ...(replica ? { replica } : {}) });

@@ -95,8 +95,8 @@ function tokenizingBy(counter: TokenCounter): (request: RunRequest) => Tokenizin
 }
 
 /**
- * The counter of a passed request: token ids are counted exactly, and texts by the model's tokenizer, without a chat
- * template.
+ * The counter of a request whose answer is passed on: token ids are counted exactly, and texts by the model's
+ * tokenizer, without a chat template.
  */
 function tokenizingPassed({ model, request, inputBytes }: RunRequest, count: CountAnswer): Tokenizing | null {
   const { exactTokens, texts } = request.passed!;

@@ -1,4 +1,4 @@
-/** The settings, checks and readings of a process that is one worker of a node. */
+/** The settings, checks and metrics of a process that is one worker of a node. */
 
 import type { Configuration, ServerSettings } from "../config/configuration.ts";
 import { memoryMarkBytes } from "../config/machine.ts";

@@ -46,7 +46,7 @@ import { startTelemetry, type Telemetry } from "./telemetry.ts";
 import { startWarmNode } from "./warm-node.ts";
 import { countsNothing } from "./warm-store.ts";
 
-/** How long a start waits for the list of existing keys. The rest is read while the node serves. */
+/** How long a start waits for the list of existing keys. If it takes longer, the rest is read while the node serves. */
 const existing_ms = 2_000;
 
 /** The built values from which the operations and the administration are made. */

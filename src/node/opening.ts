@@ -23,7 +23,7 @@ interface Opening {
 
 interface Opened {
   database: Database;
-  /** The waiting node that was begun; null: the database was there at once. */
+  /** The stand-in that listened while the database was away (waiting.ts); null: there was no wait. */
   waiting: Waiting | null;
 }
 

@@ -14,8 +14,8 @@ import type { RedisConnection } from "../stores/redis/connection.ts";
 
 const answer_ms = 1500;
 /**
- * The usual time that a request waits for its grant. A database that is slower for two seconds is no problem yet: all
- * nodes use it, and a balancer that removed all of them would refuse requests that they would have answered.
+ * The usual time that a request waits for its grant. A database that answers after two seconds is no problem yet. All
+ * nodes use it: a balancer that removed all of them would refuse requests that they would have answered.
  */
 const admission_ms = 3000;
 const every_ms = 1000;
@@ -75,8 +75,8 @@ function schemaCheck(database: Database): ReadinessCheck {
 }
 
 /**
- * Checks Redis. Only a warning: without it, limits per minute are counted in shares (docs/design/usage.md, Sliding
- * limits).
+ * Checks Redis. Only a warning: without it, each process counts a share of the limits per minute (docs/design/usage.md,
+ * Sliding limits).
  */
 function redisCheck(redis: Pick<RedisConnection, "ping"> | null, processes: () => number): ReadinessCheck {
   return {
@@ -97,8 +97,8 @@ function redisCheck(redis: Pick<RedisConnection, "ping"> | null, processes: () =
 }
 
 /**
- * Checks for administrators. A failure is only a warning, which is also logged, first at once and then daily, since few
- * people read a probe. `now_ms`: a monotonic clock.
+ * Checks whether anybody can administer the service, now and soon. A failure is only a warning, which is also logged,
+ * first at once and then daily, since few people read a probe. `now_ms`: a monotonic clock.
  */
 export function administratorsCheck(database: Database, log: Pick<Log, "event">, now_ms: () => number): ReadinessCheck {
   let logged = { problem: null as string | null, at_ms: 0 };

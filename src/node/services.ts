@@ -67,7 +67,7 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
       if (created) terminal.err(`sluice: created an embedded database in ${created}; DATABASE_URL is not set\n`);
       return {
         ...administrationStores(database, { sealing: sealingOf(settingsOf(environment).server) }),
-        // The ledger is only read here, so the charge of lapsed holds does not matter.
+        // The ledger is only read here. It settles no lapsed holds, so it does not matter how `recovery` charges them.
         ledger: ledger(database, { recovery: "checkpoint" }),
         refused: refusedRequests(database),
         currency: () => currencyOf(database),

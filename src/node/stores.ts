@@ -1,4 +1,7 @@
-/** Makes the stores of a node: the ledger, rates, refused requests, stored responses, kept answers, and calibrations of models. */
+/**
+ * Makes the stores of a node: the ledger, rates, refused requests, stored responses, answers kept to be read again, and
+ * calibrations of models.
+ */
 
 import { tlsTexts } from "../config/certificate.ts";
 import { readFileBounded } from "../config/source.ts";
@@ -107,7 +110,10 @@ export async function startStores(foundation: Foundation, metrics: Watched) {
   );
 }
 
-/** Makes the stores of kept answers. Their logs are in Redis if there is one, else in the database. */
+/**
+ * Makes the stores of kept answers, which later requests may read again. Their logs are in Redis if there is one, else
+ * in the database.
+ */
 function startKept({ serving, outage }: Foundation, redis: RedisConnection | null, metrics: KeptMetrics) {
   const { database, configuration } = serving;
   const settings = () => configuration.current().answers;
@@ -140,7 +146,7 @@ async function followCancels({ answers, open }: KeptParts): Promise<void> {
   for (const one of running) if (ended.has(one.requestId)) one.cancel();
 }
 
-/** Starts the periodic work on the ledger: comparing its totals, and creating partitions ahead. */
+/** Starts the periodic work on the ledger: comparing its totals with its records, and creating partitions ahead. */
 function startUpkeep(book: Ledger, log: Log, outage: Foundation["outage"]) {
   const ending = new AsyncDisposableStack();
   const checks = bookCheck({

@@ -40,7 +40,8 @@ export async function supervise(parts: Supervising): Promise<number> {
     readFile,
     now_ms: () => performance.now(),
     metrics: merger(),
-    // Checked because a port that is opened for sharing would be shared with other programs, too.
+    // Checks first that no other program has the port. The workers open it for sharing, so otherwise they would share
+    // it with that program.
     port: freePort(server),
     operatorPort: server.operator && freePort(server.operator),
     start(worker, hear) {

@@ -68,7 +68,7 @@ function listening(configuration: Configuration, member: Member | null, log: Log
     limits,
     lifecycle: life,
     traces: null,
-    // Every connection is closed with its answer, so that clients connect to the node itself as soon as it serves.
+    // Every connection is closed after its answer, so that clients connect to the node itself as soon as it serves.
     shedsConnection: () => true,
     metrics: { request() {} },
     log,

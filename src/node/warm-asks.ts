@@ -15,8 +15,8 @@ export interface Ask {
 const metered: readonly Operation[] = operations.filter((one) => one.metered !== undefined);
 
 /**
- * All examples of all protocols, streamed and not, each for a model at every kind of engine, except those that no model
- * can answer.
+ * All examples of all protocols, streamed and not. Each is sent for one model of every kind of engine; an example that
+ * no model can answer is left out.
  */
 export function asksOf({ models }: Pick<Catalog, "models">): Ask[] {
   const protocolOf = ({ routes }: CatalogModel) => routes[0]!.upstream.protocol;

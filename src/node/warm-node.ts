@@ -87,7 +87,8 @@ export function startWarmNode({ configuration, like, bounds, counter }: WarmPart
   const metrics = prometheusMetrics({ version: "", isPrivate: true, organizations_max: () => 0 });
   const log = logTo({ write() {}, clock: systemClock(), settings: () => configuration.log });
   ending.defer(() => log.flush());
-  // There are no upstreams, so that no engine is checked at intervals: the warm-up's engine exists only in the catalog.
+  // The list of upstreams is empty, so that no engine is checked at intervals. The warm-up's engine exists only in the
+  // catalog.
   const atWarmEngine = { ...configuration, catalog, upstreams: [] };
   const warmEngines = ending.use(engines({ configuration: () => atWarmEngine, log }));
   const learned = { inputEstimate: inputEstimate(), outputCalibration: outputCalibration() };
@@ -180,8 +181,8 @@ export function startWarmNode({ configuration, like, bounds, counter }: WarmPart
 const settle_ms = 1_000;
 
 /**
- * A catalog with the same models, all served by the engine at `url`, and with the plan that has the most limits, all so
- * high that they are never reached.
+ * A catalog with the same models, all served by the engine at `url`, and with the plan that has the most limits. The
+ * limits are raised so high that they are never reached.
  */
 function catalogAt(url: string, { models, plans }: Catalog): Catalog {
   const moved = ({ resolve: _, ...upstream }: Upstream): Upstream => ({

@@ -18,8 +18,8 @@ export const grantAll: Ledger["run"] = async (commands) => {
 };
 
 /**
- * Counts no tokens. A node with the embedded database serves while it warms up: the threads that count would load their
- * vocabularies, which costs 0.7 seconds of CPU, for no use.
+ * Counts no tokens. A node with the embedded database serves while it warms up. To count, its threads would load their
+ * vocabularies, which costs 0.7 seconds of CPU and would be of no use.
  */
 export const countsNothing: TokenCounter = {
   examine: async () => {

@@ -30,7 +30,7 @@ export async function warmUp({ warm_up_ms, start, log, stopped }: WarmUpParts): 
 
   async function served(): Promise<void> {
     await using node = start();
-    // The rest of the time is for running requests to end.
+    // No request begins after 85 % of the time, so that running ones can end.
     const goesOn = () => elapsed_ms() < warm_up_ms * 0.85;
     requests = await node.serve({ requests: requests_max, concurrent, goesOn, signal });
   }
@@ -51,12 +51,15 @@ const aborted = (signal: AbortSignal) =>
 
 /** The most requests of a warm-up with the embedded database, where each takes longer, and which serves few clients. */
 const idle_requests_max = 100;
-/** The number of requests in one slice. A client's request waits for the end of the slice. */
+/**
+ * The number of requests that the warm-up sends at once. A client's request that arrives meanwhile waits until they
+ * end.
+ */
 const slice_requests = 8;
-/** The node is idle if no request has come for this long, and the event loop is less late than this. */
+/** The node is idle if no request has come for `idle_ms` and its event loop is less than `late_ms_max` late. */
 const idle_ms = 20;
 const late_ms_max = 10;
-/** The wait after a node began to serve, and after it was not idle. */
+/** How long the node must be idle before the warm-up begins or, if interrupted, goes on. */
 const busy_ms = 250;
 
 /**

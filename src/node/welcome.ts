@@ -83,7 +83,10 @@ export function consoleText(link: string): string {
 `;
 }
 
-/** Writes the secret into a new file, so that it follows no link and has no earlier permissions. */
+/**
+ * Writes the secret into a new file. An existing file is deleted first: it might be a link to elsewhere, or readable by
+ * others.
+ */
 function keptIn(dataDir: string, secret: string): string {
   const file = join(dataDir, "demo-key");
   rmSync(file, { force: true });

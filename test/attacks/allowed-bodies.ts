@@ -25,7 +25,7 @@ function ofSize(size_mib: number): Attack[] {
   const bytes = size_mib * mib;
   const room = bytes - 1000;
   const allowed = allowance(bytes);
-  // A small body has no room for as many values or members of the densest forms as are allowed.
+  // In the densest forms, a small body has no room for as many values or members as the limits allow.
   const members = Math.min(allowed.members, Math.floor(bytes / 20));
   const values = Math.min(allowed.values, Math.floor(bytes / 12));
   const one = (name: string, options: BodyOptions, text: (model: string) => string) =>

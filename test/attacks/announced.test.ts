@@ -1,6 +1,6 @@
 /**
- * A newly created key works at once on every node, also on a node on which a flood has taken all places for unknown
- * keys.
+ * A newly created key works at once on every node, also on a node where a flood of unknown keys uses up all look-ups
+ * that such keys may have.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Rig, startRig } from "../faults/rig.ts";
@@ -33,7 +33,7 @@ test("two nodes of one Postgres, a flood on each", async () => {
     const { key } = await rig.command<{ key: string }>("key", "create", "--org", "faults-0", "--name", "fresh");
     for (const [index, url] of urls.entries()) {
       await until(async () => (await heard(url)) > before[index]!, 10_000, "the node to have heard of the key");
-      // Now and then a place is free, and then a made-up key gets a 401.
+      // Now and then a look-up is free for an unknown key, and then a made-up key gets a 401.
       await until(
         async () => (await statusOf(url, forgedKey())) === 429,
         20_000,

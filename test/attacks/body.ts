@@ -67,7 +67,8 @@ export function filled(word: string, bytes: number): string {
 }
 
 /**
- * A chat or Messages request with a short text and further fields. Responses parses the fields and refuses the rest.
+ * A chat or Messages request with a short text and further fields. At the path of Responses, these fields are parsed
+ * too, and the request is refused.
  */
 export function asking(model: string, fields: string): string {
   return `{"model":"${model}","max_tokens":10,"messages":[{"role":"user","content":"hi"}],${fields}}`;

@@ -1,5 +1,5 @@
-// Answers of an engine, as dense, as deep and as odd as allowed: whole, as an event of a stream, as the arguments of a
-// call. Whatever an engine answers, only the request that it answers may fail.
+// Answers of an engine, as dense, as deep and as odd as allowed: as an unstreamed answer, as an event of a stream, as the
+// arguments of a call. Whatever an engine answers, only the request that it answers may fail.
 
 import { bytesPerMember, bytesPerName, bytesPerValue } from "../../src/core/body/scan.ts";
 import { upstreamProtocols } from "../../src/core/upstream/codecs.ts";

@@ -1,4 +1,4 @@
-// One answer of an engine in the form of each protocol, whole or streamed; its content is given as JSON.
+// One answer of an engine in the form of each protocol, unstreamed or streamed; its content is given as JSON.
 
 import type { UpstreamProtocol } from "../../src/core/upstream/codecs.ts";
 import type { EngineAnswer } from "./engine.ts";

@@ -5,7 +5,10 @@ import type { Attack, Target } from "./attack.ts";
 import { mib } from "./body.ts";
 import { chatWith, metricIn, metricsOf } from "./talk.ts";
 
-/** A heap grows slowly: a thousand honest requests make it grow this much, too, before the first large collection. */
+/**
+ * The runtime collects garbage late: before the first large collection, a thousand honest requests make the heap grow
+ * this much, too.
+ */
 const bounds = () => ({ step_ms: 50, growth_bytes: 128 * mib });
 /**
  * The most lines for one event in ten seconds; further events are only counted, in one line (src/core/http/flood.ts).
@@ -57,7 +60,7 @@ function floods({ log }: Target): string[] {
   const events = log().matchAll(/^\{"time":"(.{18}).*?"event":"((?!request")\w+)"/gm);
   const perTenSeconds = Map.groupBy(events, ([, time, event]) => `${event} at ${time}`);
   const most = Math.max(0, ...[...perTenSeconds.values()].map((lines) => lines.length));
-  // Ten seconds by the clock may contain parts of two windows, and the lines that count the others.
+  // Ten seconds by the clock may touch two windows. Each has `lines_max` lines, and one that counts the other events.
   return most > 2 * lines_max + 2 ? [`${most} lines of one event were logged in ten seconds`] : [];
 }
 

@@ -32,7 +32,8 @@ test("of a flood few keys reach the directory, its answers are slow, and a real 
   const { answered, looked_up, seconds, honest } = await forgedKeys(attack);
   expect(honest.failed).toBe(0);
   expect(honest.requests).toBeGreaterThan(10);
-  // The burst that an address has, the look-ups that it regains meanwhile, and those that began at the same moment.
+  // The most look-ups of made-up keys: the burst that an address may have, those that it may have again as time passes,
+  // and those that began at the same moment.
   expect(looked_up).toBeLessThanOrEqual(60 + Math.ceil(seconds + 5) + connections);
   expect(answered["429"]).toBeGreaterThan(0);
   // Each connection gets at most one answer in a second.

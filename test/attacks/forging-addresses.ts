@@ -69,8 +69,8 @@ function request(): string {
 
 const tick_ms = 10;
 /**
- * The most requests that are sent late in one tick. A machine that cannot send as many as it should drops the rest, so
- * that it still reads answers.
+ * The most overdue requests that one tick sends. A machine that cannot send as many as it should drops the rest of
+ * them, so that it still has time to read answers.
  */
 const sent_at_once = 100;
 

@@ -9,7 +9,7 @@ import { chatWith } from "./talk.ts";
 
 setDefaultTimeout(120_000);
 
-/** The share of a key, which is less than sixteen bodies of 4 MiB. */
+/** The bytes of bodies that a key may have in flight: less than sixteen bodies of 4 MiB. */
 const share_bytes = 48 * mib;
 
 let node: AttackedNode;

@@ -7,7 +7,7 @@ import { heldBodies } from "./held-bodies.ts";
 setDefaultTimeout(90_000);
 
 const mib = 1024 * 1024;
-/** The bytes that each request counts in addition to its body. */
+/** The bytes that each request counts in the budget in addition to its body. */
 const stream_bytes = 64 * 1024;
 const chat = "/v1/chat/completions";
 let service: Service;
@@ -73,7 +73,8 @@ test("a stream gives its body back when the answer has begun, and itself at its 
 });
 
 test("above the mark of memory new inference is shed, while a running stream goes on and probes are served", async () => {
-  // The mark is so low that the process is above it from its start: a request that is alone is served all the same.
+  // The limit of memory is so low that the process is above it from its start. A request that is alone is served all
+  // the same.
   service = await startService({ limits: "{ memory_bytes: 1048576 }" });
   const running = await service.post(chat, { model, stream: true, messages: says("tps=20", "word ".repeat(160)) });
   expect(running.status).toBe(200);

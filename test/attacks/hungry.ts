@@ -25,8 +25,8 @@ const boundsOf = (connections: number): Bounds => ({
 });
 
 /**
- * Requests that arrive at one moment are served in one turn of the event loop, since the runtime takes up to 1,024
- * events at a time: a turn lasts as long as that many small requests. Measured: 0.1 to 0.2 ms each.
+ * Requests that arrive at one moment are served in one turn of the event loop, up to 1,024 of them, since the runtime
+ * takes so many events at a time. The turn lasts as long as that many small requests. Measured: 0.1 to 0.2 ms each.
  */
 const at_once_ms = 250;
 const idle = { limits: "{ idle_ms: 5000 }" };
@@ -64,7 +64,8 @@ function forging(connections: number): Attack {
       const measured = await forgedKeys({ url: target.url, connections, seconds, honest, metrics });
       const { failed, requests } = measured.honest;
       const problems = failed > 0 ? [`${failed} of ${requests} honest requests failed`] : [];
-      // The burst that an address has, the look-ups that it regains meanwhile, and those that began at the same moment.
+      // The most look-ups of made-up keys: the burst that an address may have, those that it may have again as time
+      // passes, and those that began at the same moment.
       if (measured.looked_up > 300 + 5 * (measured.seconds + 5) + connections)
         problems.push(`${measured.looked_up} made-up keys were looked up`);
       const answers = Object.entries(measured.answered).flatMap(([status, count]) => Array<string>(count).fill(status));
@@ -113,8 +114,8 @@ function holding(name: string, isChunked: boolean): Attack {
 }
 
 /**
- * For each reader, several MiB pass through until the system's buffers on both sides are full, and not all of that has
- * been collected yet. One turn of the event loop serves all readers, a few KiB each.
+ * For each reader, several MiB pass through until the system's buffers on both sides are full. Not all of that has been
+ * collected by then. One turn of the event loop serves all readers, a few KiB each.
  */
 const readers = 60;
 const reader_bytes = 1.5 * mib;

@@ -8,7 +8,9 @@ import type { NeighbourSays } from "./neighbour.ts";
 const bodies = 40;
 const body_bytes = 30 * 1024 * 1024;
 const alone_ms = 4_000;
-/** The most times longer that the neighbour may wait: docs/attacks.md, Large bodies in parallel. */
+/**
+ * The highest factor by which the attack may lengthen the neighbour's waits: docs/attacks.md, Large bodies in parallel.
+ */
 const slower_max = 3;
 
 export const parallelBodies: Attack = {

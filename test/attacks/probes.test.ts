@@ -168,8 +168,8 @@ function mounted(): boolean {
 test("a schema of a newer build, unless that build left it usable; and one that was taken away", async () => {
   await ready();
   await sql("insert into schema_migration (name, checksum, additive) values ('9999_later', 'x', true)");
-  // A usable newer schema causes no report to wait for. So the test waits for the report of the next change, which the
-  // check sees later.
+  // While the newer schema is usable, no report shows when the check has seen it. So the test makes it unusable, and
+  // waits for the report of that later change.
   await sql("update schema_migration set additive = false where name = '9999_later'");
   await whileSaying("schema", /newer than this build.*9999_later/);
   await sql("update schema_migration set additive = true where name = '9999_later'");

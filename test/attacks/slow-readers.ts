@@ -18,8 +18,8 @@ export interface Asking {
 }
 
 /**
- * Opens clients that read nothing. They leave when the engine is held back, and nothing may be held for them then.
- * `askingOf` is called for each client.
+ * Opens clients that read nothing. They leave when the engine is held back, and then no hold of theirs may stay in the
+ * ledger. `askingOf` is called for each client.
  */
 export async function slowReaders(
   target: Target,

@@ -60,7 +60,10 @@ async function flood(target: Target): Promise<Sent> {
 }
 
 const readers = 60;
-/** Twice as much as for an SSE stream: each event on its way was a text of its own, which was not collected yet. */
+/**
+ * Twice as much as for an SSE stream. Each event that was sent was a text of its own, and these texts are not collected
+ * yet.
+ */
 const reader_bytes = 3 * mib;
 
 /** The request for an answer that does not end. */

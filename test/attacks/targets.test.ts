@@ -174,8 +174,8 @@ describe("a head that two parsers may read differently", () => {
   });
 });
 
-// docs/design/runtime.md, Bun as a server: what the runtime's parser decides. In every case that ends badly, nothing stays
-// held.
+// docs/design/runtime.md, Bun as a server: what the runtime's parser decides. In every case that ends badly, no hold stays
+// in the ledger.
 describe("where Bun's parser decides", () => {
   const head = (fields: string) =>
     `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${service.key}\r\ncontent-type: application/json\r\n${fields}\r\n\r\n`;

@@ -29,7 +29,7 @@ test("the most that is borne is found to an eighth, from wherever it lies, in th
       expect(seen.length).toBeLessThanOrEqual(30);
       if (most === null) return expect(bears).toBeLessThan(16);
       expect(most.streams).toBeLessThanOrEqual(bears);
-      // The 1 is for small counts, between which there are no further ones to try.
+      // The 1 is for small counts of streams, between which the search has no further counts to try.
       expect(most.streams * 1.13 + 1).toBeGreaterThanOrEqual(bears);
     }),
   );

@@ -1,4 +1,4 @@
-/** The driver's client gives the same answer however its bytes are cut, and fails if an answer is not whole. */
+/** The driver's client gives the same answer however its bytes are cut, and fails if an answer is incomplete. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { type Pool, pool, unchunked } from "../../bench/speed/client.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The table of the bench: the best round counts, ratios are of one run, and for budgets and the guard the table says by
- * how much they are met or exceeded.
+ * The table of the bench: the best round counts, and ratios are of one run. The table says by how much budgets are met
+ * or exceeded, and the guard by how much ratios have grown since a recorded run.
  */
 import { expect, test } from "bun:test";
 import { grown, type Line, linesOf, markdown, overBudget } from "../../bench/speed/report.ts";

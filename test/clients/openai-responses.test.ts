@@ -53,7 +53,7 @@ function clientWith(key: string, maxRetries = 0, sees: (url: string) => void = (
 }
 
 const cue = (directives: string, text = "hello there") => `[simulator: ${directives}] ${text}`;
-/** What a promise is rejected with; undefined where it is not. */
+/** The reason with which a promise is rejected; undefined if it is not rejected. */
 const thrown = (promise: PromiseLike<unknown>): Promise<unknown> =>
   new Promise((resolve) => promise.then(() => resolve(undefined), resolve));
 const engineMessages = () =>
@@ -68,7 +68,7 @@ const textOf = ({ output }: Pick<ModelResponse, "output">) =>
     .join("");
 const ask = (body: Partial<ResponseCreateParamsNonStreaming>) => client.responses.create({ model, ...body });
 
-/** The ways to send one request: for a whole answer, and with both ways of streaming. */
+/** The ways to send one request: without streaming, and with both ways of streaming. */
 const ways: [string, (body: ResponseCreateParamsNonStreaming) => Promise<ModelResponse>][] = [
   ["create", (body) => client.responses.create(body)],
   ["stream()", ({ stream: _, ...body }) => client.responses.stream(body).finalResponse()],

@@ -40,7 +40,7 @@ function clientWith(key: string, maxRetries = 0): OpenAI {
   });
 }
 
-/** What a promise is rejected with; undefined where it is not. */
+/** The reason with which a promise is rejected; undefined if it is not rejected. */
 const thrown = (promise: PromiseLike<unknown>): Promise<unknown> =>
   new Promise((resolve) => promise.then(() => resolve(undefined), resolve));
 const requests = () => service.engine.counts.requests;

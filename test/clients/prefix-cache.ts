@@ -8,7 +8,8 @@ import type { ChatAsked, EngineUsage, Turn } from "./scripted-engine.ts";
 const block_tokens = 16;
 
 /**
- * The usage that an engine reports: of one that caches prefixes (`cached`), or of one that says nothing of its cache.
+ * The usage that an engine reports. `cached`: the engine caches prefixes and reports it. Otherwise its reports say
+ * nothing of a cache.
  */
 export async function usageReport(cached: boolean): Promise<(asked: ChatAsked, turn: Turn) => EngineUsage> {
   const countTokens = await vocabularies().o200k_harmony();

@@ -1,17 +1,17 @@
-// `npm run test:clients`: clients and engines that need more than npm. No part of `npm test`, because they fetch packages
-// of Python, and the engine is compiled on the spot. Closes with the line `N passed, N failed, N skipped`.
+// `npm run test:clients`: tests with clients and engines that need more than npm. No part of `npm test`, because they fetch
+// packages of Python, and compile an engine on the spot. Closes with the line `N passed, N failed, N skipped`.
 //
 //   npm run test:clients                    the official openai SDK for Python, in front of the service
 //   npm run test:clients -- anthropic       the official Anthropic SDK for Python, in front of the service
 //   npm run test:clients -- frameworks      the OpenAI Agents SDK and LangChain for Python, in front of the service
-//   npm run test:clients -- claude          Claude Code, from npm, in front of the service; and what it takes of a plan
+//   npm run test:clients -- claude          Claude Code, from npm, in front of the service; and how much of a plan it uses up
 //   npm run test:clients -- codex           Codex, from npm, in front of the service
 //   npm run test:clients -- codex-turns     Codex, from npm, for 100 turns over a WebSocket, while two nodes restart
-//   npm run test:clients -- sign-in         Claude Code, Codex and opencode, from npm, by a person's sign-in from nothing on
+//   npm run test:clients -- sign-in         Claude Code, Codex and opencode, from npm: a person's sign-in and the first answer
 //   npm run test:clients -- terminal        Claude Code, from npm, in a terminal: signs in, works, is limited, is signed out
 //   npm run test:clients -- key-store       GNOME's keyring, from Debian, as the key store of `sluice login`
-//   npm run test:clients -- keycloak        Keycloak, from Maven, as the issuer by which people come in, in a browser
-//   npm run test:clients -- dex             Dex, compiled from its Go module, as the same
+//   npm run test:clients -- keycloak        Keycloak, from Maven, as the issuer by which people sign in, in a browser
+//   npm run test:clients -- dex             Dex, compiled from its Go module, as such an issuer
 //   npm run test:clients -- pi              pi, from npm, in front of the service, by each of the three protocols
 //   npm run test:clients -- ai              the AI SDK and the OpenAI Agents SDK, from npm, in front of the service
 //   npm run test:clients -- limits          the AI SDK's majors, LangChain for JS and opencode: a request that can never pass
@@ -29,7 +29,8 @@
 //   npm run test:clients -- leavers         clients of all three protocols that leave a vLLM's long answers, and their charge
 //
 // Versions are pinned; with `--newest` a suite runs those that the registries call the latest. `all` runs every suite with
-// both, one after the other, and closes with a table; what cannot run on this machine is skipped with its reason there.
+// the pinned and with the latest versions, one after the other, and closes with a table; what cannot run on this machine is
+// skipped with its reason there.
 
 import { type Counts, close, nothing, sum } from "../../scripts/counts.ts";
 import { aiSuite } from "./ai/run.ts";

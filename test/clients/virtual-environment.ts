@@ -42,8 +42,8 @@ export interface InstallOptions {
 }
 
 /**
- * Returns the path of the environment's `python`. It is made once for each content of the file. `name` is its folder
- * below .cache/clients.
+ * Returns the path of the environment's `python`. The environment is made once for each content of the requirements
+ * file. `name` is its folder below .cache/clients.
  */
 export async function pythonWith(requirements: string, name: string, options: InstallOptions = {}): Promise<string> {
   const { limit_ms = install_ms, overrides } = options;

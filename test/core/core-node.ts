@@ -29,7 +29,7 @@ interface CoreParts {
   organizationId: string;
   /** The URL of an engine of chat completions, which has the model `writer`. */
   engineUrl: string;
-  /** Wraps each of the parts that a run is made of. */
+  /** Wraps each part of the node that a request runs through. */
   wrap?<Value extends object>(value: Value): Value;
 }
 

@@ -1,5 +1,5 @@
 // The unit of systemd, compose.yaml and the balancers' files: what they say about Sluice is true of this version. `npm run
-// rolling` runs haproxy's and nginx's files, and deploy/replay.ts compose's first way.
+// rolling` runs haproxy's and nginx's files, and deploy/replay.ts the first of compose.yaml's ways to start.
 
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -191,7 +191,7 @@ describe("the balancers", () => {
     const paths = [/httpchk GET (\S+)/.exec(haproxy)?.[1], /http_health_check: \{ path: (\S+) \}/.exec(envoy)?.[1]];
     expect(paths).toEqual(["/readyz", "/readyz"]);
     expect(probes.map(({ path }) => path)).toContain("/readyz");
-    // On a busy machine all nodes are late: it would help nobody to leave those out.
+    // On a busy machine all nodes answer late, and it would help nobody if a balancer left all of them out.
     expect([...seconds(haproxy, /timeout check (\d+)s/g), ...seconds(envoy, /- timeout: (\d+)s/g)]).toEqual([3, 3]);
   });
 });

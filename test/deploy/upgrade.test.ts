@@ -1,6 +1,6 @@
 // The packed release before this one is upgraded to the current tree, and back, behind a balancer and under load: no stream
-// is cut, and the books are right. The old release is built from its commit, so this runs only in `npm run test:deep`, and
-// only if that commit exists.
+// is cut, and the ledger's totals are right. The old release is built from its commit, so this runs only in `npm run
+// test:deep`, and only if that commit exists.
 
 import { expect, test } from "bun:test";
 import { executableOf, NoReleaseBefore, type Release, releaseBefore } from "../../scripts/release/before.ts";

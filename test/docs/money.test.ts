@@ -1,4 +1,4 @@
-/** Outside, amounts are money: no contract, no help and no page counts in a unit of its own. */
+/** In contracts, help and pages, amounts are money: none of them counts in a unit of its own, such as nanos. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 

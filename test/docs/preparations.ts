@@ -36,7 +36,10 @@ async function databaseOf(reader: Reader): Promise<URL> {
   return new URL(url);
 }
 
-/** The role of deploy/roles.sql is the server's, which others use at the same time: here it has a name of its own. */
+/**
+ * A role belongs to the whole Postgres server, which others use at the same time. So the role of deploy/roles.sql gets
+ * a name of its own here.
+ */
 async function withRole(reader: Reader): Promise<string> {
   const role = `sluice_run_${crypto.randomUUID().slice(0, 8)}`;
   const sql = postgres(await postgresUrl(), { max: 1 });

@@ -30,7 +30,10 @@ export interface EngineCase {
   seen: string;
   /** The engine's protocol; chat completions if absent. */
   engine?: Client;
-  /** Added to a request: for each protocol in its own form (also under `extra`), and `tools` for all. */
+  /**
+   * Added to a request: for each protocol fields in its own form (those under `extra` as well), and `tools` for all
+   * protocols.
+   */
   ask?: Partial<Record<Client, object>> & { tools?: Tool[]; extra?: Partial<Record<Client, object>> };
   engine_stream?: string;
   engine_whole?: string;

@@ -1,5 +1,5 @@
-// Every case of cases.jsonl, by every client in every mode, on one node: what the client sees is what `want` says, and the
-// protocol in its strict form. TEST_ENGINES_TABLE=file writes what was seen, one line a case.
+// Every case of cases.jsonl, by every client in every mode, on one node: the client sees what `want` says, in strict
+// accordance with its protocol. TEST_ENGINES_TABLE=file writes what was seen, one line a case.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";

@@ -25,7 +25,7 @@ export function oddStream(engine: EngineName, answer: Omit<Answer, "end">, draw:
   const isCut = draw(4) === 0;
   const word = oneOf(words[end], draw);
   const events = writers[engine](answer, end, word, draw);
-  // An unknown word is an end only if the protocol's end follows it.
+  // A finish reason that nobody knows is an end only if the protocol's own end follows it.
   const endAt = events.findIndex(({ isEnd }) => isEnd);
   const kept = isCut ? events.slice(0, draw(2) === 0 ? endAt : draw(endAt + 1)) : events;
   const text = lines(kept, draw);

@@ -28,7 +28,10 @@ const ask = (model: string) =>
   });
 const askedOf = (wall: number, model: string) => rig.walls[wall]!.asked.filter((one) => one === model).length;
 const drained = () => rig.sluice.json<Drain[]>("upstream", "drained");
-/** How many routes of the model `ok-spread` are drained. Not every port shows the names of engines. */
+/**
+ * How many routes of the model `ok-spread` are drained. The engines' names are not read, because not every port shows
+ * them.
+ */
 const drainedRoutes = async () => {
   const metrics = await (await rig.sluice.fetch("/metrics")).text();
   const line = /^upstream_routes\{model="acme\/ok-spread",.*state="drained"\} (\d)/m;

@@ -1,7 +1,10 @@
 /**
- * The sixteen faults of FailoverBench (github.com/failoverbench/failoverbench, scenarios/catalogue.yaml), each with its verdict, in each
- * protocol, streamed, whole, and collected from an engine's stream: the first engine fails, and a spare that is well stands
- * behind it.
+ * The sixteen faults of FailoverBench (github.com/failoverbench/failoverbench, scenarios/catalogue.yaml), each with
+ * its verdict, in each protocol and in three modes. The first engine fails, and a spare that is well stands behind
+ * it.
+ * - streamed: the client gets a stream.
+ * - whole: the engine is asked without streaming.
+ * - collected: the engine streams, and the client gets one JSON answer.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../src/core/operations/receipt-shape.ts";
@@ -136,7 +139,7 @@ test("the record names the route that answered, and the attempts; metrics and th
   const metrics = await (await rig.sluice.fetch("/metrics")).text();
   const count = (outcome: string) =>
     Number(new RegExp(`upstream_attempts_total{upstream="",outcome="${outcome}"} (\\d+)`).exec(metrics)?.[1]);
-  // Each fault was run in three protocols, each streamed, whole and collected.
+  // Each fault was run in three protocols, each in three modes: streamed, whole and collected.
   expect([count("refused"), count("busy"), count("rejected"), count("too_long")]).toEqual([18, 18, 9, 9]);
   const refused = await linesThen(rig.sluice, "upstream_refused", 18);
   expect(refused).toHaveLength(18);

@@ -185,7 +185,7 @@ async function silenceRedis(): Promise<void> {
 
 test("while Redis is silent each node keeps its even share, and the metric says so; then they share again", async () => {
   const asking = load();
-  // Idle nodes have even shares too, which shift while the load begins: so it is full first.
+  // Idle nodes have even shares too, but these shift while the load begins. So the test waits until the engine is full.
   await until(isFull, 15_000, "the engine to be full");
   await silenceRedis();
   await until(async () => (await mostOf(slots)) === 30, 15_000, "each to have ten");

@@ -1,4 +1,7 @@
-/** The same faults where engines speak Messages or Responses: the spare answers in place of the first, or a clean error does. */
+/**
+ * The faults of failover.test.ts where engines speak Messages or Responses: the spare answers in place of the first
+ * engine, or the client gets a clean error.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { asks, type Seen } from "./callers.ts";
 import { type Rig, startRig } from "./rig.ts";

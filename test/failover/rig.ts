@@ -1,5 +1,5 @@
-// A Sluice in front of two or three walls, with a model of its own for each case: a route's health is known by its name, so
-// no case affects another.
+// A Sluice in front of two or three walls (engines that fail on command, wall.ts), with a model of its own for each case: a
+// route's health is known by its name, so no case affects another.
 
 import { type Sluice, type SluiceOptions, startSluice } from "../harness/sluice.ts";
 import { startWall, type Wall } from "./wall.ts";

@@ -1,4 +1,7 @@
-/** Faults of engines under load, with a limit on each engine: one record a request, and the books agree. */
+/**
+ * Faults of engines under load, with a limit on each engine: one record a request, and the ledger's totals agree with
+ * the records.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chanceOf } from "../faults/chance.ts";
 import { seed, times } from "../harness/depth.ts";

@@ -33,7 +33,8 @@ export interface Administrator {
   readonly limitChanges: readonly LimitChange[];
   readonly raises: readonly RaiseSet[];
   /**
-   * What the store refused without being injured: the administrator then had no effect, and the run would not show it.
+   * The errors of a store that was not injured (`injured`). The administrator's operation then had no effect, and the
+   * run would not show it.
    */
   readonly mistakes: readonly string[];
   /** How far the store's clock was set at most. */
@@ -50,7 +51,10 @@ export interface Administrator {
   /** A table is locked against everybody, or only read in a transaction that stays open. */
   lock(table: string, for_ms: number): Promise<void>;
   readFor(for_ms: number): Promise<void>;
-  /** A month of long ago is made and dropped, those to come are made, and the book is compared and sealed. */
+  /**
+   * Makes and drops the table of a month of long ago, makes those of the months to come, and compares the ledger's
+   * totals with its records and seals them (marks them as checked).
+   */
   keepUp(): Promise<void>;
   exhaustConnections(for_ms: number): Promise<void>;
   setClock(ahead_ms: number): Promise<void>;
@@ -65,7 +69,10 @@ const longAgo = "019400d0-0000-7000-8000-000000000000";
 const injured = ["08", "25", "40", "53", "55P03", "57", "58", "unavailable", "silent"];
 const isInjury = (cause: unknown) =>
   cause instanceof DatabaseError && injured.some((code) => cause.code.startsWith(code));
-/** The error that the month's table exists already: it is only about to be dropped. */
+/**
+ * The error that the month's table exists already. That is no failure here: the table is made only to be dropped by the
+ * upkeep.
+ */
 const duplicateTable = "42P07";
 
 export function administrator(port: number, firstPlan: Plan): Administrator {
@@ -210,7 +217,7 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
         const crowd = Array.from({ length: 110 }, () => crowdMember(port));
         try {
           await Bun.sleep(300);
-          // Ends the nodes' connections, so that they have to reconnect through the crowd.
+          // Ends the nodes' connections. To reconnect, the nodes have to compete with the crowd of 110 connections.
           await db.query(
             "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice' and pid <> pg_backend_pid()",
           );
@@ -244,12 +251,15 @@ const limitable = `
   union all select distinct usage_member(organization_id, person_id), 'person', organization_id, person_id
     from api_key where person_id is not null`;
 
-/** A random kind of three, and a random subject of that kind. */
+/** A random subject that can have limits, of one of three kinds: a key, a team or a person. */
 const someSubject = `
   select id, kind, organization, person from (${limitable}) s
   order by random() * case kind when 'key' then 3 else 1 end limit 1`;
 
-/** A random kind of four, a random subject of that kind, and the time of the store's clock. */
+/**
+ * A random subject that can be raised, of one of four kinds (a key, a team, a person or an organization), and the time
+ * of the store's clock.
+ */
 const someRaisable = `
   select id, kind, organization, (extract(epoch from store_now()) * 1000)::float8 as now_ms
   from (${limitable} union all select id, 'organization', id, null from organization) s

@@ -23,7 +23,10 @@ export interface BackgroundClient {
   stream: boolean;
   hasKey: boolean;
   wanted: number;
-  /** The ids of its responses, in order: with a key, another response begins after one that has failed. */
+  /**
+   * The ids of its responses, in order. With a key there may be several, as another response begins after one that has
+   * failed.
+   */
   ids: string[];
   /** What nodes returned for the last response. */
   told: Told[];
@@ -38,7 +41,7 @@ export const tokensPerSecond = 100;
 const patience_ms = 90_000;
 const retry_ms = 100;
 const begin_ms_max = 10_000;
-/** How often the client asks again after the end, since an end must not change. */
+/** How often the client asks again once it has seen the response's end, to check that the end does not change. */
 const looks_after_end = 3;
 
 interface Round {

@@ -38,7 +38,10 @@ function ofTold({ told, hasGivenUp, wanted }: BackgroundClient): string[] {
   return broken;
 }
 
-/** What a lease and a checkpoint can have delivered beyond the last count, and some for a machine that is late. */
+/**
+ * The most tokens that a run can have delivered beyond the last recorded count: those of a lease and a checkpoint
+ * interval, and 50 more for a machine that is slow.
+ */
 const beyond_max = tokensPerSecond * (lease_s + checkpoint_s) + 50;
 
 /**
@@ -48,9 +51,10 @@ const beyond_max = tokensPerSecond * (lease_s + checkpoint_s) + 50;
 const afterCancel_max = tokensPerSecond;
 
 /**
- * A background response that did not come to its end is charged for the text that its GET returns; with a key, its
- * repeat pays. A Redis that loses its data takes the text away from later reads, so the read after the end that returned
- * most counts. Nobody has read what was written between that read and the loss.
+ * Checks a background response that did not come to its end. It is charged for the text that its GET returns; with a
+ * key it may be charged less, because the repeat of its request pays. A Redis that loses its data takes the text away
+ * from later reads, so the read after the end that returned most counts. Nobody has read what was written between that
+ * read and the loss.
  */
 function ofText({ told, hasGivenUp, hasKey }: BackgroundClient, charges: readonly Charge[]): string[] {
   const end = told.at(-1);
@@ -77,7 +81,8 @@ function ofCharges({ told, hasGivenUp, hasKey }: BackgroundClient, charges: read
   if (hasGivenUp || !isOver(end)) return broken;
   if (charges.length === 0) broken.push("it has no record");
   const [one] = charged;
-  // Its node may have died between the end of the response and its settlement.
+  // Its node may have died between the end of the response and its settlement. Then the recovery charges less, or
+  // nothing.
   const mayBeFree = charges.some(({ recovered }) => recovered);
   if (end?.status === "completed" && !mayBeFree && one?.output_tokens !== end.outputTokens)
     broken.push(`it says ${end.outputTokens} tokens, and is charged ${one?.output_tokens}`);

@@ -1,7 +1,7 @@
 /**
- * Many background responses at once over three nodes, one of which is killed: each ends in one of the statuses, which
- * all nodes report alike; the books agree; and a response that is cancelled at another node than its own is stopped
- * there.
+ * Many background responses at once over three nodes, one of which is killed. Each ends in one of the statuses, which
+ * all nodes report alike; the ledger agrees with what the engines produced; and a response that is cancelled at another
+ * node than its own is stopped there.
  */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { uuidOf } from "../../src/core/store/ids.ts";
@@ -18,10 +18,10 @@ setDefaultTimeout(240_000);
 
 const count = times(30, 200);
 const chance = chanceOf(seed);
-/** A response says that its node is gone a lease and some sweeps after its death. */
+/** How long after its node's death a response says at the latest that the node is gone: a lease and some sweeps. */
 const ended_ms = 1000 * (lease_s * 3 + 30);
 
-/** The tokens that a checkpoint may miss, at 100 tokens a second, on a slow machine. */
+/** The most tokens that the last checkpoint may lack, at 100 tokens a second, on a slow machine. */
 const unpaid_max = 100 * (checkpoint_s + 1);
 
 /** The message of a failure that excuses a response: a busy machine loses leases as short as these. */
@@ -142,7 +142,7 @@ test(`of ${count} at once, with one of three nodes killed, each has an end, and 
   const all = await Promise.all(begun.map(async (one) => ({ one, last: await ended(one) })));
   const { broken } = await judge(rig, [], { planChanges: [], forgotten: [] });
   const rows = await rowsById();
-  /** The kinds, streamed or not, of which a dead node's text was charged. */
+  /** Which responses of a dead node were charged for their text: `true`: streamed ones, `false`: others. */
   const paid = new Set<boolean>();
   for (const { one, last } of all) {
     const row = rowOf(rows, one);
@@ -158,7 +158,8 @@ test(`of ${count} at once, with one of three nodes killed, each has an end, and 
     if (last.status === "failed" && !isExplained) broken.push(`${what}: it failed`);
     if (last.status === "failed" && row.recovered && one.key === "") {
       const text = tokens(textOf(last.output)).length;
-      // A node may die before the first checkpoint of a response.
+      // The charge may lack what came after the last checkpoint, and a node may die even before the first checkpoint of
+      // a response.
       const isPaid = row.output_tokens <= text && text <= row.output_tokens + unpaid_max;
       if (!isPaid) broken.push(`${what}: its text has ${text} tokens, and it was charged ${row.output_tokens}`);
       if (row.output_tokens > 0) paid.add(one.stream);

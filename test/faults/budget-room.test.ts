@@ -1,7 +1,8 @@
 /**
- * A hundred requests at once on three nodes, and in `npm run test:deep` a thousand, against a key's room for exactly five,
- * against a team's, and against that of each kind of subject for the model, in an organization with room for fifty: five are
- * admitted, and the rest of the organization is unharmed. Once in nanos, and once in requests a minute.
+ * A hundred requests at once on three nodes, and in `npm run test:deep` a thousand, where a limit has room for exactly
+ * five: a key's limit, a team's, and the limit for the model of each kind of subject. The organization has room for
+ * fifty. Five requests are admitted, and the rest of the organization's room stays. Once the limits are in nanos, and
+ * once in requests a minute.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { bare } from "../../src/core/store/ids.ts";
@@ -17,8 +18,8 @@ const tokens = 10;
 /** Slow enough that all five still run when the last request is sent. */
 const pace = `tps=${times(4, 2)}`;
 /**
- * A limit in nanos that fits so many holds and never one more: each holds ten tokens of 100 nanos and an input of up to
- * 150.
+ * A limit in nanos that fits this many holds and never one more. Each hold is ten tokens of 100 nanos and an input of
+ * up to 150.
  */
 const roomFor = (holds: number) => holds * (tokens * 100 + 150);
 
@@ -165,7 +166,10 @@ async function rest(key: string): Promise<Record<string, number>> {
   return counted(await Promise.all(Array.from({ length: 30 }, (_, index) => ask(key, index))));
 }
 
-/** Tries five requests a minute of a key, and of a team whose keys have four each, in organizations that have fifty. */
+/**
+ * Tries a key with five requests a minute, and a team with five a minute whose four keys have four a minute each, in
+ * organizations that have fifty.
+ */
 async function minutes(): Promise<
   Record<"key" | "team", Record<"own" | "neighbours" | "rest", Record<string, number>>>
 > {

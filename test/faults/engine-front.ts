@@ -5,7 +5,7 @@ import { connect, createServer, type Socket } from "node:net";
 
 /**
  * `dead`: refuses and breaks connections; `silent`: takes requests and sends nothing; `late`: sends everything a while
- * later; `straying`: sends more than the answer.
+ * later; `lying`: reports a wrong number of tokens; `straying`: sends more than the answer.
  */
 export type Mood = "well" | "dead" | "silent" | "late" | "lying" | "straying";
 

@@ -11,7 +11,10 @@ export interface Explanation {
   charged: readonly Charge[];
   client: Pick<Client, "began_ms">;
   spells: readonly Spell[];
-  /** Each reading of a background response: when, in ms since its client began, and the tokens of its text. */
+  /**
+   * When the client read the background response, in ms since the client began, and how many tokens its text then had;
+   * one entry for each time.
+   */
   texts?: readonly (readonly [number, number])[];
 }
 

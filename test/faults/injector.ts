@@ -65,7 +65,8 @@ export function injector(rig: Rig, administrator: Administrator, chance: Chance,
         await Bun.sleep(gap_ms / 2 + chance.below(gap_ms));
       }
       await Promise.all(underway);
-      // A lease that was taken before the clock was set back lasts until the clock has caught up.
+      // Sets the store's clock to the furthest time that it has shown. Otherwise a lease that was taken before the
+      // clock was set back would last until the clock had caught up.
       await administrator.setClock(administrator.furthest_ms);
       // A node that could not start while Postgres was away starts now.
       for (const node of rig.nodes) if (!node.running) await node.start();

@@ -1,4 +1,4 @@
-/** Tests of the judge of faults: it objects to a book that is wrong in one place, and not to one that is right. */
+/** Tests of the judge of faults: it objects to a ledger that is wrong in one record, and not to one that is right. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { stepTokens } from "../../src/core/admission/allowance.ts";
 import { until } from "../harness/until.ts";

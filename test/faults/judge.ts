@@ -1,4 +1,4 @@
-// Compares three books: what the engines produced, what clients received, what the ledger says.
+// Compares three records of a run: what the engines produced, what the clients received, and what the ledger says.
 
 import { stepTokens } from "../../src/core/admission/allowance.ts";
 import { idOf, uuidOf } from "../../src/core/store/ids.ts";
@@ -17,7 +17,7 @@ export interface Verdict {
   refused: number;
   records: number;
   recovered: number;
-  /** Recovered records that their own node has settled late as well. */
+  /** Recovered records for which their own node, when it was back, settled the rest. */
   late: number;
   /** Records of answers that nobody streamed and that were not delivered, as their engine or their node failed. */
   undelivered: number;
@@ -137,8 +137,8 @@ function isUndelivered({ stream, is_background, outcome, recovered }: Row): bool
 }
 
 /**
- * An answer that nobody streams costs nothing before it is whole. A failover may have forgotten that the response ran
- * in the background, and what was held for it: then the tokens of its text are in the record, and cost nothing either.
+ * An unstreamed answer costs nothing before it is complete. A failover may have forgotten that the response ran in the
+ * background, and what was held for it. Then the record has the tokens of its text, and they cost nothing either.
  */
 function chargedForNothing(
   { request_id, charged, uncharged, input_tokens, output_tokens }: Row,
@@ -149,7 +149,10 @@ function chargedForNothing(
   return [`${request_id} was not streamed and not delivered, and is charged ${charged} and not charged ${uncharged}`];
 }
 
-/** The objections to a request, with what every book and every log says of the request, so that the cause can be found. */
+/**
+ * The objections to a request, with what the engines, the client, the ledger and every log say of it, so that the cause
+ * can be found.
+ */
 function withBooks(
   objected: readonly string[],
   { entry, row, forgotten }: { entry?: Received; row: Row | undefined; forgotten: Circumstances["forgotten"] },
@@ -208,7 +211,8 @@ function objections(entry: Received, row: Row | undefined, attempts: readonly At
   if ((!row.recovered || row.is_late) && unpaid > 0)
     broken.push(`${name} received ${entry.tokens} tokens and is charged ${row.output_tokens}`);
   const checkpointTokens = Math.ceil(entry.tokensPerSecond * (checkpoint_s * 2 + 1)) + 2;
-  // Only for a stream: if a whole answer was recovered, its node died between the answer and the settlement.
+  // Checked for streams only. If the hold of an unstreamed answer was recovered although its client has the answer, the
+  // node died between the answer and the settlement.
   if (row.recovered && row.stream && unpaid > checkpointTokens)
     broken.push(`${name} was recovered ${unpaid} tokens short of what was delivered: more than a checkpoint`);
   if (entry.complete && !row.recovered && entry.inputTokens !== null && entry.inputTokens !== row.input_tokens)
@@ -223,29 +227,32 @@ function objections(entry: Received, row: Row | undefined, attempts: readonly At
 }
 
 /**
- * Whether the output was counted by its letters, which is no exact count: an engine sent the answer in one piece, with a
- * report that was not believed. Engines are asked whole where the cap is small, be it the caller's or what a window leaves.
+ * Whether the output was counted by its letters, which is no exact count. That happens when an engine sends the answer
+ * in one piece with a report that was not believed. Engines are asked for one piece where the cap on the output is
+ * small, be it the caller's or what a window leaves.
  */
 function isByLetters(attempts: readonly Attempt[], { is_rejected, usage_source }: Row): boolean {
   return attempts.some(({ isWhole }) => isWhole) && is_rejected && usage_source === "estimated";
 }
 
 /**
- * An answer that broke off after one delta may have come whole: it is counted by its letters, and a long token counts
- * as two (docs/design/usage.md, Counting tokens).
+ * An answer that broke off after one delta may have come in one piece. Then it is counted by its letters, and a long
+ * token counts as two (docs/design/usage.md, Counting tokens).
  */
 function isSingleDelta({ outcome, output_tokens, usage_source }: Row, made: number): boolean {
   return made === 1 && outcome !== "completed" && usage_source === "estimated" && output_tokens === 2;
 }
 
-/** How long nodes may take to learn of a plan's change, and a batch to wait for the end of an outage. */
+/**
+ * How long nodes may take to learn of a plan's change, and a batch of ledger commands to wait for the end of an outage.
+ */
 const heard_ms = 20_000;
 
 /** An objection if a request was charged past the limit that was in force while it ran. */
 function pastLimit(entry: Received, row: Row | undefined, happened: Circumstances): string[] {
   const { planChanges, forgotten, raises = [] } = happened;
   if (!row || row.charged === 0 || row.session_used_after === null) return [];
-  // When a clock is set, the plan of the file may come back; after a failover, any plan may.
+  // When a clock is set, the first plan, which is that of sluice.yaml, may come back. After a failover, any plan may.
   const inForce = planChanges.filter(({ at_ms }, index) => {
     const until_ms = planChanges[index + 1]?.at_ms ?? Number.POSITIVE_INFINITY;
     return (

@@ -1,4 +1,7 @@
-/** Tests of the judges of kept answers: they object to each broken promise, and not to what outages excuse. */
+/**
+ * Tests of the judges of kept answers, those with an idempotency key or in the background: they object to each broken
+ * promise, and not to what outages excuse.
+ */
 import { expect, test } from "bun:test";
 import { bare, idOf } from "../../src/core/store/ids.ts";
 import type { BackgroundClient, Told } from "./background-client.ts";

@@ -1,5 +1,6 @@
-// Clients whose answers are kept, among the others of a run: with idempotency keys, some of which never come back, and with
-// background responses. Each round has an API key of its own, so that its records are known.
+// Clients whose answers are kept so that they can be read again, among the others of a run: some with idempotency keys, of
+// which a part never comes back, and some with background responses. Each round has an API key of its own, so that its
+// records are known.
 
 import { idOf } from "../../src/core/store/ids.ts";
 import { type BackgroundClient, backgroundRound, lookAgain } from "./background-client.ts";
@@ -107,7 +108,7 @@ export async function startKeptLoad(options: KeptLoadOptions): Promise<KeptLoad>
 
 /** How long the settlement of a run that its client has left may wait for outages. */
 const settled_ms = 8_000;
-/** What the injuries break that cut off a node for long, or a store. */
+/** The targets of injuries that cut a node off for long, or take a store away. */
 const harmful = ["postgres", "redis", "node", "connections", "table", "clock"];
 
 function befallenTo(

@@ -1,6 +1,6 @@
 /**
  * A node that alone is cut off from Postgres forwards until its lease is over, so it delivers more than another node
- * knows of. When it is back, all that it delivered is in the book.
+ * knows of. When it is back, the ledger gets all that it delivered.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuidOf } from "../../src/core/store/ids.ts";

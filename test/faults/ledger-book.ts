@@ -39,16 +39,22 @@ interface Total {
   kind: string;
   used: number;
   held: number;
-  /** The sum of the window's records, and of what a key, a person or a team had used before it was first counted. */
+  /**
+   * The sum of the window's records, and of what a key, a person or a team had used before the ledger began to count it
+   * by itself.
+   */
   charged: number;
   /**
-   * For a person who is counted: the sum of all records of her keys, whatever subjects the records name. Null for
-   * others.
+   * For a person whose usage is counted: the sum of all records of their keys, whatever subjects the records name. Null
+   * for others.
    */
   of_her_keys: number | null;
 }
 
-/** A machine on which much else runs takes its time to add up every window. */
+/**
+ * How long the reading of the ledger may take, in milliseconds: a machine on which much else runs takes its time to add
+ * up every window.
+ */
 const reading_ms = 60_000;
 
 export function readBook(port: number): Promise<{ rows: Row[]; windows: Total[] }> {

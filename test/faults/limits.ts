@@ -4,7 +4,7 @@
 import { isForgotten, type Row } from "./ledger-book.ts";
 import type { Received } from "./load.ts";
 
-/** A five-hour limit of a key, a person or a team, by this process's clock. */
+/** A change of the five-hour limit of a key, a person or a team; its time is by this process's clock. */
 export interface LimitChange {
   /** UUID of the key, the person's subject or the team. */
   subject: string;
@@ -21,27 +21,30 @@ export interface RaiseSet {
   /** By this process's clock: the time before the raise was sent to the store. */
   from_ms: number;
   /**
-   * By the store's clock, which is only ever ahead of this process's; so by this clock, too, the raise has ended by
-   * then.
+   * The raise's end by the store's clock. That clock is only ever ahead of this process's, so when this process's clock
+   * shows this time, the raise has ended.
    */
   until_ms: number;
   session: number;
 }
 
-/** A request that was settled, with its record: what the client saw, and what the book has. */
+/** A settled request, as its client saw it, and its record in the ledger. */
 export interface Charge {
   entry: Received;
   row: Row;
 }
 
-/** A running request is reviewed within a second of a change; a stopped node or store may take as long as its outage. */
+/**
+ * How long a limit may take to reach a running request: it is reviewed within a second of a change, but a stopped node
+ * or store may take as long as its outage.
+ */
 const review_ms = 8_000;
 /** How long a settlement may wait for outages. */
 const settled_ms = 8_000;
 
 /**
  * One sentence for each charge that passed a limit of a key, a person or a team. Only what was certainly settled before
- * a request began counts as used before it, so a true book is never objected to.
+ * a request began counts as used before it, so nothing is said against a correct ledger.
  */
 export function pastSubjectLimits(
   charges: readonly Charge[],

@@ -1,14 +1,14 @@
-// Clients of several organizations that go on asking whatever happens, in all three protocols: streams, answers that the
-// node collects from an engine's stream, and answers that the engine sends in one piece; short ones and long ones, some of
-// thousands of tokens, whose holds grow; and some clients leave. Some ask for embeddings, ranks and completions. Each keeps
-// a book of what it received.
+// Clients of several organizations that go on asking whatever happens, in all three protocols. They ask for streams, for
+// answers that the node collects from an engine's stream, and for answers that the engine sends in one piece; for short
+// ones and long ones, some of thousands of tokens, whose holds grow; and some clients leave. Some ask for embeddings, ranks
+// and completions. Each writes down what it received.
 
 import type { Chance } from "./chance.ts";
 import type { Node } from "./rig.ts";
 import { type Answer, type Wish, wishOf } from "./wishes.ts";
 
 export interface Received {
-  /** A word in the request, by which the engine's book is compared with ours. */
+  /** A word in the request, by which the engine's record of it is found and compared with ours. */
   marker: string;
   /** From the answer's header; null if no answer came. */
   requestId: string | null;
@@ -130,7 +130,7 @@ function readWhole(answer: Answer, { spoken, passed }: Wish, entry: Received): v
   entry.complete = passed?.isWhole(answer) ?? true;
 }
 
-/** `counted`: called after tokens were counted, as long as the answer is not whole. */
+/** `counted`: called after tokens were counted, as long as the answer is not complete. */
 async function readStream(response: Response, { spoken }: Wish, entry: Received, counted: () => void): Promise<void> {
   let text = "";
   const decoder = new TextDecoder();

@@ -4,7 +4,10 @@ export interface Spoken {
   path: string;
   /** `cap`: the limit on the output, if there is one. */
   body(prompt: string, cap?: number): object;
-  /** What matches a stream's frame that brings a token, and one that says that the answer is whole. */
+  /**
+   * The patterns of two kinds of frames in a stream: one that brings a token, and one that says that the answer is
+   * complete.
+   */
   token: RegExp;
   end: RegExp;
   /** The output tokens that an answer in one piece reports. */

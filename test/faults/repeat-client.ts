@@ -8,7 +8,10 @@ import { lease_s, model, type Node } from "./rig.ts";
 
 /** The words of the failure that ends an answer whose node is gone. */
 export const goneWords = "node that wrote it is gone";
-/** The words of the failure that ends a repeat that could not be read on; the answer itself may be whole. */
+/**
+ * The words of the failure that ends a repeat when the rest of the log could not be read; the answer itself may be
+ * complete.
+ */
 export const unreadWords = "cannot keep an answer now";
 /** The words of the failure of a node that was away for longer than its lease. */
 export const lostLeaseWords = "lost its connection to the usage store";
@@ -30,9 +33,13 @@ export interface Answer {
   /** The bytes of the body that came, each as a character. */
   body: string;
   /**
-   * `failed`: without an answer, as its node was gone, or a repeat could not read on. `broken`: by a node that lost its
-   * lease; the failure is part of the answer. `silent`: the body was complete, but lacks the protocol's end. `cut`: its
-   * connection broke, or the client broke it. `lost`: refused for good, as its log is gone.
+   * How the answer ended.
+   * - `whole`: complete.
+   * - `failed`: without an answer, as its node was gone, or a repeat could not read the log any further.
+   * - `broken`: by a node that lost its lease; the failure is part of the answer.
+   * - `silent`: the body was complete, but lacks the protocol's end.
+   * - `cut`: its connection broke, or the client broke it.
+   * - `lost`: refused for good, as its log is gone.
    */
   end: "whole" | "failed" | "broken" | "silent" | "cut" | "lost";
   took_ms: number;
@@ -67,9 +74,12 @@ interface Asking {
 }
 
 const tokensPerSecond = 100;
-/** The rough size of a token in a stream, from which the size of an answer is estimated to draw a random byte of it. */
+/**
+ * The rough size in bytes of a token in a stream. It gives the estimated size of an answer, within which a random byte
+ * for the cut is drawn.
+ */
 const token_bytes = 220;
-/** Longer than a claim can last whose node died before the grant. */
+/** Longer than a key's claim can last when its node died before the grant of a hold. */
 const patience_ms = 90_000;
 const retry_ms = 100;
 /** Longer than another node takes to settle the run of a frozen node, and than a thawed node takes to settle it. */
@@ -141,7 +151,10 @@ function harmOf(number: number): Harm | null {
 
 const isWaiting = ({ isServed, hasGivenUp }: Client) => !isServed && !hasGivenUp;
 
-/** Whether the client's limits have refused it for that long, and there is no answer to come back to. */
+/**
+ * Whether the client's limits have refused it, without another answer in between, for `refused_ms_max`: then there is
+ * no answer to come back to.
+ */
 function isRefused({ answers }: Client): boolean {
   const refused = answers.slice(answers.findLastIndex(({ status }) => status !== 429) + 1);
   return refused.length * retry_ms >= refused_ms_max;
@@ -204,8 +217,8 @@ async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut
 }
 
 /**
- * Whether a failure is still repeated after its run has surely been settled: then the run was charged, or its key would
- * be free.
+ * Whether a failure is still repeated after its run has surely been settled. Then the run was charged; the key of a run
+ * that was not charged would be free by now.
  */
 function isBrokenForGood(answers: readonly Answer[]): boolean {
   const last = answers.at(-1)!;

@@ -1,5 +1,5 @@
-// Judges what clients with idempotency keys got: one run has one answer, byte for byte; a failure is read once, and then
-// the key is free; at most one run is charged; and each run has one record.
+// Judges what clients with idempotency keys got: one run has one answer, byte for byte; a failure is repeated once, and
+// then the key is free for a new run; at most one run is charged; and each run has one record.
 
 import { uuidOf } from "../../src/core/store/ids.ts";
 import {
@@ -84,7 +84,8 @@ function ofAnswers({ answers, isServed, hasGivenUp }: Client, { mayLose, isForgo
   for (const [run, all] of Map.groupBy(delivered, runOf)) {
     // A node that was away for long ends its answer with a failure that is in no log, unless it was charged.
     const ends = [goneWords, unreadWords, lostLeaseWords, ...(mayLose ? [lostWords, '"storage_unavailable"'] : [])];
-    // Where a reader had to end the log, the first client may have got the failure that its node did not write.
+    // If a reader had to end the log itself, the first client may have got the failure that its node could no longer
+    // write to the log.
     if (all.some(({ body }) => body.includes(cutWords))) ends.push(...failureHeads);
     const texts = all.map((answer) => textOf(answer, ends));
     const longest = texts.reduce((one, other) => (other.length > one.length ? other : one), "");
@@ -142,8 +143,8 @@ const failureHeads = ["event: error", "event: response.failed", 'data: {"error"'
 const isFailureBegun = (cut: string) => failureHeads.some((head) => head.startsWith(cut) || cut.startsWith(head));
 
 /**
- * The part of an answer that the first client can have received too: without a repeat's comments, and without a failure
- * at its end that has one of these words or was cut before them.
+ * The part of an answer that the first client can have received too. It lacks the comments that only a repeat has, and
+ * a failure at the end that has one of these words or was cut before them.
  */
 function textOf({ body }: Answer, failures: readonly string[]): string {
   const said = body.replaceAll(": waiting\n\n", "");

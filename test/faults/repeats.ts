@@ -99,7 +99,7 @@ export async function repeatRun(options: {
   }
 }
 
-/** The longest freeze; a third of them are shorter than a lease. */
+/** The longest freeze. Freezes last up to three leases, so a third of them are shorter than one. */
 const freeze_ms_max = 3 * 1000 * lease_s;
 
 /** Kills and freezes nodes as long as another one is up, and brings each back. */

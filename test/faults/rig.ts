@@ -15,12 +15,15 @@ import { faultyPostgres, faultyRedis, faultyRedisCluster, type Store } from "./s
 import { type Wire, wireTo } from "./wire.ts";
 
 export const model = "acme/writer-1";
-/** Models whose answers are passed on, one for each other kind. */
+/** Models whose answers are passed on as their engine wrote them: one for each kind besides chat. */
 export const passedModels = { embedding: "acme/embed-1", rerank: "acme/rank-1", completion: "acme/complete-1" };
 export const price = { input: 1, output: 100, search: 1_000 };
 export const lease_s = 2;
 export const checkpoint_s = 0.2;
-/** Few, so that most of what nobody streams is collected from a stream. */
+/**
+ * The largest output that is asked for without streaming. It is small, so most unstreamed answers are collected from a
+ * stream.
+ */
 export const unstreamed_tokens_max = 16;
 
 export interface Node {

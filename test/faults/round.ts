@@ -98,7 +98,7 @@ async function keysOfAPerson(rig: Rig): Promise<string[]> {
   const { id: organization } = await rig.command<{ id: string }>("org", "show", "team-of-two");
   const id = await ask(rig.postgres.port, async (db) => {
     const made = await newMember(db, "ann", { organization, team: "two" });
-    // A limit of her own, so that her usage is counted from the beginning.
+    // A limit of the person's own, so that their usage is counted from the beginning.
     await setLimits(db, { subject: "person", id: made, organizationId: organization }, { own: { session: 2_000_000 } });
     return made;
   });

@@ -172,9 +172,9 @@ async function redisWith(settings: readonly string[]): Promise<Store> {
 const slots = ["0 5460", "5461 10922", "10923 16383"];
 
 /**
- * Three Redis nodes with a third of the slots each, behind the port of the first. `kill` kills one, each in its turn;
- * every other `freeze` freezes one alone, and the others freeze all three. Nodes of Sluice find them by the addresses
- * that they announce, so a wire to the first cuts no node off from all.
+ * Three Redis nodes with a third of the slots each, behind the port of the first. `kill` kills one node, each in its
+ * turn; every other `freeze` freezes one node alone, and the freezes between them all three. Nodes of Sluice find the
+ * Redis nodes by the addresses that they announce, so a cut wire to the first cuts no node off from all.
  */
 export async function faultyRedisCluster(): Promise<Store> {
   const clustered = async () =>

@@ -1,6 +1,6 @@
 /**
- * An answer that nobody streams is not delivered before it is whole: if its node dies, or the database stays away past
- * the lease, it is charged nothing, on each protocol. A stream is charged as far as it was delivered.
+ * An unstreamed answer is not delivered before it is complete. If its node dies before that, or the database stays away
+ * past the lease, nothing is charged for it, on each protocol. A stream is charged as far as it was delivered.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { tokens } from "../../src/features/simulator/text.ts";

@@ -22,7 +22,7 @@ export interface Answer {
   results?: unknown[];
 }
 
-/** `marker`: a word in the request, by which the engine's book is compared with the client's. */
+/** `marker`: a word in the request, by which the engine's record of it is compared with the client's. */
 export function wishOf(chance: Chance, marker: string, tokensPerSecond: number): Wish {
   if (chance.next() < 0.7) return chatOf(chance, marker, tokensPerSecond);
   return chance.pick([embeddingsOf, rerankOf, completionOf, completionOf])(chance, marker, tokensPerSecond);

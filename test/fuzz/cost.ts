@@ -1,8 +1,8 @@
 // What an input may cost: processor time of this process by the input's size. How busy the machine is makes no difference.
 
 /**
- * The processor time of the whole process, so it includes what the collector and the compiler did meanwhile; an input
- * of a few bytes may cost this.
+ * The processor time is that of the whole process, so it includes what the garbage collector and the compiler did
+ * meanwhile. Therefore even an input of a few bytes may cost this much.
  */
 const always_ms = 250;
 

@@ -1,4 +1,4 @@
-// The parts of a request's head: its target, and its key.
+// Fuzzes what reads a request's head: the reader of its target, and that of its key.
 
 import { credentialOf, isKey, keyPattern } from "../../src/core/auth/credential.ts";
 import { Fault } from "../../src/core/inference/fault.ts";

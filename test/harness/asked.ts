@@ -1,4 +1,4 @@
-// Requests for more and invitations, left in a database for tests of the verbs about them.
+// People's requests for a higher limit, and invitations, left in a database for tests of the verbs about them.
 
 import { idOf } from "../../src/core/store/ids.ts";
 import { administrationStores } from "../../src/stores/postgres/administration.ts";
@@ -11,7 +11,10 @@ interface Whose {
   email: string;
 }
 
-/** Makes a person's request for more, and an invitation. Returns their ids, by the paths of the verbs that show them. */
+/**
+ * Makes a person's request for a higher limit, and an invitation. Returns their ids, each under the path of the verbs
+ * that show it.
+ */
 export async function leaveAsked(
   db: Database,
   { organizationId, personId, email }: Whose,

@@ -97,7 +97,10 @@ async function firstOf(
   );
 }
 
-/** Programs of this machine. SLUICE_TEST_FETCH=1 passes them by, to try the other routes. */
+/**
+ * Programs that are installed on this machine. With SLUICE_TEST_FETCH=1 they are not used, so that the other ways to
+ * get programs are tried.
+ */
 async function local(names: string[]): Promise<Programs> {
   if (process.env.SLUICE_TEST_FETCH === "1") throw new Error("this machine's own was passed by");
   const numbered = "/usr/lib/postgresql"; // where Debian keeps it, off the PATH

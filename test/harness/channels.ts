@@ -24,7 +24,7 @@ export interface Channel {
 const slackDate = /<!date\^\d{9,11}\^\{date_short_pretty\} \{time\}\|([^<>|]+)>/g;
 const slackLink = /<(https?:\/\/[^<>|\s]+)\|([^<>|]+)>/g;
 
-/** Text in which every `<` begins markup of the form itself, and every `&` an entity. */
+/** Text in Slack's format: every `<` begins markup, and every `&` an entity. */
 const escapedText = (chars_max: number) =>
   z
     .string()
@@ -70,7 +70,7 @@ function slackShown(body: string): Shown {
   };
 }
 
-// Teams: Create incoming webhooks with Workflows, and the schema of Adaptive Cards 1.4.
+// Teams, as documented in Create incoming webhooks with Workflows, and in the schema of Adaptive Cards 1.4.
 const teamsMessage_bytes_max = 28 * 1024;
 const run = z.strictObject({
   type: z.literal("TextRun"),

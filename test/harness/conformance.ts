@@ -58,7 +58,10 @@ export function responseValidator(): (answer: Answer) => string[] {
   };
 }
 
-/** Paths that are served but are no part of the contract: what the page loads, and what only an operator reads. */
+/**
+ * Paths that are served but are no part of the contract: those that the console's page loads, and those that only an
+ * operator reads.
+ */
 const unlistedPaths = [...unlistedOperations, ...metricsOperations].map(({ path }) => path);
 
 function identityProblems({ headers }: Answer): string[] {
@@ -166,7 +169,7 @@ function missingHeaders(status: number, headers: ReadHeaders): string[] {
   ];
 }
 
-/** Whether the request alone exceeds a whole limit, which the error then names. */
+/** Whether the request alone is larger than a limit that nobody has used yet; such an error names the limit. */
 function isBeyondWholeLimit(value: unknown): boolean {
   const { error } = (value ?? {}) as { error?: { limit?: unknown; details?: { limit?: unknown } } };
   return (error?.limit ?? error?.details?.limit) !== undefined;
@@ -206,7 +209,7 @@ function said(value: ChatError | ResponsesError | MessagesError): {
   return { code: code as FaultCode | null, type, requestId: request_id };
 }
 
-/** The same schema, in which objects are closed unless they say whether they are open. */
+/** The same schema, but an object that does not say whether it allows further fields allows none. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== "object" || schema === null) return schema;

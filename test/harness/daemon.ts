@@ -78,7 +78,8 @@ export function childrenOf(pid: number): number[] {
 }
 
 /**
- * Below the ports that the system gives to outgoing connections: one of those may be taken before the service listens.
+ * Ports below those that the system gives to outgoing connections: one of the latter may be taken before the service
+ * listens.
  */
 const ports = { from: 10_000, count: 22_000 };
 

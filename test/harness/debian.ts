@@ -106,7 +106,10 @@ async function missingLibraries(program: string, tree: string): Promise<string[]
   return [...new Set([...stdout.matchAll(/^\s*(\S+) => not found/gm)].map((match) => match[1]!))];
 }
 
-/** Debian's rule for the name of a library's package: the file's name and version, `-` between two digits. */
+/**
+ * Debian's rule for the name of a library's package: the file's name and its version, with `-` between them where two
+ * digits would meet.
+ */
 function packagesOf(library: string): string[] {
   const [name = "", version = ""] = library.toLowerCase().replaceAll("_", "-").split(".so.");
   const families: Record<string, string> = { libcrypto: "libssl", libicuuc: "libicu", libicui18n: "libicu" };

@@ -32,8 +32,9 @@ export function drawn<T>(count: number, all: readonly T[], by: number): T[] {
 }
 
 /**
- * The kinds of database on which a test file of a store runs: Postgres, and the embedded one in one of three whole runs
- * of `npm test`; both if the file is named, and in `npm test -- --all`; Postgres alone where TEST_STORE=postgres.
+ * The kinds of database on which a test file of a store runs. It is Postgres, and in one of three runs of the whole
+ * `npm test` the embedded one, too; both if the file is named, and in `npm test -- --all`; Postgres alone where
+ * TEST_STORE=postgres.
  */
 export function databaseKinds(file: string): readonly ("postgres" | "pglite")[] {
   if (TEST_STORE === "postgres") return ["postgres"];
@@ -41,21 +42,21 @@ export function databaseKinds(file: string): readonly ("postgres" | "pglite")[] 
   return isBoth ? ["postgres", "pglite"] : ["postgres"];
 }
 
-/** How long a law is tried: less than a test may take. */
+/** How long a property is tried, in milliseconds: less than a test may take. */
 const looking_ms = 50_000;
 
 /**
- * The parameters of a property of fast-check whose cases take a while each; an asynchronous property is tried by
- * `holds`. If a case breaks the law, ever smaller cases are tried; after this time the smallest is reported with its
- * seed. A machine that is too slow for all the cases tries fewer: no law is broken by that.
+ * The parameters for a fast-check property whose cases take a while each; an asynchronous property is tried by `holds`.
+ * If a case breaks the property, ever smaller cases are tried; when the time is up, the smallest so far is reported
+ * with its seed. A machine that is too slow for all the cases tries fewer, and that is no failure.
  */
 export function cases(numRuns: number, interruptAfterTimeLimit = looking_ms) {
   return { seed, numRuns, interruptAfterTimeLimit, markInterruptAsFailure: false };
 }
 
 /**
- * Tries a law in `numRuns` cases. When the time is up, fast-check goes on without the case under way, which would work
- * on what the next test uses; so it is awaited here.
+ * Tries a property in `numRuns` cases. When the time is up, fast-check goes on without waiting for the case under way,
+ * which would then work on what the next test uses; so it is awaited here.
  */
 export async function holds<Values>(law: fc.IAsyncProperty<Values>, numRuns: number, ms = looking_ms): Promise<void> {
   let underWay: Promise<unknown> = Promise.resolve();

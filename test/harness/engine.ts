@@ -15,7 +15,7 @@ export const plainModel = "acme/plain-1";
 /** A small model: 4,096 tokens of context, 256 of output. */
 export const smallModel = "acme/small-1";
 
-/** A model of each other kind, at the same engine. The price of an input token is 100 nanos. */
+/** A model of each kind besides chat, at the same engine. The price of an input token is 100 nanos. */
 export const kindModels = { embedding: "acme/embed-1", rerank: "acme/rank-1", completion: "acme/complete-1" } as const;
 
 const all = "[tools, parallel_tools, vision, reasoning, structured_output, logprobs, files, audio_input]";
@@ -25,7 +25,7 @@ export interface Service extends Sluice {
   stop(): Promise<number>;
 }
 
-/** `limits`, `metering` and `timeouts`, those of the upstream, are YAML flow maps. */
+/** `limits`, `metering` and the upstream's `timeouts` are YAML flow maps. */
 interface ServiceOptions {
   limits?: string;
   metering?: string;

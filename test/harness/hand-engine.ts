@@ -1,5 +1,5 @@
-// An engine whose stream a test sends by hand, so that the test knows what has left the engine: what was sent is already in
-// the client's system.
+// An engine whose stream a test sends by hand. The test knows what has left the engine: bytes that are sent have already
+// reached the operating system of the client, which is on the same machine.
 import { type AddressInfo, createServer, type Socket } from "node:net";
 
 export interface HandEngine {

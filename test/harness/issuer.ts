@@ -12,7 +12,7 @@ export interface IssuerKey {
 }
 
 export interface SignOptions {
-  /** A key other than the newest signs; the header still has this key's `kid` unless another is given too. */
+  /** The key that signs, if not the newest one; the header has this key's `kid` unless another is given too. */
   key?: IssuerKey;
   kid?: string | null;
   typ?: string;

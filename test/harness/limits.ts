@@ -30,7 +30,10 @@ export function inNanos(value: Record<string, unknown>): Record<string, unknown>
   return Object.fromEntries(all.filter(([, limit]) => limit !== null));
 }
 
-/** Sets the limits in force of a subject in the ledger, as if they came from limit values. */
+/**
+ * Sets the limits in force of a subject directly in the ledger, as if they had been derived from the limit values that
+ * administrators set.
+ */
 export async function setSubject(
   tx: Pick<Transaction, "query">,
   { id, organization, team, budget }: { id: string; organization: string; team: string | null; budget: Budget },

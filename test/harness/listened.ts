@@ -1,4 +1,5 @@
-// A cancellation that counts its listeners, children too: what has ended must not be among them.
+// A cancellation that counts its listeners, children too, so that tests see that nothing is left listening when it has
+// ended.
 
 import { Cancellation, type Listening } from "../../src/core/time/cancellation.ts";
 

@@ -95,7 +95,7 @@ function answerTo(question: Buffer, names: NameServer["names"]): Buffer | null {
   return Buffer.concat([head, question.subarray(12, at + 5), ...records]);
 }
 
-/** The answer with its question alone, and the mark that it is truncated. */
+/** The DNS answer with its question alone, and with the bit that says that it was cut off (truncated). */
 function cut(answer: Buffer): Buffer {
   const end = answer.indexOf(0, 12) + 5;
   const short = Buffer.from(answer.subarray(0, end));

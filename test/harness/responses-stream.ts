@@ -31,7 +31,7 @@ export function responsesProblems(body: string, event: TSchema, problemsOf: Prob
     const { sequence_number } = value;
     if (sequence_number !== next) problems.push(`The sequence number is ${sequence_number}, not ${next}.`);
     next = sequence_number + 1;
-    // If an event lacks its keys, nothing more can be checked about it.
+    // If an event lacks fields that its schema requires, nothing more can be checked about it.
     if (strange.length === 0) told.take(value);
   }
   if (!told.isOver) problems.push("The stream has no end.");

@@ -1,6 +1,6 @@
 /**
- * JSON values from a JSON Schema of the contract, for property tests. It knows the keywords that give a value its form;
- * what those leave out (`dependentSchemas`, `if`, `not`) is left to a validator, which filters.
+ * JSON values from a JSON Schema of the contract, for property tests. It follows the keywords that say how a value is
+ * built; the others (`dependentSchemas`, `if`, `not`) are left to a validator, which filters.
  */
 import fc from "fast-check";
 
@@ -25,7 +25,10 @@ export interface Schema {
   maximum?: number;
 }
 
-/** `words` are strings with a meaning where several fields must agree, such as the id of a call. */
+/**
+ * `words`: strings from which values are often drawn, because several fields must have the same one, such as the id of
+ * a call.
+ */
 export function valuesOf(schema: Schema, components: Record<string, Schema>, words: readonly string[]) {
   const known = new Map<string, fc.Arbitrary<unknown>>();
 
@@ -75,8 +78,8 @@ export function valuesOf(schema: Schema, components: Record<string, Schema>, wor
   }
 
   /**
-   * Takes few optional fields at a time, for the first that is refused hides the others; but any number of those that
-   * the schema relates to each other, as few would hardly bring related ones together.
+   * Takes few optional fields at a time, because the first one that is refused hides the others. It takes any number of
+   * those fields that the schema relates to each other, because few would hardly bring related ones together.
    */
   function objects(schema: Schema) {
     const { properties = {}, required = [], dependentSchemas = {} } = schema;

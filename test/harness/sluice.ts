@@ -70,7 +70,7 @@ const root = join(import.meta.dir, "../..");
 export const program = process.env.TEST_SLUICE
   ? [process.env.TEST_SLUICE]
   : [process.execPath, join(root, "src/main.ts")];
-/** The database of most tests: on Postgres, a node takes a third of the CPU to start. */
+/** The database of most tests. A node on Postgres needs a third of the CPU to start that one on PGlite needs. */
 export const standardStore = process.env.TEST_STORE === "pglite" ? "pglite" : "postgres";
 
 export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> {
@@ -84,8 +84,8 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
     HOME: folder,
     PORT: "0",
     SLUICE_DATA_DIR: dataDir,
-    // No warm-up: hundreds of nodes start in a run, and each would take a second of the machine;
-    // test/core/http/warm-up.test.ts sets others.
+    // No warm-up: hundreds of nodes start in a run, and each would take a second of the machine.
+    // test/core/http/warm-up.test.ts sets other values.
     SLUICE_WARM_UP_MS: "0",
     ...shortLived,
     ...(database ? { DATABASE_URL: database.url } : {}),

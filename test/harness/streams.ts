@@ -40,7 +40,10 @@ function chatProblems(body: string, chunk: TSchema, problemsOf: Problems): strin
   return problems;
 }
 
-/** What may follow an event, by its type; `ping` may stand anywhere after the start, and `error` anywhere at the end. */
+/**
+ * The events that may follow an event, by its type. In addition, `ping` may come anywhere after the start, and `error`
+ * may be the last event after any other.
+ */
 const after: Record<string, readonly string[]> = {
   "": ["message_start"],
   message_start: ["content_block_start", "message_delta"],

@@ -38,9 +38,9 @@ export interface Account {
   heldNanos: number;
   /** Answers of the store that refused the request. */
   readonly refusals: Set<LedgerAnswer["answer"]>;
-  /** A grant on extra usage is billed to no session, but opens one. */
+  /** The grant of a hold; null: there is none. A grant on extra usage is billed to no session window, but opens one. */
   grant: Grant | null;
-  /** When the request's node went on with it; null before that. */
+  /** When the request's node, with its grant, went on with the request; null before that. */
   admittedAt_ms: number | null;
   /**
    * What the node has been told for sure: that there is a grant, that the request is settled, and the output tokens of
@@ -69,14 +69,17 @@ export interface Account {
   isLost: boolean;
   /** For each delta, the output tokens that the engine had produced with it, those before it included. */
   readonly tokensOf: Map<InferenceEvent, number>;
-  /** The events with the engine's report on its usage, and whether any of them has passed the meter. */
+  /**
+   * The events that carry the engine's report on its usage, and whether any of them has passed the meter, which counts
+   * the usage.
+   */
   readonly reports: Set<InferenceEvent>;
   reported: boolean;
   /** Output tokens of this attempt that have passed the meter. */
   passed: number;
   /**
-   * Output tokens that may reach the client, and since when: of a stream, those that have passed; of another answer,
-   * those with which it came to its end.
+   * Output tokens that may reach the client, and since when. For a stream: those that have passed the meter. For
+   * another answer: those with which it came to its end.
    */
   delivered: number;
   deliveredAt_ms: number;
@@ -84,7 +87,7 @@ export interface Account {
   promptNanos: number;
   ending: Ending | null;
   endedAt_ms: number;
-  /** There was no log for an answer that was to be kept, so it ends before any of it is read. */
+  /** The answer was to be kept in a log, but there was no log for it, so it ends before any of it is read. */
   hasNoLog: boolean;
   /** What was written to the log of an answer that is kept. */
   text: string;

@@ -1,4 +1,4 @@
-// The store's books, added up anew by the judge after each of its steps.
+// The store's totals, added up anew by the judge from records and holds after each of the store's steps.
 
 import { crowdedBy } from "../../src/core/admission/limited-by.ts";
 import type { Calendar } from "../../src/core/store/calendar.ts";
@@ -35,7 +35,7 @@ import type { World } from "./world.ts";
 
 export class Books {
   readonly #cells = new Map<string, Cell[]>();
-  /** The judge's cell for each total, by the store's own object, which lives until a crash. */
+  /** The judge's own total (`Cell`) for each total of the store, by the store's object, which lives until a crash. */
   #cellOfTotal = new Map<object, Cell>();
   #records = new Map<string, ModelRecord>();
   /** Each organization's anchors, as they were told to the judge. */
@@ -55,7 +55,7 @@ export class Books {
     this.#anchors = new Map(world.scenario.organizations.map(({ id, anchors }) => [id, anchors]));
   }
 
-  /** Adds the books up anew; called after each step of the store. */
+  /** Adds all totals up anew; called after each step of the store. */
   addUp(commands: readonly Command[], isChecked = true): void {
     const { model } = this.world.store;
     this.#newRecords();
@@ -85,7 +85,10 @@ export class Books {
     this.#anchors.set(organizationId, withCalendar(anchors, calendar, this.world.store.now_ms) ?? anchors);
   }
 
-  /** An operator's entry was carried out, for the first time or again. It may go past a limit. */
+  /**
+   * An operator's entry, which changes a total by hand, was carried out, for the first time or again. It may go past a
+   * limit.
+   */
   adjusted(entryId: string, organizationId: string, kind: Cell["kind"], nanos: number, entry: Entry): void {
     const known = this.#adjustments.get(entryId);
     const { now_ms } = this.world.store;
@@ -189,8 +192,8 @@ export class Books {
   }
 
   /**
-   * The limits in force, or higher ones of a batch on its way: it goes by the limits that it carries, which its node
-   * knew then (decisions.ts).
+   * The highest of the limits in force and those that the batch carries. A batch goes by the limits that it carries,
+   * which its node knew when it sent the batch (decisions.ts).
    */
   #limits(
     { id, extra }: OrganizationPlan,
@@ -253,8 +256,9 @@ export class Books {
   }
 
   /**
-   * All intervals of the window that begins at this time: if it was opened by a clock that was set back since, it may
-   * have another interval by a calendar that was set meanwhile.
+   * All intervals that the window that begins at this time has had. It can have two: if the store's clock was set back
+   * after the window was opened, and a calendar was set meanwhile, the window may have another interval by that
+   * calendar.
    */
   #spansOf(organizationId: string, kind: Cell["kind"], startsAt_ms: number): readonly Interval[] {
     const span = this.#spanOf(organizationId, kind, startsAt_ms);

@@ -120,7 +120,7 @@ class CountsEachKeyOfAPerson extends CommandByCommand {
   }
 }
 
-/** Breaks rule 5: a person who joins another organization takes along what she has used. */
+/** Breaks rule 5: a person who joins another organization takes along what they have used. */
 class TakesHerUseAlong extends CommandByCommand {
   readonly #members = new Map<string, ModelPeople["memberships"]>();
 

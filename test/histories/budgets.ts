@@ -32,7 +32,7 @@ import type { Say } from "./rules.ts";
 export interface Budgets {
   /** The limits before anything changes. */
   began: OwnLimits;
-  /** All subjects that are limited at some time; they are counted from the beginning. */
+  /** All subjects that are limited at some time in the history. Their usage is counted from the beginning. */
   subjects: readonly ModelSubject[];
   /** The limited subjects of a request for a model, with the key as it is at this moment. */
   subjectsOf(keyId: string, model: string): readonly ModelSubject[];
@@ -154,7 +154,7 @@ export function changedBudget(
   return { ...now, teams: new Map(now.teams).set(keyOfTurn(change.key), teams[change.team % teams.length]!) };
 }
 
-/** The subjects whose limits, raise or team differ, by the ids that nodes know. */
+/** The ids, as nodes know them, of the subjects whose limits, raise or team are not the same before and after. */
 export function changedSubjects(organizationId: string, before: OwnLimits, after: OwnLimits): string[] {
   const named = [...after.limits].filter(([id, limits]) => before.limits.get(id) !== limits).map(([id]) => id);
   const raised = [...new Set([...(before.raises?.keys() ?? []), ...(after.raises?.keys() ?? [])])].filter(
@@ -185,9 +185,12 @@ interface Sum {
   holding: number;
 }
 
-/** The sums and limits of every limited subject other than organizations. Sums are made anew from records and holds. */
+/**
+ * The sums and limits of every limited subject other than organizations. The judge adds the sums up itself, from
+ * records and holds.
+ */
 export class BudgetBooks {
-  /** What was seen of each total, by the store's own object, which lives until a crash. */
+  /** For each total, by the store's own object, which lives until a crash: its amounts when the judge last looked. */
   readonly #seen = new WeakMap<object, Seen>();
   #running = new Map<string, number>();
 
@@ -199,8 +202,8 @@ export class BudgetBooks {
   ) {}
 
   /**
-   * Compares all totals with limits and sums. What is past a limit that was lowered may stay, but must not rise.
-   * Unchecked: the store woke up in the past.
+   * Compares all totals with limits and sums. A total that is past a limit that was lowered may stay, but must not
+   * rise. `isChecked` is false when the store woke up in the past.
    */
   addUp(model: LedgerModel, isChecked: boolean): void {
     const sums = new Map<string, Sum[]>();
@@ -278,7 +281,10 @@ function add(
 const sumAt = (sums: readonly Sum[], kind: WindowKind, startsAt_ms: number): Sum | undefined =>
   sums.find((one) => one.kind === kind && one.startsAt_ms === startsAt_ms);
 
-/** The least room that the subjects other than the organization had when they were read. */
+/**
+ * The least that any window of these subjects, other than the organization, had left when the windows were read, in
+ * nanos.
+ */
 export function ownRoomOf(subjects: readonly SubjectReading[] = []): number {
   const rooms = subjects.flatMap(({ windows }) =>
     windowKinds.map((kind) => (windows[kind].limit ?? Infinity) - windows[kind].used - windows[kind].held),

@@ -1,9 +1,9 @@
-// Every kind of thing that a seed decides draws from a chance of its own, so that what is left out of a replay changes
-// nothing of the rest.
+// Every kind of thing that a seed decides draws from random numbers of its own, so that what is left out of a replay
+// changes nothing about the rest.
 
 import { type Chance, chanceOf } from "../faults/chance.ts";
 
-/** The chance of one kind of thing, for the thing with this index in a seed. */
+/** The random numbers for one kind of thing, for the thing with this index in a seed. */
 export function chanceFor(seed: number, kind: number, index: number, number = 0): Chance {
   let mixed = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(kind + 1, 0xc2b2ae35);
   mixed = Math.imul(mixed ^ (mixed >>> 15), 0x27d4eb2f) ^ Math.imul(index + 1, 0x165667b1);
@@ -11,7 +11,7 @@ export function chanceFor(seed: number, kind: number, index: number, number = 0)
   return chanceOf(mixed ^ (mixed >>> 16));
 }
 
-/** The kinds of things that have a chance of their own. */
+/** The kinds of things that have random numbers of their own. */
 export const kindOf = {
   world: 1,
   node: 2,

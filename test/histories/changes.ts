@@ -1,5 +1,5 @@
-// What else befalls a history besides its faults: what an administrator decides while requests run, clocks that are set,
-// a store that stands still, and one that wakes up in the past.
+// Everything else that happens in a history besides its faults: an administrator decides something while requests run,
+// clocks are set, the store stands still, or the store wakes up in the past.
 
 import { type Calendar, weekDays } from "../../src/core/store/calendar.ts";
 import type { WindowKind } from "../../src/core/store/ledger.ts";
@@ -25,8 +25,8 @@ export type ChangePlan =
   /** The key with which this organization's requests came is revoked. */
   | { at_ms: number; kind: "revoke"; organization: number }
   /**
-   * From now on, a key, a person or a team has other limits or a raise, for all models or some; or a key has another
-   * team, or a person another place.
+   * From now on, a key, a person or a team has other limits or a raise, for all models or some; or a key is in another
+   * team, or a person in another team or organization.
    */
   | ({ at_ms: number; organization: number } & BudgetChange)
   /** The store's clock is set, forward or back. */
@@ -35,7 +35,7 @@ export type ChangePlan =
   | { at_ms: number; kind: "stall"; for_ms: number }
   /** The store and all nodes do nothing for a while. */
   | { at_ms: number; kind: "pause"; for_ms: number }
-  /** A replica takes the store's place, which lacks what was confirmed in the last milliseconds. */
+  /** A replica takes the store's place. It lacks what was confirmed in the last `lost_ms` milliseconds. */
   | { at_ms: number; kind: "failover"; for_ms: number; lost_ms: number };
 
 export const changeKinds = [

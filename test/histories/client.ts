@@ -142,7 +142,8 @@ export async function request(
     left = true;
     account.leftAt_ms = world.time.now_ms;
     call.abort(new Fault("internal_error", "The client closed the connection."));
-    // An answer that is not streamed is collected, and the collector waits for the run's end.
+    // Only a stream's run is ended here. An answer that is not streamed is collected, and the collector itself waits
+    // for the run's end.
     if (plan.stream) void run?.[Symbol.asyncDispose]();
   }
 
@@ -230,7 +231,7 @@ export async function request(
     const leaves = plan.stream ? "part-delta" : "response-end";
     if (next.value.some(({ type }) => type === leaves)) world.in(plan.write_ms, () => judge.written(account));
     await kept?.writes(account, next.value);
-    // A run that can no longer be kept ends with its client.
+    // A run whose answer can no longer be kept ends when its client leaves.
     if (kept?.isLeft && !kept.keeping.goesOn) endWithClient();
   }
   if (kept && world.defects.endsLogLate) await passed(node.clock, 2_000);
@@ -252,8 +253,8 @@ async function opened(kept: KeptRun, judge: Judge, node: Node, plan: RequestPlan
 }
 
 /**
- * Tries the engines as `Attempts` does (src/core/usage/attempts.ts): another one after an engine that broke off what
- * nobody streams.
+ * Tries the engines as `Attempts` does (src/core/usage/attempts.ts): if one breaks off an unstreamed answer, another
+ * one is asked.
  */
 async function* engines(
   node: Node,
@@ -308,7 +309,8 @@ async function* engine(
   };
   let told = 0;
   /**
-   * The report that ends a batch so far. A report that is not believed is not read, but its input counts all the same.
+   * Makes the engine's report that follows the event `before`. A report whose output is not believed still counts for
+   * its input; one whose input is not believed does not count.
    */
   const reported = (before: InferenceEvent): InferenceEvent => {
     const event = reportOf(plan, produced, told++);

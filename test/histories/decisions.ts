@@ -14,16 +14,19 @@ import { isHindered } from "./verdict.ts";
 import { reaches, type World } from "./world.ts";
 
 /**
- * How long a node may go by an old limit: limits are read every second, by a clock that may go slow, where the message
- * of a change was lost.
+ * How long a node may go by an old limit when the message of a change was lost, in milliseconds: it reads the limits
+ * every second, and its clock may go slow.
  */
 const known_ms = 1_200;
 /**
- * How much longer an admission may: it goes by the plan that counted when its request came, and waits for rates and its
- * grant.
+ * How much longer an admission may go by an old limit: it goes by the plan that counted when its request came, and
+ * waits for rates and its grant.
  */
 const admitted_ms = 6_000;
-/** How long a request may go on after its key was revoked: keys are asked for once a second, likewise. */
+/**
+ * How long a request may go on after its key was revoked. Nodes ask for revoked keys once a second, by a clock that may
+ * go slow.
+ */
 const ended_ms = 1_100;
 
 function isKept(node: Node, world: World, since_ms: number): boolean {
@@ -58,7 +61,7 @@ function isOf(plan: Plan, limits: UsageLimits): boolean {
   );
 }
 
-/** Judges an answer of which more is forwarded, up to this many tokens. */
+/** Judges whether an answer may go on, when more of it is forwarded, up to this many tokens. */
 export function judgeStanding(world: World, account: Account, tokens: number, say: Say): void {
   const { plan, organization } = account;
   const { now_ms } = world.time;
@@ -73,8 +76,8 @@ function judgeReview(world: World, account: Account, tokens: number, say: Say): 
   const { plan, grant } = account;
   const { now_ms } = world.time;
   if (!grant || account.setBackAt_ms !== null || tokens * prices.output === 0) return;
-  // A late copy of a growth holds once more what was given back, and an operator's entry counts only at the next
-  // growth.
+  // In two cases what is held may be past the limit: a late copy of a growth holds once more what was given back, and
+  // an operator's entry counts only at the next growth. Such histories are not judged.
   const { doubled, slow } = world.scenario.weather;
   if (doubled > 0 || slow > 0 || world.scenario.faults.some(({ kind }) => kind === "adjust")) return;
   for (const { name, since_ms, taken, limit, knownBy } of boundsOf(world, account, grant)) {
@@ -91,7 +94,7 @@ interface Bound {
   since_ms: number;
   limit: number | null;
   taken: number;
-  /** The nodes that must know of the limit for it to be kept. */
+  /** The nodes that must have learned of the limit before it is certain to be kept. */
   knownBy: readonly (Node | undefined)[];
 }
 
@@ -118,12 +121,15 @@ function boundsOf(world: World, { plan, organization, node }: Account, { cells }
   return bounds;
 }
 
-/** The limits of an organization's plan that are in force, under its raise. */
+/** The limits of an organization's plan that are in force, with the organization's raise applied. */
 export function raisedPlan({ store }: World, organizationId: string, below: UsageLimits): UsageLimits {
   return underRaise(below, store.ownLimits(organizationId).raises?.get(organizationId), store.now_ms);
 }
 
-/** Since when a subject has its present limits. The store's clock ends a raise, and so may whoever sets that clock. */
+/**
+ * Since when a subject has its present limits. A raise ends by the store's clock, so a change of that clock may end it,
+ * too.
+ */
 function limitedFrom_ms({ office, store, steps }: World, organizationId: string, id: string): number {
   const set_ms = office.limitedFrom_ms(knownAs(organizationId, id));
   const raise = store.ownLimits(organizationId).raises?.get(id);

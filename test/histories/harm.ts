@@ -126,7 +126,7 @@ type Decision = Extract<
   }
 >;
 
-/** Carries out what an administrator decides: it waits for nothing, and is not forgotten. */
+/** Carries out what an administrator decides. A decision waits for nothing, and no failover of the store forgets it. */
 function decide(world: World, judge: Judge, decision: Decision): void {
   const { store, office, scenario } = world;
   if (decision.kind === "clock") {

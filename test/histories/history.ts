@@ -18,7 +18,7 @@ import { type Keep, noWeather, World } from "./world.ts";
 export interface HistoryOptions {
   /** What a replay keeps; the rest is left out. */
   keep?: Keep;
-  /** The only kinds of faults that may happen; messages pass quickly, once. */
+  /** The only kinds of faults that may happen. With this option every message passes quickly, and once. */
   only?: readonly FaultPlan["kind"][] | undefined;
   /** Rules that are taken out. */
   defects?: Defects;

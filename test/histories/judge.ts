@@ -113,7 +113,7 @@ export class Judge {
     const stranger = () => this.say("refusal", `${plan.id} was refused as ${fault.code}, and not by the store`);
     switch (fault.code) {
       case "usage_limit_reached":
-        // A request that exceeds a whole minute's limit has this code as well.
+        // A request that alone exceeds the limit of a minute has this code as well.
         if (fault.details.body?.limit === "tokens_per_minute")
           judgeRateRefusal(this.world, this.accounts.values(), account, this.say);
         else if (!by("exhausted")) stranger();
@@ -374,7 +374,8 @@ export class Judge {
     const { store, time } = this.world;
     this.world.tell(() => `${plan.id} forwards up to ${tokens} tokens`);
     judgeStanding(this.world, account, tokens, this.say);
-    // If the store was set back, the node still believes what it was told.
+    // If the store has forgotten the grant because it was set back, the node still believes that it has one, and may
+    // forward.
     const believes = isSetBack(account, time.now_ms);
     if (!believes && (!grant || grant.entry.lost || grant.entry.durableAt_ms > time.now_ms))
       this.say("grant", `${plan.id} forwarded ${tokens} tokens before its grant was durable`);

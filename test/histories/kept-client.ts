@@ -21,7 +21,7 @@ import { readerEnding, readerEnds } from "./reader-ends.ts";
 import type { RequestPlan } from "./scenario.ts";
 import type { World } from "./world.ts";
 
-/** The part of a call that the code for kept answers uses. */
+/** The part of a `Call` that the code for kept answers (those that can be read again) uses. */
 class KeyedCall {
   readonly signal = new Cancellation();
   readonly client = new Cancellation();

@@ -134,13 +134,14 @@ export class KeptJudge {
         counts["repeats that ran anew, as their first was refused, failed or gone"] += runs.length - 1;
       // A failover may have forgotten the claim.
       if (runs.some(({ setBackAt_ms }) => setBackAt_ms !== null)) continue;
-      // For a run that was refused, a copy of its admission may have come late (verdict.ts, judgeRecovery).
+      // A run that was refused is left out: a copy of its admission may have come late and been charged (verdict.ts,
+      // judgeRecovery).
       const charged = runs.filter((run) => !run.refused && this.#costOf(run) > 0).map(({ plan }) => plan.id);
       if (charged.length > 1) say("key", `the key of ${first} was charged for ${charged.join(" and ")}`);
     }
   }
 
-  /** What a run was charged, without what its limits had no room for: that costs nothing. */
+  /** The charge for a run. The part for which its limits had no room is not included, because it costs nothing. */
   #costOf({ plan: { id } }: Account): number {
     const { records } = this.#parts.world.store.model;
     const both = [records.get(id), records.get(lateIdOf(id))];

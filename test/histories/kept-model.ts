@@ -1,4 +1,5 @@
-// The rows of answers that are kept, as plain as possible (src/stores/postgres/kept.ts): a claim belongs to one answer.
+// The database's rows of kept answers, modelled as plainly as possible (src/stores/postgres/kept.ts): a claim belongs to
+// one answer.
 
 import type { Kept, KeptEnd, NewKept } from "../../src/features/responses/store/kept.ts";
 

@@ -60,7 +60,7 @@ export function keepingNeedsOf(world: World, node: Node): KeepingNeeds {
   };
 }
 
-/** Receipts, with what a node needs of them to read another run's answer. */
+/** Receipts with only those fields that a node needs before it reads another run's answer. */
 function receiptsOf(world: World, node: Node): Pick<Ledger, "receipt"> {
   const receipt = (requestId: string): Receipt | null => {
     const { holds, records } = world.store.model;

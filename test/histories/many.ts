@@ -1,4 +1,5 @@
-// Histories by the thousand, for tests: each run has seeds of its own, and a violation says how to see it again.
+// Runs thousands of histories, for tests. Each run has seeds of its own, and the report of a violation says how to see it
+// again.
 
 import { seed as runSeed } from "../harness/depth.ts";
 import { type Counts, noCounts } from "./counts.ts";

@@ -53,7 +53,9 @@ class CountsAnotherModel extends CountsInOthers {
   }
 }
 
-/** Breaks rule 2: of one subject only one pattern counts, that of the model by itself. */
+/**
+ * Breaks rule 2: of the limits for models of one subject, only the one whose pattern is the model's own name counts.
+ */
 class CountsOnePattern extends CountsInOthers {
   protected override among(subjects: readonly ModelSubject[]): readonly ModelSubject[] {
     return subjects.filter(({ models }) => !models?.endsWith("/*"));
@@ -68,8 +70,8 @@ class CountsPatternsOfKeys extends CountsInOthers {
 }
 
 /**
- * Breaks rule 2: extra usage does not count in an organization's limits for models, as it does not in those of its
- * plan.
+ * Breaks rule 2: extra usage does not count in an organization's limits for models, just as it does not count in the
+ * limits of its plan.
  */
 class ExtraRelievesPatterns extends CommandByCommand {
   protected override one(command: Command): LedgerAnswer {

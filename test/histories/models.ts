@@ -10,7 +10,10 @@ import type { RequestPlan } from "./scenario.ts";
 
 const patterns = ["acme/writer-1", "acme/silent-1", "acme/*"] as const;
 
-/** The model of a request. One model's engine reports what it used, and the other's never does. */
+/**
+ * The model of a request: one for requests whose engine reports what it used, and another for those whose engine never
+ * does.
+ */
 export const modelIdOf = ({ engine }: Pick<RequestPlan, "engine">): string =>
   engine === "silent" ? "acme/silent-1" : "acme/writer-1";
 

@@ -34,9 +34,9 @@ export interface Defects {
   rates?(rates: Rates): Rates;
   /** The number of processes among which a node divides its limits. */
   processes?(): number;
-  /** Put between a node and the rows of answers that are kept. */
+  /** Replaces some of the functions through which a node reads and writes the rows of kept answers. */
   kept?(answers: KeptAnswers): Partial<KeptAnswers>;
-  /** A run is settled some seconds before its log is whole. */
+  /** A run is settled some seconds before its log is complete. */
   endsLogLate?: boolean;
   /** A run whose answer is kept ends with its client. */
   isNeverDetached?: boolean;
@@ -48,7 +48,7 @@ export interface Defects {
   hearsOf?(subject: string): boolean;
   /** Nodes are not told which raises have ended. */
   hearsOfNoEnd?: boolean;
-  /** Nodes read plans only when they begin, and ask for no keys. */
+  /** Nodes read plans only when they begin, and do not ask which keys were revoked. */
   followsNobody?: boolean;
   /** The lease that nodes count with, while the store's lease stays what it is. */
   believedLease_ms?: number;
@@ -215,7 +215,7 @@ class RecoversForNothing extends LedgerModel {
   }
 }
 
-/** Breaks rule 6: where whole holds are charged, an answer that nobody streamed is charged as well. */
+/** Breaks rule 6: where the whole hold of a lapsed lease is charged, it is charged for an unstreamed answer as well. */
 class ChargesTheUndelivered extends LedgerModel {
   override recover(limit: number, range?: ClockRange): number {
     for (const hold of this.holds.values()) hold.facts = { ...hold.facts, stream: true };
@@ -330,7 +330,10 @@ function extendsOnlyProgress(ledger: NodeLedger): NodeLedger {
   return apart(ledger, isIdle, async (commands) => commands.map(() => ({ answer: "extended" })));
 }
 
-/** Breaks rule 6: a sweeper that was cut off goes on at once. */
+/**
+ * Breaks rule 6: a sweeper that was cut off from the store settles lapsed holds at once when it is back, instead of
+ * waiting for a lease first.
+ */
 const sweepsAtOnce = (ledger: NodeLedger): NodeLedger => ({
   ...ledger,
   recover: (_, range) => ledger.recover(200, range),
@@ -381,7 +384,10 @@ function keepsRates(rates: Rates): Rates {
   };
 }
 
-/** A lease so long that the node's deadline, with its margin of a tenth, is the store's own. */
+/**
+ * A lease so long that the node's own deadline, which is a tenth shorter than the lease it believes in, is the end of
+ * the store's lease.
+ */
 const marginless_ms = lease_ms / 0.9;
 
 export const ledgerOf = (model: NonNullable<StoreDefects["model"]>): Defects => ({ store: { model } });

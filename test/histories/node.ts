@@ -1,4 +1,5 @@
-// One node of a history: admission as src/core/admission puts it together, with a clock, a wire and a chance of its own.
+// One node of a history: admission as src/core/admission puts it together, with a clock, a wire and random numbers of its
+// own.
 
 import { type Admission, admission } from "../../src/core/admission/admission.ts";
 import { recovery } from "../../src/core/admission/recovery.ts";
@@ -74,8 +75,8 @@ export class Node {
   }
 
   /**
-   * Names the node's next message about this. The name tells whose message it is, so that it stays the same in a replay
-   * without others.
+   * Names the node's next message about this. The name is made of the node, the subject and a number, so that it stays
+   * the same in a replay without other messages.
    */
   nextMessage(about: string): string {
     const number = (this.#messages.get(about) ?? 0) + 1;

@@ -19,10 +19,16 @@ export interface PassedPlan {
 
 const inputs_max = 2048;
 const documents_per_search = 100;
-/** The most tokens of an answer that comes whole: several steps, so that it holds more than one that grows. */
+/**
+ * The most tokens of an answer that the engine sends in one piece. That is several growth steps, so that such an answer
+ * holds more at first than one whose hold grows.
+ */
 export const wholeTokens_max = 12_000;
 
-/** Makes one request in four pass its answer on, except those that are repeated: no such answer is kept. */
+/**
+ * Makes one request in four an operation whose answer is passed on. Requests that are repeated are left out, because no
+ * such answer is kept for a repeat.
+ */
 export function passedOf(chance: Chance, plan: RequestPlan): RequestPlan {
   if (plan.repeats || chance.next() >= 0.25) return plan;
   const operation = chance.pick(["embeddings", "rerank", "completions", "completions"] as const);
@@ -67,7 +73,10 @@ export function passedRequestOf({ passed, inputTokensEstimate: largestTokens }: 
   return { passed: { inputs, makesText, largestTokens, searches, texts: () => [], release() {} } };
 }
 
-/** The plan with no more tokens than the engine is asked for: one that answers whole writes no more. */
+/**
+ * The plan with no more tokens than the engine is asked for, because an engine that answers in one piece writes no more
+ * than it is asked for.
+ */
 export function within(plan: RequestPlan, tokens_max: number): RequestPlan {
   if (!plan.passed || tokens_max === 0) return plan;
   const cut = (parts: RequestPlan["parts"]) =>
@@ -81,8 +90,8 @@ export function searchNanosOf({ passed }: RequestPlan): number {
 }
 
 /**
- * Checks that all is held before an engine is asked that cannot be held later: searches, and an answer that comes
- * whole.
+ * Checks that everything that cannot be held later is held before an engine is asked: searches, and the output of an
+ * answer that comes in one piece.
  */
 export function judgePassedHold(plan: RequestPlan, command: Command, say: Say): void {
   if (!plan.passed || command.verb !== "admit") return;

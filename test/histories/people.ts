@@ -1,6 +1,7 @@
-// People in histories, each with a place in every organization: the first person has all keys but the last, which is the
-// second person's. Their limits are those that were set for them, else those of their team's members, else those of their
-// organization's (docs/design/usage.md, Budgets). They move between teams and organizations while requests run.
+// People in histories. The first person has all keys but the last, which is the second person's. A person may be in a team
+// of each organization. Their limits there are those that were set for them, else those of their team's members, else those
+// of the organization's members (docs/design/usage.md, Budgets). They move between teams and organizations while requests
+// run.
 
 import type { UsageLimits } from "../../src/core/store/ledger.ts";
 import { limitsOfMember, type ModelPeople, type OwnLimits } from "../core/store/budget-model.ts";
@@ -10,7 +11,7 @@ import { isForModels } from "./models.ts";
 const people = ["per_1", "per_2"] as const;
 const acts = ["moves", "moves", "leaves", "leaves", "default", "own limits end"] as const;
 
-/** A change of one person's place or limits; the numbers choose a person, a team and an organization. */
+/** A change of one person's team, organization or limits; the numbers choose a person, a team and an organization. */
 export interface PersonChange {
   kind: "person";
   /**
@@ -83,7 +84,10 @@ export function limitedPerson(now: OwnLimits, organizationId: string, id: string
   return under(now, organizationId, { ...now.people!, own: new Map(now.people!.own).set(id, limits) });
 }
 
-/** Gives each person the limits that count for them now; limits that stay the same keep their object. */
+/**
+ * Gives each person the limits that count for them now. Where the limits stay the same, the object with them stays the
+ * same, too.
+ */
 function under(now: OwnLimits, organizationId: string, people: ModelPeople): OwnLimits {
   const limits = new Map(now.limits);
   const isPerson = (id: string) => id.includes(" per_") && !isForModels(id);

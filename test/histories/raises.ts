@@ -9,11 +9,11 @@ import { spread } from "./chances.ts";
 /** A raise that is set or ended; `subject` is a number that chooses whose. */
 export interface RaiseChange {
   kind: "raise";
-  /** Chooses the organization, or one of the subjects that are limited in it. */
+  /** Chooses whose raise it is: the organization's, or that of one of the subjects that are limited in it. */
   subject: number;
   /**
-   * By how many times the limits of windows rise, and by how many requests at a time; null: not. Null for all of them:
-   * the raise in force ends.
+   * By what factor the limits of windows rise, and by how many the requests at a time; a field that is null does not
+   * rise. Null as a whole: the raise in force ends.
    */
   by: UsageLimits | null;
   for_ms: number;

@@ -1,5 +1,5 @@
-// The sliding rates of a history: a store of their own that all nodes share (Redis), over a wire that may fail, and what
-// each node counts of its share while that is away.
+// The sliding rates of a history: a store of their own that all nodes share (Redis), over a wire that may fail; and while
+// that store is away, what each node counts against its own share.
 
 import { sharedRates, standbyRates } from "../../src/core/admission/standby-rates.ts";
 import type { OwnRates, Rates } from "../../src/core/store/rates.ts";
@@ -49,7 +49,9 @@ export function ratesOf(world: World, judge: Judge, node: Node): Rates {
   return standbyRates({ first: world.defects.rates?.(first) ?? first, own: seen, share, clock: node.clock });
 }
 
-/** Carries a question there and its answer back; `act` returns nothing where its store is away. */
+/**
+ * Carries a question to a store and its answer back; `act` asks the store, and returns nothing while the store is away.
+ */
 export function carried<Result>(
   world: World,
   node: Node,

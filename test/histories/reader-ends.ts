@@ -1,4 +1,4 @@
-// The ends that a reader writes to an answer that has none, in words that tell them apart.
+// The ends that a reader writes to an answer that has none. Each has words of its own, so that a test can tell them apart.
 
 import type { Fault } from "../../src/core/inference/fault.ts";
 import type { StreamEnding } from "../../src/core/protocol/codec.ts";

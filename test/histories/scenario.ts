@@ -42,7 +42,10 @@ export interface RequestPlan {
   stream: boolean;
   /** The engine breaks off instead of ending. */
   breaksOff: boolean;
-  /** The parts that another engine then sends instead, where nobody streams; null: no other engine is asked. */
+  /**
+   * For a request without streaming: the parts that another engine sends instead when the first breaks off; null: no
+   * other engine is asked.
+   */
   again: RequestPlan["parts"] | null;
   /** The wait from the last part to the end. */
   ends_ms: number;
@@ -63,8 +66,12 @@ export interface RequestPlan {
 }
 
 /**
- * What is wrong with a report: more output than the model can write, none of what was written, less each time, no
- * output at all, or an input that cannot be.
+ * The mistakes in a report:
+ * - `more`: more output than the model can write
+ * - `none`: an output of zero, whatever was written
+ * - `less`: less output each time
+ * - `half`: no output at all
+ * - `input`: an input that cannot be
  */
 export type Lie = "more" | "none" | "less" | "half" | "input";
 const lies: readonly Lie[] = ["more", "none", "less", "half", "input"];
@@ -102,7 +109,10 @@ export interface Scenario {
   recovery: "checkpoint" | "hold";
   /** The longest that the store's disk takes to flush. */
   flush_ms_max: number;
-  /** Whether weather and faults reach the store of the sliding rates, too. */
+  /**
+   * Whether the weather (messages that are lost, unanswered, slow or doubled) and faults reach the store of the sliding
+   * rates, too.
+   */
   ratesMayFail: boolean;
   /** How long after the beginning things stop going wrong. */
   quiet_ms: number;
@@ -116,7 +126,7 @@ const comes_ms_max = 15_000;
 const harm_ms_max = 22_000;
 /** When a client asks for the last time: after every harm. */
 const repeat_last_ms = 34_000;
-/** The index of the cut that comes beside the other faults. */
+/** The index of the fault that cuts one node off (`cutAlone`), beside the other faults. */
 const cut_alone = 50;
 const frozen_with_claim = 60;
 /** The index of the first change, higher than that of any fault. */
@@ -206,8 +216,8 @@ function organizationOf(
 }
 
 /**
- * The anchors of an organization. One in three has a calendar, whose boundaries are often those of the anchor, or was
- * given one a moment ago.
+ * The anchors of an organization, from which its weeks and months begin. One in three has a calendar as well, whose
+ * boundaries are often the same, or was given one a moment ago.
  */
 function anchorsOf(chance: Chance, began_ms: number): Anchor[] {
   const first = { at_ms: anchor_ms, weekFrom_ms: Number.NEGATIVE_INFINITY, monthFrom_ms: Number.NEGATIVE_INFINITY };
@@ -263,8 +273,8 @@ function requestOf(chance: Chance, index: number, nodes: number, organizations: 
 }
 
 /**
- * One request in five has a key: then its client leaves more often, and asks again, the last time when all is quiet. Some are
- * background responses: half of those that nobody streams, and a quarter of the others.
+ * One request in five has an idempotency key. Its client leaves more often, and asks again, the last time when all is
+ * quiet. Some are background responses: half of the unstreamed ones, and a quarter of the others.
  */
 function keptOf(chance: Chance, plan: RequestPlan, nodes: number): RequestPlan {
   if (chance.next() >= 0.2) return plan;
@@ -280,8 +290,8 @@ function keptOf(chance: Chance, plan: RequestPlan, nodes: number): RequestPlan {
 }
 
 /**
- * A request that nobody streams: its engine breaks off more often, and another may answer in its place; an answer that
- * comes whole may come late.
+ * A request without streaming: its engine breaks off more often, and another one may answer in its place; an answer in
+ * one piece may come late.
  */
 function unstreamed(plan: RequestPlan, chance: Chance, part: () => RequestPlan["parts"][number]): RequestPlan {
   const between = betweenOf(chance);

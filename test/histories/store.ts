@@ -35,7 +35,7 @@ export interface StoreDefects {
   readsBeforeLock?: boolean;
   /** A window is found by the clock of the node that asks. */
   nodeClockDecides?: boolean;
-  /** Replaces the rule for the anchors after a new one was set. */
+  /** Replaces `withAnchor`, the rule for the anchors of an organization after a new anchor was set. */
   withAnchor?: (anchors: readonly Anchor[], anchor_ms: number, now_ms: number) => Anchor[];
   withCalendar?: typeof withCalendar;
 }
@@ -251,7 +251,10 @@ function lookAt(model: LedgerModel, organizations: ReadonlyMap<string, ModelOrga
   return look;
 }
 
-/** The answers by totals that were read earlier; what was added to the totals since is added again afterwards. */
+/**
+ * The ledger's answers by totals that were read earlier. For the answers, the totals are set back; what was added to
+ * them since is added again afterwards.
+ */
 function answeredBy(
   model: LedgerModel,
   organizations: ReadonlyMap<string, ModelOrganization>,

@@ -28,7 +28,8 @@ describe("a rule that is taken out is missed", () => {
       const found = caught(name, histories_max);
       expect(found).not.toBeNull();
       expect(seenAs).toContain(found!.violation.rule);
-      // The violation comes from the missing rule, and not from what else befell.
+      // Without the defect, the same history has no violation: the violation comes from the missing rule, and from no
+      // other fault.
       expect(runHistory(found!.histories, { only: under }).violation).toBeNull();
     }, 300_000);
   }
@@ -50,7 +51,7 @@ describe("a history", () => {
     const { history, keep } = shortest(seed, { defects })!;
     expect(history.violation.rule).toBe(violation.rule);
     expect(history.steps).toBeLessThan(runHistory(seed, { defects }).steps);
-    // One node, one request, and one answer that was lost or one copy that came.
+    // The shortest replay has one node, one request, and one message that was lost or doubled, or one fault.
     expect([keep.nodes.length, keep.requests.length, keep.faults.length + keep.messages.length]).toEqual([1, 1, 1]);
     expect(runHistory(seed, { defects, keep: keepOf(keepInWords(keep))!, traced: true })).toEqual(history);
   });

@@ -56,7 +56,8 @@ export class Time {
   }
 
   /**
-   * Whether some turn would never have ended: if the time is read so often within one turn, the reader gets an error.
+   * Whether some turn of the event loop would never have ended: it read the time `readings_max` times, and its reader
+   * got an error.
    */
   isStuck = false;
 

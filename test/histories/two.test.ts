@@ -6,8 +6,8 @@ import { manyHistories, seedsOf } from "./many.ts";
 
 const histories = times(800, 2_500);
 /**
- * The rarest event is expected some 45 times in 2,500 histories, and by chance fewer than 30 times in one run of a
- * hundred.
+ * The least number of times that each event must be seen. The rarest one is expected some 45 times in 2,500 histories,
+ * and by chance fewer than 30 times in one run of a hundred.
  */
 const least = times(1, 20);
 

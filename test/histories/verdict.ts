@@ -14,8 +14,8 @@ import { checkpoint_ms, lease_ms, sweep_ms } from "./scenario.ts";
 import { reaches, type World } from "./world.ts";
 
 /**
- * How long a command waits besides a batch before it, which takes as long as a flush; and, after an outage, how long
- * for its next attempt.
+ * `slack_ms`: how long a command waits, besides the time of a batch before it, which takes as long as a flush.
+ * `retry_ms`: how long it waits after an outage for its next attempt.
  */
 const slack_ms = 100;
 export const retry_ms = 1_600;
@@ -40,9 +40,9 @@ export function wasSet({ steps }: World, since_ms: number): boolean {
 }
 
 /**
- * Whether the store's clock was set back since then to where it had been, so soon that a sweeper may have seen neither
- * change. It may have been set away shortly before `since_ms`: what was admitted in between has a lease by the other
- * clock.
+ * Whether the store's clock was set to another time and back, the second change since `since_ms`, so soon that a
+ * sweeper may have seen neither. The first change may have come shortly before `since_ms`: then what was admitted in
+ * between has a lease by the other clock.
  */
 export function wasSetUnseen({ steps }: World, since_ms: number): boolean {
   const recent = steps.filter(({ at_ms }) => at_ms >= since_ms - 2 * sweep_ms);
@@ -154,7 +154,7 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
   const { outputTokens } = record.usage;
   const { now_ms } = world.time;
   if (refused) {
-    // A copy of the refused admission came late, and found room.
+    // A copy of the refused admission came late, and found room. So a hold was granted, and the recovery settles it.
     if (record.charged !== 0 && world.scenario.recovery === "checkpoint")
       say("refusal", `${plan.id} was refused as ${refused}, and charged ${record.charged}`);
     return;
@@ -174,7 +174,7 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
   if (outputTokens < checkpointKnown)
     say("checkpoint", `${plan.id} is charged for ${outputTokens} tokens, after a checkpoint at ${checkpointKnown}`);
   const cost = record.charged + record.uncharged;
-  // While a key can ask for the answer again, the answer costs nothing.
+  // A recovered answer costs nothing while a key can ask for it again.
   if (plan.repeats !== null && cost === 0) return;
   const nanos = world.scenario.recovery === "hold" ? account.heldNanos : priceOf(record.usage, prices);
   if (cost !== nanos)
@@ -195,9 +195,9 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
 }
 
 /**
- * Judges a request that was admitted: with it there are no more requests a minute than the plan says, and as many again
- * for each time that the store of the rates forgot them; and of the requests that its node counted by itself, no more
- * than the node's share.
+ * Judges a request that was admitted. Within the minute up to it, the store of the rates has counted no more requests
+ * than the plan says, and as many again for each time that the store forgot them. If its node counted it by itself, the
+ * node has counted no more than its own share.
  */
 export function judgeRate(accounts: Iterable<Account>, account: Account, flushes: number, say: Say): void {
   const { plan, node, organization, ratesTakenAt_ms, ratesSharedAmong } = account;

@@ -19,7 +19,7 @@ export interface Keep {
   /** The most parts that an answer has. */
   parts?: number;
   faults?: readonly number[];
-  /** The messages that may meet a fate; all others pass quickly, once. */
+  /** The messages that may be lost, delayed or doubled; all others pass quickly, once. */
   messages?: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export interface Trouble {
 export interface Fate {
   id: string;
   arrive_ms: number;
-  /** How long the answer takes until it is on the disk, and from there to the node. */
+  /** How long it takes until the answer is on the store's disk, and then until it reaches the node. */
   flush_ms: number;
   answer_ms: number;
   lost: boolean;

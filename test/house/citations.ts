@@ -52,7 +52,7 @@ function misnamed(text: string, documents: Tree): string[] {
   });
 }
 
-/** Whether a citation goes on with this heading, and the heading ends there. */
+/** Whether the rest of a citation begins with this heading, and the cited name ends with it. */
 function names(rest: string, heading: string): boolean {
   const said = rest.replaceAll("`", "");
   return said.startsWith(`, ${heading}`) && /^([.,;:)]|$)/.test(said.slice(heading.length + 2));
@@ -70,7 +70,7 @@ function vague(text: string): string[] {
 
 const rulesPage = "docs/design/metering.md";
 
-/** A file may number the rules of docs/design/metering.md, The nine rules, once it cites that page. */
+/** A file may name rules of docs/design/metering.md, The nine rules, by their number alone if it cites that page. */
 function strayRules(text: string, all: string, documents: Tree): string[] {
   const known = headingsOf(documents.get(rulesPage) ?? "");
   return [...text.matchAll(/\brule (\d+)\b/gi)].flatMap(([said, number]) => {
@@ -106,7 +106,8 @@ export function deadLinks(documents: Tree, exists: (path: string) => boolean): s
 
 const link = /\[[^\]]*\]\(([^)\s]+)\)/g;
 /**
- * A path of this repository in code marks, or a document. Other documents, such as an agent's own, begin with capitals.
+ * A path of this repository in code marks, or the name of a document. The names of other documents, such as an agent's
+ * own, begin with capitals and are not matched.
  */
 const file =
   /`((?:src|db|test|scripts|bench|deploy|docs)\/[\w./-]*\w)\/?`|(?<![\w/.@-])(?:\.\.\/)*[a-z0-9][\w./-]*\.md\b/g;

@@ -1,4 +1,7 @@
-/** No code but the dialects' own knows an engine: all other code reads the dialects' rows. */
+/**
+ * Only the files of the dialects (the engines' differences) know an engine by its name: all other code reads the fields
+ * of the dialects' table.
+ */
 import { expect, test } from "bun:test";
 import { dialectNames } from "../../src/core/protocol/dialects.ts";
 import type { Tree } from "./source.ts";

@@ -24,14 +24,15 @@ export function namesOf(code: string): Names {
   const keys = new Set<string>();
   for (const [, mark, name = "", colon] of read.matchAll(words)) {
     if (mark !== undefined) properties.add(name);
-    // The key of an object or a type; or what stands before the colon of a condition, which is seldom a name of its own.
+    // The key of an object or a type. It may also be the middle of a conditional expression, before the colon, which is
+    // seldom a name of its own.
     else if (colon !== undefined) keys.add(name);
     else if (!declared.has(name) && !keywords.has(name)) free.add(name);
   }
   return { free: [...free], properties: [...properties].filter((name) => !keys.has(name)) };
 }
 
-/** The code without its texts; of a template, only what is in its holes. */
+/** The code without its string literals; of a template literal, only the expressions in it. */
 function withoutTexts(code: string): string {
   return code
     .replaceAll(

@@ -1,5 +1,5 @@
-// Reading TypeScript just well enough to see its walls: what a file imports (types included, which Bun's own scanner
-// does not show), what its code touches, how long its functions are.
+// Reads TypeScript just well enough to check the rules of its structure: what a file imports (types included, which Bun's
+// own scanner does not show), what its code touches, how long its functions are.
 
 export interface Import {
   line: number;
@@ -55,8 +55,8 @@ export interface Comment {
 }
 
 /**
- * Matches a block comment, or a run of comment lines. Text between quotes is not matched: there a quote comes before
- * the mark.
+ * Matches a block comment, or a run of comment lines. What looks like a comment inside a string is not matched, because
+ * a quote comes before its mark.
  */
 const comments = {
   ts: /(?<=^|[\s({,])\/\*\*?\s[\s\S]*?\*\/|^[ \t]*\/\/ .*(?:\n[ \t]*\/\/.*)*|(?<=\s)\/\/ .*/gm,
@@ -97,7 +97,10 @@ const heads = [
   String.raw`(\w+): (?:async )?\(.*=> \{$`,
 ];
 const opening = new RegExp(`^(\\s*)${modifiers}(?:${heads.join("|")})`);
-/** The line where a signature that spans lines ends and the body begins; a call goes on with a dot. */
+/**
+ * The line where a signature of several lines ends and the body begins. The end of a call is not matched, as it goes on
+ * with a dot.
+ */
 const signatureEnd = /^\s*\)(?:: .*| =>)? ?\{$/;
 const statements = new Set(["if", "for", "while", "switch", "catch", "return", "constructor", "test", "describe"]);
 
@@ -115,7 +118,7 @@ function typescriptFunctions(source: string): Length[] {
     const after = (from: number, mark: string) => lines.findIndex((other, at) => at > from && isAtLevel(other, mark));
     const body = line.endsWith("{") ? start : line.endsWith("(") ? after(start, ")") : -1;
     if (body < 0 || (body > start && !signatureEnd.test(lines[body]!))) return [];
-    // A method whose argument is taken apart, or a call with an object: the closing line tells which.
+    // The line begins a method whose argument is destructured, or a call with an object. The closing line tells which.
     if (/[([]\{$/.test(line) && !lines[after(start, "}")]?.endsWith("{")) return [];
     // A line that closes and opens at once belongs to the signature: a destructured argument, a type with fields.
     let end = after(body, "}");

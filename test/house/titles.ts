@@ -6,7 +6,10 @@ const value = /%[a-z]|\$\{[^}]*\}|\$\w+/;
 export function hasTest(text: string, words: string): boolean {
   const plain = text.replaceAll(/\\(["'])/g, "$1");
   const titles = [...text.matchAll(/(["'`])((?:\\.|(?!\1).)*)\1/g)].map(([, , title]) => title!.split(value));
-  /** Whether the words are in one name, which may have a value in place of the last word. */
+  /**
+   * Whether the words are in the name of one test or group. The name may have a value, such as `%s`, in place of the
+   * last word.
+   */
   const isInTitle = (some: string) =>
     plain.includes(some) ||
     (some.includes(" ") && titles.some((pieces) => pieces.slice(0, -1).some((piece) => endsBefore(piece, some))));

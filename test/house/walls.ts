@@ -1,6 +1,6 @@
-// The walls of the house (docs/design/architecture.md, Modules). Each function returns what breaks its wall, and says what
-// to do instead. A wall in the way of a better plan is moved here, with its reason in docs/decisions.md, never passed by an
-// exception.
+// The walls between modules (docs/design/architecture.md, Modules). Each function returns what breaks its wall, and says
+// what to do instead. If a wall is in the way of a better plan, the wall is moved here, with the reason in
+// docs/decisions.md; there are no exceptions to one.
 
 import { codeOf, headOf, importsOf, packageOf, resolved, type Tree } from "./source.ts";
 
@@ -54,7 +54,7 @@ const sights: Record<string, readonly string[]> = {
   main: ["admin/cli", "node"],
 };
 
-/** Packages that only the modules in `rooms` may import. `instead`: where all other modules get the same. */
+/** Packages that only the modules in `rooms` may import. `instead`: what all other modules use in their place. */
 const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
   {
     packages: /^(drizzle-orm|drizzle-kit|postgres|@electric-sql\/pglite)$/,
@@ -182,7 +182,10 @@ export function cycles(tree: Tree): string[] {
   return [...found];
 }
 
-/** Files of the product that a file of `proof` imports, itself or through others: its judge must share no defect with it. */
+/**
+ * Files of the product that a file of `proof` imports, itself or through others. The judge in `proof` must share no
+ * defect with the product.
+ */
 export function borrowings(tree: Tree): string[] {
   const next = Map.groupBy(edges(tree), ({ path }) => path);
   const wrong: string[] = [];
@@ -211,7 +214,10 @@ export function strayTechnologies(tree: Tree): string[] {
   );
 }
 
-/** The pages of the console take types of the product, and no code: a bundle with verbs would bring their stores. */
+/**
+ * Imports of the product's code by the console's pages. The pages may import its types alone: a bundle with verbs would
+ * bring the verbs' stores, too.
+ */
 export function weightOfPages(tree: Tree): string[] {
   return [...tree].flatMap(([path, source]) => {
     if (path === "console/core/verb-table.ts") return [];
@@ -223,8 +229,8 @@ export function weightOfPages(tree: Tree): string[] {
 }
 
 /**
- * Finds what is not pure in the four pure rooms, and in every file whose head comment says `Pure.`, `Pure:` or `is
- * pure`.
+ * Finds what is not pure in the modules that must be pure (`pureRooms`), and in every file whose head comment says
+ * `Pure.`, `Pure:` or `is pure`.
  */
 export function impurities(tree: Tree): string[] {
   const pure = [...tree].filter(

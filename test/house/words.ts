@@ -1,5 +1,5 @@
-// Checks names for which the field has a word, units, which have one case, and comments, which are whole sentences. Each
-// finding says what to write.
+// Checks three things: that names use the usual word where the field has one, that units are written in one case, and that
+// comments are whole sentences. Each finding says what to write.
 
 import { commentsOf, lineAt, type Tree } from "./source.ts";
 

@@ -1,4 +1,4 @@
-// Mutants of the fleet: who is there, who is gone, and what is seen of it.
+// Mutants of the fleet: which nodes are there, which are gone, and what is shown of them.
 
 import type { Mutant } from "./mutant.ts";
 

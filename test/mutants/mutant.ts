@@ -41,7 +41,10 @@ export function mutated(source: string, { file, find, replace }: Mutant): string
   return defective;
 }
 
-/** Draws `count` of them, in their order. Consecutive seeds take turns, so that each one is tried before long. */
+/**
+ * Draws `count` items, in the order of the list. Consecutive seeds draw different ones in turn, so that each item is
+ * tried before long.
+ */
 export function sampled<T>(all: readonly T[], count: number, seed: number, nameOf: (one: T) => string): T[] {
   const shuffled = all.map((one) => ({ one, order: Bun.hash(nameOf(one)) as bigint }));
   shuffled.sort((a, b) => (a.order < b.order ? -1 : 1));
@@ -52,7 +55,8 @@ export function sampled<T>(all: readonly T[], count: number, seed: number, nameO
 }
 
 /**
- * The mutants whose room is one of the words, or whose name contains one. Throws an Error for a word that matches none.
+ * The mutants whose module (`room`) is one of the words, or whose name contains one. Throws an Error for a word that
+ * matches none.
  */
 export function chosen(all: readonly Named[], words: readonly string[]): Named[] {
   const means = (word: string) => (one: Named) => one.room === word || one.mutant.name.includes(word);

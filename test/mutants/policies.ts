@@ -1,4 +1,5 @@
-// Mutants of what organizations ask of their keys and of what is kept, of renaming and of closing.
+// Mutants of the policies of organizations for their keys and for what is kept, and of renaming and closing an
+// organization.
 
 import type { Mutant } from "./mutant.ts";
 

@@ -1,4 +1,4 @@
-/** A process knows how late it runs: it tells those who ask, and reports it at each beat. */
+/** A process knows how late its timers run: it tells those who ask, and reports it at each beat, ten times a second. */
 import { expect, test } from "bun:test";
 import { Lateness } from "../../src/node/lateness.ts";
 import { VirtualClock } from "../core/admission/virtual-time.ts";

@@ -1,5 +1,6 @@
 /**
- * A part of a request that an engine is not sent is counted each time, and logged once an hour for each route and kind.
+ * When a part of a request is not sent to the engine, that is counted each time, and logged once an hour for each route
+ * and kind of part.
  */
 
 import { expect, test } from "bun:test";

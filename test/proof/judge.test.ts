@@ -1,4 +1,4 @@
-// The crash test's judge says what is wrong with a book, and nothing about a book that is right.
+// The crash test's judge says what is wrong when charges do not match what the engine wrote, and nothing when they do.
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

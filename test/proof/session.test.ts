@@ -1,4 +1,5 @@
-// The crash test as a whole, against a gateway of fifty lines: it passes one that counts, and finds one that does not.
+// The crash test as a whole, against a gateway of fifty lines: it passes a gateway that counts each delta, and objects to
+// one that does not.
 
 import { expect, test } from "bun:test";
 import { createServer, type ServerResponse } from "node:http";

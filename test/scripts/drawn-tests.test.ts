@@ -75,7 +75,7 @@ function fails(a: unknown) { if (a === 5) throw new Error("five"); }
     const [plain, counted] = await Promise.all(["a", "b"].map((name) => import(join(folder, `src/${name}.ts`))));
     const [some, others] = [answers(plain), answers(counted)];
     expect(some[0]).toEqual(others[0]);
-    // In the third case the answer is a function, whose text differs by the notes.
+    // In the third case the answer is a function. Its text differs, because one of the two contains the notes.
     expect(some[1]?.toSpliced(2, 1)).toEqual(others[1]?.toSpliced(2, 1));
   });
 });

@@ -1,4 +1,5 @@
-// What a build makes beside the executable: whole, true and the same for the same inputs.
+// The files that a build makes beside the executable (notices of licences, SBOM, checksums): they are complete, true and
+// the same for the same inputs.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

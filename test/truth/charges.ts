@@ -1,4 +1,7 @@
-/** Drives a node with the truth engine, with every row and every way to end, and puts each charge beside the truth. */
+/**
+ * Drives a node in front of the truth engine, for every row of the table and every way in which an answer can end, and
+ * sets each charge beside the true one.
+ */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { RequestReceipt } from "../../src/core/operations/receipt-shape.ts";
@@ -97,7 +100,8 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
 
   function add(row: Row, end: End, receipt: RequestReceipt, produced: number | null): void {
     const isReported = receipt.usage.source === "reported";
-    // If a report never came, nobody knows what was cached; and tokens that are thought in silence are not charged.
+    // If a report never came, nobody knows what was cached, and tokens of reasoning that was never shown are not
+    // charged.
     const known = row.isRunning || isReported ? row : { ...row, cached: 0, written: 0, hidden: 0 };
     const shown = isReported || produced === null ? produced : produced - row.hidden;
     const truth = shown === null ? 0 : priceOf(truthOf(known, promptTokens, shown), prices);
@@ -128,13 +132,14 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
   }
 
   try {
-    // The first counts of tokens wait for the vocabulary, and may be given up.
+    // The first answers are not counted exactly, because the tokens' vocabulary is not loaded yet. So the test waits
+    // until one is.
     const silent = rows.findIndex(({ report }) => report === null);
     const isCounted = async () => (await read(silent, "complete", true)).usage.source === "counted";
     if (silent >= 0) await until(isCounted, 60_000, "the vocabulary");
     for (const end of ends.filter((one) => wanted.includes(one) && one !== "recovered" && one !== "whole, left"))
       await Promise.all(rows.map((row, at) => tryEnd(row, at, end)));
-    // Only the log says whose record it is, so these are tried one after the other.
+    // Only the log says which record belongs to which of these, so they are tried one after the other.
     if (wanted.includes("whole, left")) for (const [at, row] of rows.entries()) await tryEnd(row, at, "whole, left");
     if (wanted.includes("recovered")) await recovered();
   } finally {

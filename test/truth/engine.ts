@@ -89,7 +89,10 @@ export function truthOf(row: Row, prompt: number, produced: number): Usage {
   };
 }
 
-/** A running truth engine. If it never reports, or its answer was left, nobody knows what of the prompt was cached. */
+/**
+ * A running truth engine. If it never reports, or the client left its answer, nobody knows how much of the prompt was
+ * cached.
+ */
 export interface TruthEngine {
   url: string;
   /** The tokens that an answer of that row comes to, if it ends like this. */

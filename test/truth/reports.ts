@@ -2,7 +2,10 @@
 import type { Usage } from "../../src/core/inference/usage.ts";
 import { promptTokens } from "../../src/core/inference/usage.ts";
 
-/** The parts of a report: what is on the chunk or the reply, and what is in its choice. */
+/**
+ * The parts of a report: its fields on the chunk or the reply itself, and its fields in the choice of that chunk or
+ * reply.
+ */
 export interface Told {
   wire?: Record<string, unknown>;
   choice?: Record<string, unknown>;

@@ -11,7 +11,10 @@ export interface Row {
   tokens_per_delta: number;
   /** What an answer consists of. */
   parts: "text" | "reasoning and text" | "reasoning and a call";
-  /** Tokens in the report: what of the prompt is cached and written, and what is thought and never shown. */
+  /**
+   * Tokens in the report: those of the prompt that were read from the cache, those written to it, and those that the
+   * model thought and never showed.
+   */
   cached: number;
   written: number;
   hidden: number;

@@ -1,4 +1,4 @@
-/** The cells as a table of Markdown: by how much each charge is off. */
+/** The results as a table of Markdown: by how much each charge differs from the truth. */
 import type { Cell, End } from "./charges.ts";
 import type { Row } from "./rows.ts";
 

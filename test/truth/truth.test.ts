@@ -1,7 +1,7 @@
 /**
- * What is charged beside the truth: engines of every dialect and engines that never report, each way in which an answer may
- * end. Reported is exact, everything else within five percent, and what was not delivered costs nothing. The whole table:
- * `npm run truth`.
+ * Compares what is charged with the truth, for engines of every dialect and engines that never report, and for each way
+ * in which an answer may end. Reported usage is charged exactly, all other within five percent, and what was not
+ * delivered costs nothing. The whole table: `npm run truth`.
  */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { nanosOf } from "../harness/money.ts";

@@ -45,8 +45,8 @@ interface Places {
 }
 
 /**
- * A budget is in cents, and a price in millionths of a dollar: a token of output costs a cent. The configuration is
- * written as JSON, which is valid YAML.
+ * A budget is in cents, and a price in millionths of a dollar. At 10,000 millionths, a token of output costs a cent, so
+ * a budget in cents is a number of output tokens. The configuration is written as JSON, which is valid YAML.
  */
 function configuration({ requested }: Setup, { port, admin_port, signing_key }: Places): string {
   const groups = requested.map(({ name, limits }) => [

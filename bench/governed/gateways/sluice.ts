@@ -41,7 +41,7 @@ export const sluice: Gateway = {
   },
 };
 
-/** The price is 1 for a million tokens. The configuration is written as JSON, which is valid YAML. */
+/** A million output tokens cost one unit of the currency. The configuration is written as JSON, which is valid YAML. */
 function configuration(engine_url: string): string {
   const model = {
     ...{ id: "bench/governed", created: 1_790_000_000, context_window: 131_072, max_output_tokens: 16_384 },

@@ -1,11 +1,12 @@
--- The audit in pieces: what records add up to in each window, read once and kept (docs/design/metering.md, Audit). Records
--- are read by the numbers of their transactions, through an index even if the tables are small; the high cost estimates
--- that this causes must not make the server compile the query, which takes half a second. The clock is read in a subquery:
--- if a volatile function itself were compared, every row would have to be read.
+-- The audit in pieces: the sum of the records in each usage window, read once and kept (docs/design/metering.md, Audit).
+-- Records are found by the numbers of their transactions, through an index even if the tables are small. The planner's cost
+-- estimates are then high, and must not make the server compile the query, which takes half a second. The clock is read in
+-- a subquery: if a volatile function itself were compared, every row would have to be read.
 
--- How far records were read: those of every transaction with a lower number are included in tallies, seals and roll-ups;
--- and how far the audit log's chain vouches for them. The row also has the findings of the last check, for nodes that did
--- not check themselves.
+-- How far the audit has come. Records of every transaction below `read_until` are included in tallies (the sums of a
+-- window's records), seals (tallies of windows that were found right) and roll-ups. `sealed_until` is how far the audit
+-- log's chain vouches for the records. The row also has the findings of the last check, for nodes that did not check
+-- themselves.
 create table usage_audit (
   id boolean primary key default true check (id),
   read_until bigint not null,
@@ -18,7 +19,7 @@ create table usage_audit (
 insert into usage_audit (read_until, sealed_until)
 select now.id, now.id from (select pg_current_xact_id()::text::bigint) now (id);
 
--- The records of a window that were read since it was last sealed: their charges, and how many.
+-- The records of a window that were read since it was last sealed (usage_seal): the sum of their charges, and how many.
 create table usage_tally (
   subject_id uuid not null,
   kind usage_window_kind not null,
@@ -29,8 +30,8 @@ create table usage_tally (
   primary key (subject_id, kind, starts_at)
 ) with (fillfactor = 50);
 
--- Windows that have ended and agreed with their records. What is recorded afterwards, because a clock stepped back, is a
--- tally beside the seal, until that agrees too.
+-- Windows that have ended and whose total agreed with their records: they are sealed. If a clock stepped back, records can
+-- be added to such a window afterwards. They are a tally beside the seal, until the new total agrees too.
 create table usage_seal (
   subject_id uuid not null,
   kind usage_window_kind not null,
@@ -46,9 +47,9 @@ create index usage_seal_by_end on usage_seal using brin (ends_at);
 -- The sums of a full check, added up piece by piece; empty while none runs. Only one runs at a time.
 create unlogged table usage_recount (like usage_tally including all);
 
--- The amounts that records of transactions from `since` on, and before `until`, add to each window: to the organization's
--- windows for the source that they were billed to, and to those of the limited keys and teams that they name, whatever they
--- were billed to.
+-- The amounts that records of transactions from `since` on, and before `until`, add to each window. A record counts in the
+-- organization's windows for the source that it was billed to (plan or extra usage). It counts in the windows of the
+-- limited keys and teams that it names, whatever it was billed to.
 create function usage_recorded(since bigint, until bigint)
   returns table (
     subject_id uuid, kind usage_window_kind, starts_at timestamptz, ends_at timestamptz, recorded bigint, records bigint
@@ -67,10 +68,10 @@ create function usage_recorded(since bigint, until bigint)
     group by 1, 2, 3
   $$;
 
--- Reads on, at most `most` transactions at a time; returns whether there is more. Every transaction below the horizon has
--- ended, so no record of one can appear later, whatever any clock says. A horizon below what was already read is that of
--- another server, on which the book was restored: the transaction numbers of the past say nothing there, and everything is
--- read again.
+-- Adds the records of further transactions to the sums, at most `most` transactions at a time; returns whether there is
+-- more. It stops at the horizon: every transaction below it has ended, so no record of one can appear later, whatever any
+-- clock says. A horizon below what was already read means that the database was restored on another server. The transaction
+-- numbers of the past mean nothing there, and everything is read again.
 create function usage_audit_read(most bigint) returns boolean
   language plpgsql volatile
   set enable_seqscan = off set enable_sort = off set jit = off
@@ -102,11 +103,11 @@ create function usage_audit_read(most bigint) returns boolean
     return until < horizon;
   end $$;
 
--- The digests of records for the chain of the audit log: those of these transactions, by the month of their IDs, each
--- month's in the order of its transactions. A transaction's digest is over all columns of its records, in the order of
--- their IDs, written by settings that belong to this function. It names the columns, so that one that is added later
--- changes no digest. `ended` leaves out records that ended after it, since numbers of transactions begin again where a
--- book is restored.
+-- The digests of records for the chain of the audit log, from the transactions from `since` on and before `until`. There is
+-- a row for each month of the records' IDs, with a digest for each transaction, in the order of the transactions. A
+-- transaction's digest is over all columns of its records, in the order of their IDs, written by settings that belong to
+-- this function. It names the columns, so that one that is added later changes no digest. `ended` leaves out records that
+-- ended after it: where a database is restored on another server, transaction numbers begin again.
 create function usage_digests(since bigint, until bigint, ended timestamptz default null)
   returns table (month text, records bigint, nanos bigint, last_ended_at text, digests text)
   language sql stable
@@ -146,7 +147,7 @@ create function usage_count_anew(since bigint, until bigint) returns void
       set recorded = t.recorded + excluded.recorded, records = t.records + excluded.records
   $$;
 
--- Seals past windows to which no hold points and whose total is the sum of their records; returns how many.
+-- Seals past windows that no hold counts in and whose total is the sum of their records; returns how many.
 create function usage_seal_ended(most integer) returns integer
   language plpgsql volatile
   as $$
@@ -183,8 +184,8 @@ create function usage_seal_ended(most integer) returns integer
     return sealed;
   end $$;
 
--- The nanos that each hold holds in each window that it counts in: windows of the organization for the hold's source, and
--- those of its other subjects.
+-- The nanos that each hold holds in each window that it counts in: windows of the organization for the source that the hold
+-- is billed to (plan or extra usage), and those of its other subjects.
 create function usage_holding()
   returns table (subject_id uuid, kind usage_window_kind, starts_at timestamptz, nanos bigint)
   language sql stable
@@ -212,11 +213,14 @@ create function usage_miscounted() returns table (subject_id uuid, running bigin
     where coalesce(n.running, 0) <> coalesce(h.count, 0)
   $$;
 
--- Compares the book with itself: returns each total that differs from the sum that it must equal. Rows of kind `running`
--- compare the count of open requests. The sum is made of, in the scope `full`: what was counted anew, and the records from
--- `unread` on; in `sealed`: seals, tallies, and the records not yet read; in `open`: these too, but only for windows that
--- are in force, that ended within a day, or to which something was added since they were sealed. Windows whose records may
--- have been dropped are left out.
+-- Compares the ledger's tables with each other: returns each total that differs from the sum that it must equal. Rows of
+-- kind `running` compare the count of open requests. `scope` says what the sum is made of:
+-- - `full`: the sums of the full check (usage_recount), earlier use (usage_opening), and the records from `unread` on.
+-- - `sealed`: seals, tallies, and the records not yet read.
+-- - `open`: these too, but only for windows that are in force, that ended within a day, or to which something was added
+--   since they were sealed.
+--
+-- Windows whose records may have been dropped are left out.
 create function usage_differences(scope text default 'sealed', unread bigint default null)
   returns table (organization_id uuid, subject_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)

@@ -1,9 +1,9 @@
--- When the days, weeks and months of a zone begin, and the share of a limit that a shorter window has
--- (docs/design/usage.md, Calendars).
+-- When the days, weeks and months of a time zone begin, and which share of its limit a window gets that is shorter than
+-- others (docs/design/usage.md, Calendars).
 
--- The first instant whose local date is `day` or later. Midnight may exist twice, or not at all. `before` and `after` are
--- midnight by the clocks of the day before and of the day after: the earlier one that exists is returned. If neither does,
--- the clocks skip midnight, and the minute at which they do is returned.
+-- The first instant whose local date is `day` or later. Where clocks change, midnight may exist twice, or not at all.
+-- `before` is midnight by the clocks of the day before, and `after` by those of the day after. The earlier one that exists
+-- is returned. If neither does, the clocks skip midnight, and the minute at which they do is returned.
 create function usage_day(zone text, day timestamp) returns timestamptz
   language sql stable parallel safe
   as $$
@@ -21,8 +21,8 @@ create function usage_day(zone text, day timestamp) returns timestamptz
     ) c
   $$;
 
--- The week of an instant that begins on a day of the week, 1 for Monday to 7 for Sunday. Where clocks go back over
--- midnight, the local date may be the day before although the next week has begun.
+-- The week in which the instant `at` lies. Weeks begin on the day `week_starts`, 1 for Monday to 7 for Sunday. Where clocks
+-- go back over midnight, the local date may be the day before although the next week has begun.
 create function usage_local_week(zone text, week_starts integer, at timestamptz)
   returns table (starts_at timestamptz, ends_at timestamptz)
   language sql stable parallel safe

@@ -43,23 +43,24 @@ create table organization (
   extra_usage_enabled boolean not null default false,
   extra_usage_cap_nanos bigint check (extra_usage_cap_nanos >= 0),
   created_at timestamptz not null default store_now(),
-  -- Rises with each change, so that a caller with a change can say which version they have read.
+  -- Rises with each change, so that a caller who sends a change can say which version they have read.
   version bigint not null default 1,
   -- False: no word of a request or an answer is stored.
   keeps_content boolean not null default true,
-  -- False until the first key is limited or put into a team: a batch then looks for neither.
+  -- False until the first key is limited or put into a team. Until then, a batch of the ledger looks for neither
+  -- limited keys nor teams.
   has_subjects boolean not null default false,
-  -- False until the first limit for models is set: a batch then looks for none.
+  -- False until the first limit for models is set. Until then, a batch of the ledger looks for no such limits.
   has_models boolean not null default false,
   -- How long a secret works from its making, and a key from its last use. Null does not limit.
   key_lifetime_max_days integer check (key_lifetime_max_days between 1 and 3650),
   key_unused_max_days integer check (key_unused_max_days between 1 and 3650),
   closed_at timestamptz check ((closed_at is not null) = (status = 'closed')),
-  -- When the last raise of the organization or of anybody in it ends: a batch looks for raises until then. The value
-  -- only rises.
+  -- When the last raise of the organization or of anybody in it ends. Until then, a batch of the ledger looks for
+  -- raises. The value only rises.
   raised_until timestamptz,
-  -- Until then, a window may be shorter than others because the calendar changed, and a batch looks for such windows.
-  -- The value only rises.
+  -- Until this instant, a window may be shorter than others because the calendar changed, and a batch of the ledger
+  -- looks for such windows. The value only rises.
   bridged_until timestamptz,
   -- Its own limits, which count in the place of its plan's (limits.sql, limit_array); null: it has none.
   own_limits bigint[] check (cardinality(own_limits) = 6)
@@ -72,8 +73,8 @@ create table organization_slug (
 );
 create index organization_slug_of_organization on organization_slug (organization_id);
 
--- A named group of keys in an organization. A removed team stays, since records name it. Among the others a name is unique:
--- whoever writes holds the lock on the organization's row.
+-- A named group of keys in an organization. A removed team stays, since records name it. Teams that are not removed have
+-- different names in their organization: whoever writes one holds the lock on the organization's row.
 create table team (
   id uuid primary key,
   organization_id uuid not null references organization (id),

@@ -43,7 +43,8 @@ create function usage_ids(numbers integer[], ids uuid[]) returns uuid[]
     return found;
   end $$;
 
--- The answer to an admission that was granted before. What it saw does not include its own hold.
+-- The answer to an admission that was granted before, made from its hold. The amounts held that it reports do not include
+-- the hold itself.
 create function usage_granted_before(request uuid, owner integer, held bigint[], book usage_book) returns text
   language plpgsql stable
   as $$
@@ -75,8 +76,10 @@ create function usage_free(subject integer, bounds bigint[], used bigint[], held
       bounds[4 * subject - 1] - used[4 * subject - 1] - held[4 * subject - 1])
   $$;
 
--- Why an admission is refused. If a source has room, too many requests run; otherwise windows are full, either of settled
--- usage or only of what others hold for the moment, extra usage included.
+-- Why an admission is refused:
+-- - `concurrency`: a source (plan or extra usage) has room, but too many requests run.
+-- - `exhausted`: settled usage alone fills the windows, extra usage included.
+-- - `reserved`: the windows are full only because of what others hold for the moment.
 create function usage_refusal(
   source usage_billing, nanos_least bigint, subjects integer[], is_extra boolean, limits bigint[], used bigint[]
 )
@@ -102,8 +105,8 @@ create function usage_refusal(
       else 'exhausted' end;
   end $$;
 
--- What an admission sees of a subject besides its organization; `common` is what all admissions of the batch see of it
--- (usage_subject_common), null if an earlier row of the key has it.
+-- The part of an admission's answer about a subject other than its organization. `common` is what is the same for all
+-- admissions of the batch (usage_subject_common), null if an earlier row of the key has it.
 create function usage_subject_seen(subject integer, held bigint[], running bigint, common text) returns text
   language sql stable
   as $$
@@ -111,8 +114,8 @@ create function usage_subject_seen(subject integer, held bigint[], running bigin
       running, common, ']')
   $$;
 
--- What all admissions of a batch see of a subject: its place in the chain, its limits (`first` is the place of its first
--- counter), its usage, and its pattern of models.
+-- The part of an answer about a subject that is the same for all admissions of a batch: its place in the chain, its limits
+-- (`first` is the index of its first counter), its usage, and its pattern of models.
 create function usage_subject_common(
   place integer, first integer, limits bigint[], concurrent bigint, used bigint[], models text
 )
@@ -124,8 +127,8 @@ create function usage_subject_common(
       ',' || to_json(models)::text)
   $$;
 
--- The source that an admission is billed to: the first that has room for all of it, or otherwise for the least that is of
--- use. A null room is unlimited.
+-- The source (plan or extra usage) that an admission is billed to: the first that has room for all of it, or otherwise the
+-- first that has room for the least amount that is of use (`nanos_least`). A null room is unlimited.
 create function usage_source(nanos bigint, nanos_least bigint, room bigint, is_extra boolean, room_extra bigint)
   returns usage_billing
   language sql immutable
@@ -177,14 +180,14 @@ create function usage_admissions(
     ) h on true
   $$;
 
--- The output tokens that a source has room for, of those that were asked for.
+-- How many of the output tokens that were asked for a source (plan or extra usage) has room for.
 create function usage_tokens(nanos bigint, room bigint, input_nanos bigint, price_output bigint, tokens bigint) returns bigint
   language sql immutable
   as $$ select case when coalesce(nanos <= room, true) then tokens
     else 1000 * (room - input_nanos) / price_output end $$;
 
--- What an admission saw: its organization's number, what is held of the four kinds of windows, and the rows of its other
--- subjects.
+-- The state before an admission, as its answer tells it: its organization's number, what is held of the four kinds of
+-- windows, and the rows of its other subjects.
 create function usage_seen(owner integer, held bigint[], rows text) returns text
   language sql stable
   as $$
@@ -196,9 +199,9 @@ create function usage_seen(owner integer, held bigint[], rows text) returns text
 create type usage_grant as (source usage_billing, nanos bigint, tokens bigint, subjects uuid[], team uuid);
 
 -- Holds what a request may use: in the plan's windows or, if they are full, as extra usage. A null room is unlimited.
--- `grants` has the grant of each command that was granted something, at the command's place. `plans` has the plan whose
--- limits are currently in the bounds of an organization. Requests of a key for a model often follow each other, so the
--- subjects of the one before are used again.
+-- `grants` has the grant of each command that was granted something, at the command's index. `plans` has, for each
+-- organization, the plan whose limits `bounds` has at the moment. Requests of the same key for the same model often follow
+-- each other, so the subjects that were found for a request are used for the next one too.
 create function usage_admit(
   commands usage_admit_command[], over uuid[], limits bigint[], clock timestamptz, inout book usage_book, out answers text
 )
@@ -270,8 +273,8 @@ create function usage_admit(
     perform usage_write_holds(commands, grants, limits, clock, book);
   end $$;
 
--- Writes a hold for each admission that was granted nanos. Only where a window may be shorter than others is a share worked
--- out: a call of a function costs more than the rest of a row.
+-- Writes a hold for each admission that was granted nanos. The share of a limit is calculated only where a window may be
+-- shorter than others, because a function call costs more than the rest of a row.
 create function usage_write_holds(
   commands usage_admit_command[], grants usage_grant[], limits bigint[], clock timestamptz, book usage_book
 )

@@ -1,19 +1,23 @@
 -- The state that a batch of the ledger works on: read once, under the lock, and written once.
 
--- `subjects` has the batch's organizations, and behind them their limited teams, people and keys, and the patterns of
--- models of all of these; a subject's number is its place in this array. `parents` has the number of the organization to
--- which a team, a person or a key belongs; null for an organization. Each subject has four *counters*, one for each kind of
--- window: those of subject n are the elements 4n - 3 to 4n of `starts_at`, `ends_at`, `used`, `held` and `limits`. The
--- limits of an organization, for its windows and for requests at a time (`concurrent`), come with each command and are
--- stored there while it is carried out; its fourth limit is the cap of its extra usage. Behind these, `used` and `held`
--- have an element for each window in `past`: the past windows in which holds of the batch were admitted. `keys` are the
--- keys of admissions that are limited, in a team or a person's; `teams` are their teams and `members` their people.
--- `has_models`: an organization of the batch has limits for models. For a subject that limits models, `models` has its
--- pattern and `parent_ids` the subject to which it belongs. `is_raised`: a raise may be in force. `raised` has the raises
--- of the organizations, and `own` their own limits, which replace those of their plans: for the three windows and for
--- requests at a time, in the places of the counters; null: no organization has any. `is_bridged`: a window of an
--- organization may be shorter than others. `wholes` has the instant at which such a window would have begun, in the place
--- of its counter; null: all windows are whole.
+-- The state is made of arrays. `subjects` has the ids of the batch's organizations, and behind them those of their limited
+-- teams, people and keys, and of the patterns of models of all of these. A subject's number is its index in this array.
+-- - `parents`: the number of the organization to which a team, a person or a key belongs; null for an organization.
+-- - `starts_at`, `ends_at`, `used`, `held`, `limits`: the *counters*. A subject has four, one for each kind of window:
+--   those of subject n are the elements 4n - 3 to 4n. Behind these, `used` and `held` have an element for each window in
+--   `past`.
+-- - `concurrent`: the limits of requests at a time. This limit of an organization and the limits of its windows come with
+--   each command, and are stored here while it is carried out. Its fourth limit is the cap of its extra usage.
+-- - `past`: the past windows in which holds of the batch were admitted.
+-- - `keys`: the keys of admissions that are limited, in a team or a person's; `teams` are their teams and `members` their
+--   people.
+-- - `has_models`: an organization of the batch has limits for models. For a subject that limits models, `models` has its
+--   pattern and `parent_ids` the id of the subject to which it belongs.
+-- - `is_raised`: a raise may be in force.
+-- - `raised`, `own`: the raises of the organizations, and their own limits, which replace those of their plans. Both are
+--   for the three windows and for requests at a time, at the indexes of the counters; null: no organization has any.
+-- - `is_bridged`: a window of an organization may be shorter than others. `wholes` has the instant at which such a window
+--   would have begun as a whole one, at the index of its counter; null: all windows are whole.
 create type usage_book as (
   subjects uuid[], parents integer[], generations bigint[], updates integer[], running bigint[], concurrent bigint[],
   extra_enabled boolean[], has_subjects boolean[], is_open boolean[], is_changed boolean[],
@@ -28,8 +32,8 @@ create aggregate usage_concat(bigint[]) (sfunc = array_cat, stype = bigint[]);
 create aggregate usage_concat(timestamptz[]) (sfunc = array_cat, stype = timestamptz[]);
 create aggregate usage_concat(uuid[]) (sfunc = array_cat, stype = uuid[]);
 
--- Gives a subject the windows in force: moves others to the past, and brings back those from the past that are in force
--- again. The subject's row is written with the batch. Extra usage is counted only for organizations.
+-- Gives a subject the windows in force: moves its other windows to usage_past, and brings back those from there that are in
+-- force again. The subject's row is written with the batch. Extra usage is counted only for organizations.
 create function usage_roll(subject integer, starts timestamptz[], ends timestamptz[], inout book usage_book)
   language plpgsql volatile
   as $$
@@ -58,9 +62,9 @@ create function usage_roll(subject integer, starts timestamptz[], ends timestamp
     book.ends_at[before + 1:before + 4] := ends;
   end $$;
 
--- Reads the state of organizations, under their locks. An open window stays as it is, even under a new anchor: while all
--- windows of a row are open, nothing is calculated. Nearly every batch has a single organization, whose state is read
--- without aggregates: their preparation costs more than the rows.
+-- Reads the state of organizations, under their locks. While all windows of a row are open, no windows are calculated, so
+-- an open window stays as it is, even under a new anchor. Nearly every batch has a single organization, whose state is read
+-- without aggregates: preparing these costs more than reading the rows.
 create function usage_load(organizations uuid[], clock timestamptz) returns usage_book
   language plpgsql volatile
   as $$
@@ -117,7 +121,8 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
     return case when book.is_bridged then usage_bridge(book) else book end;
   end $$;
 
--- Adds to the state of a batch when windows that are shorter than others would have begun.
+-- Adds to the state of a batch, for windows that are shorter than others, the instants at which they would have begun as
+-- whole ones.
 create function usage_bridge(inout book usage_book)
   language plpgsql stable
   as $$
@@ -153,8 +158,8 @@ create function usage_bounds(book usage_book) returns bigint[]
     return bounds;
   end $$;
 
--- Finds the counters of the windows that a hold was admitted in: for each of its counters the one in force or, if its
--- window is another one, that of the past window, which is read here once.
+-- Finds the counters of the windows that a hold was admitted in. A counter stays if it is that of the hold's own window.
+-- Otherwise it is replaced by that of the past window, which is read once and then kept in `past`.
 create function usage_locate(
   request uuid, inout counters integer[], inout used bigint[], inout held bigint[], inout book usage_book
 )
@@ -189,7 +194,8 @@ create function usage_locate(
   end $$;
 
 -- Updates the rows of changed subjects in place, all in one statement, which costs less than one for each from nine
--- subjects on. Leaves out subjects without a row, and those whose row was updated so often that the next generation is due.
+-- subjects on. Leaves out subjects without a row, and those whose row was updated so often (32 times) that it must be
+-- written anew.
 create function usage_save_in_place(book usage_book) returns void
   language plpgsql volatile
   as $$

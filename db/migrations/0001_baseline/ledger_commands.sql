@@ -1,9 +1,10 @@
 -- The verbs of the ledger: src/core/store/ledger.ts says what commands and answers mean. Each verb is one function that
--- carries out all of a batch's commands of its kind, in their order, each seeing the effects of those before it;
--- `usage_batch` calls these functions, and reads and writes the book once. `limits` has a row for each plan, which commands
--- name by its number, in the order of window kinds; null does not limit, and least() ignores nulls. Loops work on numbers
--- in arrays, copied out of the book, and rows are written from arrays at the end: in PL/pgSQL both cost far less than
--- composites. Most of a statement's cost is its start, so there are few of them.
+-- carries out all of a batch's commands of its kind, in their order; each command sees the effects of those before it.
+-- `usage_batch` calls these functions, and reads and writes the state (`usage_book`) once. `limits` has a row for each
+-- plan, with its limits in the order of window kinds; commands name a plan by the number of its row. Null does not limit,
+-- and least() ignores nulls. Loops work on numbers in arrays, copied out of the state, and rows are written from arrays at
+-- the end: in PL/pgSQL both cost far less than composites. Most of a statement's cost is its start, so there are few
+-- statements.
 
 -- The commands of a batch. `position` says where the answer belongs, `owner` for which of the batch's organizations the
 -- command is.
@@ -35,27 +36,28 @@ create type usage_settle_command as (
 );
 
 -- Answers are JSON, each an array behind a comma: a row of columns for each would cost more than all that is decided. An
--- answer has the command's position and a word, and then what was granted or charged: nanos, and for an admission also its
--- output tokens, its source, and the team of its key. Before these, an admission's answer has what the admission saw,
--- unless it is `over` or `unknown`: its organization, what is held of the four kinds of windows just before it, and a row
--- for each limited subject: the subject's number in the batch, what is held of its three windows, and how many of its
--- requests run. The first row of a subject in a batch goes on with what all admissions see of it: its place in the chain (0
--- for the key, 1 for the person, 2 for the team and 3 for the organization), its three limits and the concurrent one, what
--- is used of its three windows, and its pattern, if it limits models. The organization is its number in the batch, whose
--- answer lists the organizations once: when the three windows begin and end, what is used of the four kinds, whether there
--- is extra usage, and its cap. An admission that was granted before has this list of its organization in place of the
--- number.
+-- answer has the command's position and a word. An admission's answer then has what the admission saw, unless the word is
+-- `over` or `unknown`. At the end is what was granted or charged: nanos, and for an admission also its output tokens, its
+-- source, and the team of its key. A refused admission has there the zone of its organization's calendar, if there is one;
+-- a growth without room has the limits that leave none.
 --
--- Behind what it saw, a refused admission has the zone of its organization's calendar, if there is one. A growth without
--- room has the limits that leave none.
+-- An admission saw the state just before it:
+-- - Its organization, by its number in the batch. The batch's answer lists the organizations once: when the three windows
+--   begin and end, what is used of the four kinds, whether there is extra usage, and its cap. An admission that was granted
+--   before has this list of its organization in place of the number.
+-- - The amounts that are held of the four kinds of windows.
+-- - A row for each limited subject: the subject's number in the batch, what is held of its three windows, and how many of
+--   its requests run. The first row of a subject in a batch goes on with what is the same for all admissions: its place in
+--   the chain (0 for the key, 1 for the person, 2 for the team and 3 for the organization), its three limits and the
+--   concurrent one, what is used of its three windows, and its pattern, if it limits models.
 
 -- Milliseconds since 1970, of which the node makes an instant.
 create function usage_ms(at timestamptz) returns bigint
   language sql stable
   as $$ select trunc(extract(epoch from at) * 1000)::bigint $$;
 
--- The windows of an organization as admissions see them, its extra usage, and behind them its own limits and its raise, where
--- it has either.
+-- The JSON of an organization as admissions see it: its windows, its extra usage, and behind them its own limits and its
+-- raise, where it has either.
 create function usage_organization_answer(
   starts timestamptz[], ends timestamptz[], used bigint[], is_extra boolean, extra_cap bigint,
   own bigint[], raised bigint[], wholes timestamptz[]
@@ -104,8 +106,9 @@ create function usage_numbers_of(owner integer, chain uuid[], ids uuid[]) return
   end $$;
 
 -- The numbers of a request's subjects: its organization first, and then the others that are limited. `chain` names these:
--- the key, its person and its team, and for a hold also the subjects that limit models. The shortcut for three saves a
--- batch of 32 requests and their ends about 50 µs of 4 to 6 ms, if no two neighbours have the same subjects.
+-- the key, its person and its team, and for a hold also the subjects that limit models. The shortcut for chains of at most
+-- three saves about 50 µs of the 4 to 6 ms that a batch of 32 admissions and their settlements takes, if no two neighbours
+-- have the same subjects.
 create function usage_numbers(owner integer, chain uuid[], ids uuid[]) returns integer[]
   language sql immutable
   as $$
@@ -116,9 +119,9 @@ create function usage_numbers(owner integer, chain uuid[], ids uuid[]) returns i
         array_position(ids, chain[3])], null) end
   $$;
 
--- The counters of these subjects, as places in the state: the three windows of the organization, then those of the others,
--- and last the organization's extra usage. So what is billed to the plan counts in all but the last, and what is billed to
--- extra usage in all from the fourth on.
+-- The counters of these subjects, as indexes into the arrays of the state: the three windows of the organization, then
+-- those of the others, and last the organization's extra usage. So a request billed to the plan counts in all but the last,
+-- and one billed to extra usage in all from the fourth on.
 create function usage_counters(subjects integer[]) returns integer[]
   language plpgsql immutable
   as $$
@@ -145,8 +148,8 @@ create function usage_hold_of(request uuid, owner integer, ids uuid[], starts ti
     from usage_hold h where h.request_id = request and h.organization_id = ids[owner] offset 0
   $$;
 
--- The limits of an organization's windows with its own limits and its raise applied, reduced to a share for windows that
--- are shorter than others. `extra` is the place of its last counter.
+-- The limits of an organization's windows in force: with its own limits and its raise applied, and reduced to a share for
+-- windows that are shorter than others. `extra` is the index of the organization's last counter.
 create function usage_limits_in_force(
   limits bigint[], plan integer, extra integer, own bigint[], raised bigint[],
   starts timestamptz[], ends timestamptz[], wholes timestamptz[]
@@ -179,8 +182,9 @@ create function usage_plan_limits(
       else usage_limits_in_force(limits, plan, extra, own, raised, starts, ends, wholes) end
   $$;
 
--- The limits in the past windows that a hold counts in: each has its own share. `now` has the hold's counters in the
--- windows in force, `counters` those that it counts in; `bounds` has the limits of both.
+-- The limits of the past windows that a hold counts in. A past window may have been shorter than others, so each gets its
+-- own share. `now` has the hold's counters in the windows in force, `counters` those that it really counts in; `bounds` has
+-- the limits of both.
 create function usage_past_bounds(
   bounds bigint[], now integer[], counters integer[], limits bigint[], plan integer, extra integer, book usage_book
 )
@@ -203,8 +207,8 @@ create function usage_past_bounds(
     return bounds;
   end $$;
 
--- Adds the raises in force to the state of a batch. The limits of other subjects are in the state and are raised here;
--- those of an organization come with its commands, which then apply its raise.
+-- Adds the raises in force to the state of a batch. The limits of teams, people and keys are in the state and are raised
+-- here. Those of an organization come with each command, so its raise is only stored here, and applied with the command.
 create function usage_raise(clock timestamptz, inout book usage_book)
   language plpgsql stable
   as $$
@@ -268,8 +272,8 @@ create function usage_checkpoint(commands usage_checkpoint_command[], organizati
 
 -- Carries out one batch, under the raises in force: settles, then grows, then admits; checkpoints last. A request id may
 -- occur in a batch once. A refusal is an answer and fails nothing. Returns as JSON the milliseconds of its clock, the
--- microseconds that it waited for its locks, the organizations of its admissions, and its answers. The settings keep it on
--- the indexes: a plan made while its tables are empty would read them whole ever after.
+-- microseconds that it waited for its locks, the organizations of its admissions, and its answers. The settings make it use
+-- indexes: a plan made while its tables are empty would otherwise read whole tables for as long as the plan is kept.
 create function usage_batch(
   organizations uuid[], admits usage_admit_command[], grows usage_grow_command[], checkpoints usage_checkpoint_command[],
   settles usage_settle_command[], limits bigint[]
@@ -321,10 +325,10 @@ create function usage_batch(
     return concat('[', usage_ms(clock), ',', waited_us, ',[', seen, ']', answers, ']');
   end $$;
 
--- Carries out a batch on a server, where `synchronous_commit` is off for the session: commits the batch without waiting for
--- the disk, so that nobody waits for a disk under an organization's lock, and behind it a barrier whose commit waits. The
--- log is ordered, so the barrier covers the batch. It is one statement, and not two in a row, because each would be a round
--- trip of its own through both sides of the wire.
+-- Carries out a batch on a server, where `synchronous_commit` is off for the session. It commits the batch without waiting
+-- for the disk, so that nobody waits for a disk while holding an organization's lock. Then it commits an empty message, and
+-- this commit waits for the disk. The write-ahead log is ordered, so the batch is then on disk too. It is one statement,
+-- and not two in a row, because each would be a round trip of its own between node and server.
 create procedure usage_batch_durably(
   organizations uuid[], admits usage_admit_command[], grows usage_grow_command[], checkpoints usage_checkpoint_command[],
   settles usage_settle_command[], limits bigint[], out answers text

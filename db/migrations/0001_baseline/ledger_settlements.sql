@@ -1,11 +1,11 @@
--- How requests end: settled by their nodes, by other nodes when their lease has lapsed, or late; and an operator's
--- adjustment.
+-- How requests end: settled by their nodes; by other nodes when their lease has lapsed; or by their nodes after that. Also
+-- an operator's adjustment.
 
--- Ends requests. One without a hold was given up before its admission was answered: its record, which charges nothing,
--- keeps an admission that comes late from running. A request never has both a hold and a record: if its hold is gone, it
--- may be settled already. The charge is at most what every limit leaves beside the holds of others. If a limit was lowered
--- meanwhile, nothing that was granted is taken back to make room for those holds. `charges` has the charge of each command;
--- null: it has a record already.
+-- Ends requests. A request without a hold was given up before its admission was answered. Its record, which charges
+-- nothing, keeps its admission from being granted if that still arrives. A request never has both a hold and a record: if
+-- its hold is gone, it may be settled already. The charge is at most what every limit leaves beside the holds of others. If
+-- a limit was lowered meanwhile, nothing that was granted is taken back to make room for those holds. `charges` has the
+-- charge of each command; null: it has a record already.
 create function usage_settle(
   commands usage_settle_command[], limits bigint[], is_recovery boolean, clock timestamptz,
   inout book usage_book, out answers text
@@ -111,11 +111,14 @@ create function usage_write_records(
   end $$;
 
 -- Settles requests whose lease has lapsed, the longest lapsed first, at most `most`; returns how many. Any node may do it.
+--
 -- To avoid reading dead rows again and again, it looks only at the requests that the last sweep has `seen` running, by
--- their keys, and at those whose ids begin at `since` (all ids, if it is null). It returns both for the next sweep, and its
--- clock. A node whose clock is slow by more than a minute makes ids that only a sweep of all finds. A lease that ends later
--- than its length allows was given by a clock that was set back since: it now gets its length from this clock, while its
--- node has counted from an earlier instant.
+-- their keys, and at those whose ids are `since` or later (all ids, if it is null). It returns both for the next sweep, and
+-- its clock. A node whose clock is slow by more than a minute makes ids before `since`, which only a sweep of all ids
+-- finds.
+--
+-- A lease may end later than its length allows from now on. Then it was given by a clock that was set back since. It now
+-- gets its length from this clock, while its node has counted the length from an earlier instant.
 create function usage_recover(
   most integer, charge_holds boolean, inout seen uuid[], inout since uuid,
   clock_min timestamptz default null, clock_max timestamptz default null,
@@ -144,8 +147,8 @@ create function usage_recover(
       array(select request_id from live where lease_until > clock + (lease_ms + 1000) * interval '1 millisecond'),
       array(select request_id from live where lease_until <= clock order by lease_until limit most)
     into seen, newest, far, lapsed;
-    -- The next sweep begins a minute before the slower clock, the store's or that of the node which made the newest ID;
-    -- where nothing runs, it begins where this one did.
+    -- The next sweep begins a minute before the newest request: by the store's clock or that of the node which made the
+    -- newest ID, whichever is slower. If nothing runs, it begins where this one did.
     since := case when newest is null then since else least(seen[1001],
       usage_record_id(least(clock, usage_record_time(newest)) - interval '1 minute')) end;
     if cardinality(far) > 0 then
@@ -165,7 +168,8 @@ create function usage_recover(
 -- Settles those of the `lapsed` requests whose lease has still lapsed now that their organizations are locked. Each is
 -- charged by its last checkpoint or, with `charge_holds`, a stream is charged all that was held, under the limits and
 -- raises in force. An answer that is not streamed was not delivered, and its checkpoints say so. If the store's clock is
--- outside of `clock_min` and `clock_max`, it was set: then nothing is settled, because leases only seem to have lapsed.
+-- not between `clock_min` and `clock_max`, somebody has set it: leases then only seem to have lapsed, so nothing is
+-- settled.
 create function usage_settle_lapsed(
   lapsed uuid[], charge_holds boolean, clock_min timestamptz, clock_max timestamptz
 )
@@ -216,25 +220,27 @@ create function usage_settle_lapsed(
     return cardinality(commands);
   end $$;
 
--- A node that was cut off from the store for longer than its lease may have forwarded more than the last checkpoint, by
--- which another node settled its request. When the node is back, it settles too, and what the record lacks is booked by an
--- entry of its own (docs/design/metering.md, Rule 5: Settle exactly once). A record is never changed.
+-- A node that was cut off from the store for longer than its lease may have forwarded more tokens than the last checkpoint
+-- says, by which another node settled its request. When the node is back, it settles too, and an entry of its own records
+-- what the request's record lacks (docs/design/metering.md, Rule 5: Settle exactly once). A record is never changed.
 
--- The id of a late entry: the request's own as UUID version 8. Request ids are of version 7, so no other request has it,
--- and it lies in the same month.
+-- The id of the entry for a late settlement: the request's own as UUID version 8. Request ids are of version 7, so no other
+-- request has it, and it lies in the same month.
 create function usage_late_id(request uuid) returns uuid
   language sql immutable strict parallel safe
   as $$ select overlay(request::text placing '8' from 15 for 1)::uuid $$;
 
--- Books what the records of recovered requests lack, once for each request; returns what was booked now. Nothing is lacking
--- if the record has as many nanos, or was not charged by its checkpoint: a request with an idempotency key pays when it is
--- repeated, and where whole holds are charged, all of the hold was charged. An answer that was not streamed was not
--- delivered.
+-- Records what the records of recovered requests lack, once for each request, in an entry of its own; returns what was
+-- added now. Nothing is lacking in three cases:
+-- - The record has as many nanos.
+-- - It was not charged by its checkpoint. A request with an idempotency key pays when it is repeated, and where whole holds
+--   are charged, all of the hold was charged.
+-- - The answer was not streamed, so it was not delivered.
 --
--- The entry is settled like any request, by `usage_settle` under the limits and the raises in force: it gets a hold of no
--- nanos in the windows and the subjects of the request, and in subjects that are counted only since the request ended,
--- which have it as earlier use. The hold is deleted in this transaction. It has every column that a record and a hold have
--- in common. Its operation keeps the entry out of counts of requests.
+-- The entry is settled like any request, by `usage_settle` under the limits and the raises in force. For that it gets a
+-- hold of no nanos, which is deleted in this transaction. The hold is in the windows and the subjects of the request. It is
+-- also in subjects that are counted only since the request ended, since they have the request as earlier use. It has every
+-- column that a record and a hold have in common. The entry's operation keeps it out of counts of requests.
 create function usage_settle_late(organizations uuid[], commands usage_settle_command[])
   returns table ("position" integer, entry_id uuid, charged bigint, uncharged bigint)
   language plpgsql volatile
@@ -304,7 +310,7 @@ create function usage_settle_late(organizations uuid[], commands usage_settle_co
       cross join lateral (select * from usage_record r where r.request_id = l.request_id offset 0) r;
   end $$;
 
--- Books a compensating entry: a record without a request that adds to one current window, or takes from it, down to
+-- Writes an operator's adjustment: a record without a request that adds to one current window, or takes from it, down to
 -- nothing. The window's boundaries stay. Returns what was added; null: there is no such organization, or no session is
 -- open. Done once per id.
 create function usage_adjust(entry_id uuid, organization uuid, window_kind usage_window_kind, nanos bigint) returns bigint

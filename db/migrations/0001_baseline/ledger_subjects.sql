@@ -23,7 +23,7 @@ create function usage_patterns_of(model text) returns text[]
     return patterns;
   end $$;
 
--- The patterns that match a model, found without a loop for nearly all ids: these have one slash or none.
+-- The patterns that match a model. Nearly all ids have one slash or none, and for these they are found without a loop.
 create function usage_patterns(model text) returns text[]
   language sql immutable parallel safe
   as $$
@@ -35,8 +35,8 @@ create function usage_patterns(model text) returns text[]
 
 -- Adds to the state of a batch the limited subjects of its admissions, of the holds of its other requests, and those in
 -- `named`. Subjects that limit models are found by the subject that they belong to: each has a few, which costs less than a
--- search for every pattern. Rows are appended one at a time: an aggregate for each column costs the batch three times as
--- much. A subject whose windows are those of its organization, as nearly all are, needs no roll.
+-- search for every pattern. Rows are appended one at a time, because an aggregate for each column makes the batch three
+-- times as expensive. Nearly all subjects have the windows of their organization; these need no `usage_roll`.
 create function usage_load_subjects(
   commands usage_admit_command[], named uuid[], requests uuid[], inout book usage_book
 )
@@ -108,8 +108,8 @@ create function usage_keys_of(subject uuid) returns uuid[]
   language sql stable
   as $$ select array(select s.subject_id from usage_subject s where s.member_id = subject) || subject $$;
 
--- Whether a request of a key in a team counts in the subject `own`; `keys` are the keys whose requests count in it, or in
--- the subject that it belongs to.
+-- Whether a request counts in the subject `own`, by its key, the key's team and its model. `keys` are the keys whose
+-- requests count in `own`, or in the subject that it belongs to.
 create function usage_counts_in(own usage_subject, keys uuid[], key uuid, team uuid, model text) returns boolean
   language sql stable
   as $$
@@ -294,8 +294,8 @@ create function usage_set_team(subject uuid, organization uuid, team uuid) retur
 
 -- The limits of a team, a person or a key of an organization, without raises: each of the six is the subject's own, or else
 -- what its team gives to keys or to people, or else what the organization gives. `origins` says where each comes from. A
--- person is in the team of the membership. Everything is looked up by id, however many others there are, and for one
--- subject, so that the plan is made once.
+-- person is in the team of the membership. Everything is looked up by id, so that it does not matter how many others there
+-- are; and for one subject at a time, so that the plan is made once.
 create function limits_in_force(organization uuid, subject uuid)
   returns table (person_id uuid, team_id uuid, limits bigint[], origins text[])
   language sql stable

@@ -1,5 +1,5 @@
--- The tables of the ledger: windows, holds of running requests, records of ended ones. src/core/store/ledger.ts describes the
--- verbs and their answers. Amounts are nanos (10⁻⁹) of the book's currency; IDs are bare UUIDs.
+-- The tables of the ledger: windows, holds of running requests, records of ended ones. src/core/store/ledger.ts describes
+-- the verbs and their answers. Amounts are nanos (10⁻⁹) of the ledger's one currency; IDs are bare UUIDs.
 
 -- The cost of tokens in nanos at a price in picos a token: from their total, rounded up to a whole nano.
 create function usage_cost(tokens bigint, price bigint) returns bigint
@@ -26,14 +26,15 @@ create table usage_now (
   primary key (subject_id, generation)
 ) with (fillfactor = 50);
 
--- A new subscription anchor, and when it takes effect: for months at the end of the month that was running when it was set,
--- for weeks at the first end of a week after that. Before the first row takes effect, the organization's own anchor counts.
+-- A new subscription anchor, and when it takes effect. For months that is `month_from`, the end of the month that was
+-- running when it was set. For weeks it is `week_from`, the first end of a week after that. Before the first row takes
+-- effect, the organization's own anchor counts.
 --
 -- A row with a zone is a calendar, which takes effect at the end of the month and of the week that were running when it was
--- set: a week begins on a day of the week, 1 for Monday to 7 for Sunday, a month on a day of the month. Until `month_to`
--- and `week_to` one window each reaches to the first boundary of the new calendar; if it were whole, it would have begun at
--- `month_whole_at` and `week_whole_at`. Without such a window these two are null, and `month_to` and `week_to` equal
--- `month_from` and `week_from`.
+-- set: a week begins on a day of the week, 1 for Monday to 7 for Sunday, a month on a day of the month. If the calendar has
+-- no boundary at that instant, a shorter window reaches from there to its first boundary, `month_to` or `week_to`. A whole
+-- window would have begun at `month_whole_at` or `week_whole_at`. Without a shorter window these two are null, and
+-- `month_to` and `week_to` equal `month_from` and `week_from`.
 create table usage_anchor (
   organization_id uuid not null,
   month_from timestamptz not null,
@@ -50,8 +51,8 @@ create table usage_anchor (
   check (num_nulls(zone, week_starts, month_starts) in (0, 3))
 );
 
--- Windows that are no longer in force, one row each; their totals are never reset. The batch that finds one ended moves it
--- here, and late settlements are added here too.
+-- Windows that are no longer in force, one row each; their totals are never reset. The batch that finds that a window has
+-- ended moves it here. Settlements that come after that are added here too.
 create table usage_past (
   subject_id uuid not null,
   kind usage_window_kind not null,
@@ -74,13 +75,16 @@ create view usage_window as
   union all
   select p.subject_id, p.kind, p.starts_at, p.ends_at, p.used, p.held from usage_past p;
 
--- Keys that are in a team, a person's or limited, and people and teams. A person of an organization is a subject of the
--- ledger between the person's keys and their teams (docs/design/usage.md, Budgets): all keys, sign-ins and identity tokens
--- of the person in that organization share its counters. It stays one subject for as long as the books are kept, whichever
--- team the person is in. `counted_from`: since when its usage is counted, from then on for good; null: it was never
--- limited. `summed_at`: when its usage before that was added. `person_id`: set if the row is a person. `member_id`: in the
--- row of a key, the subject of the person who owns it. `parent_id` and `models`: in a row that limits a key, a person, a
--- team or an organization for a pattern of models, that subject and the pattern, a model's public id or `prefix/*`.
+-- The subjects of the ledger besides organizations: keys that are in a team, a person's or limited, and people and teams. A
+-- person of an organization is a subject between the person's keys and their teams (docs/design/usage.md, Budgets): all
+-- keys, sign-ins and identity tokens of the person in that organization share its counters. It stays one subject for as
+-- long as the ledger is kept, whichever team the person is in.
+-- - `counted_from`: since when its usage is counted, from then on for good; null: it was never limited.
+-- - `summed_at`: when its usage before that was added.
+-- - `person_id`: set if the row is a person.
+-- - `member_id`: in the row of a key, the subject of the person who owns it.
+-- - `parent_id` and `models`: in a row that limits a key, a person, a team or an organization for a pattern of models, that
+--   subject and the pattern, a model's public id or `prefix/*`.
 create table usage_subject (
   subject_id uuid primary key,
   organization_id uuid not null,
@@ -238,7 +242,7 @@ create index usage_record_by_end on usage_record using brin (ended_at);
 create table usage_refusal (
   request_id uuid primary key,
   organization_id uuid not null,
-  -- The second of refused_at, since 1970. An organization has ten places in each.
+  -- The second of refused_at, since 1970. For each second an organization has at most ten rows, numbered by `place`.
   second bigint not null,
   place smallint not null,
   key_id uuid not null,
@@ -258,8 +262,8 @@ create table usage_refusal (
 -- Estimates that are learned from the reports of engines and survive a restart: src/core/store/calibration.ts. The code
 -- that reads them judges whether they are plausible.
 
--- Tokens a byte of text, the mean distance of single inputs from that, the bytes that the ratio is based on, and the tokens
--- of an input without any text.
+-- `ratio`: tokens for each byte of text. `spread`: the mean distance of single inputs from it. `bytes`: the bytes that it
+-- is based on. `template`: the tokens of an input without any text.
 create table input_calibration (
   model_id text primary key,
   ratio double precision not null,
@@ -269,8 +273,8 @@ create table input_calibration (
   updated_at timestamptz not null
 ) with (fillfactor = 50);
 
--- Sums over complete answers of a route, an upstream and its model; older answers have faded from them. Code units are of
--- UTF-16. `whole` are the sums over answers that were not streamed.
+-- Sums over complete answers of a route, an upstream and its model. Older answers count less and less. Code units are of
+-- UTF-16. The columns that begin with `whole` are the sums over answers that were not streamed.
 create table output_calibration (
   route text primary key,
   tokens double precision not null,
@@ -282,14 +286,14 @@ create table output_calibration (
 ) with (fillfactor = 50);
 
 -- A store that woke up in the past: a replica that took over without the last commits of its primary, or a backup that was
--- restored. Nodes remember the last answers that they got; what the store no longer has of that is noted here
+-- restored. Nodes remember the last answers that they got. If the store no longer has what these say, that is noted here
 -- (docs/design/metering.md, A store that wakes up in the past).
 
--- Names this book, also in its copies: what nodes remember of it elsewhere stands under this name.
+-- The id of this ledger, which its copies have too. What nodes remember of the ledger elsewhere is stored under this id.
 create table usage_ledger (
   id boolean primary key default true check (id),
   ledger_id uuid not null default gen_random_uuid(),
-  -- The currency in which every amount of the book is counted: that of the first start, for good. Null: no node has
+  -- The currency in which every amount of the ledger is counted: that of the first start, for good. Null: no node has
   -- started.
   currency text
 );
@@ -302,7 +306,7 @@ create function usage_money(nanos bigint) returns jsonb
   as $$ select jsonb_build_object('amount', (nanos::numeric / 1000000000)::numeric(30, 9)::text, 'currency', l.currency)
         from usage_ledger l $$;
 
--- The servers, and their timelines, on which nodes have found this book. A promotion begins a new timeline.
+-- The servers, and their timelines, on which nodes have found this ledger. A promotion begins a new timeline.
 create table usage_timeline (
   server text not null,
   timeline integer not null,

@@ -60,8 +60,8 @@ create function usage_month_by(zone text, month_starts integer, anchor_at timest
   $$;
 
 -- The week and the month of an instant for an organization whose own anchor is `first_anchor_at`, and the zones by which
--- they are counted; without an anchor, the bounds are null. An anchor that takes effect in a later month takes effect for
--- weeks no earlier, so that the latest month decides both.
+-- they are counted; without an anchor, the bounds are null. Of two anchors, the one that takes effect for months later
+-- never takes effect for weeks earlier than the other. So for weeks, too, the anchor with the latest `month_from` decides.
 create function usage_calendar(organization uuid, first_anchor_at timestamptz, at timestamptz)
   returns table (
     week_starts_at timestamptz, week_ends_at timestamptz, month_starts_at timestamptz, month_ends_at timestamptz,
@@ -88,7 +88,7 @@ create function usage_calendar(organization uuid, first_anchor_at timestamptz, a
       coalesce(monthly.anchor_at, first_anchor_at), at) month
   $$;
 
--- When a window would have begun if the calendar had not changed during it; null: the window is whole.
+-- The instant at which a window would have begun if the calendar had not changed during it; null: the window is whole.
 create function usage_whole(organization uuid, kind usage_window_kind, starts timestamptz, ends timestamptz)
   returns timestamptz
   language sql stable
@@ -162,9 +162,9 @@ create function usage_set_anchor(organization uuid, anchor timestamptz) returns 
   end $$;
 
 -- Gives an organization a calendar, or takes it away (`new_zone` is null: weeks and months are then counted from the
--- anchor). If nothing was used yet it takes effect at once. Otherwise the running week and month end as they would have;
--- one window each then reaches to the next boundary, unless there is one at that instant. Returns when months begin to be
--- counted by it; null: a change is already under way, of which there is one a month at most.
+-- anchor). If nothing was used yet it takes effect at once. Otherwise the running week and month end as they would have. If
+-- the new calendar has no boundary at that instant, one shorter window reaches from there to its next boundary. Returns
+-- when months begin to be counted by it; null: a change is already under way, of which there is one a month at most.
 create function usage_set_calendar(
   organization uuid, new_zone text, new_week_starts integer, new_month_starts integer
 )
@@ -218,8 +218,8 @@ create function usage_zone(organization uuid, at timestamptz) returns text
     order by a.month_from desc limit 1
   $$;
 
--- The window of an instant, from the one by the zone's rules and the one that was opened last: while the latter is open, it
--- stays.
+-- Chooses the window of the instant `at` from two: the window by the zone's rules (`starts`, `ends`), and the one that was
+-- opened last (`opened_at`, `closes_at`), which stays for as long as it is open.
 create function usage_kept(
   zone text, opened_at timestamptz, closes_at timestamptz, starts timestamptz, ends timestamptz, at timestamptz
 )
@@ -233,7 +233,8 @@ create function usage_kept(
 
 -- The windows of an organization at an instant, in the order of their kinds. If no session is open, the session is the five
 -- hours from the instant. An organization that does not exist has neither week nor month. By a calendar, an open window
--- stays what it was when it opened, and the next one begins at its end, whatever the rules of the zone are by now.
+-- keeps the bounds that it opened with, even if the rules of the zone have changed since, and the next one begins at its
+-- end.
 create function usage_windows_at(organization uuid, at timestamptz)
   returns table (is_open boolean, starts_at timestamptz[], ends_at timestamptz[])
   language sql stable
@@ -260,8 +261,8 @@ create function usage_is_open(starts timestamptz[], ends timestamptz[], clock ti
     select coalesce(ends[1] > clock and least(ends[2], ends[3]) > clock and greatest(starts[2], starts[3]) <= clock, false)
   $$;
 
--- The totals of a subject in four windows. Each comes from the live row or, if that has another window, from the past: a
--- clock that was set back returns to past windows.
+-- The totals of a subject in four windows. Each comes from the live row in usage_now or, if that has another window, from
+-- usage_past: a clock that was set back returns to past windows.
 create function usage_totals(subject uuid, starts timestamptz[])
   returns table (running bigint, used bigint[], held bigint[])
   language sql stable
@@ -282,8 +283,8 @@ create function usage_totals(subject uuid, starts timestamptz[])
     group by n.running
   $$;
 
--- The windows in force of each organization, for readers, with its own limits and its raise, and when a window that is
--- shorter than others would have begun.
+-- The windows in force of each organization, for readers, with its own limits and its raise. For a window that is shorter
+-- than others it also has the instant at which a whole one would have begun.
 create view usage_window_now as
   select o.id as organization_id, w.kind, w.starts_at, w.ends_at, w.used, w.held,
     t.running, o.extra_usage_enabled as extra_enabled,

@@ -2,10 +2,13 @@
 -- organization (the ledger's id of a member), or a key. In each column, null sets nothing, so that the limit is inherited,
 -- and 0 means that it is not limited here, whatever would be inherited.
 --
--- `own`: the limits of the subject itself; those of an organization replace its plan's, limit by limit. `keys` and
--- `members`: the limits of the keys and the people of a team or an organization that have none of their own. `raise`: the
--- limits in force until an instant, each above the one that it raises. `models`: the models that the value is for: '' for
--- all, an id, or `prefix/*`. `counted_id`: the subject of the ledger that counts it.
+-- The `kind` of a value:
+-- - `own`: the limits of the subject itself; those of an organization replace its plan's, limit by limit.
+-- - `keys` and `members`: the limits of the keys and the people of a team or an organization that have none of their own.
+-- - `raise`: the limits in force until an instant, each above the one that it raises.
+--
+-- `models`: the models that the value is for: '' for all, an id, or `prefix/*`. `counted_id`: the subject of the ledger
+-- that counts it.
 
 -- The id of the subject that limits an organization, a team, a person or a key for a pattern of models: a public id, or
 -- `prefix/*`.
@@ -48,7 +51,7 @@ create function limit_array(v limit_value) returns bigint[]
       v.tokens_per_minute]
   $$;
 
--- Each limit from the first of these values that sets it, and which value that is; null in a value sets nothing.
+-- For each limit, the first of these three values that sets it, and which of them that is; null in a value sets nothing.
 create function limit_chosen(own bigint[], team bigint[], organization bigint[])
   returns table (limits bigint[], origins text[])
   language sql immutable
@@ -74,9 +77,10 @@ create function usage_raise_of(counted uuid, at timestamptz) returns setof limit
   language sql stable
   as $$ select * from limit_value r where r.counted_id = counted and r.kind = 'raise' and r.until > at $$;
 
--- Whose limits changed: those of an organization (its extra usage; its plan is in `plan`), a team or a key, with the number
--- of the change among all changes. The numbers rise in the order of commits, because the head's row is the lock for them: a
--- node that has read up to one of them has missed none before it (docs/design/usage.md, Limits that change).
+-- Whose limits changed: the subject, an organization (for its extra usage; changes of its plan are in `plan`), a team or a
+-- key, with the number of the change among all changes. The numbers rise in the order of commits, because each change locks
+-- the row of limit_change_head: a node that has read up to one number has missed none before it (docs/design/usage.md,
+-- Limits that change).
 create table limit_change_head (
   is_one boolean primary key default true check (is_one),
   number bigint not null
@@ -90,8 +94,8 @@ create table limit_change (
 );
 create index limit_change_by_number on limit_change (number);
 
--- Notes that a subject's limits changed, and tells every node at the commit. Until then no other limit can be changed: so
--- call it last in what changes one.
+-- Notes that a subject's limits changed, and tells every node at the commit. Until the commit no other transaction can
+-- change a limit, so a transaction that changes one should call this last.
 create function usage_limits_changed(subject uuid) returns void
   language sql volatile
   as $$

@@ -6,9 +6,9 @@ create table notice_destination (
   organization_id uuid references organization (id),
   name text not null,
   form text not null check (form in ('json', 'slack', 'teams', 'mail')),
-  -- What may be shown of the address: the host of a URL, or the addresses of people.
+  -- The part of the address that may be shown: the host of a URL, or the addresses of people.
   host text not null,
-  -- The URL, sealed if the destination's form makes it a secret; or the mail addresses, with commas between them.
+  -- The URL, encrypted if the destination's form makes it a secret; or the mail addresses, with commas between them.
   address text not null,
   -- The secret that signs notices sent as JSON; other forms have none.
   secret text,
@@ -21,7 +21,7 @@ create unique index notice_destination_name
   on notice_destination (coalesce(organization_id, '00000000-0000-0000-0000-000000000000'), name);
 
 -- The recipients that mail destinations have named, each with the secret of their unsubscribe link. A row outlives its
--- destinations, so that nobody is subscribed again by another one.
+-- destinations, so that nobody who has unsubscribed is subscribed again by another destination.
 create table mail_recipient (
   id uuid primary key default gen_random_uuid(),
   -- Null: the recipient of an operators' destination.
@@ -39,7 +39,8 @@ create table notice (
   person_id uuid references person (id),
   -- A name of src/features/notices/kinds.ts.
   kind text not null,
-  -- What the notice is about: the window and its share, the key and its expiry. Each is told once.
+  -- The event that the notice tells, such as the window and its share, or the key and its expiry. Each event is told
+  -- once.
   about text not null,
   details jsonb not null,
   created_at timestamptz not null,

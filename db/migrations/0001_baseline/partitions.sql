@@ -1,7 +1,7 @@
--- The months of the table of records, and the server and timeline on which this book lies.
+-- The monthly partitions of the table of records, and the server and timeline on which this database is.
 
--- The partitions of records, including those that are being detached or already are: of these only the table is left to be
--- dropped.
+-- The partitions of records, including those that are being detached and those that are already detached, whose tables only
+-- remain to be dropped.
 create function usage_partitions() returns table (name text, month timestamptz, is_attached boolean, is_leaving boolean)
   language sql stable
   as $$
@@ -54,8 +54,9 @@ create function usage_attach(partition text) returns void
   end $$;
 
 -- Drops a month that ended longer ago than records are kept, for callers that cannot detach it concurrently: the whole
--- table is then locked for a moment. No caller can drop more than is due (deploy/roles.sql). A month with records that
--- ended since then stays; under the lock nobody can write any.
+-- table is then locked for a moment. No caller can drop more than is due (deploy/roles.sql). A month stays if it has
+-- records of requests that ended within the time for which records are kept; under the lock nobody can write any more of
+-- these.
 create function usage_drop_month(partition text) returns void
   language plpgsql volatile
   as $$

@@ -24,8 +24,8 @@ create table membership (
 create unique index membership_for_service on membership (person_id, source) where organization_id is null;
 create index membership_of_organization on membership (organization_id);
 
--- The team of a person's membership in an organization: null without a team, no row without a membership. A removed team
--- counts as none.
+-- The team of a person's membership in an organization: a row with null if the membership has no team, and no row if there
+-- is no membership. A removed team counts as none.
 create function usage_team_of(organization uuid, person uuid) returns table (team_id uuid)
   language sql stable
   as $$
@@ -46,7 +46,8 @@ create table browser_session (
   tokens bytea,
   created_at timestamptz not null,
   used_at timestamptz not null,
-  -- When the issuer last confirmed the session, and until when one node alone may ask the issuer again.
+  -- When the issuer last confirmed the session. Until `asking_until`, only the node that set it may ask the issuer
+  -- again.
   confirmed_at timestamptz not null,
   asking_until timestamptz,
   -- Pages of the console send a secret besides the cookie (docs/console.md). A page gets it once, for a code that the

@@ -1,9 +1,10 @@
--- Roll-ups: the sums of records by the hour and by the day (UTC) in which their requests were admitted. The audit's pass
--- adds each record once, over exactly the transactions that it reads (docs/design/metering.md, Roll-ups). Totals: the sums
--- of the roll-ups of days, for reports that tell less apart than those. A report of ten thousand organizations then reads a
--- row for each, and not one for each of their keys, models and days (docs/design/metering.md, Totals).
+-- Roll-ups: the sums of records by the hour and by the day (UTC) in which their requests were admitted. When the audit
+-- reads new records, it adds each record once, over exactly the transactions that it reads (docs/design/metering.md,
+-- Roll-ups). Totals: the sums of the roll-ups of days, for reports that tell less apart than those. A report of ten
+-- thousand organizations then reads a row for each, and not one for each of their keys, models and days
+-- (docs/design/metering.md, Totals).
 --
--- Units are split by the kind of token that they were charged for. The charge pays for the input first, then for what was
+-- Nanos are split by the kind of token that they were charged for. The charge pays for the input first, then for what was
 -- read from the cache, what was written to it, and the output, each up to its price. So the kinds of a request add up to
 -- its charge, except for what no token is charged for: an operator's entry, and a hold that was charged whole. That rest is
 -- the difference between a row's nanos and the sum of its kinds.
@@ -44,9 +45,13 @@ create index usage_hour_by_start on usage_hour using brin (starts_at) with (page
 create table usage_day (like usage_hour including all) with (fillfactor = 80);
 alter index usage_day_starts_at_idx rename to usage_day_by_start;
 
--- A row of kind `day` is a day of all organizations, by model, operation and outcome; `organization`: a month of one, by
--- the same; `key`: a month of a key in a team; and `key_all`, whose start is 'infinity', all months of it that are kept.
--- Ids and texts that a kind does not tell apart are zeros and empty.
+-- Each kind of row sums up a different span:
+-- - `day`: a day of all organizations, by model, operation and outcome.
+-- - `organization`: a month of one organization, by the same.
+-- - `key`: a month of a key in a team.
+-- - `key_all`, whose start is 'infinity': all months of a key in a team that are kept.
+--
+-- Ids that a kind does not tell apart are zeros, and texts are empty.
 create table usage_total (
   kind text not null,
   starts_at timestamptz not null,
@@ -74,8 +79,9 @@ create table usage_total (
 ) with (fillfactor = 80);
 create index usage_total_by_start on usage_total using brin (starts_at) with (pages_per_range = 32, autosummarize = on);
 
--- The transactions whose records were added to the roll-ups of a day. A day that has ended and to which no hold points is
--- compared with its records once, and sealed. A later addition removes the seal.
+-- The transactions whose records were added to the roll-ups of a day. A day that has ended and in which no running request
+-- was admitted is compared with its records once. If they agree it is sealed (`sealed_at` is set); a later addition removes
+-- the seal.
 create table usage_rolled (
   starts_at timestamptz primary key,
   first_xact bigint not null,
@@ -101,10 +107,10 @@ begin
   end loop;
 end $$;
 
--- What the records of transactions from `since` on, and before `until`, add to the hours of a time range:
+-- The sums that records of transactions from `since` on, and before `until`, add to the hours of a time range:
 -- docs/design/metering.md, Roll-ups. It avoids sorting, since texts are slow to compare and the planner does not know how
--- few groups there are. An operator's entry counts if it changes what a month has used: one for a session or a week takes
--- nothing off the bill.
+-- few groups there are. An operator's adjustment counts only if it changes what a month has used: one of a session or a
+-- week takes nothing off the bill.
 create function usage_recorded_hours(since bigint, until bigint, starts timestamptz, ends timestamptz)
   returns table (
     starts_at timestamptz, organization_id uuid, key_id uuid, team_id uuid, model text, operation text, outcome text,
@@ -144,7 +150,7 @@ create function usage_recorded_hours(since bigint, until bigint, starts timestam
     group by 1, 2, 3, 4, 5, 6, 7
   $$;
 
--- Adds what these transactions recorded to the hours, the days and the totals. The audit calls it in the statement that
+-- Adds the records of these transactions to the hours, the days and the totals. The audit calls it in the statement that
 -- moves `read_until`.
 create function usage_roll_up(since bigint, until bigint) returns void
   language sql volatile
@@ -203,7 +209,7 @@ create function usage_roll_up(since bigint, until bigint) returns void
 
 -- Compares the roll-ups of a day with its records, and returns where they differ: for the hours, and for the day. `used`
 -- are the nanos of the roll-ups and `recorded` those of the records, `held` and `holding` the same for tokens, over all
--- rows of an organization that differ. Records that no pass has read yet are in neither.
+-- rows of an organization that differ. Records that the audit has not read yet are in neither.
 create function usage_day_differences(day timestamptz)
   returns table (organization_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)
@@ -251,8 +257,8 @@ create function usage_day_differences(day timestamptz)
     from differing d group by 1, 2
   $$;
 
--- Compares a day that has ended, and seals it if it agrees and no hold points to it. The pass waits meanwhile, so that
--- nothing is added between the comparison and the seal.
+-- Compares a day that has ended, and seals it (marks it as compared) if it agrees and no request that was admitted in it
+-- still runs. The audit waits meanwhile, so that nothing is added between the comparison and the seal.
 create function usage_seal_day(day timestamptz)
   returns table (organization_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)
@@ -269,8 +275,8 @@ create function usage_seal_day(day timestamptz)
     end if;
   end $$;
 
--- Records that a pass has read, but whose transactions are outside of those noted for their day (usage_rolled), or whose
--- day has no note: no roll-up has them.
+-- Records that the audit has read, but that are in no roll-up: their day has no row in usage_rolled, or their transactions
+-- are outside of those that this row names.
 create function usage_unrolled(since bigint, until bigint)
   returns table (organization_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)
@@ -310,7 +316,8 @@ create function usage_totals_of(starts timestamptz, ends timestamptz) returns se
     )
   $$;
 
--- Subtracts deleted months of keys, whoever deletes them, from the sums over all months. The pass waits meanwhile.
+-- When months of keys are deleted, by whatever statement, subtracts them from the sums over all months. The audit waits
+-- meanwhile.
 create function usage_total_gone() returns trigger
   language plpgsql
   as $$
@@ -324,7 +331,8 @@ create function usage_total_gone() returns trigger
         -usage_sum(g.extra_nanos), -usage_sum(g.uncharged_nanos), -usage_sum(g.input_nanos),
         -usage_sum(g.cached_input_nanos), -usage_sum(g.cache_write_nanos), -usage_sum(g.output_nanos)
       from gone g where g.kind = 'key' group by g.organization_id, g.key_id, g.team_id;
-      -- Deletes sums of which nothing is left, and those that were themselves deleted with their months.
+      -- Deletes sums of which nothing is left, including those that were deleted together with their months: the
+      -- subtraction has made them again.
       delete from usage_total t using gone g
       where g.kind = 'key' and t.kind = 'key_all' and t.starts_at = 'infinity' and t.records <= 0
         and (t.organization_id, t.key_id, t.team_id) = (g.organization_id, g.key_id, g.team_id);

@@ -24,7 +24,7 @@ export const anyLlm: Target = {
   // The gateway's documents promise nothing for what a dead node delivered.
   uncounted_ms_max: 0,
   cut_off_ms_max: 0,
-  // The gateway promises no exactness for counts that no report confirms.
+  // The gateway promises no exactness for counts that no usage report of the engine confirms.
   estimate_share_max: 0.5,
   start,
 };
@@ -95,7 +95,7 @@ pricing: { "${model}": { input_price_per_million: 0, output_price_per_million: 1
 
 type Manage = ReturnType<typeof managing>;
 
-/** A budget belongs to a user, so each key has a user of its own, whose id is the key's here. */
+/** A budget belongs to a user, so each key gets a user of its own. The test takes the user's id as the key's id. */
 async function createKey(manage: Manage, name: string, output_tokens_max: number | null): Promise<Key> {
   const user_id = `${name}-${crypto.randomUUID()}`;
   const limit = output_tokens_max === null ? null : await manage("POST", "budgets", { max_budget: output_tokens_max });

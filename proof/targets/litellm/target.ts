@@ -142,7 +142,7 @@ function configuration(engine_url: string, redis_port: number): string {
 
 type Manage = ReturnType<typeof managing>;
 
-/** The book is what it charges at a price of 1 for a token of output. Input costs nothing here. */
+/** The usage is the amount that it charges, at a price of 1 for a token of output. Input costs nothing here. */
 async function usageOf(manage: Manage, keys: readonly Key[]): Promise<Map<string, Usage>> {
   const usage = new Map<string, Usage>();
   for (const { id } of keys) {

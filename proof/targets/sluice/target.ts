@@ -32,7 +32,8 @@ export const sluice: Target = {
   uncounted_ms_max: 1000 * (checkpoint_s * 2 + 0.6),
   // docs/metering.md: a node that has no database forwards until shortly before its lease ends.
   cut_off_ms_max: 1000 * lease_s,
-  // docs/metering.md gives 5 % in the mean for what no report confirms; a single short answer is off by more.
+  // docs/metering.md gives 5 % in the mean for counts that no usage report of the engine confirms; a single short
+  // answer is off by more.
   estimate_share_max: 0.2,
   start,
   attach,
@@ -89,7 +90,10 @@ async function attach(url: string): Promise<Site> {
 
 type Manage = ReturnType<typeof managing>;
 
-/** The book, read through the management interface. The organization is new, so that it has nothing of earlier runs. */
+/**
+ * The recorded usage, read through the management interface. The organization is new, so that it has none of earlier
+ * runs.
+ */
 async function bookOf(manage: Manage): Promise<Pick<Site, "model" | "createKey" | "usage" | "running">> {
   const organization = `proof-${Date.now().toString(36)}`;
   await manage("POST", "organizations", { slug: organization, plan: "unlimited" });

@@ -13,7 +13,7 @@ import { writeWhole } from "./write-whole.ts";
 export interface SecretsFolder {
   /** Whether an earlier run created the key, its secret was never written, and it was never used. */
   isLost(key: Pick<Key, "id" | "organization" | "name" | "lastUsedAt">): boolean;
-  /** Begins to create keys. Throws an Error while another process does so in this folder. */
+  /** Opens the folder for the secrets of new keys. Throws an Error while another process has it open. */
   open(): Saver;
   /** Ends a run in which every step was done. */
   close(): void;
@@ -80,7 +80,7 @@ function saveSecret(path: string, { name }: Step, { id, secret }: { id: string; 
 
 const lineOf = (organization: string | null, name: string) => JSON.stringify([organization, name]);
 
-/** The process that wrote the journal last, and the lines of the keys that were begun. */
+/** The process that last wrote the journal, and the lines of the keys whose creation it had begun. */
 function readJournal(path: string): { pid: number | null; keys: Set<string> } {
   if (!existsSync(path)) return { pid: null, keys: new Set() };
   const [pid = "", ...keys] = readFileSync(path, "utf8").split("\n");

@@ -24,7 +24,9 @@ function nameOf({ kind, organization, name }: Step): string {
   return kind === "team" || kind === "key" ? `${organization}/${name}` : name;
 }
 
-/** A URL of a webhook may have a secret in it, and what is printed may be kept. */
+/**
+ * A webhook's URL may have a secret in it, and printed output may be kept. So the parts that may be secret are masked.
+ */
 function withoutQuery(difference: Difference): Difference {
   if (difference.field !== "notices.url") return difference;
   const masked = (value: unknown) => (typeof value === "string" ? maskedUrl(value) : value);

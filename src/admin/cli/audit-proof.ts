@@ -1,4 +1,7 @@
-/** Verifies a chain of audit entries, part by part, against heads that somebody kept. Pure. */
+/**
+ * Verifies a chain of audit entries, part by part, against heads that somebody kept. A head is the number and hash of
+ * one entry. Pure.
+ */
 import { InvalidArgumentError } from "commander";
 import type { AuditHead } from "../store/administration.ts";
 import { type AuditLine, chainBeginning, chainBreak } from "../store/audit-chain.ts";
@@ -45,7 +48,7 @@ export function proofOf({ from, to, file }: VerifyOptions): Proof {
       const wanted = lines.filter(({ number }) => number > (from?.number ?? 0) && number <= (to?.number ?? number));
       const [line, ...rest] = wanted;
       if (!line) return;
-      // A file may begin anywhere: only a head can verify its first entry.
+      // A file may begin anywhere in the log. Without a kept head, its first entry cannot be verified.
       const following = head ? wanted : rest;
       const before = head ?? { number: line.number, hash: line.hash ?? chainBeginning };
       const checked = chainBreak(before, following);

@@ -105,8 +105,8 @@ function actorOf(services: Services): string {
 }
 
 /**
- * The plans in force, if nodes have published any. If they have not, or if only this process uses the database: the
- * plans of its own file, which the next node puts into force, and those that were made at run time.
+ * The plans in force. If nodes share the database and have published plans, those. Otherwise the plans of this
+ * process's own file, which the next node puts into force, and those that were made at run time.
  */
 function plansBeside(
   ofFile: ReadonlyMap<string, Plan>,

@@ -169,8 +169,9 @@ function schemaSays({ is, problem }: Inspection["schema"], migrates: boolean): s
 }
 
 /**
- * Warns of notices that need SLUICE_SECRET_KEY, which is not set: for webhooks, the database alone is enough to sign
- * notices, and nothing can be sent to channels, whose URLs are encrypted.
+ * Warns if notices need SLUICE_SECRET_KEY and it is not set:
+ * - webhooks: their secrets are in plain text, so the database alone is enough to sign notices.
+ * - channels: their URLs are encrypted, so nothing can be sent to them.
  */
 async function noticesWithoutKey(manage: Management): Promise<Finding[]> {
   const { data } = await manage.pageNotices({ limit: 1000 });
@@ -195,7 +196,10 @@ function hasData(dataDir: string): boolean {
   return existsSync(dataDir) && readdirSync(dataDir).length > 0;
 }
 
-/** `shares`: how the fleet that serves now keeps its limits per minute without Redis, if that is not exact. */
+/**
+ * `shares`: the warning that each process of the running fleet counts only its share of the limits per minute; null:
+ * one process counts them exactly.
+ */
 async function redis(
   services: Services,
   { databaseUrl, redisUrl }: Pick<StorageSettings, "databaseUrl" | "redisUrl">,

@@ -1,5 +1,5 @@
 /**
- * `sluice limit request`: the only verb that a command calls with the user's sign-in at a server
+ * `sluice limit request`: the only management call that a command makes with the user's own sign-in at a server
  * (src/admin/people/limit-requests.ts).
  */
 import { client } from "../management/client.ts";

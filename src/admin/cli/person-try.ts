@@ -51,7 +51,7 @@ function byEmail(identity: Identity, email: string, options: Options): { issuer:
   return { issuer, claims: { email, email_verified: true, [issuer.groupsClaim]: options.group } };
 }
 
-/** Verifies the token as the server verifies that of a caller. */
+/** Verifies the token in the same way as the server verifies a caller's token. */
 async function byToken(identity: Identity, token: string, now_ms: () => number) {
   const issuers = issuerClients({ now_ms: () => performance.now() });
   return verifiedAssertion({ identity: () => identity, issuers, now_ms }, token);

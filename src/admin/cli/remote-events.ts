@@ -1,4 +1,7 @@
-/** The answers of a verb that another node sends as events, for `--watch` with `--server`. */
+/**
+ * Reads the answer of a verb again and again from another node, which sends each one as an event: for `--watch` with
+ * `--server`.
+ */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { SseDecoder } from "../../core/sse/decode.ts";

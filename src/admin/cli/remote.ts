@@ -1,4 +1,4 @@
-/** The verbs of another node over its operator's port, for `--server`. */
+/** Calls the verbs of management at another node, through its operator's port: for `--server`. */
 import { managementPath } from "../http/gate.ts";
 import { client } from "../management/client.ts";
 import { ManagementError, refusalFrom } from "../management/error.ts";
@@ -15,7 +15,7 @@ export interface RemoteServer {
 type Input = Record<string, unknown>;
 
 const call_ms = 60_000;
-/** The limit of a check of all records, which can take long. */
+/** The time limit of a check of all records, which can take long. */
 const check_ms = 30 * 60_000;
 
 /** Sends nothing until a verb is called. */

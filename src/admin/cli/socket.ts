@@ -47,7 +47,7 @@ export async function adminSocket(options: {
   actAs: (actor: string) => Transport;
   /** Tries models for this actor; absent: nobody can. */
   tryAs?: (actor: string) => Serve;
-  /** Called with each outage; the client gets the error as well. */
+  /** Called with each error that is no refusal of a verb; the client gets it as well. */
   failed?: (cause: unknown) => void;
 }): Promise<{ path: string; stop(): Promise<void> }> {
   const { folder, path } = socketPath(options.dataDir);
@@ -83,7 +83,7 @@ export interface SocketCaller {
 
 /**
  * Tries models through the running server: the returned function sends a request as this key, and returns the API's
- * response. Null and errors as above.
+ * response. Null if no server runs there. Throws as socketManagement does.
  */
 export async function socketTry({
   dataDir,

@@ -56,7 +56,7 @@ async function firstModel(entrance: TryEntrance): Promise<string> {
 interface TryAnswer {
   text: string;
   request: string | null;
-  /** Why the answer is not whole; null: the answer is whole. */
+  /** Why the answer is incomplete; null: it is complete. */
   failure: string | null;
 }
 

@@ -2,14 +2,17 @@
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 
-/** The name of the user by its number. Bun reads USER, which anybody can set, and which services and containers often lack. */
+/**
+ * The name of this process's user, looked up by the user's number. Bun takes the name from the variable USER, which
+ * anybody can set, and which services and containers often lack.
+ */
 export function systemUser(): string {
   const uid = process.getuid?.();
   if (uid === undefined) return fromSystem().username || "unknown";
   return fromPasswd(uid) ?? (known(fromSystem().username) || userNumbered(uid));
 }
 
-/** The name of the user with this number; without a name, the number. */
+/** The name of the user with this numeric ID; `uid-` and the number if it has no name. */
 export function userNumbered(uid: number): string {
   return fromPasswd(uid) ?? `uid-${uid}`;
 }

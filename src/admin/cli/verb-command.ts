@@ -31,8 +31,8 @@ export function addVerbGroup(program: Command, context: CommandContext, name: st
 type Reaching = typeof withManagement;
 
 /**
- * Adds the commands of verbs to a group that has other commands, too. `reaching`: by the name of a verb, how it is
- * reached if not as usual.
+ * Adds the commands of verbs to a group that also has other commands. `reaching`: by the name of a verb, the function
+ * that connects its command to `Management`; absent: the usual one.
  */
 export function addVerbCommands(group: Command, context: CommandContext, reaching: Readonly<Record<string, Reaching>>) {
   const mine = verbs.filter(({ command }) => command?.words.startsWith(`${group.name()} `));

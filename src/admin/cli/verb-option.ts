@@ -1,4 +1,4 @@
-/** The arguments and options of a verb's command, and what of its input was typed. */
+/** The arguments and options of a verb's command, and the verb's input as it was typed with them. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { snakeName } from "../../core/schema/codec.ts";
 import type { Shape } from "../../core/schema/shape.ts";
@@ -136,8 +136,8 @@ export function givenBy(command: Command, { places, options }: VerbArguments, re
 }
 
 /**
- * Reads an argument such as `<on|off>`: its first word requires a value of the member, and its second word makes the
- * member null.
+ * Reads an argument such as `<on|off>`. With the first word, a value of the member must be given as an option. The
+ * second word makes the member null.
  */
 function applySwitch(
   command: Command,

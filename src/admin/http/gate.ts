@@ -45,7 +45,10 @@ export interface ManagementEntrance {
 
 /** Finds the key as which a caller of management tries a model (try-model.ts). */
 export interface Trying {
-  /** The key with this ID; null: the caller's own, who is a person with a membership. Throws Fault. */
+  /**
+   * The key with this ID. Null: the key of the caller's identity tokens; such a caller is a person with a membership.
+   * Throws Fault.
+   */
   principalFor(caller: Caller, keyId: string | null, address: string): Promise<Principal>;
 }
 
@@ -95,7 +98,10 @@ const headersOfKind = {
   act: {},
 };
 
-/** The place of each part of a verb's input in a request. The contract derives from it as well. */
+/**
+ * Where each part of a verb's input stands in a request: in the headers, the query or the body. The contract derives
+ * from it as well.
+ */
 export function placesOf(verb: Verb) {
   const { properties, type: _type, required: _required, ...options } = verb.takes as TObject;
   const { [verb.id ?? ""]: _, [verb.secondId ?? ""]: __, ...taken } = properties as Record<string, TSchema>;
@@ -151,7 +157,7 @@ function sharing(verb: Verb): (context: ManagementContext) => Promise<string> {
   };
 }
 
-/** All calls of the returned function resolve at the same time, at the next beat. */
+/** All calls of the returned function resolve at the same time: when the next interval of `every_ms` ends. */
 function beating(every_ms: number): () => Promise<void> {
   let next: Promise<void> | null = null;
   return () => {
@@ -184,8 +190,8 @@ interface Following {
 }
 
 /**
- * Each time that it reads, a stream checks whether its caller may still use the verb. All streams do so in the same
- * beat, so that the stores answer them with one query (src/stores/postgres/batched.ts).
+ * Each time that a stream reads the answer, it checks whether its caller may still use the verb. All streams do so at
+ * the same time, so that the stores answer them with one query (src/stores/postgres/batched.ts).
  */
 function events(
   { entrance, followers, verb, event, beat, dependencies, call }: Following,

@@ -30,7 +30,7 @@ export const CalendarShape = Type.Object(
   { description: "By which weeks and months begin, in the place of the anchor." },
 );
 
-/** The members of an input. `month_starts` without a zone keeps the current zone. */
+/** The members of an input that set a calendar. `month_starts` without a zone keeps the current zone. */
 export const calendarMembers = {
   zone: Type.Optional(nullable(zone())),
   week_starts: Type.Optional(nullable(weekStarts())),
@@ -52,7 +52,7 @@ interface CalendarInput {
   monthStarts?: number | null | undefined;
 }
 
-/** The given members over an existing calendar; undefined: nothing was given. */
+/** The given members, with the rest from the existing calendar; undefined: nothing was given. */
 export async function calendarFrom(
   { administration }: Pick<ManagementContext, "administration">,
   { zone = null, weekStarts = null, monthStarts = null }: CalendarInput,
@@ -67,7 +67,10 @@ export async function calendarFrom(
   };
 }
 
-/** The calendar of a new organization: what was given, over that of the configuration. A zone of null: no calendar. */
+/**
+ * The calendar of a new organization: the given values, and the configuration's calendar for those that were left out.
+ * If the given zone is null: no calendar.
+ */
 export async function firstCalendar(
   context: Pick<ManagementContext, "administration" | "calendar">,
   given: CalendarInput,

@@ -142,8 +142,8 @@ export interface ListCommand<Given, Item> extends Declared<Given, unknown> {
   /** A sentence below the table; null: there is nothing to add. */
   after?: (items: readonly Item[], now_ms: number) => string | null;
   /**
-   * `all` gets part after part, and puts all items into the order of `order`; `enough` gets parts until it has as many
-   * items as the limit says.
+   * How many parts (pages) of the list are read. `one`: a single one. `all`: every part; then all items are sorted by
+   * `order`. `enough`: parts until there are as many items as the limit says.
    */
   parts: "all" | "enough" | "one";
   order?: (items: readonly Item[]) => Item[];

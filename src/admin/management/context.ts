@@ -80,7 +80,7 @@ export interface ManagementOptions extends ManagementStores {
   nearest?: (() => Promise<NearOrganization[]>) | undefined;
   /** The configuration in force, without secrets. Absent: there is none here. */
   configuration?: () => ShownConfiguration | Promise<ShownConfiguration>;
-  /** Null or absent: the actor is not on the machine of a node that has links. */
+  /** Makes links that open the console. Null or absent: the actor is not on the machine of a node that makes them. */
   console?: ConsoleLinking | null;
   /** The actor of the audit log: `operator:<name>`, `cli:<user>` or `service`. */
   actor: Actor;
@@ -139,7 +139,7 @@ export function managementContext(options: ManagementOptions) {
     within,
     person,
     nearest: options.nearest ?? (() => nearestOrganizations(options)),
-    /** The currency in which the service counts. That of a database never changes, so it is read once. */
+    /** The currency in which the service counts. The currency of a database never changes, so it is read once. */
     async currency(): Promise<Currency> {
       known ??= (await options.catalog()).billing.currency;
       return known;

@@ -1,4 +1,7 @@
-/** A credential, which is a key's secret or an operator's token: how it may be shown, its rotation, and its words. */
+/**
+ * A credential, which is a key's secret or an operator's token: how it may be shown, how it is rotated, and the
+ * sentences about it.
+ */
 import Type from "typebox";
 import { key_random_bytes, newKey, type SecretKind, secretOf } from "../../core/auth/credential.ts";
 import type { Credential, Secret } from "../../core/operations/fields.ts";
@@ -37,7 +40,7 @@ export const usedWords = ({ lastUsedAt, lastUsedFrom }: Pick<Credential, "lastUs
 
 type Noun = "secret" | "token";
 
-/** The grace of a rotation whose caller chooses none. An old secret always ends. */
+/** How long an old secret still works after a rotation whose caller does not say: 24 hours. It always ends. */
 const graceUsual_ms = 86_400_000;
 
 /** How long the old secret works after a rotation. */
@@ -72,7 +75,7 @@ interface Steps<Kept> {
   grace_ms: number | null | undefined;
   rotate(rotation: Rotation): Promise<Kept | "revoked" | null>;
   revoke(revocation: Revocation): Promise<Kept | null>;
-  /** The refusal in words; `why` is a verb, such as `has expired`. */
+  /** The refusal in words; `why` completes the sentence, such as `has expired`. */
   refusal(why: string): string;
   gone(id: string): never;
 }

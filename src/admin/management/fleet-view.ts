@@ -141,7 +141,10 @@ function stateOf(reports: readonly StoredReport[], problems: readonly string[]):
   return problems.length > 0 ? "not_ready" : "ready";
 }
 
-/** The configuration of most live nodes; of two that are equally frequent, that of the node that has run longest. */
+/**
+ * The configuration that most live nodes have. If two are equally frequent, the configuration of the node that has run
+ * longest.
+ */
 function usualConfiguration(nodes: readonly Pick<Node, "state" | "configuration">[]): string | null {
   const live = nodes.filter(isLive);
   const frequent = [...Map.groupBy(live.length > 0 ? live : nodes, ({ configuration }) => configuration)];

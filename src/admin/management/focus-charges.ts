@@ -39,8 +39,8 @@ const kinds = [
 const allKinds = "Tokens";
 
 /**
- * The charges of a row add up to the row: its tokens are in the charges of their kinds, and measures of no kind in the first
- * charge.
+ * The charges of a row add up to the row. Tokens are in the charge of their kind. Measures that belong to no kind are
+ * in the first charge.
  */
 export function chargesOf(row: Row): Charge[] {
   const charges: Charge[] = [];
@@ -71,8 +71,8 @@ export function chargesOf(row: Row): Charge[] {
 }
 
 /**
- * FOCUS wants the price times the quantity to be the cost, so there is no price if costs were rounded up or prices
- * differed.
+ * In FOCUS, price times quantity must equal the cost. If costs were rounded up or prices differed, no price fits, and
+ * the result is null.
  */
 function priceOf({ tokens, nanos }: Charge): bigint | null {
   if (tokens === 0 || nanos < 0n !== tokens < 0) return nanos === 0n && tokens !== 0 ? 0n : null;

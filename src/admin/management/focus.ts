@@ -11,7 +11,9 @@ import { type Charge, chargesOf } from "./focus-charges.ts";
 import { type Cell, csvCells, csvLine } from "./report-csv.ts";
 import type { Report, Row } from "./report-shape.ts";
 
-/** The groups of a FOCUS report: the given period, else days, and all groups that FOCUS knows. */
+/**
+ * The groups of a FOCUS report: the given period (by default, days), and all other groups that a FOCUS report can have.
+ */
 export function focusGroups(given: string | null): string {
   const words = [...new Set(given?.split(",").map((word) => word.trim()))];
   const period = words.length === 0 ? "day" : words[0];
@@ -93,7 +95,7 @@ const ofCharge = [
 
 const noCost = decimalOf(0, nano_decimals);
 
-/** The cells of a charge as one text: a report can have several hundred thousand charges. */
+/** The cells of a charge as one text, for speed: a report can have several hundred thousand charges. */
 function chargeText(facts: ThingFacts, charge: Charge, written: (value: Cell) => string): string {
   const { requests = 0, inputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0 } = charge.measures;
   const { outputTokens = 0, reasoningTokens = 0, extraUsage = noCost, uncharged = noCost } = charge.measures;

@@ -1,9 +1,10 @@
 /**
- * The acts that each kind of key allows: the one rule behind the table of docs/access.md, Kinds of keys. A verb that names
- * a key declares its act (verb.ts). Pure.
+ * The acts that each kind of key allows: the one rule behind the table of docs/access.md, Kinds of keys. A verb that
+ * names a key declares its act (verb.ts). Pure.
  *
- * The keys of sign-ins and of identity tokens stand for somebody whom an issuer vouches for. A secret by a rotation would
- * outlive that, and a limit would end with a key that the next sign-in or token replaces.
+ * The keys of sign-ins and of identity tokens stand for a person whom an issuer vouches for. They cannot be rotated:
+ * the new secret would still work when the issuer no longer vouches. They have no limits of their own: the next sign-in
+ * or token replaces the key, and the limit would end with it.
  */
 import type { KeyKind } from "../../core/store/directory.ts";
 import type { StoredKey } from "../store/key.ts";

@@ -1,4 +1,4 @@
-/** The settings of a key: those that its creation gives, and their change. */
+/** The settings of a key: the verbs that create a key with them, and that change them. */
 
 import Type from "typebox";
 import { secretOf } from "../../core/auth/credential.ts";
@@ -265,7 +265,10 @@ function refuseChoices(input: { [Member in "expiresAt" | "team" | "limits" | "ow
   if (input.expiresAt == null) fail("A key of your own needs 'expires_at', the instant of its end.");
 }
 
-/** Refuses an expiry after the end that the organization's policy sets: it would never count, so something else is meant. */
+/**
+ * Refuses an expiry after the end that the organization's policy sets. Such an expiry would never take effect, so the
+ * caller must have meant something else.
+ */
 function refuseLongerLife(
   expiresAt: Date | null | undefined,
   { slug, keyLifetimeMaxDays }: Organization,

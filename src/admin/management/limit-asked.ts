@@ -1,4 +1,7 @@
-/** The limit for which somebody asks for more: the one that a request met, or the one that is named. */
+/**
+ * Finds the limit for which somebody asks for more: the limit that stopped a refused request, or the limit that the
+ * input names.
+ */
 import type { Currency } from "../../core/inference/money.ts";
 import { camelName, snakeName } from "../../core/schema/codec.ts";
 import type { Budget } from "../../core/store/budget.ts";
@@ -69,12 +72,12 @@ async function subjectOf(
     if (!key) return fail("Name the key, by its ID.");
     return (await context.keyFor(key.id, "limit")).id;
   }
-  // A key counts in its own team, and the tokens of a sign-in count in the team of the membership.
+  // An ordinary key counts in its own team. The tokens of a sign-in count in the team of the person's membership.
   const team = key?.kind === "key" ? key.team : membershipIn(context, await personOf(context, personId))?.team;
   return team?.id ?? fail("You are in no team.", "wrong_state");
 }
 
-/** How much the limit is now. Refuses if there is no such limit now. */
+/** The current value of the limit. Refuses if there is no such limit now. */
 export async function askedValue(context: ManagementContext, asked: AskedLimit): Promise<number> {
   const { subject, subjectId: id, organizationId, models, limit } = asked;
   const found = await context.administration.limitsOf({ subject, id, organizationId });

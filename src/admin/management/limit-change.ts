@@ -37,7 +37,10 @@ export interface LimitContext {
   models: readonly string[];
 }
 
-/** The change from the values as they are in `now`. No limit of another subject may be above that of `organization`. */
+/**
+ * The change that turns the values in `now` into the wanted ones. Refuses a limit of a team, key or person above the
+ * limit of `organization`.
+ */
 export function changeOf(
   changes: LimitChanges,
   now: SubjectLimits,
@@ -75,7 +78,10 @@ function givenBy(now: SubjectLimits, kind: "keys" | "members"): Budget {
 export const wordsIn = (currency: Currency) => (limit: keyof Budget, amount: number) =>
   limitInWords(limit, amount, currency);
 
-/** Refuses a limit above the organization's: it would never count, so something else is meant. */
+/**
+ * Refuses a limit above the organization's. Such a limit would never take effect, so the caller must have meant
+ * something else.
+ */
 export function withinOrganization(
   value: Budget,
   { inForce, name }: Pick<SubjectLimits, "inForce" | "name">,
@@ -169,7 +175,8 @@ function raiseOf(
 }
 
 /**
- * A raise of one limit, together with the other limits that are raised for the same models now: one raise has one end.
+ * Raises one limit. The other limits that are raised for the same models now are part of the same raise, because a
+ * raise has one end for all its limits.
  */
 export function raisedBeside(
   { limit, models, granted, until }: { limit: keyof Budget; models: string; granted: number; until: Date },
@@ -181,7 +188,7 @@ export function raisedBeside(
   const below = models === "" ? now.inForce : now.models.get(models);
   const raised = budgetNames.map((name) => {
     if (name === limit) return [name, granted];
-    // A limit that is above its raise by now no longer needs the raise.
+    // A limit that has meanwhile been set above its raise no longer needs the raise.
     return [name, (before[name] ?? 0) > ((below?.[name] || null) ?? Number.POSITIVE_INFINITY) ? before[name] : null];
   });
   const limits = valueShown(Object.fromEntries(raised) as Budget, known.currency);

@@ -1,4 +1,7 @@
-/** Limits of organizations, teams, people and keys: one value, and one sub-resource of each (docs/limits.md). */
+/**
+ * Limits of organizations, teams, people and keys: one form of value for all four, which is a sub-resource of each
+ * (docs/limits.md).
+ */
 
 import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";

@@ -1,11 +1,14 @@
-/** Patterns of models: the ID of a model, or `prefix/*`, also of models that are yet to come. Pure. */
+/** Patterns of models: the ID of one model, or `prefix/*`, which also matches models that do not exist yet. Pure. */
 
 import { closestName } from "../../core/schema/closest.ts";
 import { matchesModel } from "../../core/store/budget.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
 
-/** The pattern, if it can be one. A prefix may be of models to come; an ID has to be in the catalog. */
+/**
+ * Returns the pattern, or refuses it. A prefix may match only models that are yet to come; an ID has to be in the
+ * catalog.
+ */
 export function knownPattern(pattern: string, models: readonly string[]): string {
   if (!pattern.endsWith("/*")) return parse.models([pattern], models)[0]!;
   if (/^[^\s*]+\/\*$/.test(pattern)) return pattern;

@@ -21,7 +21,10 @@ export interface Narrowed {
   personId?: string | undefined;
 }
 
-/** A team or a key also names its organization, which narrows the search. A member sees only their own. */
+/**
+ * The IDs for the given filters. A team or a key also determines the organization, which narrows the search. A member
+ * gets only their own data.
+ */
 export async function narrowedBy(context: ManagementContext, given: Narrowing): Promise<Narrowed> {
   const owner = given.organization === undefined ? null : await context.organizationOf(given.organization);
   const team = given.team === undefined ? null : await teamNamed(context, given.team, owner);

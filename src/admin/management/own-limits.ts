@@ -7,8 +7,8 @@ import type { ManagementOptions } from "./context.ts";
 import { fail } from "./error.ts";
 
 /**
- * The person who acts by a role in an organization; null: a caller who is not bound by the rule. An `admin` sets plans
- * and limits of all, and operators and the user of a node are no people who call models.
+ * The person who acts by a role in an organization. Null: the caller is not bound by the rule. An `admin` sets plans
+ * and limits of all, and operators and the user of a node are not people who call models.
  */
 export function ownLimitsOf({ actor, within }: Pick<ManagementOptions, "actor" | "within">): OwnLimits | null {
   const personId = personActing(actor);

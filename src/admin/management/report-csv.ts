@@ -65,9 +65,9 @@ export function csvCells(): (value: Cell) => string {
 }
 
 /**
- * People choose names: a name that begins like a formula gets a quote before it, so that no spreadsheet computes it. In some
- * countries spreadsheets split cells at semicolons, even within quotes: so a cell can begin behind each semicolon, tab and
- * line end of a name.
+ * A name that somebody chose may begin like a formula. It gets a quote before it, so that no spreadsheet computes it.
+ * In some countries spreadsheets split cells at semicolons, even within quotes. So each semicolon, tab and line end of
+ * a name may begin a cell, and a formula after one gets the quote, too.
  */
 function csvCell(value: Cell): string {
   if (value === null) return "";
@@ -80,5 +80,5 @@ function csvCell(value: Cell): string {
 
 const isNumber = /^-?\d+(\.\d+)?$/;
 
-/** The places where a formula would begin. In East Asia, letters of full width begin one, too. */
+/** The places in a name where a formula would begin. In East Asia, an operator of full width begins one, too. */
 const beginnings = /(?:^|[;\t\r\n])\s*(?=[=+\-@＝＋－＠])/g;

@@ -61,7 +61,7 @@ function columnsOf({ by, rows, zone }: Report): Column<Row>[] {
   ];
 }
 
-/** The state of the tightest limit now, whatever the span of the report. */
+/** The columns for the tightest limit. They show its state now, whatever span the report has. */
 const standing: Column<Row>[] = [
   { head: "OF LIMIT", cell: ({ standing = null }) => shareInWords(standing), optional: true },
   { head: "RESETS (UTC)", cell: ({ standing = null }) => minute(tightestReset(standing)) ?? "-", optional: true },

@@ -250,7 +250,8 @@ interface Counted {
 }
 
 /**
- * Adds the standing of each row's key, else its person, team or organization, if the rows are grouped by nothing else.
+ * Adds to each row the standing of the narrowest subject in it: its key, else its person, team or organization. Adds
+ * nothing if the rows are grouped by anything else, too.
  */
 async function withStanding(
   context: ManagementContext,
@@ -261,7 +262,7 @@ async function withStanding(
   if (!isUntilNow || !subject || !by.every(isSubject)) return rows;
   // A person counts separately in each organization.
   if (subject === "person" && organizationId === null && !by.includes("organization")) return rows;
-  // A member sees only the usage of their own limits and keys.
+  // A member sees only the use of their own limits and keys, not that of a whole team.
   if (context.person !== null && subject !== "key" && subject !== "person") return rows;
   const ids = subject === "person" ? memberIds(organizationId, rows) : rows.map(idOf[subject]);
   const standings = await standingsOf(
@@ -328,7 +329,7 @@ async function inZone({ administration }: ManagementContext, { from, to, zone }:
   return { ...span, zone: known };
 }
 
-/** The given span; by default, from the first of this month until now, by the store's clock. */
+/** The given span; by default, from the first of this month to the end of today (UTC), by the store's clock. */
 function spanOf(input: Span, now: number): { from: Date; to: Date } {
   const today = new Date(now - (now % day_ms));
   const { from = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth())) } = input;
@@ -362,7 +363,8 @@ function rowShown(row: ReportRow, by: readonly ReportGroup[], currency: Currency
 }
 
 /**
- * Each function fills the same object: merging several objects for each of so many rows takes several times as long.
+ * Each function fills the same object. A report can have very many rows: merging several objects for each row takes
+ * several times as long.
  */
 const showGroup: Record<ReportGroup, (listed: Partial<Row>, row: ReportRow) => void> = {
   organization(listed, { organization }) {

@@ -179,7 +179,7 @@ export const requestVerbs = [
 
 const hidden = { windows: null, route: null, report_rejected: null };
 
-/** The details of a request for operators alone; a refused request has none. */
+/** The details of a request beyond its receipt; a refused request has none. Members see only the duration. */
 function detailsOf(receipt: Receipt | null, currency: Currency) {
   const { route = null, windows = null, reportRejected = null, createdAt = null, endedAt = null } = receipt ?? {};
   return {
@@ -199,7 +199,7 @@ function detailsOf(receipt: Receipt | null, currency: Currency) {
   };
 }
 
-/** The percentages that the request's owner sees, and the amounts from which they are calculated. */
+/** The percentages that the request's owner sees, with the amounts from which each percentage is calculated. */
 function exact({ startsAt, resetAt, limit, usedBefore, usedAfter }: ReceiptWindow, currency: Currency) {
   return {
     usage_percent_before: percentOf(usedBefore, limit),

@@ -219,7 +219,8 @@ Examples:
       words: "usage check",
       description: "compare every total of the past year with the sum of its records",
       takes: { full: { ...flag("--full", "read the records of sealed windows too"), fallback: false } },
-      // Scripts read a list of differences on stdout. A loss is no difference, so it is noted on stderr.
+      // Scripts read the list of differences on stdout. Usage that was lost is no difference, so it is reported on
+      // stderr.
       prints: "differences",
       notes: ({ lost }) => onLost(lost),
       says: ({ differences, trusted }) =>
@@ -250,8 +251,10 @@ const ofMoney = new Set<LedgerDifference["kind"]>([...windowKinds, "extra"]);
 const ofMoneyAndCounts = new Set<LedgerDifference["kind"]>(["hour", "day", "total", "pass"]);
 
 /**
- * Windows differ in money; roll-ups and passes differ in money and in numbers of things; all others differ in numbers
- * alone.
+ * How a difference is shown:
+ * - windows and extra usage: as money
+ * - roll-ups, and the records that the audit log attests (`pass`): as money and as counts
+ * - all others: as counts
  */
 function differenceShown(
   { kind, entry, used, recorded, held, holding, ...rest }: LedgerDifference,

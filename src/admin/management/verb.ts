@@ -43,7 +43,7 @@ export type Tag =
 const versionRead = {
   version: Type.Optional(Type.Integer({ minimum: 1, maximum: nanos_max, description: "The version that was read." })),
 };
-/** All that the verb takes: a change also the version that was read. */
+/** The whole input of the verb. The input of a change also has the version that the caller read. */
 type Input<How extends Kind, Takes extends TProperties> = TObject<
   How extends "change" ? Takes & typeof versionRead : Takes
 >;
@@ -84,14 +84,15 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
 }
 
 /**
- * An answer that is sent again as an event whenever it has changed. It is the same for all callers, and the input of the
- * verb is empty, so that they share one reading.
+ * An answer that is sent again as an event whenever it has changed. It is the same for all callers, because the input
+ * of the verb is empty. So the node reads it once for all of them.
  */
 export interface Live {
   /** The name of the events. */
   event: string;
   /**
-   * How often the answer is read, and the right of the caller to read it is checked: less than a second, as everywhere.
+   * How often the answer is read, and the caller's right to it is checked. Less than a second, because a change must be
+   * in force within a second everywhere.
    */
   every_ms: number;
 }
@@ -102,7 +103,7 @@ export interface Format<Answers extends TSchema> {
   type: string;
   /** The name under which a browser saves the answer. */
   filename: string;
-  /** Replaces the verb's input by the input that this form needs. */
+  /** Replaces the verb's input by the input that this format needs. */
   asks?(taken: Record<string, unknown>): Record<string, unknown>;
   /** The answer in this form, line by line. */
   write(answer: Value<Answers>): Iterable<string>;
@@ -115,7 +116,7 @@ export interface Verb<
   Answers extends TSchema = TSchema,
 > extends Declared<Name, How, Takes, Answers> {
   method: Lowercase<Method>;
-  /** The path in the form of the contract: `/teams/{id}`. A second place has the name of its member. */
+  /** The path as the contract has it: `/teams/{id}`. A second variable in it has the name of its member of `takes`. */
   path: string;
   /** The member of `takes` that stands in the place of `{id}`. */
   id: string | null;
@@ -132,7 +133,7 @@ export interface Verb<
 export type GivenTo<V> = V extends Verb<string, infer How, infer Takes, TSchema> ? Given<Input<How, Takes>> : never;
 export type AnswerOf<V> = V extends Verb<string, Kind, infer _, infer Answers> ? Value<Answers> : never;
 
-/** A question before an act, about what the verb `of` reads. */
+/** The question before a command acts. `of`: the verb that reads the data for it. */
 export function confirmation<V>(
   of: V & { name: string },
   asks: Omit<Confirmation, "of" | "question"> & {

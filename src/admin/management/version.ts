@@ -1,4 +1,4 @@
-/** The outcome of a change, in the words and the form of a verb. */
+/** Turns the store's result of a change into the verb's answer, or into a refusal in words. */
 import type { TSchema } from "typebox";
 import { encode, type Value } from "../../core/schema/codec.ts";
 import type { Stale } from "../../core/store/change.ts";

@@ -1,4 +1,7 @@
-/** Limits the failures of an address: codes, tokens, cookies and answers of an issuer that are not valid. */
+/**
+ * Limits how many failures one client address may cause: codes, tokens, cookies and answers of an issuer that are not
+ * valid.
+ */
 import type { Call } from "../../core/http/call.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import type { IdentityParts } from "../../features/identity/identity.ts";
@@ -9,8 +12,8 @@ import { cookieIn } from "./cookies.ts";
 import type { Visit } from "./place.ts";
 
 /**
- * Runs the check. A result that is false or null counts as a failure. Throws SlowRefusal if the address had too many
- * failures.
+ * Runs the check. A result that is false or null counts as a failure. Throws SlowRefusal if the client's address had
+ * too many failures.
  */
 export async function bounded<Answer>(
   { unknown }: Pick<IdentityParts, "unknown">,

@@ -6,7 +6,7 @@ import { cookieIn, endCookie, setCookie } from "./cookies.ts";
 import { redirect } from "./html.ts";
 import type { Visit } from "./place.ts";
 
-/** Sends the browser to the issuer. `returnTo`: a path of this place. */
+/** Sends the browser to the issuer. `returnTo`: the path here to which it returns afterwards. */
 export async function toIssuer(
   { parts, place }: Visit,
   { issuer, returnTo }: { issuer: string | null; returnTo: string },

@@ -109,7 +109,8 @@ function issuerOperations(parts: ConsoleParts, people: IdentityParts): Operation
 function consoleEntrance(parts: ConsoleParts, management: ManagementEntrance): ManagementEntrance {
   return {
     ...management,
-    // The port speaks HTTPS, stands behind a proxy that does, or is on this machine: docs/console.md, The port.
+    // Requests need no further check of TLS: the port speaks HTTPS, stands behind a proxy that does, or is on this
+    // machine (docs/console.md, The port).
     tls: "proxy",
     async authenticate(call) {
       requireOwnPage(parts, call);

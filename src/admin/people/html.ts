@@ -62,7 +62,10 @@ const policy = [
   "require-trusted-types-for 'script'",
 ].join("; ");
 
-/** The headers of every answer to a browser. Forms would come without their origin if our own pages got no referrer. */
+/**
+ * The headers of every answer to a browser. The referrer policy lets our own pages get a referrer: without one,
+ * browsers would send forms without an `Origin`.
+ */
 const browserHeaders = {
   "cache-control": "no-store",
   "content-security-policy": policy,

@@ -1,6 +1,7 @@
 /**
- * POST /api/limit-requests: a person asks for a higher limit with a key or a sign-in's token, as in the console. Such a
- * credential may do nothing else of management, and asking carries no right.
+ * POST /api/limit-requests: a person asks for a higher limit, with a key or a sign-in's token instead of a session of
+ * the console. Such a credential may call no other verb of management. The request itself grants nothing: an
+ * administrator decides.
  */
 
 import { planOf } from "../../core/admission/allowance.ts";

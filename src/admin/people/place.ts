@@ -35,7 +35,7 @@ export function placeOf(parts: IdentityParts, kind: SessionKind): SignInPlace {
     kind,
     origin,
     redirectUri: `${origin}/oauth/callback`,
-    // Browsers ignore ports in cookies, so that each place may get the cookies of the other.
+    // Each place has names of its own: browsers ignore ports in cookies, so one place may get the cookies of the other.
     session: { name: `sluice-${kind}`, origin },
     attempt: { name: `sluice-${kind}-sign-in`, origin },
   };

@@ -55,7 +55,7 @@ export function sessionOperations(parts: ConsoleParts): Operation[] {
   ];
 }
 
-/** The ways to sign in. Each issuer is a link, since a form may not lead to another host. */
+/** The ways to sign in. Each issuer is a link and not a form, since our pages may not submit a form to another host. */
 function waysIn({ people, links }: ConsoleParts) {
   const identity = people?.identity() ?? null;
   const issuers = (identity ? issuersOf(identity) : []).map(({ issuer, name }) => ({
@@ -66,8 +66,7 @@ function waysIn({ people, links }: ConsoleParts) {
 }
 
 /**
- * Who is signed in, and what they may do in this organization; null: in the organization in which they act if they
- * choose none.
+ * Who is signed in, and what they may do in this organization. Null: in the organization in which they act by default.
  */
 async function listed(parts: ConsoleParts, session: ConsoleSession, organization: string | null): Promise<object> {
   const { role } = callerOf(session, organization);

@@ -93,9 +93,12 @@ export interface Administration extends TeamAdministration, LimitAdministration,
   /** The zones of calendars, and how far their clocks are ahead of UTC in the coming year, by the database's rules. */
   zones(): Promise<ZoneRules[]>;
   /**
-   * The instants at which days of a time zone begin: those of two local dates (their midnights, as if in UTC), else of
-   * the first day of the zone's present month and of its tomorrow. `hasFullHours`: each day of the span begins at a
-   * full hour in UTC.
+   * The instants at which the days of a time zone begin that bound a span. `first` and `end` are two local dates, given
+   * as their midnights in UTC.
+   * - `first` null: the first day of the zone's present month.
+   * - `end` null: tomorrow in the zone.
+   *
+   * `hasFullHours`: each day of the span begins at a full hour in UTC.
    */
   spanIn(zone: string, first: Date | null, end: Date | null): Promise<{ from: Date; to: Date; hasFullHours: boolean }>;
   /** Sets extra usage. If it is turned off, the cap stays: it still bounds running requests. */
@@ -140,7 +143,10 @@ export interface Administration extends TeamAdministration, LimitAdministration,
         teamId?: string | undefined;
         personId?: string | undefined;
         state?: KeyState | undefined;
-        /** `key` if absent: only a list that names the kind has sign-ins or identity tokens. */
+        /**
+         * The kind of the keys; absent: `key`. Keys of sign-ins or identity tokens are listed only if this names their
+         * kind.
+         */
         kind?: KeyKind | undefined;
         /** Only keys that were unused for this long. A key that was never used counts from its creation. */
         unusedFor_ms?: number | undefined;
@@ -221,7 +227,7 @@ export interface ZoneRules {
 /** The outcome of a change: the organization after it; null if there is no such organization. */
 export type Changed = Organization | Stale<Organization> | "closed" | null;
 
-/** One compensating entry. `added` is null if there was no session to adjust. */
+/** One compensating entry. `added` is null if nothing was added, because there was no session to adjust. */
 export interface UsageEntry {
   entryId: string;
   kind: WindowKind | "extra";

@@ -9,8 +9,8 @@ export interface AdministratorsOutlook {
   /** Whether there is an administrator by the definition above. */
   isLasting: boolean;
   /**
-   * The latest end of an administrator that no act decided, in the past or the future: of an operator's expiry, or of a
-   * person's role that a rule no longer gives. Null: there is none.
+   * The latest instant at which an administrator ended or will end without anybody's act: an operator who expires, or a
+   * person whose role a rule no longer gives. Null: there is none.
    */
   endsAt: Date | null;
   /** The store's clock when this was read. */

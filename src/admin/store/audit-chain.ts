@@ -27,14 +27,14 @@ function covered({ number, at, actor, address, action, organizationId, subject, 
   };
 }
 
-/** The hash of an entry that follows one with this hash. */
+/** The hash of this entry. `previous`: the hash of the entry before it. */
 export function chainedHash(previous: string, entry: Omit<AuditEntry, "hash">): string {
   return hashAfter(previous, covered(entry));
 }
 
 /**
- * Finds the place where the chain of these lines breaks. The lines are in the order of their numbers, and `previous` is
- * the head before the first of them. An entry without a hash was written before there was a chain.
+ * Finds the place where the chain of these lines breaks. The lines are in the order of their numbers. `previous`:
+ * number and hash of the entry before the first of them. An entry without a hash was written before there was a chain.
  */
 export function chainBreak(previous: AuditHead, lines: readonly AuditLine[]): { head: AuditHead } | { broken: string } {
   let head = previous;

@@ -63,7 +63,7 @@ export interface LimitRequestQuery extends Page {
   state?: LimitRequestState | undefined;
 }
 
-/** The decision that somebody approves: how much is granted, and the change of limits that grants it. */
+/** An approval: how much is granted, until when, and the change of limits that grants it. */
 export interface Approval {
   actor: Actor;
   granted: number;
@@ -82,8 +82,8 @@ type Undecided = "not_open" | "gone" | "closed";
 
 export interface LimitRequestAdministration {
   /**
-   * `details`: those of the notice to the organization. `too_many`: too many requests of this person are open.
-   * `already`: a request for the same limit is open.
+   * `details`: the details of the notice that the organization gets. `too_many`: too many requests of this person are
+   * open. `already`: a request for the same limit is open.
    */
   openLimitRequest(
     wanted: NewLimitRequest,

@@ -24,7 +24,7 @@ export type LimitOrigin = "own" | "team" | "organization" | "plan";
 export interface Raise {
   /** The models that the raise is for; "": all. */
   models: string;
-  /** Each raised limit is above the limit that it raises; null: not raised. */
+  /** The raised limits. Each is above the limit that it raises; null: not raised. */
   limits: Budget;
   until: Date;
   setAt: Date;
@@ -80,9 +80,9 @@ export interface LimitAdministration {
     page: Page & { organizationId: string; of: Exclude<StandingSubject, "organization"> },
   ): Promise<PageOf<SubjectLimits>>;
   /**
-   * Locks the subject, passes its values to `patch`, and sets what `patch` returns; in force at once, for running
-   * requests too. When this returns, what the subject had used before it was limited counts, too. `closed`: the
-   * organization is closed.
+   * Locks the subject, passes its values to `patch`, and sets what `patch` returns. The new values are in force at
+   * once, for running requests too. When this returns, the new limits also count what the subject had used before it
+   * was limited. `closed`: the organization is closed.
    */
   updateLimits(
     subject: LimitSubject,

@@ -64,7 +64,7 @@ export interface DestinationSettings extends Pick<NoticeDestination, "form" | "h
 }
 
 export interface NoticeAdministration {
-  /** Whether there is a key that seals the addresses that are secrets. */
+  /** Whether there is a key that encrypts the addresses that are secrets. */
   canSeal: boolean;
   /** Pages through destinations, in the order of their ids: of one organization, or of all and of the operators. */
   pageDestinations(
@@ -76,8 +76,8 @@ export interface NoticeAdministration {
   ): Promise<PageOf<NoticeDestination>>;
   findDestination(owner: NoticeOwner, name: string): Promise<NoticeDestination | null>;
   /**
-   * The ID and the secret are used if there is no such destination yet. With `renews`, the secret also replaces that of
-   * an existing one.
+   * The ID and the secret are for a new destination. If the destination exists, it keeps its own; with `renews`, it
+   * gets the given secret.
    */
   setDestination(
     owner: NoticeOwner,

@@ -1,6 +1,6 @@
 /** The limits that count for a person in an organization, and whether an act raises one (docs/access.md, Limits of one's own). Pure. */
 
-/** A person none of whose acts may raise what counts for that person in the organization. */
+/** A person who acts in an organization. None of their acts may raise the limits that count for them there. */
 export interface OwnLimits {
   personId: string;
   organizationId: string;
@@ -9,8 +9,12 @@ export interface OwnLimits {
 }
 
 /**
- * Limits that count for calls of the person: by one key (`entrance`: its ID), by a future key or token (`new`), or by
- * any (`all`). For one entrance, each `place` has one such value at most.
+ * Limits that count for calls of the person. `entrance` says which calls:
+ * - a key's ID: calls by that key
+ * - `new`: by a future key or token
+ * - `all`: by any
+ *
+ * For one entrance and pattern of models, there is at most one value for each `place`.
  */
 export interface CountingLimits {
   entrance: string;
@@ -34,8 +38,8 @@ export interface CountingLimits {
 export function isAnyRaised(before: readonly CountingLimits[], after: readonly CountingLimits[]): boolean {
   const was = Map.groupBy(before, ({ entrance }) => entrance);
   const is = Map.groupBy(after, ({ entrance }) => entrance);
-  // A key that has ended can no longer call, so it is not compared. What counts for all keys and for future ones always
-  // is.
+  // A key that has ended can no longer call, so it is not compared. The limits for all keys (`all`) and for future ones
+  // (`new`) are always compared.
   const entrances = new Set(["new", "all", ...is.keys()]);
   return [...entrances].some((entrance) =>
     (was.get(entrance) ?? was.get("new") ?? []).some((one) => {

@@ -43,7 +43,7 @@ export interface PlanAdministration {
   ): Promise<Plan | Stale<Plan> | "of_file" | PlanUse | null>;
 }
 
-/** The name is taken: a plan of this source has it. */
+/** The name is taken by a plan of this source. */
 export interface KnownName {
   standsIn: Plan["source"];
 }

@@ -14,7 +14,10 @@ export interface RequestQuery {
   operation?: Operation | undefined;
   outcome?: ListedOutcome | undefined;
   upstream?: string | undefined;
-  /** When the request was admitted, or refused: at `from` or later, and before `to`. A report has the same spans. */
+  /**
+   * When the request was admitted or refused: at `from` or later, and before `to`. The span of a report has the same
+   * bounds.
+   */
   from?: Date | undefined;
   to?: Date | undefined;
   /** Only requests that are older than the one with this id. */
@@ -57,7 +60,7 @@ export interface ListedRequest {
   cacheWriteTokens: number;
   outputTokens: number;
   reasoningTokens: number;
-  /** While the request runs, `charged` is 0 and `held` is its hold. */
+  /** `held`: the amount that is held for the request while it runs; `charged` is 0 until it ends. */
   held: number;
   charged: number;
   uncharged: number;

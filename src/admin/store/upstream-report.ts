@@ -12,8 +12,8 @@ export interface UpstreamQuery {
 }
 
 /**
- * Measures of requests that have ended. A time is that within which half of the requests (P50), or 95 % of them (P95),
- * had their first part or ended; null if none had.
+ * Measures of requests that have ended. The times are percentiles: within this time, half of the requests (P50) or 95 %
+ * of them (P95) had their first part, or ended. Null if none had.
  */
 export interface UpstreamMeasures {
   requests: number;

@@ -31,7 +31,7 @@ export interface Heard {
   /** The prompt tokens that the engine reported; null if none. */
   promptTokens: number | null;
   outputTokens: number | null;
-  /** The number of batches with a piece of the answer, and of reports of usage. */
+  /** How many batches of events had a piece of the answer. `reports`: how many reports of usage came. */
   batches: number;
   reports: number;
   /** Whether the engine refused a field by name, and answered when asked without the field. */

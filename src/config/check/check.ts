@@ -23,7 +23,10 @@ export interface CheckSettings {
   /** The engine's own name of the model. */
   model: string;
   contextTokens: number | null;
-  /** Which questions are asked. `short`: those of `sluice init`. `long`: also a prompt beyond the context. */
+  /**
+   * How many questions are asked. `short`: only those that `sluice init` asks. `long`: also the one with a prompt
+   * beyond the context.
+   */
   extent: "short" | "usual" | "long";
   /** Called before each question. */
   asks?(does: string): void;

@@ -71,7 +71,8 @@ export async function kindFindings(ask: Ask, base: string, model: string, asks?:
 const score_difference_max = 0.02;
 
 /**
- * Whether a ranking's score is only the cosine of the vectors of document and query, as it is or scaled from 0 to 1.
+ * Whether a ranking's score is only the cosine between the vectors of document and query, unchanged or mapped to the
+ * range from 0 to 1.
  */
 async function ranksByVectors(ask: Ask, base: string, model: string): Promise<boolean> {
   const embedded = record((await ask(`${base}/embeddings`, { model, input: [word, document] })).body);

@@ -24,7 +24,8 @@ const capabilityOf: readonly (readonly [question: string, Capability])[] = [
 ];
 
 /**
- * The rows of an upstream, in the order in which they are written. `found`: the dialect that the engine's signs show.
+ * The rows of an upstream, in the order in which they are written. `found`: the dialect by which the engine was
+ * recognised.
  */
 export function upstreamRows(
   verdicts: Verdicts,

@@ -127,7 +127,7 @@ const results: CheckQuestion = {
   ask: async (engine) => taken(await withoutThought(engine)),
 };
 
-/** Reasoning was read if it adds at least so many tokens to the prompt. */
+/** Reasoning was read if the prompt has at least this many more tokens with it than without it. */
 const thought_tokens_min = 8;
 
 async function comesBack(engine: Asking, rows: Partial<Dialect>): Promise<Judged> {

@@ -39,8 +39,8 @@ export interface UpstreamChecked {
   /** The engine's own name of the model. */
   model: string;
   /**
-   * The name of the dialect in which the model was asked, and whether sluice.yaml names it or the engine's signs show
-   * it.
+   * The name of the dialect in which the model was asked. `isFound`: the engine was recognised by it; false:
+   * sluice.yaml names it, or it is the default.
    */
   dialect: DialectName;
   isFound: boolean;

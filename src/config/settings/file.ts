@@ -37,7 +37,10 @@ export type ConfigurationFile = Written<typeof ConfigurationFile.properties>;
 /** Annotations of rows that only Sluice and its documentation read. */
 const own = new Set(["isRequired", "absent", "applies", "variable", "x-amount", "x-gone"]);
 
-/** The text of sluice.schema.json, with which editors complete. `sluice init` writes it next to a new file. */
+/**
+ * The text of sluice.schema.json, with which editors complete and check sluice.yaml. `sluice init` writes it next to a
+ * new file.
+ */
 export function schemaText(): string {
   const schema = { $schema: "http://json-schema.org/draft-07/schema#", title: "sluice.yaml", ...ConfigurationFile };
   return `${JSON.stringify(schema, published, 2)}\n`;

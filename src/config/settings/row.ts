@@ -16,7 +16,7 @@ export interface Row<Value = unknown, Is extends Presence = Presence> extends Sh
   default?: unknown;
   /** Says what a value must be, in place of the words that are derived from its type and bounds. */
   patternErrorMessage?: string;
-  /** The same as `patternErrorMessage`, but without "must be": for the schemas of the interfaces. */
+  /** The same as `patternErrorMessage`, but without "must be": for the schemas of the HTTP interfaces. */
   "x-must-be"?: string;
   /** Says what the names of a mapping must be. */
   "x-key"?: string;

@@ -271,7 +271,7 @@ const metrics = group(
   "What the metrics have.",
 );
 
-/** The row of headers that Sluice sends. Their values may be secrets. */
+/** Makes the row of a setting with headers that Sluice sends. Their values may be secrets. */
 export const headers = <const Given extends { default?: Record<string, string> }>(given: Given, description: string) =>
   mapping(
     text(
@@ -354,7 +354,10 @@ const webhooks = group(
   "Where notices may be sent.",
 );
 
-/** Prices were once in whole units for a token, so the prices of a file that names no currency may be old ones. */
+/**
+ * Prices were once in whole units for a token. A file that names no currency may still have such prices, so this text
+ * says how to convert them.
+ */
 export const newPrices =
   "prices are amounts for a million tokens now: a new price is the old one times price_per_million_units (without it: divided by 1,000), and a limit is the old one times price_per_million_units divided by 1,000,000 (without it: divided by 1,000,000,000)";
 

@@ -41,7 +41,10 @@ export function outputTokensAllowed(model: Model, inputTokens: number): number {
   return Math.min(model.outputTokens_max, Math.max(1, model.contextTokens - inputTokens));
 }
 
-/** The output tokens that a hold reserves at a time, and the fewest that are worth starting with. */
+/**
+ * The output tokens that a hold reserves in one step, and the fewest output tokens for which a request is worth
+ * starting.
+ */
 export const stepTokens = 4096;
 const leastTokens = 256;
 
@@ -70,7 +73,8 @@ export function holdFor(inputTokens: number, model: Model, request: InferenceReq
       costOf(wholeUpTo(inputTokens, tokens_max), dearest) + costOf(searches, prices.search ?? 0),
       nanos_max,
     ),
-    // The hold of an unstreamed answer that is passed on cannot grow, so it covers the whole answer.
+    // The hold of an answer that is passed on as its engine wrote it, and not streamed, cannot grow, so it covers the
+    // whole answer.
     outputTokens: request.passed && !request.stream ? outputTokensCap : Math.min(outputTokensCap, stepTokens),
     outputTokens_min: Math.min(outputTokensCap, leastTokens),
     outputTokensCap,
@@ -115,7 +119,7 @@ interface AmpleQuestion {
   running: number;
 }
 
-/** Limit readings from grants that are older than this are not used. */
+/** The state of a limit (its size and use) that came with a grant older than this is not used. */
 const believed_ms = 5_000;
 const remembered_max = 10_000;
 /** A window has ample room if this many requests of the same size fit into it. */
@@ -133,8 +137,8 @@ const running_fit_min = 4;
 export class Ample {
   readonly #organizations = new Map<string, { windows: WindowReadings; at_ms: number }>();
   /**
-   * The last readings of limits. Under a key's id: the limits for all models of the key, its person and its team. Under
-   * a key and model (`forModel`): their limits for that model.
+   * The last known states of limits. Under a key's id: the limits for all models of the key, its person and its team.
+   * Under a key and model (`forModel`): their limits for that model.
    */
   readonly #keys = new Map<string, { subjects: readonly SubjectReading[]; at_ms: number }>();
   readonly #now_ms: () => number;
@@ -159,7 +163,7 @@ export class Ample {
     const { windows } = organization;
     if (!runningFits(running, plan.concurrentRequests)) return false;
     if (!windowKinds.every((kind) => fits(windows[kind], windows[kind].limit, nanos))) return false;
-    // A key without a reading has no limit or is new to this node. If it is new, the hint may be wrong once.
+    // A key without an entry has no limit or is new to this node. If it is new, the hint may be wrong once.
     return [keyId, forModel(keyId, model)].every((name) => {
       const key = this.#keys.get(name);
       return !key || (!this.#isOld(key.at_ms) && key.subjects.every((subject) => hasRoom(subject, nanos)));

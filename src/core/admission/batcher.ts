@@ -1,11 +1,16 @@
 /**
  * Gathers one node's commands for the ledger into batches. A command that somebody waits for leaves at once, unless a
- * batch is on its way or the last batch had several such commands: then up to `gap_ms` passes between departures, so
- * that many leave together. Settlements and checkpoints join them, or leave `gap_ms` after the last batch. A failed
- * batch is sent again, because every command is idempotent: an admission until its deadline, a settlement until it
- * succeeds, a checkpoint never (the next one says more). If batch after batch fails, the store is at fault. If one
- * batch fails among others that succeed, it holds a command that no store will ever take, and queue.ts keeps that
- * command from holding up the others.
+ * batch is on its way or the last batch had several such commands. Then up to `gap_ms` passes between departures, so
+ * that many leave together. Settlements and checkpoints join them, or leave `gap_ms` after the last batch.
+ *
+ * The commands of a failed batch may be sent again, because every command is idempotent:
+ *
+ * - an admission until its deadline;
+ * - a settlement until it succeeds;
+ * - a checkpoint never, because the next one says more.
+ *
+ * If batch after batch fails, the store is at fault. If one batch fails among others that succeed, it holds a command
+ * that no store will ever take, and queue.ts keeps that command from holding up the others.
  */
 import { Fault } from "../inference/fault.ts";
 import type { AnswerOf, Command, Ledger, LedgerAnswer } from "../store/ledger.ts";
@@ -23,7 +28,10 @@ export interface BatcherSettings {
    * are never many more.
    */
   settlements_waiting_max: number;
-  /** The wait before a failed command is sent again, doubled from the first value to the second. */
+  /**
+   * The wait before a failed command is sent again: `retry_ms_min` at first, then doubled with each failure up to
+   * `retry_ms_max`.
+   */
   retry_ms_min: number;
   retry_ms_max: number;
 }
@@ -198,8 +206,8 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
 
   return {
     submit<C extends Command>(command: C, deadline_ms?: number): Promise<AnswerOf<C>> {
-      // Only admissions are refused. A running request may grow until its end: if it were refused at once, without
-      // learning that the window is full, it would ask for ever.
+      // Only admissions are refused. Commands of a running request are taken until its end. If its growth were refused
+      // at once, the request would not learn that the window is full, and would ask for ever.
       if (command.verb === "admit" && stopped) return Promise.reject(unavailable("The service is shutting down."));
       if (command.verb === "admit" && settlementsWaiting >= settings.settlements_waiting_max) {
         return Promise.reject(unavailable("The usage store has not confirmed earlier usage."));

@@ -1,7 +1,7 @@
 /**
  * Turns a request into a reservation, or throws the fault of its refusal. The request first takes from the sliding
- * rates, which costs nothing if no rate limits it; then the ledger alone decides, in the next batch. This file computes
- * the command.
+ * rates (its limits per minute), which costs nothing if no rate limits it. Then the ledger alone decides, in the next
+ * batch. This file computes the command for the ledger.
  */
 import { asFault, Fault } from "../inference/fault.ts";
 import type { Model } from "../inference/model.ts";
@@ -73,8 +73,8 @@ export interface Admitting {
    */
   planNow?: (() => Plan) | undefined;
   /**
-   * Called at once if there is so much room that an engine may be asked while the ledger decides (allowance.ts).
-   * `isSlight`: the same as that of a `Reservation`.
+   * Called at once if the limits have so much room that an engine may be asked while the ledger decides (allowance.ts).
+   * `isSlight`: the same as `isSlight` of a `Reservation`.
    */
   ahead?(isSlight: boolean): void;
 }

@@ -1,7 +1,8 @@
 /**
- * The lease of one hold, which checkpoints extend. The node's own deadline for a lease counts from before the command
- * that set the lease was first sent, less a margin. After that deadline another node may have settled the hold, so
- * nothing may be forwarded any more (docs/design/metering.md, Rule 7: Forward only within the lease).
+ * The lease of one hold, which checkpoints extend. The node has its own deadline for a lease. It is the time just
+ * before the command that set the lease was first sent, plus the length of the lease, less a margin. After that
+ * deadline another node may have settled the hold, so nothing may be forwarded any more (docs/design/metering.md, Rule
+ * 7: Forward only within the lease).
  */
 import { Fault } from "../inference/fault.ts";
 import { noUsage, type Usage } from "../inference/usage.ts";
@@ -117,7 +118,8 @@ export class Lease {
       if (answer === "gone") this.lose();
       else this.#deadline_ms = Math.max(this.#deadline_ms, deadlineOf(sentAt_ms, lease_ms));
     } catch {
-      // The next checkpoint has the same usage and more. If none succeeds, the deadline ends the request.
+      // A failed checkpoint is not sent again, because the next one has the same usage and more. If none succeeds, the
+      // deadline ends the request.
     } finally {
       this.#underway = false;
     }

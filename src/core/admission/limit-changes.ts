@@ -3,7 +3,7 @@
 export interface LimitChanges {
   /** A number that rises with each change. */
   readonly edition: number;
-  /** Whether the limits of one of these subjects (ids) have changed since the edition `since`. */
+  /** Whether the limits of one of these subjects (ids) have changed since `edition` was `since`. */
   concern(subjects: readonly string[], since: number): boolean;
 }
 
@@ -20,7 +20,7 @@ export class HeardChanges implements LimitChanges {
   #edition = 0;
   /** The oldest edition from which all changes are still known. */
   #knownFrom = 0;
-  /** The edition in which each subject last changed; the oldest comes first. */
+  /** For each subject, the `edition` at which its limits last changed; the oldest comes first. */
   readonly #last = new Map<string, number>();
 
   get edition(): number {

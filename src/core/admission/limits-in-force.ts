@@ -19,7 +19,7 @@ export interface LimitsInForce {
 }
 
 const every_ms = 1_000;
-/** The shortest wait before the limits are read again because a raise ends. */
+/** The shortest wait before the limits are read again because the raise of a limit ends. */
 const soonest_ms = 20;
 
 export async function limitsInForce(parts: {
@@ -42,7 +42,7 @@ export async function limitsInForce(parts: {
     });
   const looks = gathered(again, clock);
 
-  /** Readings run one after another. All callers who ask before the next one has begun share it. */
+  /** Only one read of the limits runs at a time. All callers who ask before the next one has begun share it. */
   function read(): Promise<void> {
     if (next) return next;
     next = reading.then(readNow);
@@ -67,8 +67,8 @@ export async function limitsInForce(parts: {
     heard = read();
     heard.catch(failed);
   });
-  // A store that begins to listen announces at once that changes may have been missed, and the announcement starts a
-  // reading: no second one is needed.
+  // A store that begins to listen announces at once that changes may have been missed, and the announcement makes this
+  // node read the limits: no second read is needed.
   await (heard ?? read());
   looks.ask(next_ms());
   return {

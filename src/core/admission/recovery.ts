@@ -1,8 +1,11 @@
 /**
- * Settles the holds of nodes that are gone: any node does it, every `sweep_ms`. A sweeper that was cut off from the
- * store, or has heard from it for the first time, waits one lease first: other nodes may have been cut off too, and
- * settle their own requests now. If the store's clock was set, leases may only seem to have lapsed: the sweeper waits as well, and
- * running requests extend theirs by the new clock (docs/design/metering.md, Rule 6: Any node recovers).
+ * Settles the holds of nodes that are gone: any node does it, every `sweep_ms`. In two cases a sweeper waits one lease
+ * first (docs/design/metering.md, Rule 6: Any node recovers):
+ *
+ * - It was cut off from the store, or has heard from it for the first time. Other nodes may have been
+ *   cut off too, and settle their own requests now.
+ * - The store's clock was set, so that leases may only seem to have lapsed. Meanwhile running requests
+ *   extend their leases by the new clock.
  */
 import type { Ledger } from "../store/ledger.ts";
 import type { Clock } from "../time/clock.ts";
@@ -50,7 +53,8 @@ export function recovery(parts: RecoveryParts, settings: RecoverySettings): Reco
   async function sweep(): Promise<void> {
     try {
       const now_ms = clock.now_ms();
-      // A sweeper that was frozen, or waited long for its last answer, may have been cut off, and waits again.
+      // A sweeper that was frozen, or waited long for its last answer, may have been cut off, and waits one lease
+      // again.
       if (now_ms - answeredAt_ms > 2 * settings.sweep_ms + settings.lease_ms / 2) begunAt_ms = now_ms;
       const due = now_ms - begunAt_ms >= settings.lease_ms;
       let count = await recover(due ? settings.recovered_max : 0);
@@ -72,7 +76,7 @@ export function recovery(parts: RecoveryParts, settings: RecoverySettings): Reco
     const { settled, at } = await ledger.recover(range ? limit : 0, range ?? undefined);
     answeredAt_ms = clock.now_ms();
     const wasSet = store.wasSet(at, sentAt_ms, answeredAt_ms);
-    // The first answer cannot show whether the store's clock was set while the sweeper waited for it.
+    // After the first answer the sweeper waits one lease again: `wasSet` needs an earlier answer to compare it with.
     if (wasSet || !range) begunAt_ms = answeredAt_ms;
     return settled;
   }

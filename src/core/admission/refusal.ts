@@ -52,7 +52,10 @@ export function admissionRefusal(
   }
 }
 
-/** The organization's readings, from which headers are made even if the limit of a key or team refused the request. */
+/**
+ * The state of the organization's windows, from which headers are made even if the limit of a key or team refused the
+ * request.
+ */
 interface Account extends Pick<Shortage, "windows" | "zone"> {
   words: RefusalWords;
 }
@@ -71,8 +74,8 @@ function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fau
     const met = metLimit(short[0] ?? window, shortage, leastNanos, window.resetAt);
     return usageLimitReached(problem, { window, resets, met }, shortage, account);
   }
-  // The plan's own windows are too small for the request even when they are empty; only the month's reset, with its
-  // extra usage, can make room.
+  // The plan's own windows are too small for the request even when they are empty, so only extra usage can take it.
+  // That has room again when the month's window resets.
   const whole = `${who}'s whole ${words.inWords(infinite(windows[tooSmall].limit))} ${spanNames[tooSmall]}`;
   const extraState = `the ${who} ${statesOf([extraLimit(extra)], words)}`;
   const problem = `${needs(leastNanos, words)}, more than the ${whole}, and ${extraState}`;

@@ -2,9 +2,9 @@
  * One admitted request, from its grant to its settlement: the room of its hold, its lease (lease.ts), the limits that
  * apply to it, its sliding rates, and its end, which is sent to the ledger once.
  *
- * The hold grows when half of its last step is used, before tokens beyond it leave; if it cannot grow, a window is used
- * to its end, and generation ends. When limits have changed, the hold is reviewed before anything more leaves
- * (docs/design/usage.md, Limits that change).
+ * The hold grows when half of its last step is used, and in any case before tokens beyond it leave. If it cannot grow,
+ * a usage window is used up, and generation ends. When limits have changed, the hold is reviewed before anything more
+ * leaves (docs/design/usage.md, Limits that change).
  */
 import { costOf, tokensFor } from "../inference/money.ts";
 import { promptTokens, type Usage } from "../inference/usage.ts";
@@ -39,7 +39,7 @@ export interface Reservation {
    * window has left.
    */
   readonly isSlight: boolean;
-  /** The readings of the sliding rates before this request took from them. */
+  /** The state of the limits per minute before this request took from them. */
   readonly rates: RateReadings;
   /** Aborted with a Fault when another node may have settled the hold: nothing may be forwarded any more. */
   readonly signal: Signal;
@@ -87,7 +87,7 @@ export interface ReservationParts {
   sentAt_ms: number;
   lease_ms: number;
   checkpoint_ms: number;
-  /** The amount that the request took from sliding rates; null if none limits it. */
+  /** The amount that the request took from its limits per minute (sliding rates); null if none limits it. */
   taken: RateTaken | null;
   /** Called once, when the ledger has confirmed the settlement. */
   settled?: (answer: SettleAnswer, requestId: string) => void;
@@ -113,18 +113,18 @@ export class HeldReservation implements Reservation {
   #sent = 0;
   #growing: Promise<void> | null = null;
   /**
-   * Whether the limits had no room when the hold tried to grow ahead of need. It tries once more when the tokens have
-   * come.
+   * Whether the limits had no room when the hold tried to grow ahead of need. The hold tries once more when tokens
+   * beyond it are to be delivered.
    */
   #full = false;
   /** The limit that left no room the last time the hold could not grow. */
   #fullBy: StoppingLimit | null = null;
-  /** The plan and the edition of the changes when the limits were last read. */
+  /** The plan, and the `edition` of the limit changes, when the limits were last read. */
   #plan: Plan;
   #edition: number;
   /**
-   * How often the limits that apply had changed since the admission was sent: when they were last read, and at the last
-   * review of the hold.
+   * How often the limits that apply have changed since the admission was sent. `#revision`: as of the last time they
+   * were read. `#reviewed`: as of the last review of the hold.
    */
   #revision = 0;
   #reviewed = 0;
@@ -211,8 +211,8 @@ export class HeldReservation implements Reservation {
   }
 
   /**
-   * The organization's plan; the last known one if reading it fails because of a defect, since every settlement must be
-   * reported.
+   * The organization's plan; the last known one if reading it fails because of a defect, since every settlement must
+   * reach the ledger.
    */
   #planNow(): Plan {
     const { plan, planNow } = this.#parts;
@@ -290,7 +290,8 @@ export class HeldReservation implements Reservation {
       if (answer.answer === "gone") lease.lose();
       else answered(answer);
     } catch {
-      // Either the lease has ended, or it was extended meanwhile; then the next token asks again.
+      // Either the lease has ended, or it was extended while the ledger did not answer. In the second case the next
+      // token asks again.
     } finally {
       this.#growing = null;
     }

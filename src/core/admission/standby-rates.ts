@@ -30,8 +30,8 @@ export function sharedRates(own: OwnRates, processes: () => number): Rates {
 export interface StandbyParts {
   first: Rates;
   /**
-   * The counts of this process alone; `share` checks them against its share of the limits while the first store is
-   * away.
+   * The counts of this process alone. `share` checks them against this process's share of the limits while the shared
+   * store (`first`) is away.
    */
   own: OwnRates;
   share: Rates;
@@ -42,7 +42,10 @@ export interface StandbyParts {
 
 /** After a failure the shared store is left alone for this long; then one request tries it. */
 const retry_ms = 1_000;
-/** How long both counts apply after an outage. The entries of the shared store may expire up to a second late. */
+/**
+ * How long after an outage the counts of the shared store and of this process both apply. The entries of the shared
+ * store may expire up to a second late.
+ */
 const both_ms = minute_ms + 1_000;
 
 export function standbyRates({ first, own, share, clock, turned }: StandbyParts): Rates {

@@ -6,13 +6,13 @@ import type { ClockRange } from "../store/ledger.ts";
 
 export interface StoreClock {
   /**
-   * The store's clock when a message that is sent now arrives there, as the earliest and latest reading; null before
-   * its first answer.
+   * The earliest and the latest time that the store's clock may show when a message that is sent now arrives there;
+   * null before the store's first answer.
    */
   range(now_ms: number): ClockRange | null;
   /**
-   * Reports whether the clock was set since the last answer, by more than `tolerance_ms`. It read `at` between these
-   * two moments.
+   * Reports whether the clock was set since the last answer, by more than `tolerance_ms`. It showed `at` at some moment
+   * between `sentAt_ms` and `heardAt_ms`.
    */
   wasSet(at: Date, sentAt_ms: number, heardAt_ms: number): boolean;
 }

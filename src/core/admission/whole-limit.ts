@@ -1,6 +1,6 @@
 /**
- * The refusal of a request that can never pass: the least that it must hold is more than a whole limit, so that waiting
- * is in vain. The message says which limit that is, whose it is, its size, and what was asked for. Rules:
+ * The refusal of a request that can never pass: the least that it must hold is more than the full size of a limit, so
+ * that waiting is in vain. The message says which limit that is, whose it is, its size, and what was asked for. Rules:
  * docs/design/errors-and-streams.md, Limits and their errors. Pure.
  */
 

@@ -42,7 +42,9 @@ export interface AuthenticatorLimits extends UnknownCredentialLimits {
   lookup_ms(): number;
   /** How often the times at which keys were last used are written to the store. */
   touch_ms: number;
-  /** How long a request waits for its key's last use to be written, if it has to be written first. */
+  /**
+   * How long a request waits for its key's last use to be written, if that must happen before the request is served.
+   */
   note_ms: number;
 }
 
@@ -188,7 +190,8 @@ export function authenticator(options: {
     if (verdict.admits?.(address) === false) throw new AddressNotAllowed(verdict.principal);
     const { id } = verdict.principal.key;
     if (!verdict.isToNote) uses.add(id, address);
-    // The directory has the use now, so the remembered verdict on the key is out of date.
+    // The verdict asked for this use to be written, and that is done now. So the remembered verdict on the key is out
+    // of date.
     else if (await uses.note(id, address)) remembered.forget(id);
     return verdict.principal;
   }

@@ -81,7 +81,10 @@ export function hashKey(key: string): Uint8Array {
   return Bun.SHA256.hash(key) as Uint8Array;
 }
 
-/** The part of a key that the directory stores: its hash, and for people its first 8 and last 4 characters. */
+/**
+ * The part of a key that the directory stores: its hash, and its first 8 and last 4 characters, by which people
+ * recognize it.
+ */
 export function secretOf(key: string): NewSecret {
   return { hash: hashKey(key), prefix: key.slice(0, 8), suffix: key.slice(-4) };
 }

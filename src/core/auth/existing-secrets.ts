@@ -34,7 +34,7 @@ export function existingSecrets(parts: {
   const { store, failed, entries_max = existingSecrets_max, clock = idleClock() } = parts;
   const read = Promise.withResolvers<void>();
   let complete = new Fingerprints(entries_max);
-  /** The set that is being filled; null if no reading is under way. */
+  /** The set that is being filled; null if the secrets are not being read now. */
   let coming: Fingerprints | null = null;
   let isOutdated = false;
   let isStopped = false;

@@ -1,8 +1,8 @@
 /**
  * IDENTITY TOKENS: callers that send a JWT of a trusted issuer in the place of a key (docs/design/keys.md, Identity
  * tokens). A token is verified once and remembered until it ends. After that, each request with it costs as much as a
- * request with a key: a hash, and the look-up of the token's key. Forged tokens have a budget of their own, so that
- * they do not use up that of others.
+ * request with a key: a hash, and the look-up of the token's key. Verifications of forged tokens have a limit of their
+ * own, so that they do not use up the look-ups of other callers.
  */
 import type { BucketSize } from "../time/bucket.ts";
 import { type HeaderSource, hashKey, identityTokenOf } from "./credential.ts";

@@ -108,7 +108,10 @@ export interface EarlierGroups {
   groupsAt: Date | null;
 }
 
-/** The claims, with the person's earlier groups added if the answer has none and they are not too old. */
+/**
+ * The claims, with the person's earlier groups added if the issuer's answer has no groups and the earlier ones are not
+ * too old.
+ */
 export function withGroups(
   claims: Claims,
   { claim, maxAge_ms }: { claim: string; maxAge_ms: number },

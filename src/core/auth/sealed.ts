@@ -1,8 +1,8 @@
 /**
  * Encrypts small secrets at rest, such as an issuer's refresh tokens, with AES-256-GCM and the keys of
- * SLUICE_SECRET_KEY. The first key seals; each opens the secrets that it sealed, so a key can be replaced
- * (docs/identity.md, The secret key). A secret is bound to the name of the place where it is stored: it cannot be
- * opened in any other.
+ * SLUICE_SECRET_KEY. The first key encrypts new secrets. Each key decrypts the secrets that it encrypted, so a key can
+ * be replaced (docs/identity.md, The secret key). A secret is bound to the name of the place where it is stored: copied
+ * to another place, it cannot be decrypted.
  */
 import { createCipheriv, createDecipheriv } from "node:crypto";
 import type { Sealing } from "../store/sealing.ts";
@@ -30,7 +30,9 @@ function keyIn(text: string): Uint8Array | null {
   return bytes.length === key_bytes ? bytes : null;
 }
 
-/** Makes the sealing with these keys. `random`: returns bytes from a cryptographic source. */
+/**
+ * Makes the functions that encrypt and decrypt with these keys. `random`: returns bytes from a cryptographic source.
+ */
 export function sealing(keys: readonly Uint8Array[], random: (bytes: number) => Uint8Array): Sealing {
   const [first] = keys;
   if (!first) throw new RangeError("there is no key");

@@ -29,12 +29,15 @@ interface Holder {
 }
 
 const every_ms = 1_000;
-/** The most look-ups for running requests at a time: the rest of the limit is left to new requests. */
+/**
+ * The most look-ups for running requests at a time. The rest of the authenticator's `lookups_max` is left to new
+ * requests.
+ */
 const asked_max = 32;
 
 export function standings(parts: {
   authenticator: Pick<Authenticator, "standing">;
-  /** Whether a look may end requests. If not, it only follows the plans of their organizations. */
+  /** Whether a check may end requests. If not, checks only keep the plans of the requests' organizations current. */
   ends: boolean;
   every_ms?: number;
   clock?: Pick<Clock, "after">;
@@ -56,7 +59,7 @@ export function standings(parts: {
     try {
       verdict = await parts.authenticator.standing(holder.principal.secretHash);
     } catch {
-      // The store is away: running requests go on until the end of their leases, or the next look.
+      // The store is away: running requests go on until the end of their leases, or until the next check ends them.
       return;
     }
     if ("principal" in verdict) holder.principal = verdict.principal;

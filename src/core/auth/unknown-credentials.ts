@@ -56,7 +56,9 @@ export function unknownCredentials(limits: UnknownCredentialLimits, now_ms: () =
     return bucket;
   }
 
-  /** When a look-up ends and another one waits, its place passes to that one and is not freed. */
+  /**
+   * When a look-up ends and another one waits, its slot among those that may run passes to that one and is not freed.
+   */
   function next(): void {
     const first = queue.shift();
     if (first) first();

@@ -158,7 +158,8 @@ function refusalByPerson(
   if (!person) return null;
   const { kind, suspendedAt, notBefore, rights } = person;
   if (suspendedAt) return "person_suspended";
-  // The secret of an identity token's key has no end; the token's own time of issue is judged instead.
+  // The secret of an identity token's key has no `expiresAt`, so it passes here. `issuedAt` judges the token's own time
+  // of issue instead.
   if (kind !== "key" && secret.expiresAt && notBefore && secret.createdAt < notBefore) return "signed_out";
   if (!rights && !(kind === "key" && policy?.keysOfLeavers === "keep")) return "no_membership";
   const until = confirmedUntil(person, policy);

@@ -139,7 +139,7 @@ export class BodyItems {
     return item;
   }
 
-  /** An item begins that has to be parsed. The counts are those of the part of the body before the item. */
+  /** An item begins that has to be parsed. Its `values` and `members` count those in the body before the item. */
   begins(begun: Begun): void {
     this.#begun = begun;
   }
@@ -276,7 +276,10 @@ function isText(piece: Uint8Array, from: number, to: number, text: string): bool
   return true;
 }
 
-/** Whether these bytes are a whole item of a list, or a whole member of the body: `-{}` must not become `-0`. */
+/**
+ * Whether these bytes are a whole item of a list, or a whole member of the body. Only those may be replaced by a zero:
+ * the invalid `-{}` would become `-0`.
+ */
 function isWholeValue(piece: Uint8Array, from: number, to: number, isMember: boolean): boolean {
   let before = from - 1;
   while (before >= 0 && isBlank(piece[before]!)) before--;

@@ -59,7 +59,7 @@ const heapOfByte = 3;
 const item_bytes = 512;
 
 export class ItemCache {
-  /** Items that were used since the last change of generations, and those that were not. */
+  /** Items that were used since the last call of `age` (`#recent`), and those that were not (`#older`). */
   #recent = new Map<number, CachedItem>();
   #older = new Map<number, CachedItem>();
   #recent_bytes = 0;

@@ -1,7 +1,7 @@
 /**
  * Writes a large value as JSON in pieces of bytes: one string would be held two or three times, and would stop all
- * other work while it is made. The result is that of JSON.stringify, for data that came from JSON, but with U+FFFD for each half
- * of a character that stands alone: engines answer 500 to those. Pure.
+ * other work while it is made. The result is that of JSON.stringify, for data that came from JSON, but with U+FFFD for
+ * each lone surrogate (half of a character): engines answer 500 to those. Pure.
  */
 
 /** The number of characters of a piece, roughly. */
@@ -19,7 +19,7 @@ export function jsonText(value: unknown, alone: Alone): string {
 }
 
 /**
- * Replaces each half of a character that stands alone. JSON.stringify writes such a half as an escape, and a whole
+ * Replaces each lone surrogate (half of a character). JSON.stringify writes a lone surrogate as an escape, and a whole
  * character as itself.
  */
 function wellFormed(json: string, alone: Alone): string {

@@ -1,8 +1,8 @@
 /**
  * Parses a large body in steps, with the result of JSON.parse; other requests run between two steps. The bytes are
- * walked once. At the next comma after enough bytes, everything complete is parsed: an object or array that is still
- * open there is made, its finished items are put into it, and the rest follows. A long string becomes a value by
- * itself. Pure, except that it overwrites the bytes.
+ * walked once. After enough bytes, at the next comma, everything that is complete by then is parsed. An object or array
+ * that is still open there is made already: its finished items are put into it, and its other items follow later. A
+ * long string becomes a value by itself. Pure, except that it overwrites the bytes.
  */
 import { backslash, closes, colon, comma, opens, quote, stringEnd } from "./json-bytes.ts";
 import { longString } from "./json-string.ts";
@@ -23,8 +23,8 @@ interface Open {
 }
 
 /**
- * The time that a step may take, in nanoseconds; and the highest costs of parsing a byte, a value and a member
- * (escapes, small strings, new names).
+ * The time that a step may take, in nanoseconds. And the highest costs of parsing a byte (an escape), a value (a small
+ * string) and a member (a new name).
  */
 const step_ns = 10_000_000;
 const byte_ns = 4;
@@ -167,7 +167,10 @@ class Walk {
     this.#top.from = at;
   }
 
-  /** Makes the open objects and arrays, from the outside in, each with the text before the next. */
+  /**
+   * Makes the open objects and arrays, from the outside in. The text before each is parsed first and added to the one
+   * around it.
+   */
   enter(): void {
     for (const [index, outer] of this.#open.entries()) {
       outer.made ??= outer.isArray ? [] : {};

@@ -32,7 +32,7 @@ export function* longString(
       at += bytes[at + 1] === letter_u ? 6 : 2;
       if (isSurrogate(code)) {
         const low = lowHalf(bytes, code, at, to);
-        // This is half of a surrogate pair, for which UTF-8 has no bytes.
+        // A lone surrogate has no bytes in UTF-8, so the rest of the string is parsed as JSON text.
         if (low < 0) {
           const rest = JSON.parse(`"${decoder.decode(bytes.subarray(at - 6, to))}"`) as string;
           return decoder.decode(bytes.subarray(from, written)) + rest;
@@ -87,7 +87,7 @@ function digitOf(byte: number): number {
   throw new SyntaxError("an escape has a digit that is none");
 }
 
-/** Writes a code point as UTF-8, and returns the index of the next. */
+/** Writes a code point as UTF-8, and returns the index of the byte after it. */
 function put(bytes: Uint8Array, at: number, code: number): number {
   if (code < 0x80) {
     bytes[at] = code;

@@ -14,7 +14,10 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Members of fewer bytes are encoded, which is as quick. */
 const handed_bytes_min = 4096;
 
-/** The extent of a member in the bytes: its name after the mark before it, and its value up to the mark after it. */
+/**
+ * The extent of a member in the bytes. It begins with the name, after the mark (bracket or comma) before it, and ends
+ * with the value, before the next mark.
+ */
 interface Member {
   name: string;
   from: number;
@@ -105,7 +108,8 @@ class Comparison {
       const isEqual = Array.isArray(outgoing)
         ? typeof written === "string" && this.#forms.textOf(outgoing) === written
         : outgoing === written;
-      // The JSON encoder has to replace half of a character that stands alone (json-pieces.ts).
+      // A text with a lone surrogate is not sent as it was written: the JSON encoder has to replace it
+      // (json-pieces.ts).
       return isEqual && (typeof written !== "string" || written.isWellFormed()) ? 0 : -1;
     }
     if (typeof outgoing === "string" && Array.isArray(written)) return this.#ofText(outgoing, written);

@@ -14,7 +14,10 @@ export interface ReadingBounds {
   ms: number;
 }
 
-/** `whole`: read to its end. `broken_off`: the client left. `stopped`: the signal was aborted. */
+/**
+ * `whole`: read to its end. `late`: its time was over. `broken_off`: the client left. `stopped`: the signal was
+ * aborted.
+ */
 type ReadOutcome = "whole" | "too_large" | "late" | "broken_off" | "stopped";
 
 /** Takes a piece. The next piece is read when the promise resolves. A Fault that is thrown ends the reading. */

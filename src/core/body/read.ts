@@ -187,8 +187,8 @@ function unfinished(ms: number): Fault {
 function keep(): void {}
 
 /**
- * Scans a piece, and refuses a body that exceeds the limits of the largest body; those of its own size are checked at
- * its end.
+ * Scans a piece, and refuses a body that exceeds the limits for a body of the largest size. The limits for its own size
+ * are checked at its end.
  */
 async function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits, pause: Pause): Promise<void> {
   const check = () => assertShape(scan, limits, limits.body_bytes_max);

@@ -163,7 +163,10 @@ export class BodyScan implements BodyShape {
 /** The bytes that are scanned before other requests run. */
 const slice_bytes = 1024 * 1024;
 
-/** Scans a piece in slices, and pauses before each with the total size so far. `check` throws to end the scan. */
+/**
+ * Scans a piece in parts of `slice_bytes`. Before each part it yields the total size so far, so that other requests can
+ * run. `check` throws to end the scan.
+ */
 export function* lookingOver(scan: BodyScan, piece: Uint8Array, check: () => void): Generator<number, void, void> {
   for (let from = 0; from < piece.byteLength; from += slice_bytes) {
     yield scan.bytes + piece.byteLength - from;

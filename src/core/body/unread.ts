@@ -36,7 +36,7 @@ export function unreadBodies(limits: UnreadLimits): UnreadBodies {
   async function readAway(body: ReadableStream<Uint8Array>, address: string, signal: Signal) {
     const work = signal.child();
     const reading = readPieces(body, limits, release, work).finally(() => work.detach());
-    // A small body that has arrived together with the request's head needs none of the limited places.
+    // A small body that has arrived together with the request's head does not count among those that are read at once.
     if (await endsAtOnce(reading)) return reading;
     if (!places.take(address)) work.abort("too many are read");
     else void reading.finally(() => places.free(address));
@@ -60,7 +60,7 @@ function endsAtOnce(work: Promise<unknown>): Promise<boolean> {
   return Promise.race([work.then(() => true), turn]);
 }
 
-/** Limits the readings that run at once, in all and for one address. */
+/** Limits how many bodies are read at once, in all and for one address. */
 function placesFor({ readings_max, readings_of_one_address_max }: UnreadLimits) {
   const taken = new Map<string, number>();
   let all = 0;

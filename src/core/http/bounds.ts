@@ -4,7 +4,7 @@
  * The client's address: the peer's, or the address that trusted proxies name in the one header that the operator chose.
  * The first hop from the right that is not a trusted proxy counts, because an untrusted one may have written everything
  * further left. If a proxy does not name its client, the address is unknown: access must not depend on the proxy's own
- * (docs/design/service.md, Client addresses).
+ * address (docs/design/service.md, Client addresses).
  */
 
 import { isIP, isIPv6 } from "node:net";
@@ -210,8 +210,8 @@ export function clientAddresses({ trustedProxies, clientAddressHeader }: Forward
 }
 
 /**
- * The first address that is no trusted proxy; if all are proxies, the outermost. Null if an address before that cannot
- * be read.
+ * The first address that is no trusted proxy; if all are proxies, the outermost. Null if there are too many hops, or if
+ * an address on the way there cannot be read.
  */
 function firstClient(hops: Iterable<string>, isProxy: (address: string) => boolean): string | null {
   let last: string | null = null;

@@ -102,7 +102,7 @@ export class Call implements Caller {
     return this.#halted;
   }
 
-  /** Whether the client has left, so that nobody reads the rest. */
+  /** Whether the client has left, so that nobody reads the rest of the answer. */
   get left(): boolean {
     return this.#left;
   }
@@ -220,7 +220,10 @@ export class Call implements Caller {
     if (fault.status >= 500) this.#notes.cause = fault.details.cause ?? fault;
   }
 
-  /** Notes that the status was sent, and that the frame ends the request when its stream closes. */
+  /**
+   * Notes that the status was sent as the head of a stream. From then on frame.ts ends the request when its stream
+   * closes.
+   */
   streams(): void {
     this.#isStreaming = true;
   }
@@ -265,8 +268,8 @@ export class Call implements Caller {
   }
 
   /**
-   * Releases the request's memory and its connection. Called before the last byte is written: later, the runtime would
-   * not notice, and the connection would stay idle for ever.
+   * Releases the request's memory, and lets the runtime close the connection again when it is idle. Called before the
+   * last byte is written: later, the runtime would not notice, and the connection would stay idle for ever.
    */
   answered(): void {
     this.#memory?.[Symbol.dispose]();

@@ -1,9 +1,9 @@
 /**
- * The frame around every request: one request id, one place where a fault becomes an answer, one line in the log. Inside
- * it, work is a straight line that returns a Response or throws a Fault.
+ * The frame around every request: one request id, one place where a fault becomes an answer, one line in the log.
+ * Inside it, work is a straight line that returns a Response or throws a Fault.
  *
- * Refuses heads that two parsers may read differently: a proxy in front of this service may have let through another
- * request.
+ * Refuses request heads that two parsers may read differently: a proxy in front of this service may have understood a
+ * different request, and let that through.
  */
 import { SlowRefusal } from "../auth/unknown-credentials.ts";
 import type { UnreadBodies } from "../body/unread.ts";
@@ -154,7 +154,7 @@ export function frame(dependencies: FrameDependencies, framed: Framed): Serve {
     // do the same to even out the number of their connections.
     if (dependencies.lifecycle.draining || dependencies.shedsConnection()) response.headers.set("connection", "close");
     for (const name in call.headers) response.headers.set(name, call.headers[name]!);
-    // A HEAD gets the same answer: the runtime leaves out its body, and sends the length of GET's.
+    // A HEAD gets the same answer: the runtime leaves out its body, and sends the length that the body of a GET has.
     return identified(response, call.requestId);
   };
 }
@@ -186,7 +186,10 @@ async function closed(dependencies: FrameDependencies, open: Open): Promise<void
   ended(dependencies, open, 200);
 }
 
-/** The one end of every request: frees its place, and writes its metrics, its trace and its line in the log. */
+/**
+ * The one end of every request: takes it off the list of open requests, and writes its metrics, its trace and its line
+ * in the log.
+ */
 function ended({ lifecycle, bounds, metrics, log }: FrameDependencies, { call, place }: Open, status: number): void {
   lifecycle.leave(place);
   bounds.garbage.lived(call.elapsed_ms(), lifecycle.openCount);
@@ -198,7 +201,10 @@ function ended({ lifecycle, bounds, metrics, log }: FrameDependencies, { call, p
   log.request(call, status);
 }
 
-/** Whether the connection may serve another request: its body was read, and the wait of a slow refusal is over. */
+/**
+ * Whether the connection may serve another request: the body of this one was read, and the wait of a slow refusal is
+ * over.
+ */
 async function isWelcome(
   { unread, bounds: { pressure, slowness } }: FrameDependencies,
   call: Call,
@@ -280,7 +286,7 @@ export function retryAfter(fault: Fault): Record<string, string> {
 
 /**
  * Throws 400 for a head that two parsers may read differently; the connection has to be closed after that. The
- * runtime's own parser refuses the other such heads.
+ * runtime's own parser refuses the other ambiguous heads.
  */
 function refuseAmbiguous(headers: Headers): void {
   // Two fields of one name are joined by a comma, which no host contains.

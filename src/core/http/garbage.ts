@@ -36,7 +36,10 @@ interface GarbageSettings {
   ended_bytes: number;
   /** Requests of this age have survived the quick collections, so only a full collection frees them. */
   old_ms: number;
-  /** The number of old requests that must have ended before a collection; at least as many as are open. */
+  /**
+   * The least number of old requests that must have ended before a collection. If more requests are open, that many
+   * must have ended.
+   */
   old_min: number;
   /**
    * The wait between two collections for old requests, as a multiple of the last collection's duration, because every
@@ -74,7 +77,7 @@ export function garbage(
 ): Garbage {
   const { large_bytes, ended_bytes, old_ms, old_min, old_rest, wait_ms, open_max } = settings;
   const budget = new Bucket(settings.budget, now_ms());
-  /** The bytes that requests with large bodies have held which ended since the last collection. */
+  /** The bytes that were held by requests with large bodies which have ended since the last collection. */
   let left_bytes = 0;
   let old = 0;
   /** The moment from which old requests may cause a collection again. */
@@ -135,9 +138,9 @@ export function garbage(
   };
 }
 
-/** How long a reading is reused, because each reading costs a system call or two. */
+/** How long a measured value is reused, because each measurement costs a system call or two. */
 const look_ms = 100;
-/** While the process is above its mark, a collection is requested at most this often. */
+/** While the process's memory is above `memory_bytes`, a collection is requested at most this often. */
 const collect_ms = 5_000;
 
 export interface Machine {
@@ -175,8 +178,8 @@ export function pressure(limits: PressureLimits, machine: Machine, now_ms: () =>
       : () => machine.lowestFreeDescriptor() >= descriptors_max - descriptorsKept(descriptors_max);
   let collected_ms = Number.NEGATIVE_INFINITY;
 
-  // Whether memory is above the mark, after a collection: memory that was freed long ago may count as resident until
-  // then.
+  // Whether memory is above `memory_bytes`. If so, a collection is made, because memory that was freed long ago may
+  // count as resident until then.
   function isHigh(): boolean {
     if (machine.residentBytes() <= memory_bytes) return false;
     if (now_ms() - collected_ms >= collect_ms) {

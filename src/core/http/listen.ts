@@ -124,8 +124,8 @@ function serving(elysia: App, options: ListeningOptions, identity: ServerIdentit
     hostname: host,
     port,
     development: false,
-    // If this were not set, a port that is taken would be shared without an error. With a certificate, and among
-    // workers, the port is shared, and `freePort` has checked it before.
+    // If `reusePort` were left out, a port that is taken would be shared without an error. With a certificate, and
+    // among workers, the port is shared, and `freePort` has checked it before.
     reusePort: identity !== null || isShared === true,
     idleTimeout: seconds(idle_ms),
     maxRequestBodySize: runtime_body_bytes_max,

@@ -1,4 +1,7 @@
-/** THE SEAM OF OBSERVERS: they are called at the end of requests, and for refusals and decisions. */
+/**
+ * THE SEAM OF OBSERVERS, by which metrics and traces are added. They are called at the end of requests, and for
+ * refusals and decisions.
+ */
 
 export interface Observer {
   request(ended: EndedRequest): void;

@@ -1,6 +1,6 @@
 /**
- * The side of a stream that its caller reads: held back until its status is known, then written event by event, as fast
- * as the caller reads.
+ * Sends a stream to its caller. It is held back until its status is known, and then written event by event, as fast as
+ * the caller reads.
  */
 import { type InferenceEvent, isTerminal } from "../inference/event.ts";
 import { asFault } from "../inference/fault.ts";
@@ -52,7 +52,10 @@ function isDecisive(event: InferenceEvent): boolean {
   return event.type === "part-start" || isTerminal(event);
 }
 
-/** The stream, with its last event held back until `done` resolves, which is called with the whole answer. */
+/**
+ * The stream. Its last event is held back: `done` is called with the whole answer, and the event waits until its
+ * promise resolves.
+ */
 export async function* endsAfter(
   batches: AsyncGenerator<Batch, void, void>,
   done: (answer: Result) => Promise<void>,

@@ -1,6 +1,7 @@
 /**
- * Compaction replaces a conversation by a summary, so that it can go on. The model is asked for it after the last turn. If the
- * conversation does not fit into the context, the oldest turns are left out. docs/design/protocols.md, Compaction.
+ * Compaction replaces a conversation by a summary, so that it can go on. The model is asked for the summary after the
+ * last turn. If the conversation does not fit into the context, the oldest turns are left out.
+ * docs/design/protocols.md, Compaction.
  */
 import { Fault } from "./fault.ts";
 import { mediaOf } from "./media.ts";

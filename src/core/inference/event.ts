@@ -1,12 +1,12 @@
 /**
- * The centre, part two: a model's answer, as a stream of events in this grammar.
+ * The centre, part two: a model's answer independent of any protocol, as a stream of events in this grammar.
  *
- *     response-start (part-start (part-delta | passed)* part-end)* (response-end | response-failed)
+ * response-start (part-start (part-delta | passed)* part-end)* (response-end | response-failed)
  *
- * `response-failed` may come first and alone. A second `response-start` begins the answer anew, and the events before it are
- * void. That happens only if nobody reads the events as they come (docs/design/usage.md, Answers that aren't streamed).
- * `usage` may come anywhere. It is cumulative, and the last one holds. Parts may be open side by side, because engines
- * interleave the fragments of calls. `index` counts up from 0 in order of part-start.
+ * `response-failed` may come first and alone. A second `response-start` begins the answer anew, and the events before
+ * it are void. That happens only if nobody reads the events as they come (docs/design/usage.md, Answers that aren't
+ * streamed). `usage` may come anywhere. It is cumulative, and the last one holds. Parts may be open side by side,
+ * because engines interleave the fragments of calls. `index` counts up from 0 in order of part-start.
  */
 import type { Fault } from "./fault.ts";
 import type { Native } from "./request.ts";

@@ -114,7 +114,7 @@ export interface SaidOverflow {
   contextTokens?: number;
 }
 
-/** The limit that refused a request, with its readings at that time. Money is in nanos. */
+/** The limit that refused a request, with its size and use at that time. Money is in nanos. */
 export interface LimitMet {
   limitedBy: "organization" | "team" | "person" | "key";
   /** The models that count in the limit: a public model id, or `prefix/*`. Absent: all models. */

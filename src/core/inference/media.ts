@@ -96,7 +96,10 @@ function rangeOf(cidr: string): (address: number) => boolean {
   return (address) => address >= first && address < first + size;
 }
 
-/** The tokens of a large image at most engines. Files and audio are estimated from their size in base64. */
+/**
+ * The number of tokens that a large image takes on most engines. Files and audio are estimated from their size in
+ * base64.
+ */
 export const imageTokens = 1600;
 const fileBytesPerToken = 16;
 const audioBytesPerToken = 256;

@@ -25,8 +25,8 @@ export interface Model {
   /** The largest answer that is passed on, in bytes. */
   answer_bytes_max?: number;
   /**
-   * `engine`: requests may have as many tools, names and stop texts as the model's engine takes. Absent: as many as the
-   * contract says.
+   * `engine`: the bounds for tools, names and stop texts in requests are those of the model's engine. Absent: those of
+   * the contract.
    */
   bounds?: "engine";
 }

@@ -1,7 +1,8 @@
 /**
  * Maps each use of a feature in a request to the capability that the model needs for it (docs/design/service.md,
  * Capabilities). Codecs name the use and its field. docs/protocols.md has the same table, and a test compares the two.
- * Uses that are not in it need no capability; hints are in request.ts.
+ * Uses that are not in the table need no capability. Hints, which are left out for a model that cannot use them, are in
+ * request.ts.
  */
 import type { Capability, Need } from "./request.ts";
 

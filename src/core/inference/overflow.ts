@@ -1,6 +1,7 @@
 /**
- * The fault of an input that is longer than the model's context. Agents read from it how much they must shorten, so it
- * has both lengths, and the input is always above the context. Each protocol has its own message for it.
+ * The fault of an input that is longer than the model's context. Agents read from it how much they must shorten the
+ * input, so it states the lengths of the input and of the context, and the input's is always the larger. Each protocol
+ * has its own message for it.
  */
 import { Fault, type FaultDetails, type SaidOverflow } from "./fault.ts";
 
@@ -14,9 +15,9 @@ export function inputTooLong(said: SaidOverflow, details: FaultDetails = {}): Fa
 }
 
 /**
- * Adds both lengths to this fault, and returns other faults unchanged. The context's length is the engine's, or else
- * the catalog's; the input's is the engine's count, or else the service's estimate. If the engine's count would fit
- * into the context, it includes the output, and is ignored.
+ * Adds the lengths of the context and of the input to this fault, and returns other faults unchanged. The context's
+ * length is the engine's, or else the catalog's; the input's is the engine's count, or else the service's estimate. An
+ * engine's count that would fit into the context is ignored: such an engine refused input and output together.
  */
 export function withOverflow(fault: Fault, catalogTokens: number, estimate: number): Fault {
   const { overflow: said } = fault.details;

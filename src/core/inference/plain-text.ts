@@ -1,7 +1,7 @@
 /**
  * PLAIN TEXT: the rule that says which text may be a name, an address or a group, and how other text is shown on a
- * terminal. Plain text is one line without control characters (no database takes a NUL), line ends, halves of
- * characters, and characters that change the direction of text, with which one name can look like another. Pure.
+ * terminal. Plain text is one line without control characters (no database takes a NUL), line ends, lone surrogates,
+ * and characters that change the direction of text, with which one name can look like another. Pure.
  */
 const lineBreaking = "\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029";
 const turning = "\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069";

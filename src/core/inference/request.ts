@@ -30,9 +30,9 @@ export interface Need {
 export type Protocol = "openai-chat" | "anthropic-messages" | "openai-responses";
 
 /**
- * A wire object, as its author wrote it, with things that the centre has no fields for (cache marks, citations, a
- * document's title). The other side gets this object if it speaks the same protocol, and else the one made from the
- * centre. Parts that share one `Native` are one wire object.
+ * An object of a protocol (a wire object), as its author wrote it, with things that the centre has no fields for (cache
+ * marks, citations, a document's title). A receiver that speaks the same protocol gets this object; any other gets one
+ * made from the centre. Parts that share one `Native` are one wire object.
  */
 export interface Native {
   protocol: Protocol;

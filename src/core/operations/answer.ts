@@ -156,8 +156,8 @@ function clockedOnce(): () => number {
 }
 
 /**
- * THE SEAM OF KEPT ANSWERS: a feature that keeps answers beyond their connection, runs requests in the background, and
- * answers a repeat with the answer of the first request.
+ * THE SEAM OF KEPT ANSWERS: the interface to a feature that keeps answers beyond their connection, runs requests in the
+ * background, and answers a repeat with the answer of the first request.
  */
 export interface AnswerSinks {
   /**

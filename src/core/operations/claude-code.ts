@@ -1,7 +1,7 @@
 /**
  * Reports limits to Claude Code when it is signed in to this service: in headers, from which it makes its notices, and
- * in the error by which it recognizes the end of a window. Claude Code computes nothing from these headers, so they
- * work for this service's fixed windows.
+ * in the error by which it recognizes the end of a window. Claude Code shows the values of these headers and computes
+ * nothing from them, so they also work for this service's windows, which are fixed.
  */
 import { credentialOf, isToken } from "../auth/credential.ts";
 import type { Fault } from "../inference/fault.ts";
@@ -52,7 +52,7 @@ export function refusalHeaders({ code, details }: Fault, { headers }: Request): 
   if (code !== "usage_limit_reached") return {};
   const status = { [`${family}-status`]: "rejected" };
   const { resets_at: resetsAt, window } = details.body ?? {};
-  // If a request exceeds a whole limit, no reset makes room for it.
+  // If a request needs more than the full size of a limit, no reset makes room for it.
   if (resetsAt === undefined) return status;
   const reset = { ...status, [`${family}-reset`]: String(resetsAt) };
   if (!isSignedIn(headers)) return reset;

@@ -1,6 +1,6 @@
 /**
- * The path of every inference request; the adapter has the differences between protocols. The frame that made the call
- * ends everything that is begun here, however the request ends.
+ * The path of every inference request; the adapter has the differences between protocols. The code that made the call
+ * (http/frame.ts) ends everything that is begun here, however the request ends.
  */
 
 import { planOf } from "../admission/allowance.ts";

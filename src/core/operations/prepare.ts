@@ -106,8 +106,8 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
 }
 
 /**
- * The size of a conversation that is to be summarized. Turns that are not expected to fit beside the summary are left
- * out first; the engine may refuse what remains, and more is left out then (usage/compacting.ts).
+ * The size of a conversation that is to be summarized. Before it is measured, turns that are not expected to fit beside
+ * the summary are left out. If the engine refuses what remains, more is left out (usage/compacting.ts).
  */
 async function fittedBytes(
   { inputEstimate }: Dependencies,

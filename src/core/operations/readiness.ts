@@ -9,14 +9,20 @@ import type { Clock } from "../time/clock.ts";
 
 /** How long a check may run. After that its result is that the other party does not answer. */
 const check_ms = 3500;
-/** How late a result may be, beyond the check's interval and its own time: a busy process runs its timers late. */
+/**
+ * The extra age that a result may have, beyond the check's interval and `check_ms`: a busy process runs its timers
+ * late.
+ */
 const grace_ms = 2000;
 
 interface Check {
   name: string;
   /** A warning is shown by /readyz?verbose and never makes it fail. */
   severity: "required" | "warning";
-  /** The time between two runs; for a fact of this process, between two looks whether it has changed. */
+  /**
+   * The time between two runs. For a fact that this process knows itself: the time between two looks at whether it has
+   * changed.
+   */
   every_ms: number;
 }
 

@@ -33,9 +33,10 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   const soon = together(starts_portion);
   const faultBody = faultBodyOf(faultShape);
   /**
-   * Resolves when the other requests of this poll have been authorized too. In each turn only a portion of the requests
-   * goes on, so that they do not hold up tokens: docs/design/runtime.md, Starts give way. Earlier refusals do not wait:
-   * while an answer is outstanding, the runtime takes no further request of its connection.
+   * Resolves when the other requests that the same poll of the event loop brought have been authorized too. In each
+   * turn only a portion of the requests goes on, so that they do not hold up tokens: docs/design/runtime.md, Starts
+   * give way. Earlier refusals do not wait: while an answer is outstanding, the runtime takes no further request of its
+   * connection.
    */
   const othersArrived = () => new Promise<void>((resolve) => soon(resolve));
   const work = async (call: Call) => {

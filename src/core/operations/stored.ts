@@ -1,4 +1,7 @@
-/** THE SEAM OF STORED RESPONSES: a feature that stores responses, so that later requests can continue and name them. */
+/**
+ * THE SEAM OF STORED RESPONSES: the interface to a feature that stores responses, so that later requests can continue
+ * and name them.
+ */
 import type { Principal } from "../auth/verdict.ts";
 import type { ResponseObject, ResponsesRequest } from "../protocol/openai-responses/contract.ts";
 import {

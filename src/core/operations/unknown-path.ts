@@ -17,7 +17,7 @@ export function unknownPath(operations: readonly Operation[]): Framed {
   const suggestionFor = suggestions(operations);
   const has = (wanted: string) => operations.some(({ path }) => path === wanted);
   const contract = ["/management.json", "/openapi.json"].find(has);
-  // Only ports that serve inference can suggest one of its paths.
+  // Only ports that serve inference can suggest one of the inference paths.
   const unservedHere = has("/v1/chat/completions") ? unservedAt : () => null;
   return {
     path: "/*",

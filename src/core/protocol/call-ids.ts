@@ -1,7 +1,7 @@
 /** Gives each call of an answer an id that is unique in it: engines repeat ids, or give none. Pure. */
 export class CallIds {
   readonly #used = new Set<string>();
-  /** For each id that is taken, the next number to append. */
+  /** For each id that is taken, the next number to append to a repeat. */
   readonly #next = new Map<string, number>();
   readonly #unnamed: string;
 

@@ -25,8 +25,8 @@ export const carriedCharacters_max = 64 * 1024;
 export const carriedTotal_max = 1024 * 1024;
 
 /**
- * The text with which such signatures begin. Its length is a multiple of three, so that its base64 is also the
- * beginning of the whole signature's base64.
+ * The text with which signatures that hold such a value begin. Its length is a multiple of three, so that its base64 is
+ * also the beginning of the whole signature's base64.
  */
 const mark = "service:carried.1:";
 const head = btoa(mark);

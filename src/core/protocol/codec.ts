@@ -1,7 +1,7 @@
 /**
- * A codec translates one wire to the centre and back. All codecs have the interfaces of this file, and none knows another.
- * They are pure: time and ids are arguments, and there is no I/O. Property tests hold each to four laws
- * (docs/design/architecture.md, The four laws of a codec).
+ * A codec translates one protocol to the centre (the protocol-independent request and answer) and back. All codecs have
+ * the interfaces of this file, and none knows another. They are pure: time and ids are arguments, and there is no I/O.
+ * Property tests hold each to four laws (docs/design/architecture.md, The four laws of a codec).
  */
 import type { InferenceEvent, PartDelta } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
@@ -41,16 +41,22 @@ export interface UpstreamAsk {
 }
 
 /**
- * The changes to a request that are allowed without a refusal (docs/protocols.md, What an engine is not sent): thoughts
- * that the engine does not read; opaque values that another engine made; calls that the caller wrote before their
- * turn's text; lone surrogates; fields that the engine is known to refuse; and a field that it has just refused.
+ * The changes to a request that are allowed without a refusal (docs/protocols.md, What an engine is not sent), in the
+ * order of the list:
+ *
+ * - thoughts that the engine does not read;
+ * - opaque values that another engine made;
+ * - calls that the caller wrote before their turn's text, which then come after it;
+ * - lone surrogates;
+ * - fields that the engine is known to refuse;
+ * - a field that the engine has just refused.
  */
 export const losses = ["thoughts", "carried", "order", "surrogates", "stripped", "refused"] as const;
 export type Loss = (typeof losses)[number];
 
 /** The facts that the decoder of an answer needs in addition to the answer itself. */
 export interface AnswerContext {
-  /** The public id of the model; the one in the identity may be an alias. */
+  /** The public id of the model. `model` in the `ResponseIdentity` may be an alias of it. */
   model?: string | undefined;
   /** The cap on output that the engine was sent: some engines do not report that the cap ended an answer. */
   outputTokens_max?: number | undefined;
@@ -100,18 +106,23 @@ export interface EngineDecoder extends Transducer<EngineEvent, InferenceEvent> {
 export interface CallerCodec<Wire, Reply> {
   request: {
     decode(wire: Wire): InferenceRequest;
-    /** Decodes in steps, for protocols in which only the body's size limits a conversation. */
+    /**
+     * Does the same as `decode`, in steps between which other work can run. For protocols that limit a conversation
+     * only by its body's size.
+     */
     decodingSteps?(wire: Wire): Generator<void, InferenceRequest, void>;
     /**
-     * The part of the request that is needed to encode its answer. The rest, which is most of it, can be freed once it
-     * is decoded.
+     * The part of the request that is needed to encode its answer. The rest, which is most of the request, can be freed
+     * once the request is decoded.
      */
     remainder(wire: Wire): Wire;
   };
   response: { encode(result: Result, wire: Wire, endedAtSeconds?: number): Reply };
   stream: {
     encoder(wire: Wire, context: StreamContext): StreamEncoder;
-    /** Ends a stream whose encoder was lost. `identity`: that of the answer. */
+    /**
+     * Ends a stream whose encoder is gone, such as that of a node that stopped. `identity`: the identity of the answer.
+     */
     ending(wire: Wire, identity: ResponseIdentity): StreamEnding;
   };
   fault: { encode(fault: Fault, requestId: string): unknown };
@@ -130,8 +141,8 @@ export interface AnswerReader {
 }
 
 /**
- * The side of a codec that faces engines. Any input decodes to a grammatical stream; an input that was cut off ends in
- * `response-failed`. An answer with too many parts throws UnreadableAnswer (codec.ts).
+ * The side of a codec that faces engines. Any input decodes to events that follow the grammar of inference/event.ts. An
+ * input that was cut off ends in `response-failed`. An answer with too many parts throws UnreadableAnswer (codec.ts).
  */
 export interface UpstreamCodec {
   /** The path below the upstream's base URL. */
@@ -146,13 +157,17 @@ export interface UpstreamCodec {
      * expressed to this engine; else null.
      */
     refusal(request: InferenceRequest, dialect?: Dialect): Fault | null;
-    /** The forms in which callers of this protocol may write what `encode` writes in one form. */
+    /**
+     * The different forms in which callers of this protocol may write a thing that `encode` always writes in the same
+     * form.
+     */
     forms: WireForms;
   };
   response: {
     decode(reply: unknown, identity: ResponseIdentity, context?: AnswerContext): InferenceEvent[];
     /**
-     * Returns a reader for answers that are passed on piece by piece without streaming; `decode` is then not called.
+     * Returns a reader for answers that arrive as one JSON body and are passed on piece by piece. `decode` is then not
+     * called.
      */
     reader?(identity: ResponseIdentity, context?: AnswerContext): AnswerReader;
   };
@@ -188,7 +203,7 @@ export function bearer(key: string | null): Record<string, string> {
  * The different forms in which a protocol lets a caller write the same thing. Engines of the protocol read them alike.
  */
 export interface WireForms {
-  /** The text that means the same as this list of one plain object; null if no text does. */
+  /** The plain text that means the same as this list, which has one object with a text; null if no text does. */
   textOf(list: readonly unknown[]): string | null;
   /** Reports whether a member with this value means the same as its absence. */
   isImplied(name: string, value: unknown): boolean;

@@ -1,6 +1,6 @@
 /**
- * Checks values against the schema of a wire shape. A valid value costs one call of a compiled function. An invalid
- * value is then walked beside its schema, to find and explain its first offence in document order.
+ * Checks values against the schema of a wire shape. A valid value costs one call of a compiled function. Only an
+ * invalid value is compared with its schema field by field, to find and explain its first offence in document order.
  */
 import type { Static, TSchema } from "typebox";
 import { checkOf } from "../schema/check.ts";
@@ -21,8 +21,8 @@ import {
 
 export interface Contract<Value> {
   /**
-   * Whether the value fits the schema. `extra`: further top-level fields to accept. `unchecked`: the items of lists
-   * that have to be checked, because the others were valid in an earlier value; null: all.
+   * Whether the value fits the schema. `extra`: further top-level fields to accept. `unchecked`: for each list field,
+   * the items to check. The list's other items were valid in an earlier value. Null: all items are checked.
    */
   satisfied(value: unknown, extra?: readonly string[], unchecked?: UncheckedItems | null): value is Value;
   /** The first offence of a value for which `satisfied` is false. */
@@ -37,7 +37,7 @@ const none: readonly string[] = [];
 interface ContractOptions {
   /** `closed`: top-level fields that the schema does not name are refused. Absent: the schema decides. */
   topLevel?: "closed";
-  /** The list fields of which a caller may pass only the items that still have to be checked. */
+  /** The list fields for which `unchecked` may name the items that still have to be checked. */
   repeated?: readonly string[];
 }
 
@@ -96,8 +96,8 @@ function opened(shape: Shape): { open: Shape; items: Shape | null } {
 }
 
 /**
- * Compiles the check of each shape when it is first needed. The checks find the invalid one of thousands of items, so
- * that only that one is walked.
+ * Compiles the check of each shape when it is first needed. In a list of thousands of items, the check finds the first
+ * invalid item, and only that item is compared with its schema field by field.
  */
 function compiledFits(): Fits {
   const checks = new Map<Shape, (value: unknown) => boolean>();
@@ -154,8 +154,8 @@ function unknownWords(path: Offence["path"], shape: Shape): string {
 function unsupportedFeature({ shape, value, unsupported }: Offence): string | undefined {
   if (!unsupported) return undefined;
   if (typeof value === "string" && Object.hasOwn(unsupported, value)) return featureNamed(unsupported[value]!, value);
-  // The shape's words for "*" (any value) apply to values of the shape's type. On a shape that allows only null, they
-  // apply to every other value.
+  // The message that the shape has under "*" (any value) is for values of the shape's type. On a shape that allows only
+  // null, it is for every other value.
   const rightType = shape.type === "null" || kindOf(value) === (shape.type === "integer" ? "number" : shape.type);
   return rightType ? unsupported["*"] : undefined;
 }

@@ -7,7 +7,10 @@ import type { ReasoningEffort } from "../inference/request.ts";
 import type { SamplingField } from "./engine-fields.ts";
 
 export interface Dialect {
-  /** Marks the opaque values of engines of this dialect, so that they are sent back only to such engines. */
+  /**
+   * Marks the opaque values (`carries`) that engines of this dialect made, so that they are sent back only to such
+   * engines.
+   */
   mark: string;
   /** The fields of a chat message that hold reasoning. */
   reasoning: {
@@ -20,9 +23,9 @@ export interface Dialect {
     in: readonly ReasoningField[];
   };
   /**
-   * Whether the engine takes reasoning back as plain text and signs none. Such an engine gets, over Messages, reasoning
-   * without a signature, which signing engines refuse; and over Responses the text of the reasoning in place of an
-   * encrypted proof, which it could not read.
+   * Whether the engine takes reasoning back as plain text and does not sign its own. Such an engine gets:
+   * - over Messages, reasoning without a signature, which signing engines refuse;
+   * - over Responses, the text of the reasoning in place of an encrypted proof, which the engine could not read.
    */
   unsignedThoughts: boolean;
   /** The field of a chat completion request that limits the output tokens. */
@@ -36,7 +39,8 @@ export interface Dialect {
    */
   carries: readonly CarriedField[];
   /**
-   * The fields that the engine refuses and therefore is not sent, by their paths (`cache_control.ttl`: at any depth).
+   * The fields that the engine refuses and that are therefore left out of its requests, by their paths.
+   * `cache_control.ttl` is left out at any depth of the body.
    */
   strips: readonly StrippedField[];
   bounds: EngineBounds;
@@ -54,7 +58,10 @@ export interface Dialect {
   callBeforeText: "kept" | "text first";
   usage: UsageRow;
   refusals: Refusals;
-  /** Whether the engine stops generating when its client disconnects, for a streamed answer and for a whole one. */
+  /**
+   * Whether the engine stops generating when its client disconnects: for an answer that is streamed, and for one that
+   * is not (`whole`).
+   */
   stopsForLeaver: { streamed: boolean; whole: boolean };
   /**
    * The names of the engine's metrics for waiting requests, for the share of its cache in use, and for the tokens
@@ -158,7 +165,10 @@ export interface Refusals {
   operators: readonly RegExp[];
   /** The message of a 500 from an engine that could not read a field of the request. */
   unread: readonly { words: RegExp; param: string }[];
-  /** The subject of a refusal, by words in its message. The client is told the thing of the first match. */
+  /**
+   * The subjects of refusals. The client is told the `thing` of the first entry whose `words` match the engine's
+   * message.
+   */
   things: readonly { words: RegExp; thing: string }[];
   /** Sentences that clients may read, with holes for numbers, paths of fields and the model (engine-sentence.ts). */
   sentences: readonly string[];

@@ -67,7 +67,10 @@ const generic: Dialect = {
 /** The common row of engines that operators run themselves. */
 const own: Dialect = { ...generic, carries: [], strips: ["cache_control.ttl", "thinking.empty"] };
 
-/** The common row of services that others run: they have no metrics, and refuse other engines' reasoning. */
+/**
+ * The common row of hosted services, which somebody other than the operator runs: they offer no metrics, and refuse the
+ * reasoning of other engines.
+ */
 const hosted: Dialect = {
   ...generic,
   reasoning: { ...generic.reasoning, out: [] },
@@ -129,7 +132,7 @@ export const dialects = {
       cache: ["llamacpp:kv_cache_usage_ratio"],
       generated: ["llamacpp:tokens_predicted_total"],
     },
-    // llama.cpp ignores `echo`, and its log probabilities have the form of chat.
+    // llama.cpp ignores `echo`, and its log probabilities have the form that chat completions have.
     completions: { suffix: "infill", echo: false, logprobs: false },
     // llama.cpp has another name for `repetition_penalty`.
     sampling: samplingFields.filter((name) => name !== "repetition_penalty"),
@@ -161,7 +164,7 @@ export const dialects = {
     carries: [googleSignature],
     bounds: { ...hostedBounds, tools_max: 512, nameForm: /^[a-zA-Z0-9_.:-]+$/, stops_max: 5 },
   },
-  // DeepSeek has two modes of thinking, with a word for each.
+  // DeepSeek thinks at one of two levels, and has a word for each.
   deepseek: {
     ...hosted,
     mark: "deepseek",

@@ -1,20 +1,20 @@
 /**
- * The fields that engines add to chat completions (vLLM 0.32, SGLang, llama.cpp's server), and those of other
- * protocols. A client may send such a field if the model lists it in `extra_params`; the refusal of a field that is not
- * listed says so. Some fields may never be listed, because with them a client would decide what the service has to
- * decide. Rules: docs/configuration.md. Pure.
+ * The fields that engines add to chat completions (vLLM 0.32, SGLang, llama.cpp's server), and the fields of other
+ * protocols. A client may send such a field if the model lists it in `extra_params`. If it is not listed, the error
+ * tells the client that it could be. Some fields may never be listed, because with them a client would decide what the
+ * service has to decide. Rules: docs/configuration.md. Pure.
  */
 
 /**
- * Sampling fields that most engines take. `sluice init` lists those that the engine takes in the model's
+ * Sampling fields that most engines accept. `sluice init` writes those that the engine accepts into the model's
  * `extra_params`.
  */
 export const samplingFields = ["top_k", "min_p", "repetition_penalty", "chat_template_kwargs"] as const;
 export type SamplingField = (typeof samplingFields)[number];
 
 /**
- * The fields that no model may list, with what a client would change by them: fields of engines, and of the engines'
- * other protocols.
+ * The fields that no model may list in `extra_params`, by what a client could do with them. They are fields of engines'
+ * chat completions, and of the engines' other protocols.
  */
 const ofTheService = {
   "changes how much is generated, which the service limits and counts":
@@ -36,7 +36,10 @@ const reasons = new Map(
   Object.entries(ofTheService).flatMap(([reason, names]) => names.split(" ").map((name) => [name, reason] as const)),
 );
 
-/** The reason why no model may list the field, which completes "'best_of' …"; undefined if models may. */
+/**
+ * The reason why no model may list the field in `extra_params`, to follow the field's name in a sentence ("'best_of'
+ * …"); undefined if models may list it.
+ */
 export function whyNotExtra(name: string): string | undefined {
   return reasons.get(name);
 }
@@ -79,7 +82,10 @@ const strangers: ReadonlySet<string> = new Set(["models", "speed"]);
 
 const listing = "Remove it, or ask whoever runs the service to list it in the model's 'extra_params'";
 
-/** Words for a field that only other protocols have, which complete "'top_k' …"; undefined if no protocol has it. */
+/**
+ * The explanation of a field that only other protocols have, to follow the field's name in a sentence ("'top_k' …");
+ * undefined if no protocol has the field.
+ */
 export function fieldElsewhere(name: string): string | undefined {
   const use = instead.get(name);
   if (use) return `is not a field of chat completions. Use ${use} instead`;

@@ -20,8 +20,8 @@ import type { Dialect } from "./dialect.ts";
 import { oneOfWords } from "./violation.ts";
 
 /**
- * The engine's word for the effort, or for the next lower effort that it has a word for. A budget is made into an
- * effort if the caller gave none: docs/design/protocols.md, Reasoning effort.
+ * The engine's word for the effort, or for the next lower effort that it has a word for. If the caller gave a token
+ * budget and no effort, the effort is derived from the budget: docs/design/protocols.md, Reasoning effort.
  */
 export function effortOf({ effort, budgetTokens }: Reasoning, dialect: Dialect): string | undefined {
   const level = effort ?? levelOf(budgetTokens);
@@ -51,10 +51,13 @@ interface ChosenTools {
 }
 
 /**
- * The tools and the choice for an engine. Engines do not know `allowed_tools`, which is a hard constraint: they get
- * only the allowed tools. A tool that must be called is named to engines that obey a name, so that their prefix caches
- * keep the whole list; others get it alone and with `required`, which all engines know. `isNameable`: whether the
- * protocol has a plain name for the tool.
+ * The tools and the tool choice for an engine.
+ * - `allowed_tools` is a hard constraint that engines do not know, so they get only the allowed tools.
+ * - A tool that must be called is named to engines that obey a name. They get the whole list, which their prefix caches
+ *   keep.
+ * - Other engines get only that tool, with the choice `required`, which all engines know.
+ *
+ * `isNameable`: whether the protocol has a plain name for the tool.
  */
 export function allowedTools(
   request: InferenceRequest,

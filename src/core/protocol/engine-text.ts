@@ -30,5 +30,8 @@ export function unquoted(message: string): string {
   return safe.trim().slice(0, characters_max);
 }
 
-/** A text between two quotation marks of one kind. An apostrophe inside a word is not one. */
+/**
+ * A text from an opening quotation mark to the next closing one, or to the end. An apostrophe inside a word is not a
+ * mark.
+ */
 const quoted = /(?<!\w)(['"`“‘«])((?:[^'"`”’»\\]|\\.|(?<=\w)'(?=\w))*)(?:['"`”’»]|$)/g;

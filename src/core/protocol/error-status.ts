@@ -1,7 +1,11 @@
-/** The status of an error inside an answer of an engine that speaks one of OpenAI's protocols. Pure. */
+/**
+ * The HTTP status that stands for an error inside an answer of an engine that speaks one of OpenAI's protocols. Pure.
+ */
 import { entryOf, type JsonObject, textOf } from "./json.ts";
 
-/** The error's code if that is a status; or the status for its code or type; else 500. */
+/**
+ * The HTTP status in the error's `code` or `status`; else the status that belongs to its code or to its type; else 500.
+ */
 export function statusWithin(error: JsonObject): number {
   const status = [error.code, error.status].map(Number).find((number) => number >= 400 && number < 600);
   return status ?? entryOf(statuses, textOf(error.code)) ?? entryOf(statuses, textOf(error.type)) ?? 500;

@@ -11,8 +11,8 @@ import { entryOf, textOf } from "./json.ts";
 export type NamedField = Required<Pick<FaultDetails, "param" | "engineProtocol">>;
 
 /**
- * The purpose of a field. If a protocol has two fields for one purpose, callers of other protocols get the name of the
- * first.
+ * The purpose of a field. If the caller's protocol has two fields for the purpose of a field that an engine of another
+ * protocol named, the caller gets the name of the first.
  */
 type Purpose =
   | "turns"
@@ -75,7 +75,10 @@ export function isFieldName(path: string): boolean {
   return moreFields.has(root) || Object.values(purposes).some((fields) => Object.hasOwn(fields, root));
 }
 
-/** Further names that may be shown: fields without an equivalent in other protocols, and words of JSON schemas. */
+/**
+ * Further names that may be shown from an engine's message: fields without an equivalent in other protocols, and words
+ * of JSON schemas.
+ */
 const moreFields: ReadonlySet<string> = new Set([
   ...["body", "content", "role", "type", "name", "system", "stream", "seed", "logprobs", "reasoning_content"],
   ...[
@@ -106,7 +109,10 @@ export function namedField(
   return root !== "model" && Object.hasOwn(contract.properties, root) ? { param, engineProtocol } : undefined;
 }
 
-/** The field's name in a caller's protocol. The path within the field is kept only in the same protocol. */
+/**
+ * The field's name in a caller's protocol. The path within the field is kept only if the engine speaks the same
+ * protocol.
+ */
 export function fieldIn(protocol: Protocol, { param, engineProtocol }: NamedField): string | undefined {
   if (engineProtocol === protocol) return param;
   const purpose = entryOf(purposes[engineProtocol], rootOf(param));

@@ -54,8 +54,8 @@ function withCached(values: ReportedValues, total: unknown): ReportedValues {
 }
 
 /**
- * Adds reasoning to the output if the engine counts it separately, which only the total shows: xAI names the count, Gemini
- * does not.
+ * Adds reasoning to the output if the engine counts it apart from the output. Only the total shows this. xAI also
+ * reports the number of reasoning tokens; Gemini does not.
  */
 function withReasoning(values: ReportedValues, total: unknown): ReportedValues {
   const { prompt, output, reasoning } = values;

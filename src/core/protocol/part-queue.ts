@@ -33,7 +33,9 @@ interface Part {
   input: ToolInput | null;
 }
 
-/** Takes events in any grammatical order, and returns those that can be written now. */
+/**
+ * Takes events in any order that the grammar of inference/event.ts allows, and returns those that can be written now.
+ */
 export class PartQueue {
   /** The open parts in order of their beginning. The events of the first part pass as they come. */
   #parts: Part[] = [];

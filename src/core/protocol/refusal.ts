@@ -35,7 +35,8 @@ function publicFault(
   field: NamedField | undefined,
   named: ((path: string) => NamedField | undefined) | undefined,
 ): Fault {
-  // The log has no text of an engine, either: such text may hold names, hosts and the caller's words.
+  // The fault's cause, which goes to the log, does not quote the engine either: its text may hold names, hosts and the
+  // caller's words.
   const cause = new Error(`the upstream answered ${status}`);
   const unread = status === 500 ? unreadField(headOf(error), said) : undefined;
   if (unread) return publicFault(400, error, said, unread, named);

@@ -1,12 +1,16 @@
 /**
  * Rules between the fields of a body. The first violation in document order is reported. A rule that JSON Schema can
- * express is declared once, as a Relation: the contract publishes its schema, and the validator checks its rules, which
- * explain a violation better than a schema can. test/core/http/accepted.test.ts compares the two.
+ * express is declared once, as a Relation with a schema and with rules. The contract publishes the schema. The
+ * validator checks the rules, which explain a violation better than a schema can. test/core/http/accepted.test.ts
+ * compares the two.
  */
 import { isGiven } from "./json.ts";
 import { type Violation, violationFault } from "./violation.ts";
 
-/** Returns the violation of the body, or null. The violation counts as being at the position of the rule's field. */
+/**
+ * Returns the violation of the body, or null. To find the first violation in document order, it is counted at the
+ * position of the rule's field.
+ */
 export type Rule<Body> = (body: Body) => Violation | null;
 export type Rules<Body> = readonly [field: keyof Body & string, rule: Rule<Body>][];
 
@@ -38,7 +42,8 @@ function firstBrokenRule<Body extends object>(body: Body, rules: Rules<Body>): V
 // ---- rules that the contract publishes -------------------------------------------------------------------------------
 
 /**
- * A rule about a field, as a schema and as rules. `schema` applies to the whole object if it has `field`, even as null.
+ * A rule about a field, as a schema and as rules. `schema` applies to the whole object, if the object has `field`, even
+ * with the value null.
  */
 export interface Relation<Field extends string> {
   field: Field;

@@ -1,7 +1,7 @@
 /**
  * Extracts the arguments of a tool call, which are one JSON object. Engines may write nothing at all, blanks before the
  * object, surplus braces after it, or something else; only the object is kept. Its end is detected as it arrives, so
- * that a block ends with its call, not with the answer.
+ * that a call's block can end there, and not only with the whole answer.
  */
 import { isObject, type JsonObject } from "./json.ts";
 

@@ -26,7 +26,7 @@ export interface Route {
   instructionsInside?: boolean;
   /** Whether the engine can continue an answer if the request contains the answer's beginning. */
   continues?: boolean;
-  /** The route's own context, if it is smaller than the model's. */
+  /** The route's own context length in tokens, if it is smaller than the model's. */
   contextTokens?: number;
   /** The route's own timeouts, in place of the upstream's. */
   timeouts?: UpstreamTimeouts;
@@ -237,7 +237,7 @@ function servedReplacementOf(catalog: Catalog, model: CatalogModel, now_ms: numb
 
 const noHeaders = {};
 
-/** The headers of RFC 9745 and RFC 8594, and the link of RFC 5829. */
+/** The retirement headers: `deprecation` (RFC 9745), `sunset` (RFC 8594) and a link to the successor (RFC 5829). */
 function retirementHeaders({ at_ms, deprecatedAt_ms, replacedBy }: Retirement): Record<string, string> {
   const successor = replacedBy && `</v1/models/${encodeURIComponent(replacedBy)}>; rel="successor-version"`;
   return compact({

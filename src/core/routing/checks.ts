@@ -39,7 +39,8 @@ export function checks({ client, health, upstreams, now_ms, turned, clock }: Che
       if (due.has(endpoint)) continue;
       known.delete(endpoint);
       if (failures < checks_max) continue;
-      // An address that a host name no longer has is reset to up, without a report: it gets no requests anyway.
+      // If the host name no longer has this address, the address counts as up again, and nobody is told: no request is
+      // sent to it anyway.
       if (upstream.address === undefined) tell(upstream, true);
       else health.checked(endpoint, true, now_ms());
     }

@@ -145,8 +145,8 @@ function roomIn(routes: readonly Route[], tokens: number, sessionsNew: number, b
       return busy === 0 || busy + tokens <= bound * mean + deviations * Math.sqrt(mean * usual * (1 - share));
     },
     /**
-     * Whether the route with one more session is within `bound` times its share of sessions. At least one route always
-     * is.
+     * Whether the route with one more session is within `bound` times its share of sessions. This is true for at least
+     * one route.
      */
     hasPlace: (route: Route) => burdenOf(route).sessions < Math.ceil(bound * sessions * shareOf(route)),
   };

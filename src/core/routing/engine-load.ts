@@ -8,7 +8,7 @@ export interface EngineLoad {
   cacheShare: number | null;
 }
 
-/** Above this share, an engine makes requests wait, or begins them again. */
+/** Above this share of its cache in use, an engine lets requests wait, or stops running ones and begins them again. */
 const cacheShare_max = 0.95;
 
 /** Reads the load; null if the text has none of the metrics. */

@@ -1,8 +1,10 @@
 /**
- * Decides which of the requests that wait for an engine is next. Organizations take turns by deficit round robin,
- * weighted, in tokens: each turn allows a quantum, and an organization that took more pays it back before its next
- * turn. An organization that had nothing waiting goes ahead of the others once. A better priority goes ahead of all
- * others. Each step costs the same however many requests wait: docs/routing.md, When engines are full. Pure.
+ * Decides which of the requests that wait for an engine is next. Organizations take turns by weighted deficit round
+ * robin, counted in tokens. Each turn gives an organization a quantum of tokens. If its requests take more, it pays the
+ * excess back before its next turn.
+ *
+ * An organization that had nothing waiting goes ahead of the others once. A better priority goes ahead of all others.
+ * Each step costs the same however many requests wait: docs/routing.md, When engines are full. Pure.
  */
 import { Line, type Spot } from "./line.ts";
 
@@ -34,7 +36,7 @@ interface Flow<One> {
   level: Level<One>;
   /** The organization's position in the line of new organizations, or in that of the others. */
   turn: Spot<Flow<One>>;
-  /** The organization's position among the waiting quiet ones; null if it is not one of them. */
+  /** The organization's position in the line of quiet organizations (`#quiet`); null if it is not in that line. */
   quiet: Spot<Flow<One>> | null;
 }
 
@@ -179,7 +181,7 @@ export class FairQueue<One extends Claim> {
     return placed;
   }
 
-  /** Applies a share to the organization: its plan may have changed. */
+  /** Sets the organization's share (weight and priority), which may have changed with its plan. */
   #shares(flow: Flow<One>, share: Share): void {
     flow.share = share;
     if (flow.level.priority === share.priority) return;

@@ -31,7 +31,10 @@ interface Remembering {
   retain(engines: ReadonlySet<string>): void;
 }
 
-/** Lets memories forget addresses that a name no longer has: another engine may get them. */
+/**
+ * Makes each of `all` (memories of facts about engines) forget the addresses that a name no longer has: another engine
+ * may get such an address.
+ */
 export function forgetOthers(inForce: readonly Upstream[], all: readonly Remembering[]): void {
   const engines = new Set(inForce.map(engineOf));
   for (const one of all) one.retain(engines);

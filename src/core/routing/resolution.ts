@@ -59,8 +59,8 @@ export function afterFailure(before: Resolution): Resolution {
 }
 
 /**
- * The addresses of the answer, each once and in sorted order, together with the earlier ones of a family whose look-up
- * failed.
+ * The addresses of the answer, each once and in sorted order. If the look-up of one family (IPv4 or IPv6) failed, the
+ * earlier addresses of that family are added.
  */
 function foundIn(before: Resolution, { addresses, failedFamily }: ResolvedAddresses): string[] {
   const kept = before.addresses.filter((address) => (address.includes(":") ? "ipv6" : "ipv4") === failedFamily);

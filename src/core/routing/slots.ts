@@ -106,8 +106,8 @@ export class Slots {
   }
 
   /**
-   * The part of the capacity in which a request may start at once without passing a request whose turn it is; null if
-   * there is none.
+   * The part of the capacity in which a request may start at once without overtaking a request whose turn it is; null
+   * if there is none.
    */
   roomFor(claim: Claim): Load | null {
     if (this.#queue.length === 0 && this.#fits(this.common, claim)) return this.common;
@@ -135,8 +135,8 @@ export class Slots {
   }
 
   /**
-   * Whether the organization may queue one more request. It may have as many waiting requests as there are free places,
-   * so that one place is always left for another organization.
+   * Whether the organization may queue one more request. It may have at most as many waiting requests as the queue has
+   * free places, so that one place is always left for another organization.
    */
   mayWait({ organizationId }: Claim): boolean {
     return this.#queue.waitingOf(organizationId) < this.capacity.queue_max - this.#queue.length;
@@ -164,13 +164,13 @@ export class Slots {
     const own = this.#queue.waitingOf(claim.organizationId);
     const turns = own === 0 ? 1 : (own + 1) * this.#queue.turnsTo(claim);
     // An interval that has not ended counts with its length so far. A long pause of the engine thus lengthens the
-    // estimate once, and not for each of the coming ends.
+    // estimate once, and is not multiplied by the number of requests that have to end first.
     return Math.max(this.#interval_ms ?? 0, this.#meanWith(since_ms)) * turns;
   }
 
   /**
-   * The moving mean if an interval of this length ended now. Before any request has ended, all requests in flight are
-   * assumed to have begun together, and to end together.
+   * The moving mean as it would be if an interval of this length ended now. Before any request has ended, all requests
+   * in flight are assumed to have begun together, and to end together.
    */
   #meanWith(interval_ms: number): number {
     if (this.#interval_ms === null) return interval_ms / Math.max(1, this.common.requests + this.reserved.requests);
@@ -203,7 +203,7 @@ export class Slots {
     const tokens_max = tokens_in_flight_max === null ? null : this.#part(tokens_in_flight_max, isReserved, 0);
     if (isReserved && this.capacity.reserved_percent === 0) return false;
     if (requests_max !== null && room.requests >= requests_max) return false;
-    // A request that is larger than the whole common part may run there alone.
+    // A request with more tokens than the whole common part allows may run there if no other request does.
     return tokens_max === null || room.tokens + tokens <= tokens_max || (!isReserved && room.requests === 0);
   }
 

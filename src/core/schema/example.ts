@@ -1,5 +1,6 @@
 /**
- * Makes an example value from a schema: each field gives its own (`examples`), or its first or smallest value. Pure.
+ * Makes an example value from a schema. Each field has its own example (`examples`), or else the first value of its
+ * enumeration or its smallest number. Pure.
  */
 import type { TSchema } from "typebox";
 import { decode, type Value } from "./codec.ts";

@@ -221,7 +221,10 @@ export class SseDecoder {
   }
 }
 
-/** Decodes UTF-8 like a TextDecoder that keeps each U+FEFF, but needs no view: docs/design/runtime.md, Towards engines. */
+/**
+ * Decodes UTF-8 like a TextDecoder that keeps each U+FEFF, but makes no typed-array view of the part:
+ * docs/design/runtime.md, Towards engines.
+ */
 function textOf(bytes: Uint8Array, start: number, end: number): string {
   return Buffer.prototype.toString.call(bytes, "utf8", start, end);
 }
@@ -238,7 +241,7 @@ function startsWith(bytes: Uint8Array, start: number, end: number, prefix: Uint8
   return true;
 }
 
-/** The start of this field's value, behind one space, or -1 if the line is another field's. */
+/** The start of this field's value, after the one space that may precede it, or -1 if the line is another field's. */
 function valueStart(bytes: Uint8Array, start: number, end: number, field: Uint8Array): number {
   if (!startsWith(bytes, start, end, field)) return -1;
   const after = start + field.length;

@@ -1,6 +1,6 @@
 /**
  * The limits of keys, people and teams, in addition to those of their organization's plan (docs/design/usage.md,
- * Budgets). The ledger counts them (ledger.ts); an administrator sets them here.
+ * Budgets). The ledger counts the usage under them (ledger.ts); an administrator sets them here.
  */
 import type { LimitMet } from "../inference/fault.ts";
 import { noLimits, type PlanLimits } from "./plan.ts";
@@ -33,7 +33,7 @@ const breadth = (models = "/*") => (models.endsWith("/*") ? 1 / models.length : 
 export const narrowestFirst = (one: Limited, other: Limited): number =>
   narrowest.indexOf(one.limitedBy) - narrowest.indexOf(other.limitedBy) || breadth(one.models) - breadth(other.models);
 
-/** Limits in the units of a plan's, such as nanos. Null: no limit. */
+/** Limits in the same units as a plan's limits: amounts are nanos (billionths of the currency). Null: no limit. */
 export type Budget = PlanLimits;
 
 const { name: _, ...unlimited } = noLimits;

@@ -11,7 +11,10 @@ export interface InputRatio {
   ratio: number;
   /** The mean difference between the ratio of a single input and `ratio`. */
   spread: number;
-  /** The bytes of those inputs, older ones weighted less: the weight of the ratio. */
+  /**
+   * The bytes of the inputs from which the ratio was learned, older ones weighted less. They are the weight of the
+   * ratio.
+   */
   bytes: number;
   /** The tokens of a request without any text: those of the chat template, and those that an engine adds. */
   template: number;

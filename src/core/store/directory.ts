@@ -28,9 +28,9 @@ export const organizationStatuses = ["active", "suspended", "closed"] as const;
 export type OrganizationStatus = (typeof organizationStatuses)[number];
 
 /**
- * If the last recorded use of a key is older than this, its next use is recorded before the request is served. An
- * unused key ends this much later than its organization's policy says. So no key ends too early, even if a later record
- * of its use is lost.
+ * If the last recorded use of a key is older than this, its next use is recorded before the request is served. Later
+ * uses within this time are recorded without waiting, and such a record may be lost. An unused key therefore ends this
+ * much later than its organization's policy says, so that no key ends too early.
  */
 export const useNoted_ms = 3_600_000;
 
@@ -72,8 +72,8 @@ export interface Credential {
    */
   names?: { team: string | null; person: string | null };
   /**
-   * The limits per minute of the key, its person and its team, and those for single models, with their raises. The
-   * narrowest limits come first.
+   * The limits per minute of the key, its person and its team, and their limits for single models. Each comes with its
+   * raise, if it has one. The narrowest limits come first.
    */
   rates: readonly RateSubject[];
   /** The organization's limits per minute that replace the plan's; absent or null: none do. */

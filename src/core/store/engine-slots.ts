@@ -1,10 +1,12 @@
 /**
  * The limit of an engine that all processes of a fleet share. Each process holds some of the slots for a few seconds,
- * renews them by exchanges, and begins no more requests than it holds: docs/routing.md, One limit for all nodes.
+ * renews them by exchanges, and runs no more requests than it holds slots for: docs/routing.md, One limit for all
+ * nodes.
  */
 
 /**
- * A number of requests in each part of a limit: the common part, and the one that is reserved for quiet organizations.
+ * A number of requests in each part of a limit: the common part, and the part that is reserved for organizations with
+ * few running requests.
  */
 export interface SlotCounts {
   common: number;
@@ -16,8 +18,8 @@ export interface SlotsAsked {
   /** The name of this process's share. A name is used once only. */
   name: string;
   /**
-   * The number of the exchange, which rises with each exchange of this name, so that one that arrives late changes
-   * nothing.
+   * The number of the exchange, which rises with each exchange of this name. Because of it, an exchange that arrives
+   * after a later one changes nothing.
    */
   number: number;
   /** The limits that this process has configured. The smallest in the fleet applies. */
@@ -42,7 +44,7 @@ export interface SlotsGranted {
 }
 
 export interface EngineSlots {
-  /** Rejects if the store does not answer, or if the exchange came too late. */
+  /** Rejects if the store does not answer, or if it already knows a later exchange of this process. */
   exchange(engine: string, asked: SlotsAsked): Promise<SlotsGranted>;
   /** Gives back all slots of the process's share `name`. */
   leave(engine: string, name: string): Promise<void>;

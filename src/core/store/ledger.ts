@@ -53,8 +53,11 @@ export interface WindowReading {
 export type WindowReadings = Record<WindowKind, WindowReading>;
 
 /**
- * The limits and the use of a key, its person or its team at the time of a decision; or the limits and the use of one
- * of them, or of the organization, for a pattern of models. The ledger does not count rates.
+ * The limits and the use of one subject at the time of a decision:
+ * - of a key, its person or its team, for all models;
+ * - or of one of these, or of the organization, for a pattern of models.
+ *
+ * The ledger does not count rates.
  */
 export interface SubjectReading {
   subject: LimitedBy;
@@ -110,23 +113,26 @@ export interface Admit extends RequestFacts {
   /** An upper estimate of the price of the input, at the highest input price, and of the request's searches. */
   inputNanos: number;
   /**
-   * `outputTokens`: one step of output. `outputTokens_min`: the least to which the step may be cut if a window has less
-   * left. Both are in tokens at the output price.
+   * `outputTokens`: the first step of output, for which room is held. `outputTokens_min`: the least to which this step
+   * may be cut if a window has less left. Both are in tokens at the output price.
    */
   outputTokens: number;
   outputTokens_min: number;
   lease_ms: number;
 }
 /**
- * Changes a hold to a new total, so that a command that is sent twice adds nothing. As much is granted as there is room
- * for. If limits were lowered, that may be less than the hold has already: everything above `nanosTotal_min` is then
- * given back.
+ * Changes a hold to a new total (and not by an amount), so that a command that is sent twice adds nothing. The total
+ * that is granted is as large as there is room for. After limits were lowered, there may be room for less than the hold
+ * already has. Everything above `nanosTotal_min` is then given back.
  */
 export interface Grow {
   verb: "grow";
   requestId: string;
   organizationId: string;
-  /** 1, 2, … for the growths of the request's hold. A command that arrives twice or late takes nothing back. */
+  /**
+   * The growths of the request's hold are numbered 1, 2, … Because of the number, a command that arrives twice or after
+   * a later one takes nothing back.
+   */
   number: number;
   limits: UsageLimits;
   nanosTotal: number;
@@ -144,7 +150,10 @@ export interface Checkpoint {
   lease_ms: number;
 }
 export type Outcome = "completed" | "cancelled" | "failed" | "refused";
-/** Ends a request. If it was never admitted, its record prevents a late admission. */
+/**
+ * Ends a request. If the request was never admitted, the record that this makes stops an admission that arrives
+ * afterwards.
+ */
 export interface Settle extends RequestFacts {
   verb: "settle";
   limits: UsageLimits;
@@ -164,7 +173,7 @@ export interface Settle extends RequestFacts {
     upstream: string;
     attempts: number;
     firstPart_ms: number | null;
-    /** The attempts. Left out if there was one, at an engine that is identified by its upstream's name. */
+    /** The attempts. Left out if there was only one, and its upstream's name is enough to identify the engine. */
     tried?: readonly {
       upstream: string;
       replica?: string;
@@ -238,8 +247,8 @@ export type CheckpointAnswer = { answer: "extended" } | { answer: "gone" };
 export type SettleAnswer =
   | { answer: "settled"; charged: number; uncharged: number }
   /**
-   * Another node had recovered the request, and had recorded less usage. The rest is charged by an entry of its own,
-   * once (docs/design/metering.md, Rule 5: Settle exactly once).
+   * Another node had already settled the request as one whose node was lost, and had recorded less usage. The rest is
+   * charged by an entry of its own, once (docs/design/metering.md, Rule 5: Settle exactly once).
    */
   | { answer: "late"; entryId: string; charged: number; uncharged: number }
   | { answer: "already" };
@@ -266,8 +275,8 @@ export interface Ledger {
    */
   recover(limit: number, clock?: ClockRange): Promise<Recovered>;
   /**
-   * The organization's current windows. A session that is not open has used 0 and resets in five hours. Rejects for an
-   * unknown id.
+   * The organization's current windows. A session (the five-hour window) that is not open has used 0 and resets in five
+   * hours. Rejects for an unknown id.
    */
   windows(organizationId: string, limits: UsageLimits): Promise<WindowReadings>;
   /** The limits and the use of this key, its person and its team, if they have limits, and of limits for models. */
@@ -280,17 +289,17 @@ export interface Ledger {
   /** Adds the records since the last roll-up to the roll-ups. One node of the fleet does it. */
   rollUp(): Promise<void>;
   /**
-   * Updates the roll-ups, checks the windows and days that may have changed, and seals those that have ended. One node
-   * of the fleet does it; the others learn the result.
+   * Updates the roll-ups, and checks the windows and days that may have changed. Seals those that have ended: their
+   * sums are stored, and are not computed again. One node of the fleet does it; the others learn the result.
    */
   audit(): Promise<Audit>;
   /**
-   * Compares all totals and roll-ups of a year with the sums that they must equal; empty if they agree. Of sealed
-   * windows and days only the seal is compared; a full check reads all records instead, and compares them with what the
-   * chain of the audit log says about them. Rejects while another full check runs.
+   * Compares all totals and roll-ups of a year with the sums that they must equal; empty if they agree. A sealed window
+   * or day is compared only with the sum that was stored when it ended. A full check reads all records instead, and
+   * compares them with what the chain of the audit log says about them. Rejects while another full check runs.
    */
   check(isFull?: boolean): Promise<LedgerDifference[]>;
-  /** The sealed windows and days, which a check trusts unless it is full. */
+  /** The sealed windows and days (see `audit`). A check trusts their stored sums unless it is full. */
   sealed(): Promise<Sealed>;
   /** The settlements that the store had confirmed and no longer has. */
   lost(): Promise<RecordedLosses>;
@@ -299,8 +308,8 @@ export interface Ledger {
   /** The usage of a span by groups. It equals the sum of the records at one instant. */
   report(query: ReportQuery): Promise<UsageReport>;
   /**
-   * Sets a new anchor for the organization's weeks and months, which applies from the end of the current month on.
-   * Returns that instant; null if there is no such organization.
+   * Sets a new anchor, the instant from which the organization's weeks and months are counted. It applies from the end
+   * of the current month on. Returns that end; null if there is no such organization.
    */
   setAnchor(organizationId: string, anchorAt: Date): Promise<Date | null>;
   /**
@@ -317,7 +326,7 @@ export interface Ledger {
   close(): Promise<void>;
 }
 
-/** The earliest and latest reading that the store's clock may have if nobody has set it. */
+/** The earliest and the latest time that the store's clock may show if nobody has set it. */
 export interface ClockRange {
   earliest: Date;
   latest: Date;
@@ -377,9 +386,11 @@ export interface LedgerDifference {
   used: number;
   recorded: number;
   /**
-   * `held`: what the tables say is held; `holding`: the sum of the holds of running requests. For `running`, both are
-   * numbers of requests; for `hour`, `day` and `total`, the tokens in the roll-ups and those in the records; for `pass`,
-   * the number of records that the audit log names, and that of the records now.
+   * The two numbers `held` and `holding`:
+   * - For most kinds, `held`: the sum that the tables say is held; `holding`: the sum of the holds of running requests.
+   * - For `running`, both are numbers of requests.
+   * - For `hour`, `day` and `total`: the tokens in the roll-ups, and those in the records.
+   * - For `pass`: the number of records that the audit log names, and the number of these records now.
    */
   held: number;
   holding: number;
@@ -402,8 +413,8 @@ export interface Receipt {
   errorCode: string | null;
   recovered: boolean;
   /**
-   * When the request's own node, which had been cut off, charged the usage that the recovery had not known. Usage and
-   * nanos include both. Null: nothing was charged late.
+   * When the request's own node, which had been cut off, charged usage that was missing when another node settled the
+   * request. The receipt's usage and nanos include both charges. Null: nothing was charged late.
    */
   settledLateAt: Date | null;
   /** Whether the answer continued when its client had left. */

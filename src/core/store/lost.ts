@@ -23,7 +23,7 @@ export interface Look {
   place: StoreServer | null;
   /** The server on which the database was seen before, if it has moved and nobody has recorded the move; else null. */
   movedFrom: StoreServer | null;
-  /** Whether the store has the record in question; true if the caller asked about no record. */
+  /** Whether the store has the record of the request that the caller named; true if the caller named none. */
   has: boolean;
 }
 

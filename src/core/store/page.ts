@@ -1,4 +1,4 @@
-/** Types for pages of lists, and for creations that may be repeated. */
+/** Types for pages of lists, and for requests that create something and may be sent again. */
 
 /** A page of a list: at most `limit` items, after the one with the id `after`. */
 export interface Page {
@@ -20,7 +20,7 @@ export interface Repeat {
   requestHash: Uint8Array;
 }
 /**
- * `repeated`: the creation is a repeat, with the id of what was created the first time. `reused`: the same key came
- * with another request.
+ * `repeated`: the creation is a repeat, with the id of the object that was created the first time. `reused`: another
+ * request came with the same idempotency key.
  */
 export type Repeated = { repeated: string } | "reused";

@@ -38,9 +38,9 @@ export type PlanLimits = Omit<Plan, "name">;
 export interface PlanStore {
   inForce(): Promise<Plan[]>;
   /**
-   * Replaces the plans of the earlier configuration file by those of this one, unless the earlier file was changed
-   * later. `fileAge_ms`: how long ago the file was changed; null: there is no file, and any file takes precedence.
-   * Changes nothing if the file names plans that were created at run time.
+   * Replaces the plans of the configuration file that was published before by the plans of this file, unless that file
+   * was changed later than this one. `fileAge_ms`: how long ago this file was changed; null: there is no file, and any
+   * file takes precedence. Changes nothing if the file names plans that were created at run time.
    */
   publish(
     plans: readonly Plan[],

@@ -66,7 +66,10 @@ export interface RateTaken {
    */
   correct(tokens: number): Promise<void>;
 }
-/** A refusal. Of the subjects without room, it names the one that has room last; of several, the narrowest. */
+/**
+ * A refusal. If several subjects have no room, it names the one that has room last; if several have room at the same
+ * time, the narrowest of them.
+ */
 export interface RateRefused extends Limited {
   answer: "refused";
   limit: RateLimitName;
@@ -78,7 +81,7 @@ export interface RateRefused extends Limited {
 }
 /**
  * A refusal for ever: even the fewest tokens of the request (`tokens_min`) exceed a whole limit. It names the smallest
- * such limit; of several, that of the narrowest subject.
+ * limit that they exceed; if several limits are equal, that of the narrowest subject.
  */
 export interface RateHopeless extends Limited {
   answer: "never";
@@ -171,7 +174,7 @@ function less(one: RateReading | null, other: RateReading | null): RateReading |
   return one && (!other || one.remaining <= other.remaining) ? one : other;
 }
 
-/** The tightest readings, from counts that are in the order of the subjects. */
+/** For each limit, the reading of the subject with the least left, made from counts in the order of the subjects. */
 export function tightestOf(counts: readonly RateCount[], subjects: readonly RateSubject[]): RateReadings {
   return tightestReadings(counts.map((count, place) => readingsOf(count, subjects[place]!.limits)));
 }
@@ -190,7 +193,8 @@ export function rateRefusal(counts: readonly RateCount[], subjects: readonly Rat
     ...limitedOf(subjects[last.place]!),
     limit: last.limit,
     reading: readings[last.place]![last.limit]!,
-    // Entries that share a second may end a moment later than reported.
+    // An entry that the requests of one second share may last up to a second beyond a minute. At most a minute is
+    // reported.
     retry_ms: Math.min(minute_ms, Math.max(1, last.retry_ms)),
     readings: tightestReadings(readings),
   };

@@ -41,7 +41,7 @@ export interface Standings {
    * each of its limits for models. Subjects without a limit are left out.
    */
   nearest(subject: StandingSubject, limit: number): Promise<Standing[]>;
-  /** How many subjects of each kind are near a limit, for each percentage. */
+  /** How many subjects of each kind have used at least each of the percentages in `nearShares` of a limit. */
   nearLimits(): Promise<NearLimit[]>;
 }
 

@@ -11,7 +11,10 @@ import { type Clock, idleClock, systemClock } from "./clock.ts";
 
 /** At least this share of the time counts however late the process was, so that a deadline comes in the end. */
 const counted_min = 1 / 4;
-/** How many more turns of the event loop read the bytes that have arrived before the deadline counts as missed. */
+/**
+ * When a deadline has come, the number of further turns of the event loop in which bytes that have already arrived are
+ * read before the deadline counts as missed.
+ */
 const looks = 4;
 
 const system = systemClock();
@@ -42,7 +45,7 @@ export class Countdown {
     this.until(this.now_ms() + wait_ms);
   }
 
-  /** Sets the deadline to this instant, as `now_ms` counts. To postpone it costs no timer. */
+  /** Sets the deadline to this instant, on the clock of `now_ms`. A postponed deadline needs no new timer. */
   until(due_ms: number): void {
     this.#due_ms = due_ms;
     this.#looksLeft = looks;
@@ -81,8 +84,9 @@ export class Countdown {
   }
 
   /**
-   * Subtracts the time that does not count. A standstill that made a timer this late began before the timer was due: on
-   * average as long before as it ended after.
+   * Subtracts the time that does not count. `late_ms` is how late the timer was because the process stood still. The
+   * standstill began before the timer was due, on average as long before as it ended after, so up to twice this time is
+   * subtracted.
    */
   #count(late_ms: number): void {
     const counted_ms = Math.max(this.#planned_ms * counted_min, this.#planned_ms - late_ms);
@@ -94,8 +98,8 @@ export class Countdown {
 const quarter_ms_min = 5;
 
 /**
- * Returns the result of `work`. If it takes longer than `wait_ms` by a deadline, throws an Error that says that `what`
- * did not answer. The work itself is not stopped.
+ * Returns the result of `work`. If it takes longer than `wait_ms`, measured by a Countdown, throws an Error that says
+ * that `what` did not answer. The work itself is not stopped.
  */
 export async function within<T>(
   work: Promise<T>,
@@ -215,8 +219,8 @@ class Link implements Listening {
   }
 
   /**
-   * A link that was removed points to no other link. Otherwise the garbage collector would keep those through it
-   * (clock.ts).
+   * A link that was removed points to no other link. Otherwise the garbage collector would keep the links to which it
+   * points (clock.ts).
    */
   stop(): void {
     this.before.after = this.after;

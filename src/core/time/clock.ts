@@ -124,9 +124,10 @@ export function repeating(
 }
 
 /**
- * A set whose members come and go often, in place of a Set. When a Set grows, its old table stays behind with all its
- * members and points to the next one. Once a full collection has found a table, the quick ones find all that follow, so
- * members that have left are kept until the next full collection: docs/design/runtime.md, Bun as a server.
+ * A set whose members come and go often, in place of a Set. When a Set grows, its old table stays behind, with all its
+ * members and a pointer to the next table. Once a full garbage collection has found such a table, quick collections
+ * keep all tables that follow it. Members that have left are then kept until the next full collection:
+ * docs/design/runtime.md, Bun as a server.
  */
 export class Present<Member> {
   readonly #places: PresentEntry<Member>[] = [];

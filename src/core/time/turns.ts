@@ -16,7 +16,10 @@ const portion_default = 32;
 /** How many requests take a step towards their answer in one turn. A step takes some 100 µs. */
 export const starts_portion = 16;
 
-/** If no request has to wait, another portion of starts goes on at once after this time. */
+/**
+ * While no request waits, a new portion of requests may go on at once when this time has passed since the last portion
+ * began.
+ */
 const starts_ms = 5;
 
 export function turns(portion = portion_default, urgentPortion = starts_portion): Turns {
@@ -26,8 +29,8 @@ export function turns(portion = portion_default, urgentPortion = starts_portion)
   let wasUrgent = false;
 
   function run(): void {
-    // Urgent work has a turn of its own, so that what it causes runs before the rest. At least every second turn is for
-    // the rest.
+    // Urgent work has a turn of its own, so that work which it causes runs before the less urgent work. At least every
+    // second turn is for the less urgent work.
     wasUrgent = urgent.length > 0 && !(wasUrgent && flowing.length > 0);
     const works = wasUrgent ? urgent.splice(0, urgentPortion) : flowing.splice(0, portion);
     isDue = urgent.length + flowing.length > 0;
@@ -51,8 +54,8 @@ export type Together = (work: () => void) => void;
 
 /**
  * Runs the work that one poll of the event loop brings together in a turn of its own, or in portions. Sockets use it
- * because code that has just run costs less the next time (docs/design/runtime.md, Towards engines); for messages of a
- * thread, see there.
+ * because code that has just run costs less the next time (docs/design/runtime.md, Towards engines). Messages of the
+ * database's thread use it, too (stores/postgres/embedded-thread.ts).
  */
 export function together(portion = Number.POSITIVE_INFINITY): Together {
   const { soon } = turns(portion, portion);
@@ -89,8 +92,8 @@ export function starts(clock: Pick<Clock, "now_ms">): () => Promise<void> | unde
 }
 
 /**
- * Bodies up to this size are handled in one go: nearly all bodies are small, and so many pauses would cost more. The
- * densest body of this size takes about 30 ms.
+ * Bodies up to this size are handled in one go. Nearly all bodies are small, and a pause for each of them would cost
+ * more than it helps. The densest body of this size takes about 30 ms.
  */
 export const small_bytes = 96 * 1024;
 

@@ -1,7 +1,7 @@
 /**
- * Counts the tokens of bodies off the main thread, with up to two workers. The first body starts them, and they are
- * ended when no body has come for a while, since a vocabulary takes a hundred megabytes. A body that ends its worker,
- * or takes too long, is refused: what a worker could not do, the main thread must not try. The next body gets a new
+ * Counts the tokens of bodies off the main thread, with up to two workers. The first body starts them. They are ended
+ * when no body has come for a while, since a vocabulary takes a hundred megabytes. A body on which a worker breaks down
+ * or takes too long is refused, because the main thread must not try where a worker failed. The next body gets a new
  * worker.
  */
 import { Fault, type FaultCode } from "../inference/fault.ts";

@@ -7,7 +7,7 @@ import type { AnswerPart } from "../inference/event.ts";
 import { argumentsOf } from "./harmony-types.ts";
 import type { Chat, ChatMessage, ChatTool, Prompt, Template } from "./prompt.ts";
 
-/** The tokens of the system message and of the answer's beginning. */
+/** The number of tokens in the system message and in the beginning of the answer. */
 const frame = 63;
 /** The tokens that tools add to the system message. */
 const toolsFrame = 14;

@@ -15,7 +15,7 @@ export function vocabularies(): Vocabularies {
 }
 
 async function o200kHarmony(): Promise<CountTokens> {
-  // In its types this module exports something else; here it is the file's path.
+  // TypeScript gives this import another type. Its value here is the path of the file.
   const path = o200kFile as unknown as string;
   const { default: ranks } = (await import(path)) as typeof import("gpt-tokenizer/bpeRanks/o200k_base");
   const encoding = GptEncoding.getEncodingApi("o200k_harmony", () => ranks);

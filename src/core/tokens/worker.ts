@@ -1,6 +1,6 @@
 /**
  * The worker's entry point (scripts/build.ts): examines one body after another, and sends each result with the number
- * of its question.
+ * of the message that asked for it.
  */
 
 import { fullGC } from "bun:jsc";

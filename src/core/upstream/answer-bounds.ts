@@ -12,7 +12,10 @@ import { UnreadableAnswer } from "../protocol/codec.ts";
 import { Countdown } from "../time/cancellation.ts";
 import { answer_bytes_max, assertReadable, type HoldBytes, unseen_bytes } from "./engine-json.ts";
 
-/** The most code units in all parts of an answer together. It also bounds all code that keeps a whole answer. */
+/**
+ * The most code units in all parts of an answer together. It is also the bound for all code that keeps a whole answer
+ * in memory.
+ */
 const text_max = answer_bytes_max;
 /** The memory in bytes that an answer may take if it is not streamed to its caller. */
 const kept_bytes_max = 64 * 1024 * 1024;
@@ -35,7 +38,7 @@ export function whereMuch(hold: HoldBytes): HoldBytes {
 
 export class AnswerSize {
   #text = 0;
-  /** The bytes that an answer keeps in memory if it is collected before it is sent. */
+  /** The bytes of memory that an answer takes if all of it is kept until its end, and only then sent. */
   kept_bytes = 0;
   readonly #isCollected: boolean;
 
@@ -66,8 +69,8 @@ const argumentsLimits: ShapeLimits = {
 };
 
 /**
- * Pieces of a call are checked together once they have this length, because checking a single token costs as much as
- * reading it.
+ * The pieces of a call's arguments are checked together once they have this length, because checking a single token
+ * costs as much as reading it.
  */
 const looked_length = 4096;
 

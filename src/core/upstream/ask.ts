@@ -1,8 +1,9 @@
 /**
  * UPSTREAM: one attempt at one engine over HTTP: encode, send, read events, decode, with a deadline on every wait.
  *
- * Whatever happens on the wire, the stream that leaves here is grammatical and its last event is `response-end` or
- * `response-failed`; nothing is thrown. Leaving the generator early aborts the request, which closes the socket.
+ * Whatever happens on the wire, the stream of events that leaves here follows the grammar of inference/event.ts. Its
+ * last event is `response-end` or `response-failed`; nothing is thrown. Leaving the generator early aborts the request,
+ * which closes the socket.
  */
 import { type InferenceEvent, isTerminal } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
@@ -27,7 +28,10 @@ import { engineRefusal } from "./refused.ts";
 import { type Sending, send } from "./send.ts";
 import { StreamReader } from "./stream-reader.ts";
 
-/** The question of one attempt. Only the engine's answer shows whether it streams, whatever the request asked for. */
+/**
+ * The request that one attempt sends to its engine, and how to handle the answer. Only the engine's answer shows
+ * whether it streams, whatever the request asked for.
+ */
 export interface EngineQuestion extends Sending {
   identity: ResponseIdentity;
   patience: Patience;
@@ -217,7 +221,10 @@ interface ReaderParts {
   told(end: AttemptEnd): void;
 }
 
-/** The reader for an answer that is decoded while it arrives; null if the answer is decoded as a whole. */
+/**
+ * The reader for an answer that is decoded while it arrives; null if the answer is decoded only when all of it has
+ * arrived.
+ */
 function readerOf(question: EngineQuestion, contentType: string, context: AnswerContext): AnswerReader | null {
   const { codec, identity, stream } = question;
   if (contentType.includes("text/event-stream") && (stream || !codec.response.reader))

@@ -55,7 +55,7 @@ export interface AttemptEnd {
   leftOut?: string[];
 }
 
-/** The engine's own report, as far as it had come when the attempt ended. */
+/** The usage and the finish reason that the engine reported until the attempt ended. */
 export interface EngineReport {
   /** Null: the engine reported no usage. */
   usage: Usage | null;

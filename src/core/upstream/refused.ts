@@ -29,7 +29,7 @@ export async function engineRefusal(
 ): Promise<EngineRefusal> {
   const { status } = reply;
   const text = await readAtMost(reply, refusal_bytes_max).catch(() => "");
-  // If an engine's proxy answers in HTML, the status says enough.
+  // If an engine's proxy answers in HTML, the text stays unparsed: the status says enough.
   const body = await parseLarge(text).catch(() => text);
   const fault = codec.fault.decode(status, body, dialect);
   const lesser = withoutRefusedField(dialect, request, status, body);

@@ -26,17 +26,17 @@ export class StreamReader implements AnswerReader {
   }
 
   /**
-   * The most bytes of the next read. In the middle of a large event it is twice the size of the part that has arrived:
-   * there are no events yet that could wait for a slow reader, and the bytes after the event in the same read should
-   * not be much more than the event.
+   * The most bytes of the next read. In the middle of a large event, it is twice the size of the part that has arrived.
+   * A large read is safe there: until the event is complete, there is nothing that a slow reader could be waiting for.
+   * Yet the same read should not fetch much more than this event.
    */
   get next_bytes(): number {
     return Math.min(unread_bytes_max, Math.max(read_bytes_max, 2 * this.held_bytes));
   }
 
   /**
-   * The events that these bytes complete, in order; a promise if a large one is among them. Throws SseOverflow or
-   * UnreadableAnswer.
+   * The events that these bytes complete, in order; if one of them is large, a promise of the events. Throws
+   * SseOverflow or UnreadableAnswer.
    */
   push(pieces: readonly Uint8Array[]): Batch | Promise<Batch> {
     const batch: Batch = [];
@@ -184,8 +184,8 @@ class DeltaFrames {
 }
 
 /**
- * The envelope around this delta in the frame. The delta may be elsewhere, or be written in another way: a second frame
- * with another delta confirms the envelope.
+ * The text around the first place where the delta occurs in the frame; null if the frame writes it in another way.
+ * Another field may hold the same text, so a second frame with another delta has to confirm the envelope.
  */
 function envelopeOf(text: string, { index, delta }: PartDelta): Envelope | null {
   const quoted = JSON.stringify(delta);
@@ -198,8 +198,8 @@ function envelopeOf(text: string, { index, delta }: PartDelta): Envelope | null 
 }
 
 /**
- * The delta between the known bytes. Null if those differ, or if the delta is empty, no JSON string, or has half a
- * character.
+ * The delta between the known bytes. Null if the bytes around it differ from those, or if the delta is empty, is not a
+ * JSON string, or has half of a surrogate pair.
  */
 function deltaIn(frame: string, { before, after, isNumbered }: Envelope): string | null {
   const text = isNumbered ? numbered(frame) : frame;

@@ -3,7 +3,7 @@ import type { UpstreamProtocol } from "./codecs.ts";
 import type { Reuse } from "./http1/client.ts";
 import type { TlsSettings } from "./http1/dial.ts";
 
-/** The address and protocol of an engine, by its name in the catalog. Clients never see any of it. */
+/** The address and protocol of an engine that the catalog names. Clients never see any of it. */
 export interface Upstream {
   /** The name that the operator gave the engine. */
   name: string;
@@ -12,8 +12,8 @@ export interface Upstream {
   /** Set if the host name in the URL is resolved at intervals. Each of its addresses is then an engine of its own. */
   resolve?: Resolving;
   /**
-   * The address of one of those engines. Requests to it still name the URL's host. Null: no address of the name is
-   * known.
+   * One address of the URL's host name, with `resolve`. Requests to it still name the URL's host. Null: no address of
+   * the name is known.
    */
   address?: string | null;
   protocol: UpstreamProtocol;
@@ -27,7 +27,10 @@ export interface Upstream {
   timeouts: UpstreamTimeouts;
   /** Whether each organization has its own salt in the engine's prefix cache, so that they don't share entries. */
   isCacheSalted?: boolean;
-  /** Whose requests may follow the first request on a connection to the engine; absent: anybody's. */
+  /**
+   * Whose requests may follow the first one on a connection to the engine: those of the same organization, of any or of
+   * none; absent: of any.
+   */
   reuse?: Reuse;
   /** The names of headers that tell the operator's scheduler whose request it is. */
   identityHeaders?: { organization?: string; plan?: string; session?: string; priority?: string };
@@ -68,7 +71,9 @@ export interface Capacity {
   /** Whether all processes of the fleet share the limits, instead of each having them. */
   isShared?: boolean;
   tokens_in_flight_max: number | null;
-  /** The percentage of both limits that is reserved for organizations with less than that in flight. */
+  /**
+   * The percentage of both limits that is reserved for organizations whose requests in flight use less than this share.
+   */
   reserved_percent: number;
   /** The most requests that may wait. */
   queue_max: number;
@@ -96,7 +101,7 @@ export interface UpstreamTimeouts {
   connect_ms: number;
   /** The time from the connection until the first part of an answer; a long input gets more. */
   first_part_ms: number;
-  /** As `first_part_ms`, for the case that another route of the model could be asked instead. */
+  /** The same as `first_part_ms`, for the case that another route of the model could be asked instead. */
   first_part_spare_ms: number;
   /** The longest time between two parts of an answer. */
   idle_ms: number;

@@ -8,7 +8,10 @@ import type { AnswerPart, InferenceEvent, PartHead } from "../inference/event.ts
 const text_bytes_max = 1024 * 1024;
 /** Memory is reserved in steps of this size. */
 const step_bytes = 64 * 1024;
-/** This many deltas are joined into one string, because each costs more than its characters. */
+/**
+ * This many deltas are collected, and joined into one string: as a string of its own, each costs more memory than its
+ * characters.
+ */
 const deltas_pending_max = 256;
 const bytes_per_code_unit = 2;
 

@@ -13,7 +13,8 @@ import type { AttemptRequest, RunRequest } from "./record.ts";
 export interface AttemptsSettings {
   /**
    * If the cap on output is at most this, an answer that the caller does not stream is not streamed by the engine
-   * either. Above this cap, a fast engine may still be asked for a whole answer (whole-answers.ts), unless this is 0.
+   * either. Above this cap, a fast engine may still be asked for the answer without streaming (whole-answers.ts),
+   * unless this is 0.
    */
   unstreamed_tokens_max: number;
 }
@@ -21,13 +22,13 @@ export interface AttemptsSettings {
 export interface EngineRequest {
   stream: boolean;
   /**
-   * The request's cap, if an engine that finishes the answer soon may be asked for a whole answer although the cap is
-   * above `unstreamed_tokens_max`; else null.
+   * The request's cap, if an engine that finishes the answer soon may be asked not to stream it although the cap is above
+   * `unstreamed_tokens_max`; else null.
    */
   quickTokens: number | null;
   /** How long parts are gathered before they are read; 0 if a caller reads them as they arrive. */
   gather_ms: number;
-  /** The output tokens that a usage window leaves, if those are fewer than the request's own cap. */
+  /** The output tokens that a usage window still pays for, if those are fewer than the request's own cap; else null. */
   windowTokens: number | null;
   /** The most tokens of an answer that the engine does not stream; 0 if it streams. */
   wholeTokens: number;
@@ -41,7 +42,10 @@ export interface EngineRequest {
   };
 }
 
-/** The most tokens of a usual answer. Caps are far above that and would hide the inputs. */
+/**
+ * The most output tokens that count as load. Caps are far above real answers, and would hide differences between the
+ * inputs.
+ */
 const answer_tokens = 1024;
 
 /**
@@ -56,8 +60,8 @@ export function isReadAsProduced({ request, fetched }: Pick<RunRequest, "request
 }
 
 /**
- * The fields of the question to an engine that follow from the request. `session`: returns the name by which engines
- * know the conversation.
+ * The parameters of an engine's call that follow from the request. `session`: returns the name by which engines know
+ * the conversation.
  */
 export function questionOf(
   engineRequest: EngineRequest,
@@ -84,8 +88,7 @@ export function questionOf(
 
 /**
  * How long an attempt may take. `more_ms`: the additional time for the first part, because the request is large.
- * `isAsked`: whether another engine is being asked; if not, it may start that now. Null if no other engine could be
- * asked.
+ * `isAsked`: called if the first part is late; returns whether another engine is asked instead. Null: there is no other.
  */
 export function patienceOf(route: Route, more_ms: number, rest_ms: number, isAsked: (() => boolean) | null): Patience {
   const { connect_ms, first_part_ms, first_part_spare_ms, idle_ms } = timeoutsOf(route);
@@ -102,13 +105,14 @@ export function patienceOf(route: Route, more_ms: number, rest_ms: number, isAsk
 export function engineRequestOf({ asked, room }: AttemptRequest, settings: AttemptsSettings): EngineRequest {
   const { model, request, inputTokens } = asked;
   const cap = Math.min(request.outputTokens_max ?? room.allowed, room.allowed);
-  // A passed answer is requested in the form that the caller wants, because neither form can be made of the other.
+  // For an operation whose answer is passed on untranslated, the engine is asked to stream exactly if the caller
+  // streams: neither form can be made of the other.
   const stream = isReadAsProduced(asked) || (!request.passed && cap > settings.unstreamed_tokens_max);
   // An answer that is not streamed cannot be cut short, and its hold cannot grow.
   const windowTokens = !stream && room.held < cap ? room.held : null;
   // A cap above what is allowed is lowered: the answer then ends with `length`.
   const isCapped = request.outputTokens_max !== undefined || windowTokens !== null;
-  // If the request has no cap, none is sent to the engine, so nothing bounds the time of a whole answer.
+  // If the request has no cap, none is sent to the engine, so nothing bounds the time of an answer without streaming.
   const isBounded = request.outputTokens_max !== undefined && settings.unstreamed_tokens_max > 0;
   const isQuick = stream && isBounded && !isReadAsProduced(asked) && !asked.fetched && room.isSlight === true;
   return {

@@ -1,8 +1,8 @@
 /**
- * USAGE, the attempts: tries one route after another until a part of an answer is delivered, and none after that. A
- * stream delivers its first part; an answer that is not streamed to the caller delivers its end. Output of an earlier
- * attempt is dropped before it is counted, or is void if the answer begins again. The hold, the lease and the record
- * stay the same: docs/routing.md, When another is asked.
+ * USAGE, the attempts: tries one route after another until a part of an answer is delivered; after that, no other route
+ * is tried. A stream is delivered from its first part on, and an answer that is not streamed to the caller at its end.
+ * The output of a failed attempt is not counted; if it was counted already, the count is discarded when the answer
+ * begins again. The hold, the lease and the record stay the same: docs/routing.md, When another is asked.
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
@@ -57,7 +57,7 @@ export interface AttemptsParts extends RouteOrderParts {
   clock: Pick<Clock, "after">;
 }
 
-/** The attempts as one answer. Nothing is sent before its first event is read. */
+/** All attempts, read as one answer. No engine is asked before the answer's first event is read. */
 export class Attempts implements EngineAnswer, EngineEvents {
   readonly progress: EngineProgress;
   readonly #parts: AttemptsParts;
@@ -66,11 +66,14 @@ export class Attempts implements EngineAnswer, EngineEvents {
   readonly #order: RouteOrder;
   readonly #started_ms: number;
   #failures: Failure[] = [];
-  /** The running attempt; when it began; the reading of `late_ms` at that time; and how the attempt ended. */
+  /** The running attempt; when it began; the value of `late_ms` at that time; and how the attempt ended. */
   #attempt: AsyncGenerator<Batch, void, void> | null = null;
   #begun_ms = 0;
   #lateBefore_ms = 0;
-  /** The cap, if the attempt's engine is asked for a whole answer although the cap is above `unstreamed_tokens_max`. */
+  /**
+   * The cap, if the attempt's engine is asked not to stream the answer although the cap is above
+   * `unstreamed_tokens_max`.
+   */
   #quickTokens: number | null = null;
   #end: AttemptEnd | null = null;
   /** Whether the first part of the current attempt has arrived. */
@@ -243,8 +246,8 @@ export class Attempts implements EngineAnswer, EngineEvents {
   }
 
   /**
-   * The request's cap, if this engine is asked for a whole answer although the cap is above `unstreamed_tokens_max`;
-   * else null.
+   * The request's cap, if this engine is asked not to stream the answer although the cap is above
+   * `unstreamed_tokens_max`; else null.
    */
   #quickTokensAt(route: Route): number | null {
     const { quickTokens } = this.#engineRequest;
@@ -278,8 +281,8 @@ export class Attempts implements EngineAnswer, EngineEvents {
   }
 
   /**
-   * The signal of an attempt whose engine was asked for a whole answer: the engine may finish that after the caller has
-   * left, unless it is unhealthy.
+   * The signal of an attempt whose engine was asked not to stream: the engine may finish its answer after the caller
+   * has left, unless the engine is unhealthy.
    */
   #finishing(route: Route): Finishing {
     const { clock, health, now_ms } = this.#parts;

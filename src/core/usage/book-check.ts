@@ -7,9 +7,12 @@ import type { Ledger, LedgerDifference } from "../store/ledger.ts";
 import { repeating } from "../time/clock.ts";
 
 export interface BookCheck {
-  /** The number of totals that differed at the last check; NaN before the first. */
+  /** The number of totals that differed from their records at the last check; NaN before the first. */
   differences(): number;
-  /** The number of ended windows that the last check did not seal; NaN before the first. */
+  /**
+   * The number of ended windows that the last check could not seal (close, with their final sum); NaN before the first
+   * check.
+   */
   sealsBehind(): number;
   stop(): Promise<void>;
 }

@@ -1,4 +1,7 @@
-/** Maintains the usage tables once an hour. A step that would have made others wait is tried again an hour later. */
+/**
+ * Maintains the usage tables once an hour. A step whose lock would have made other queries wait is tried again an hour
+ * later.
+ */
 import type { Ledger } from "../store/ledger.ts";
 import { repeating } from "../time/clock.ts";
 

@@ -1,7 +1,7 @@
 /**
  * Saves what was learned about models: reads it once at the start, and writes it in the background. No request waits
- * for it. While the store is away, changes wait, and the log has one line. A node that is killed loses one interval of
- * learning.
+ * for it. While the store is away, changes wait, and the log gets one line about this. A node that is killed loses one
+ * interval of learning.
  */
 
 import type { Calibrations, CalibrationTable, InputRatio, OutputSums } from "../store/calibration.ts";

@@ -30,7 +30,7 @@ const chars_token = 4;
 
 /**
  * The fields of `extra_params` in which vLLM, SGLang and llama.cpp take a format for the answer. An engine that
- * continues an answer would begin the format anew.
+ * continues an answer would apply the format to its own part, from the format's beginning.
  */
 const formFields = [
   "structured_outputs",
@@ -45,7 +45,9 @@ const formFields = [
   "grammar",
 ];
 
-/** Whether an answer to this request may be continued at another engine: a text without a required format. */
+/**
+ * Whether an answer to this request may be continued at another engine: only if it is a text without a required format.
+ */
 export function mayGoOn(asked: Pick<RunRequest, "model" | "request" | "fetched">): boolean {
   const { model, request } = asked;
   const { format, toolChoice, compaction, turns, extra } = request;
@@ -210,16 +212,17 @@ class Said {
 }
 
 /**
- * Joins the parts of the continuing engine to those of the answer: its first text belongs to the open one. Its usage
- * reports are left out: they count the text so far as input, and not as output.
+ * Joins the parts of the continuing engine to those of the answer: its first text part continues the part that the
+ * failed engine left open. Its usage reports are left out, because they count the text so far as input, and not as
+ * output.
  */
 class Joint {
   /** The white space at the end of the text that the engine has not yet written again. */
   #space: string;
   #isFirst = true;
   /**
-   * 1 if the engine began with another part, so that the open text has ended and its parts are numbered one higher;
-   * else 0.
+   * 1 if the continuing engine began with a part that is not text, so that the open text has ended and the engine's
+   * parts get numbers that are one higher; else 0.
    */
   #shift = 0;
 

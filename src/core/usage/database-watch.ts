@@ -1,4 +1,7 @@
-/** For the metrics, reads once a minute the state of the database, and how many subjects are near a limit. */
+/**
+ * For the metrics, reads once a minute the state of the database, and how many organizations, teams, people and keys
+ * are near a limit.
+ */
 import type { DatabaseSigns } from "../store/signs.ts";
 import type { NearLimit } from "../store/standing.ts";
 import { repeating } from "../time/clock.ts";

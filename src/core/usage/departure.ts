@@ -5,7 +5,7 @@
 import type { Cancellation, Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 
-/** How long an engine that was asked for a whole answer may take to finish it. */
+/** How long an engine that was asked not to stream may take to finish its answer. */
 export const finish_ms = 10_000;
 /** How often the engine's health is checked while it finishes the answer. */
 const look_ms = 1_000;
@@ -26,8 +26,8 @@ export interface Finishing {
 }
 
 /**
- * The signal of an attempt whose engine was asked for a whole answer. `isWell`: whether the engine can still be
- * expected to finish the answer.
+ * The signal of an attempt whose engine was asked not to stream. `isWell`: whether the engine can still be expected to
+ * finish the answer.
  */
 export function finishing({ signal, halted }: Signals, clock: Pick<Clock, "after">, isWell: () => boolean): Finishing {
   const work: Cancellation = halted.child();

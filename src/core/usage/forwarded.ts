@@ -38,8 +38,8 @@ export function addUnits(units: Units, text: string): void {
 export interface Amount extends Units {
   deltas: number;
   /**
-   * The deltas with a character of this script. Vocabularies cut such characters into tokens that have no delta of
-   * their own.
+   * The deltas that contain a CJK character. Vocabularies cut such characters into several tokens, of which some have
+   * no delta of their own.
    */
   cjkDeltas: number;
   otherDeltas: number;
@@ -159,7 +159,7 @@ function copy(from: Amount, to: Amount): void {
   for (const script of scripts) to[script] = from[script];
 }
 
-/** Moves a part's only delta, of these units, from one count to the other. */
+/** Moves a part's only delta, which has these units, from the count `from` to the count `to`. */
 function move(units: Units, from: Amount, to: Amount): void {
   countDelta(from, units, -1);
   countDelta(to, units, 1);

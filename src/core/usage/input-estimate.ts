@@ -10,8 +10,8 @@ import { promptTokens, type Usage } from "../inference/usage.ts";
 import type { InputRatio } from "../store/calibration.ts";
 
 /**
- * The most models or routes in one memory, and the most rows that are read at a start. A larger catalog learns some of
- * them again.
+ * The most models or routes that one memory holds, and the most rows that are read at a start. With a larger catalog,
+ * some are forgotten and learned again.
  */
 export const learned_max = 1000;
 
@@ -104,8 +104,8 @@ const templateTokens = 8;
 /** The most tokens that a template can be learned to add, with the system prompts that engines add. */
 const templateTokens_max = 1024;
 /**
- * Inputs with less text than this teach the tokens of the template. One report moves them by a quarter of the distance,
- * 64 tokens at most.
+ * From inputs with less text than this, the tokens of the template are learned. One report moves the learned number by
+ * a quarter of its distance from the report, 64 tokens at most.
  */
 const smallBytes_max = 512;
 const templateWeight = 1 / 4;
@@ -114,9 +114,11 @@ const templateDistance_max = 256;
 /** The bounds of a learned ratio, whatever an engine reports. */
 const ratio_min = 0.02;
 const ratio_max = 1.5;
-/** The weight of one report in the mean of the spread. */
+/** The weight of one report in the mean of the spread (how far inputs differ). */
 const weight = 1 / 16;
-/** The number of recent reports that are remembered, so that no single input outweighs the others. */
+/**
+ * The ratio follows about this many recent reports, and older ones fade, so that no single input outweighs the others.
+ */
 const reports_remembered = 256;
 /** The weight of `ratioExpected`, in bytes of input, so that a greeting teaches little. */
 const expectedBytes = 1024;
@@ -161,7 +163,7 @@ function learnedFrom({ ratio, spread, bytes, template }: InputRatio, tokens: num
   const before = isFirst ? expectedBytes : bytes * (1 - 1 / reports_remembered);
   const more = Math.max(1, isFirst ? text : Math.min(text, before));
   const seen = within(ratio_min, (tokens - template) / Math.max(1, text), ratio_max);
-  // In a short text, one token is a large part, so it says little about how far inputs differ.
+  // One token changes the ratio of a short text much. So such a text says little about how far inputs differ.
   const apart = Math.abs(seen - ratio) * Math.min(1, text / expectedBytes);
   const distance = within(-templateDistance_max, tokens - ratio * text - template, templateDistance_max);
   const mean = (ratio * before + seen * more) / (before + more);

@@ -1,6 +1,6 @@
 /**
- * USAGE, the meter: stands between the engine and the caller, and forwards only what is counted and held. It knows at
- * any time how the stream ended or how far it got; the run that owns it settles that (run.ts).
+ * USAGE, the meter: stands between the engine and the caller, and forwards only what is counted and paid for by the
+ * hold. It knows at any time how the stream ended or how far it got; the run that owns the meter settles this (run.ts).
  */
 import type { Reservation } from "../admission/reservation.ts";
 import { type InferenceEvent, isTerminal } from "../inference/event.ts";
@@ -29,11 +29,11 @@ export interface Metering extends TallyParts {
   stream: boolean;
   /** Set if the answer is fetched by its client later: a part of it is delivered once it can be fetched. */
   fetched: Fetched | null;
-  /** The output tokens that a usage window leaves, if those are fewer than the request's own cap. */
+  /** The output tokens that a usage window still pays for, if those are fewer than the request's own cap; else null. */
   windowTokens?: number | null;
   /** Whether the stream broke off because the caller went away. */
   callerLeft(): boolean;
-  /** Whether the answer counts as cancelled, even if it is complete. */
+  /** Whether the answer counts as cancelled, even if all of it has arrived. */
   isCancelled?(): boolean;
   /** Called when the first part of the answer has arrived. */
   firstPart(): void;
@@ -188,7 +188,8 @@ function believed(batch: Batch, count: Tally): Batch {
 }
 
 /**
- * The events of a batch that still fit into what is held, so that a window is used to its end. They are counted here.
+ * The events of a batch that the held amount still pays for, so that a usage window is used to its end. They are
+ * counted here.
  */
 async function fitting(batch: Batch, hold: MeteredHold, count: Tally): Promise<InferenceEvent[]> {
   const fits: InferenceEvent[] = [];
@@ -198,7 +199,8 @@ async function fitting(batch: Batch, hold: MeteredHold, count: Tally): Promise<I
     if (counts && !(await hold.permits(count.outputTokensWith([...fits, event])))) break;
     fits.push(event);
   }
-  // Events are counted once they are certain to leave: the lease may be lost while one of them waits.
+  // The events are counted only now, when they are certain to be delivered: the lease may be lost while `permits`
+  // waits.
   count.add(fits);
   return fits;
 }

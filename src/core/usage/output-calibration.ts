@@ -47,8 +47,9 @@ const tokens_remembered = 200_000;
 /** The largest value that a fading sum may have. */
 const sum_max = 1e9;
 /**
- * Below this many tokens per delta of Latin text, a route sends one token in each delta. Marks that end an answer have
- * no delta. In other scripts a character may be several tokens, of which the last one has the delta.
+ * With fewer tokens than this per delta of Latin text, a route counts as one that sends one token in each delta. The
+ * number is above 1, because the special tokens that end an answer have no delta. It is larger for other scripts:
+ * there, a character may be several tokens, of which only the last one has the delta.
  */
 const tokens_per_single_delta_max = 1.05;
 const tokens_per_wide_delta_max = 3;
@@ -58,9 +59,9 @@ const tokens_per_wide_delta_max = 3;
  */
 const wide_share_max = 0.1;
 /**
- * On a route with one token in each delta, the deltas are counted, which is exact, unless the text is longer by this
- * factor than the deltas explain: then several tokens were sent together. Prose has half again as many code units per
- * token as code, and a route may have learned from either.
+ * On a route with one token in each delta, counting the deltas is exact. But if the text is longer by this factor than
+ * the deltas explain, several tokens were sent together, and the text counts. The factor is this large because prose
+ * has half again as many code units per token as code, and a route may have learned from either.
  */
 const text_per_deltas_max = 1.5;
 /** The text must also exceed the deltas by this many tokens, because a few deltas prove little. */
@@ -246,8 +247,8 @@ function isPlausibleText(units: Units, tokens: number): boolean {
 }
 
 /**
- * Learns from a text with a known number of tokens. They are divided among its scripts in proportion to the expected
- * numbers.
+ * Learns from a text with a known number of tokens. They are divided among the text's scripts, in proportion to the
+ * number that is expected for each.
  */
 function learnText(sums: Sums, route: string, units: Units, tokens: number): void {
   const factor = tokens / textTokens(sums, route, units);
@@ -264,7 +265,8 @@ function learnScript(sums: Sums, name: string, script: Script, codeUnits: number
   const units = unitsBefore * fade + codeUnits;
   const mean = (before * fade + tokens) / units;
   const next = within(within(mean, ratio * (1 - step_max), ratio * (1 + step_max)), min, max);
-  // A ratio that was held back by `step_max` is not a mean yet: the next answer gets full weight.
+  // If `step_max` limited the change, the ratio is not a mean yet. It gets only this answer's weight, so the next one
+  // can move it further.
   const weight = next === mean ? units : codeUnits;
   sums.learn(name, { ...nothing, textTokens: next * weight, textCodeUnits: weight });
 }

@@ -71,7 +71,7 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
     }
   }
 
-  /** The earlier place of the store, if this node or an earlier one saw it elsewhere; else null. */
+  /** The server on which the store ran before, if this node or an earlier process saw it on another one; else null. */
   function movement(seen: Look): StoreServer | null {
     if (place && seen.place && !isSame(place, seen.place)) return place;
     return seen.movedFrom;
@@ -129,7 +129,7 @@ function confirmedOf(commands: readonly Command[], answers: readonly LedgerAnswe
   return commands.flatMap(({ verb, requestId, organizationId }, position) => {
     const answer = answers[position]!;
     if (verb !== "settle") return [];
-    // The entry of a late settlement is a record like any other, under its own id.
+    // A late settlement (another node had settled the request) adds a record like any other, under its own id.
     if (answer.answer === "late") return [{ requestId: answer.entryId, organizationId, charged: answer.charged }];
     return answer.answer === "settled" ? [{ requestId, organizationId, charged: answer.charged }] : [];
   });

@@ -56,8 +56,8 @@ export interface Fetched {
 export interface AttemptRequest extends Signals {
   asked: RunRequest;
   /**
-   * The output tokens that an answer may have: `allowed` by the model and its context, `held` by the nanos held so far.
-   * `isSlight`: as in the request's `Reservation`; absent: not known.
+   * The output tokens that an answer may have: `allowed`: by the model and its context; `held`: those that the nanos
+   * held so far pay for. `isSlight`: as in the request's `Reservation`; absent: not known.
    */
   room: { allowed: number; held: number; isSlight?: boolean };
   /** Resolves when the ledger has granted the request. Only then may the request wait for a slot. */
@@ -118,7 +118,7 @@ export interface EngineProgress {
   readonly tried: Tried[];
   /** How long the request has waited for slots at engines. */
   queued_ms: number;
-  /** The output tokens that a usage window leaves, if those are fewer than the request's own cap. */
+  /** The output tokens that a usage window still pays for, if those are fewer than the request's own cap; else null. */
   windowTokens: number | null;
 }
 
@@ -237,7 +237,7 @@ export interface LostField {
   loss: Loss;
 }
 
-/** One wait for a slot that has ended. `full`: it was refused, or was too long. */
+/** A request's wait for a slot, after its end. `full`: too many already waited, or the wait was too long. */
 export interface Waited {
   /** The public model id. */
   model: string;
@@ -255,7 +255,7 @@ export interface Watcher {
 export interface Caller extends Watcher, Readonly<Signals> {
   /** Whether the caller has left, so that nobody reads the rest. */
   readonly left: boolean;
-  /** Whether the answer counts as cancelled, even if it is complete. */
+  /** Whether the answer counts as cancelled, even if all of it has arrived. */
   readonly isCancelled?: boolean;
   /** Ends the work on the answer, which then ends with this fault. */
   end(fault: Fault): void;

@@ -13,7 +13,7 @@ import {
 import { Forwarded } from "./forwarded.ts";
 import type { RouteCalibration } from "./output-calibration.ts";
 
-/** A report as the engine sent it. `rejected` names the values that are no counts. */
+/** A report as the engine sent it. `rejected` names the values that are not token counts. */
 export interface RawReport {
   usage: Usage;
   rejected?: RejectedReport | undefined;
@@ -30,14 +30,14 @@ export interface Facts {
   codeUnits: number;
   /** Our count of those deltas' tokens. */
   countedTokens: number;
-  /** The largest output that was reported and believed since the output began. */
+  /** The most output tokens that a believed report has named since the first delta. */
   reportedTokens: number;
 }
 
 /**
- * The bounds beyond which a report is too low to be honest. Engines may send a delta for each character, of which prose
- * has four to five a token, and no tokenizer averages more than sixteen code units a token; twice as many of either are
- * allowed.
+ * The bounds beyond which a report is too low to be honest. Engines may send a delta for each character, and a token of
+ * prose has four to five characters. No tokenizer averages more than sixteen code units a token. Twice these numbers
+ * are allowed.
  */
 export const deltas_per_token_max = 8;
 export const code_units_per_token_max = 32;
@@ -54,16 +54,16 @@ export function rejectionOf({ usage, rejected }: RawReport, facts: Facts): Rejec
 }
 
 /**
- * The flaw of the input, or null. More than our estimate may be honest, because of images and templates; more than the
- * model's context is not.
+ * The flaw of the input, or null. A report above our estimate may be honest, because of images and templates; a report
+ * above the model's context is not.
  */
 function inputFlaw(usage: Usage, { contextTokens }: Facts): ReportFlaw | null {
   return promptTokens(usage) > contextTokens ? "above_context" : null;
 }
 
 /**
- * The flaw of the output, or null. More than our count may be honest up to the cap, because of reasoning that is not
- * sent.
+ * The flaw of the output, or null. A report above our count may be honest, up to the cap, because of reasoning that is
+ * not sent.
  */
 function outputFlaw({ outputTokens }: Usage, facts: Facts): ReportFlaw | null {
   const { deltas, codeUnits, countedTokens } = facts;
@@ -113,9 +113,12 @@ export class Count {
   /** Whether there was output after the last report: some engines report only at the start. */
   outgrown = false;
   terminal: TerminalEvent | undefined;
-  /** The tokens of the forwarded part. They never fall, even if a part turns out to be streamed. */
+  /**
+   * The tokens of the forwarded part. They never fall, even if a part that seemed to have arrived whole turns out to be
+   * streamed.
+   */
   countedTokens = 0;
-  /** The most output tokens that a believed report has named since the output began. */
+  /** The most output tokens that a believed report has named since the first delta. */
   #reportedTokens = 0;
   readonly #parts: CountParts;
   readonly calibration: () => RouteCalibration;
@@ -161,8 +164,8 @@ export class Count {
   }
 
   /**
-   * Whether the reported tokens are those of the text alone. Marks of calls and of reasoning are not part of it, and
-   * weigh most in a short answer.
+   * Whether the reported tokens are those of the text alone. The special tokens that mark calls and reasoning are not
+   * part of the text, and weigh most in a short answer.
    */
   get isAllText(): boolean {
     if (!this.isOutputReported || this.rejected) return false;

@@ -21,7 +21,7 @@ export interface RouteOrderParts {
   health: Health;
   pool: Pool;
   queues: Queues;
-  /** The share of a plan while requests wait for engines, by the plan's name. */
+  /** The plan's weight and priority when requests wait for engines, by the plan's name. */
   shareOf(plan: string): Share;
   now_ms(): number;
   /** Returns a number from 0 to 1. */

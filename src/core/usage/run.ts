@@ -27,14 +27,14 @@ import {
 import type { AnswerTokens, Counting } from "./tally.ts";
 
 export interface Run extends AsyncDisposable {
-  /** The grant, and the state of the sliding rates before this request was counted. */
+  /** The grant, and the state of the sliding rate limits before this request was counted. */
   readonly grant: Reservation["grant"];
   readonly rates: Reservation["rates"];
   /**
    * The events of the answer, as far as the hold pays for them. The last event is `response-end` or `response-failed`.
    */
   readonly events: Meter["events"];
-  /** Resolves when the ledger has confirmed the settlement. Call it for a run that was disposed of. */
+  /** Resolves when the ledger has confirmed the settlement. Call it only after the run was disposed of. */
   confirmed(): Promise<void>;
 }
 
@@ -76,7 +76,8 @@ export function runs(parts: RunParts): Runs {
           trace: caller.trace ?? null,
         });
       let early = null as EngineAnswer | null;
-      // If there is ample room, the engine is asked while the ledger decides. Nothing is forwarded before the grant.
+      // If the limits have ample room for the request, the engine is asked while the ledger decides. Nothing is
+      // forwarded before the grant.
       const ahead = (isSlight: boolean) => {
         if (!caller.signal.aborted) early = startedAnswer(open(asked.outputTokensAllowed, isSlight));
       };
@@ -166,7 +167,7 @@ class GrantedRun implements Run {
       fetched: asked.fetched ?? null,
       contextTokens: model.contextTokens * (request.passed?.inputs ?? 1),
       outputTokensCap: Math.min(request.outputTokens_max ?? Infinity, model.outputTokens_max),
-      // If the caller left while no engine had the request, none has read any of it.
+      // If the caller left while no engine had the request, no engine has read the input, and none of it is charged.
       get inputTokensExpected() {
         const tokens = progress.isAtEngine ? asked.inputTokensExpected : 0;
         return Math.ceil(tokens * progress.inputShare);
@@ -194,7 +195,7 @@ class GrantedRun implements Run {
     if (!this.#settled) this.#caller.end(asFault(new Error("the run was given up before its end")));
     if (!this.#isComplete)
       await Promise.all([this.#meter?.events.return(), this.#answer?.events.return()]).finally(() => this.#settle());
-    // The request's line in the log, and a node that stops, wait for the record.
+    // Waits for the record, which the request's line in the log and a node that stops depend on.
     await this.#settled;
   }
 

@@ -39,7 +39,9 @@ export interface TallyParts extends CountParts {
 export class Tally {
   readonly #parts: TallyParts;
   #now: Count;
-  /** The count with the batch `#batch` added. It is then swapped with `#now`, so that a batch makes no new object. */
+  /**
+   * The count after `#batch` is added to `#now`. The two objects are then swapped, so that a batch makes no new object.
+   */
   #next: Count;
   #batch: Batch | null = null;
   /** The text of the answer; null if no tokenizer will count it. */

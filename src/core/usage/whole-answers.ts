@@ -1,7 +1,8 @@
 /**
- * Decides which engines are asked for a whole answer although its cap is above `unstreamed_tokens_max`: those that, by
- * their measured speed, finish it in the time that an engine gets after its client has left. So a client that leaves is
- * nearly always charged by the engine's report: docs/design/usage.md, Answers that aren't streamed.
+ * Decides which engines are asked not to stream an answer although its cap is above `unstreamed_tokens_max`. These are
+ * the engines whose measured speed is enough to finish it within the time that an engine gets after its client has
+ * left. So a client that leaves is nearly always charged by the engine's report: docs/design/usage.md, Answers that
+ * aren't streamed.
  */
 import type { Route } from "../routing/catalog.ts";
 import { finish_ms } from "./departure.ts";
@@ -10,7 +11,7 @@ import { routeName } from "./output-calibration.ts";
 
 /** The speed of a route. */
 interface Speed {
-  /** The time per token, the time before the first token included. Rather too high than too low. */
+  /** The time per token, the time before the first token included. The estimate is rather too high than too low. */
   token_ms: number;
   answers: number;
   at_ms: number;
@@ -32,13 +33,13 @@ export interface EndedAttempt {
    * report.
    */
   reported: number | null;
-  /** The cap, if the engine was asked for a whole answer by the rule of this file; else null. */
+  /** The cap, if the engine was asked not to stream by the rule of this file; else null. */
   quickTokens: number | null;
   /** Whether the client has left. */
   isLeft: boolean;
 }
 
-/** The fewest answers from which a speed is used, and how long it is used without another answer. */
+/** The number of answers that a speed needs before it is used, and how long it is used after the last answer. */
 const answers_min = 8;
 const believed_ms = 600_000;
 /**
@@ -47,9 +48,9 @@ const believed_ms = 600_000;
  */
 const tokens_long_min = 64;
 const tokens_min = 16;
-/** The share of the difference by which a slower, or a faster, answer moves the speed. */
+/** The part of the distance by which an answer that is slower, or faster, than the known speed moves this speed. */
 const weights = { slower: 1 / 2, faster: 1 / 16 };
-/** If a client leaves twice within this time, its answers are requested as streams for as long. */
+/** If a client leaves twice within this time, its answers are requested as streams for the same time after that. */
 const departures_ms = 60_000;
 const clients_max = 10_000;
 
@@ -57,7 +58,7 @@ export class WholeAnswers {
   readonly #speeds: Learned<Speed> = learned(learned_max, () => true);
   readonly #departures: Learned<Departures> = learned(clients_max, () => true);
 
-  /** Whether this route's engine may be asked, for this client, for a whole answer of up to `tokens` tokens. */
+  /** Whether this route's engine may be asked, for this client, for up to `tokens` tokens without streaming. */
   mayBeWhole(route: Route, keyId: string, tokens: number, now_ms: number): boolean {
     if (route.upstream.dialect?.stopsForLeaver.whole === false || this.#isLeaver(keyId, now_ms)) return false;
     const speed = this.#speedOf(route, now_ms);

@@ -55,8 +55,8 @@ const chars_max = 320;
 
 /**
  * The person's name, e-mail address and groups in the claims, for people to read. A detail that the claims lack stays
- * as it was. A name is made plain; an address that is not plain text is dropped, because without its odd characters it
- * could be another person's.
+ * as it was. In a name, each character that could change the line or the direction of the text becomes a question mark.
+ * An address with such a character is dropped, because without it, the address could be another person's.
  */
 function detailsIn({ groupsClaim }: Issuer, claims: Claims) {
   const text = (name: string) => {

@@ -20,7 +20,7 @@ const lasts_s = 600;
 const interval_s = 5;
 const limits: DeviceRequestLimits = { of_address_max: 10, all_max: 10_000 };
 
-/** Creates a request. "full": this address, or all together, have too many requests that wait. */
+/** Creates a request. "full": too many requests wait, from this address or from all addresses together. */
 export async function requestDevice(
   { devices, random }: IdentityParts,
   { agent, address }: Pick<PendingDevice, "agent" | "address">,
@@ -94,7 +94,7 @@ export function placesOf({ known }: Pick<CurrentSession, "known">): Membership[]
 
 /**
  * Approves a device for an organization. False: no request waits under this code, or the person is not a member. The
- * session ends, since its tokens go to the device.
+ * browser's session ends, since its issuer tokens go to the device.
  */
 export async function approveDevice(
   { devices, sessions }: IdentityParts,

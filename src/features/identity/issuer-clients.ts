@@ -62,7 +62,7 @@ export function issuerClients({ now_ms }: { now_ms: () => number }): IssuerClien
   const known = new Map<string, CachedClient>();
   return {
     of(issuer) {
-      // All settings are part of the key, because a reload may change any of them.
+      // All settings of the issuer are part of the cache key, because a reload may change any of them.
       const name = JSON.stringify(issuer);
       const found = known.get(name);
       if (found && now_ms() < found.until_ms) return found.client;
@@ -118,8 +118,8 @@ const addresses = [
 ] as const;
 
 /**
- * Checks the URLs in the discovery document. Browsers are sent to two of them, so none may be a script, or less safe
- * than the issuer's own URL.
+ * Checks the URLs in the discovery document. Browsers are sent to two of them, so none may be a `javascript:` URL, and
+ * none may be plain HTTP if the issuer's own URL is https.
  */
 function requireAddresses(metadata: Readonly<ServerMetadata>, protocol: string): void {
   for (const name of addresses) {

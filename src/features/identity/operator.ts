@@ -13,7 +13,9 @@ import type { FoundOperator, Operator, Operators } from "./store/operators.ts";
 export type OperatorAuthentication = (headers: HeaderSource, address: string) => Promise<Operator>;
 
 const lookup_ms = 3000;
-/** The number of tokens that are remembered as valid: their look-ups don't wait behind those of unknown tokens. */
+/**
+ * The number of tokens that are remembered as valid, so that their look-ups don't wait behind those of unknown tokens.
+ */
 const known_max = 1000;
 
 /** `now_ms`: a monotonic clock. */

@@ -65,8 +65,8 @@ export async function currentSession(
 }
 
 /**
- * Asks the issuer again if the last confirmation is too old. Null: it is not, another request asks, or the issuer is
- * away, which ends no session.
+ * Asks the issuer again if the last confirmation is too old. Null: it is recent enough, another request is asking, the
+ * issuer's tokens are missing, or the issuer is away; none of this ends the session.
  */
 async function confirmedIfDue(parts: IdentityParts, session: KnownSession): Promise<KnownPerson | null> {
   if (session.readAt.getTime() - session.confirmedAt.getTime() < confirmed_ms_max) return null;
@@ -82,7 +82,7 @@ async function confirmedIfDue(parts: IdentityParts, session: KnownSession): Prom
   }
 }
 
-/** The secret of forms, derived from the cookie, which no page of another origin can read. */
+/** The secret that forms send back. It is derived from the cookie, which no page of another origin can read. */
 function formSecretOf(secret: string): string {
   return createHmac("sha256", secret).update("form").digest("base64url");
 }

@@ -15,7 +15,7 @@ export interface ReportedNode {
 }
 
 const day_ms = 86_400_000;
-/** How many days before its end operators are notified of a certificate. */
+/** Operators are notified of a certificate this many days before it expires. */
 const expiry_days = [14, 3];
 /** The states in which a route can answer no request. */
 const failing = new Set(["open", "half-open", "down", "unresolved"]);

@@ -13,7 +13,10 @@ interface Terms {
   allowPrivate: boolean;
   consoleUrl: string | null;
   now_ms: number;
-  /** The round in which mail is sent, and the only domains to which mail goes; null: the service sends no mail. */
+  /**
+   * The round (the mails that share a connection to the server) in which mail is sent, and the only domains to which
+   * mail goes; null: the service sends no mail.
+   */
   mail: { round: MailRound; domains: readonly string[] } | null;
 }
 

@@ -25,8 +25,8 @@ export interface NoticesParts {
   look_ms?: number;
   send_ms?: number;
   /**
-   * How often secrets are sealed. The default is so long that after an upgrade, no node of an older version runs any
-   * more, which could not read sealed secrets.
+   * How often secrets in plain text, or with an older key, are encrypted. The default is long: an older version cannot
+   * read encrypted secrets, and after an upgrade, no node of an older version runs any more by then.
    */
   seal_ms?: number;
 }

@@ -1,4 +1,7 @@
-/** One attempt to send a notice to a webhook (docs/notices.md): signed, short, and never to a private address. */
+/**
+ * One attempt to send a notice to a webhook (docs/notices.md): signed, with a short time limit, and never to a private
+ * address.
+ */
 import { lookup } from "node:dns/promises";
 import http from "node:http";
 import https from "node:https";
@@ -11,13 +14,15 @@ export interface WebhookRequest {
 }
 
 export interface WebhookSettings {
-  /** Whether addresses of this machine, its link and private networks, and plain HTTP, are allowed too. */
+  /**
+   * Whether plain HTTP is allowed too, and addresses of this machine, of its link (link-local) and of private networks.
+   */
   allowPrivate: boolean;
   /** The time for name resolution, connection and answer together. */
   wait_ms: number;
 }
 
-/** The signature header: `sha256=…` over the second at which the notice is sent, a dot, and the body. */
+/** The signature header: `sha256=…`, an HMAC of the second at which the notice is sent, a dot, and the body. */
 export function signatureOf(secret: string, timestamp: string, body: string): string {
   return `sha256=${new Bun.CryptoHasher("sha256", secret).update(`${timestamp}.${body}`).digest("hex")}`;
 }

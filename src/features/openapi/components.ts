@@ -1,6 +1,7 @@
 /**
- * Turns typebox values into OpenAPI 3.1 schemas. A shape with an `$id` becomes one component, to which all its uses refer.
- * `[X, null]` is written as X with a second type if that means the same, because it is easier to read.
+ * Turns typebox values (shapes) into OpenAPI 3.1 schemas. A shape with an `$id` becomes one component, to which all its
+ * uses refer. A union `[X, null]` is written as X with `null` as a second type if that means the same, because it is
+ * easier to read.
  */
 import type { TSchema } from "typebox";
 import { discriminator } from "../../core/schema/shape.ts";

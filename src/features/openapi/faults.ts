@@ -106,7 +106,7 @@ export const commonFaults = [
   "upgrade_not_supported",
 ] as const satisfies FaultCode[];
 
-/** The schemas of a refusal's body, and the field in it that holds the code, in words. */
+/** The schemas of a refusal's body, and words that say which field of the body holds the code. */
 interface FaultDescription {
   schemas: TSchema[];
   code: string;

@@ -89,8 +89,8 @@ async function renderPage({ title, document }: PageOptions): Promise<string> {
     }),
   );
   const page = await documented.handle(new Request(`http://localhost${docsPath}`));
-  // The script element with the settings contains a line break, for which the policy would take it for an inline
-  // script.
+  // Between its tags, the script element with the settings contains a line break. The policy would take that for an
+  // inline script.
   return (await page.text()).replace(/>\s+<\/script>/g, "></script>");
 }
 

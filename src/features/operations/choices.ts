@@ -1,4 +1,7 @@
-/** Reads the choices of completions, whole and streamed: texts and log probabilities stay as the engine wrote them. Pure. */
+/**
+ * Reads the choices of completions, from complete and from streamed answers: texts and log probabilities stay as the
+ * engine wrote them. Pure.
+ */
 import type { InferenceEvent, StopReason } from "../../core/inference/event.ts";
 import type { Fault } from "../../core/inference/fault.ts";
 import { FinishReason, isBlank } from "../../core/protocol/answer.ts";

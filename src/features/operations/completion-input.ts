@@ -32,7 +32,7 @@ export function inputsOf(wire: CompletionsRequest): Inputs {
   };
 }
 
-/** Explains why a prompt is refused: by the schema, or because there are several. */
+/** Explains why a prompt is refused: it violates the schema, or there are several prompts. */
 export function wrongPrompt(prompt: unknown): Violation | null {
   if (prompt === undefined || prompt === null || typeof prompt === "string") return null;
   const isList = Array.isArray(prompt) && prompt.length > 0;

@@ -27,7 +27,7 @@ export class CompletionEncoder implements StreamEncoder {
     this.#wantsUsage = options?.include_usage === true;
   }
 
-  /** A delta is only counted: its text is written with the piece that follows. */
+  /** Writes nothing: a delta only serves to count, and its text is written with the `passed` event that follows. */
   frame(): string {
     return "";
   }

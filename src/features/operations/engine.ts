@@ -1,4 +1,4 @@
-/** The part of a passed operation that talks to engines, for one request. */
+/** The part of an operation whose answer is passed on (passing.ts) that talks to engines, for one request. */
 import type { InferenceRequest } from "../../core/inference/request.ts";
 import {
   type AnswerContext,

@@ -1,4 +1,4 @@
-/** The grammar of JSON in bytes: the states of a reader, the marks, and numbers. Pure. */
+/** The grammar of JSON in bytes: the states of a reader, the punctuation bytes, and numbers. Pure. */
 import { UnreadableAnswer } from "../../core/protocol/codec.ts";
 
 /** The state of a JSON reader. */

@@ -30,7 +30,7 @@ export interface Inputs {
   more_bytes?: number;
   /** The number of searches, for which hosted services charge. */
   searches?: number;
-  /** The tokens of all inputs and of the largest, if the client sent token ids; else null. */
+  /** The number of tokens in all inputs together and in the largest one, if the client sent token ids; else null. */
   ids: { tokens: number; largest: number } | null;
   /** The most output tokens; undefined if the operation has no output. */
   outputTokens_max?: number;

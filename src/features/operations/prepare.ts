@@ -1,4 +1,7 @@
-/** Decides whether a passed request may run, and under which conditions: the checks of `prepare` in the same order. */
+/**
+ * Decides whether a request whose answer is passed on may run, and under which conditions. It makes the checks of
+ * `prepare`, in the same order.
+ */
 
 import { activePlan, outputTokensAllowed, requireContext } from "../../core/admission/allowance.ts";
 import type { Principal } from "../../core/auth/verdict.ts";
@@ -37,7 +40,7 @@ export function preparePassed<Wire extends PassedWire>(
   const { inputEstimate } = dependencies;
   const { ids, count, largest_bytes, more_bytes = 0 } = inputs;
   const inputBytes = bytes + more_bytes;
-  // Token ids are written in digits, from which the ratio of text must not be learned.
+  // Token ids are written in digits, from which the ratio of text must not be learned. So their bytes count as media.
   const media = ids ? { bytes, tokens: ids.tokens } : { bytes: 0, tokens: 0 };
   const inputTokens = ids?.tokens ?? inputEstimate.tokens(model, request, inputBytes) + marks_max * (count - 1);
   const expected = ids?.tokens ?? inputEstimate.expected(model, media, inputBytes) + marks * (count - 1);

@@ -1,6 +1,6 @@
 /**
- * Reads an engine's answer that is passed on, and holds it back until it is known to be valid, or until it is large:
- * after that, no other engine can be asked. Pure.
+ * Reads an engine's answer that is passed on. The answer is held back until it is known to be valid, or until it is
+ * large; once a part was passed on, no other engine can be asked. Pure.
  */
 import type { InferenceEvent } from "../../core/inference/event.ts";
 import { type AnswerReader, type ResponseIdentity, UnreadableAnswer } from "../../core/protocol/codec.ts";

@@ -315,7 +315,7 @@ export class Sieve {
     if (byte !== nullBegin) this.#leftOut?.(field);
   }
 
-  /** Handles the beginning of a value directly in a list that is a field. */
+  /** Handles the beginning of a value that is an element of a list in a field. */
   #inField(byte: number): void {
     const field = this.#field!;
     if (field.numbers < 0) return;

@@ -1,4 +1,7 @@
-/** Answers a request whose answer is kept: to its client, to its log, or in the background. */
+/**
+ * Answers a request whose answer is kept, so that it can be read again: to its client, to its log, or in the
+ * background.
+ */
 import type { HttpAnswer } from "../../core/http/frame.ts";
 import { endsAfter } from "../../core/http/stream.ts";
 import { collect } from "../../core/inference/result.ts";

@@ -1,6 +1,6 @@
 /**
- * Reads the current state of a background response: for its client, and for a request that repeats the one that began
- * it.
+ * Reads the current state of a background response: for its client, and for a later request that repeats the request
+ * which began it.
  */
 import type { Call } from "../../core/http/call.ts";
 import { Fault } from "../../core/inference/fault.ts";
@@ -63,9 +63,9 @@ async function delivered(
 }
 
 /**
- * Ends the response of a node that is gone. This frees the key, unless the response was charged: then only its end was
- * lost. Null if the response still runs, because its node was only slow. A response begins after its grant, so the
- * ledger knows it by now.
+ * Ends the response of a node that is gone, and frees the key. If the response was charged, the key is not freed: then
+ * only the response's end was lost. Null if the response still runs, because its node was only slow. The ledger knows
+ * the request by now, since a response begins only after its grant.
  */
 export async function endedAsGone(
   { kept: { answers }, ledger }: KeepingNeeds,
@@ -115,9 +115,9 @@ export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kep
 }
 
 /**
- * Frees the key of a background response whose node is gone. If the response was charged, but the replica that replaced
- * the store lacks its beginning, nobody else will end it, so it ends here as lost. Throws Faults if the key does not
- * become free.
+ * Frees the key of a background response whose node is gone. The response may have been charged although the store,
+ * after it was replaced by a replica, lacks its beginning. Nobody else will end such a response, so it ends here as
+ * lost. Throws Faults if the key does not become free.
  */
 async function giveUp(needs: KeepingNeeds, { organizationId, requestId }: Kept): Promise<void> {
   const { answers } = needs.kept;
@@ -145,7 +145,7 @@ function endLost(): Fault {
   });
 }
 
-/** The fault of a stream that its node has settled, but whose end it did not write before it was gone. */
+/** The fault of a stream whose run was settled by its node, which was gone before it wrote the stream's end. */
 export function cutShort(): Fault {
   return new Fault(
     "upstream_unavailable",

@@ -1,7 +1,7 @@
 /**
- * Streams a kept answer to the client that requested it. The answer continues at the pace of its log, whether the
- * client stays or not. Only if it can no longer be read again does it wait for the client, and end when the client
- * leaves.
+ * Streams a kept answer to the client that requested it. The answer is read from the engine as fast as its log can be
+ * written, whether the client stays or not. Only if it can no longer be read again does it wait for the client, and end
+ * when the client leaves.
  */
 import type { Call } from "../../core/http/call.ts";
 import {
@@ -17,7 +17,7 @@ import { isTerminal } from "../../core/inference/event.ts";
 import { asFault } from "../../core/inference/fault.ts";
 import type { Keeping } from "./keeping.ts";
 
-/** The text that may wait for a client without counting as the request's memory, in code units. */
+/** The text that may wait for a client before it counts as memory of the request, in code units. */
 const waiting_free = 64 * 1024;
 
 export function keptStream(call: Call, stream: Primed, options: SseOptions, keeping: Keeping): StreamedAnswer {
@@ -58,7 +58,7 @@ async function run(
       const { done, value: batch } = await nextOf(stream);
       if (done) return;
       say(framesOf(encoder, batch), batch.at(-1)?.type === "response-failed");
-      // The log is complete before the run is settled: a charged answer can be read again.
+      // The log is completed before the run is settled, so that a charged answer can be read again.
       if (batch.some(isTerminal)) await keeping.end();
       await keeping.room();
       await client.taken();

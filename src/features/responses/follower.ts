@@ -119,7 +119,7 @@ export class Follower {
 
   /**
    * Ends an answer that has this fate, and returns the end, which is the same for all readers. If the node is gone, its
-   * key is freed before the client reads the failure; if the answer was charged, the key keeps it.
+   * key is freed before the client reads the failure. But an answer that was charged stays under its key.
    */
   async endAs(fate: Fate, ending: StreamEnding): Promise<string> {
     if (fate === "lost") return ending.end(answerLost(), this.#kept.requestId);
@@ -140,7 +140,7 @@ export class Follower {
     if ((await available(this.#needs, endedAsGone(this.#needs, kept, begun))) === null) throw goesOn();
   }
 
-  /** Ends an answer whose node has settled it and is gone. The key keeps that answer, which was charged. */
+  /** Ends an answer whose node settled its run and is gone. The answer was charged, so it stays under its key. */
   async #close(): Promise<void> {
     const { answers } = this.#needs.kept;
     const kept = await available(this.#needs, answers.find(this.#kept.requestId));
@@ -182,7 +182,7 @@ export class Follower {
       const kept = await available(this.#needs, answers.find(requestId));
       // A background response continues without its log.
       if (!kept?.response) await available(this.#needs, answers.end(requestId, { state: "lost", bytes: 0 }));
-      // The claim of an answer with a complete log has the state `ended`, and stays.
+      // If the log was complete, the claim has the state `ended` already, and stays.
       throw answerLost();
     }
     return false;

@@ -83,7 +83,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return this.isBackground ? this : null;
   }
 
-  /** Call it when the run has begun. The run is disposed of before this object. */
+  /** Call it when the run has begun. Dispose of the run before this object. */
   follows(run: Pick<Run, "confirmed">): void {
     this.#run = run;
   }
@@ -130,7 +130,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   }
 
   /**
-   * Ends the background response as failed. If it has a key, that waits until its settlement is confirmed (`#free`).
+   * Ends the background response as failed. If the response has a key, it ends only after the run's settlement is
+   * confirmed (`#free`).
    */
   async fails(fault: Fault): Promise<void> {
     if (!this.#begun || this.#isFinished) return;
@@ -144,7 +145,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
 
   /**
    * Called if another end of the response was stored before this one. If that end is a cancellation, this request
-   * counts as cancelled too, for its receipt.
+   * counts as cancelled too, and its receipt says so.
    */
   async endedBefore(): Promise<void> {
     const stored = await this.#needs.kept.answers.find(this.requestId).catch(() => null);
@@ -283,12 +284,18 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     }
   }
 
-  /** Whether a part of a stream was delivered: then a failure is the end of the answer, which the key keeps. */
+  /**
+   * Whether a part of a stream was delivered. If so, a failure is the end of the answer, and the answer stays under its
+   * key.
+   */
   get #hasPart(): boolean {
     return this.#kept.isStream && this.#call.notes.firstPart_ms !== undefined;
   }
 
-  /** Whether this node has settled the run. If another node has, the run cost nothing, because it has a key. */
+  /**
+   * Whether this node has settled the run. If another node has, the run cost nothing: other nodes charge nothing for a
+   * run with a key.
+   */
   async #isSettledHere(): Promise<boolean> {
     const { kept, ledger } = this.#needs;
     const receipt = await withinClaimTime(kept.clock, ledger.receipt(this.#name.organizationId, this.requestId));
@@ -310,7 +317,10 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return (outcome === "failed" && firstPart_ms === undefined) || this.#isUndelivered;
   }
 
-  /** Whether nothing was delivered: an answer that is not streamed is delivered complete or not at all. */
+  /**
+   * Whether the answer failed and was not streamed. Nothing was delivered then: such an answer is delivered complete or
+   * not at all.
+   */
   get #isUndelivered(): boolean {
     const { outcome, stream } = this.#call.notes;
     return outcome === "failed" && stream !== true;

@@ -12,9 +12,9 @@ import type { AnswerLogs, LogEntry, LogName } from "./store/answer-log.ts";
 const batch_ms = 100;
 /** The most text of one entry, in code units. */
 const entry_max = 64 * 1024;
-/** The most text that may wait for the store before the answer waits too, in code units. */
+/** The most text that may wait for the store, in code units. Beyond it, the answer waits too. */
 const waiting_max = 4 * entry_max;
-/** How often a store that is away is asked again, and for how long before the data that it should keep is lost. */
+/** How often a store that is away is asked again, and for how long before the data that waits for it is given up. */
 export const storeRetry_ms = 250;
 export const storePatience_ms = 10_000;
 /** How long the end of an answer waits for its log. */

@@ -13,7 +13,7 @@ export const poll_ms = 100;
 /** How long after the settlement a log may still lack its end, and a response may still be shown as running. */
 export const settled_ms_max = 10_000;
 
-/** The time from a claim to its admission, with a margin. */
+/** The longest time from a claim to its admission, with a margin. */
 const admission_ms = 5_000;
 
 /**

@@ -34,7 +34,7 @@ export function callsFor(input: AnswerInput, choice: number, next: Random): Call
   return request.parallelCalls ? calls : calls.slice(0, 1);
 }
 
-/** The schema of arguments as that of an object, even if it allows other values. */
+/** The schema of a tool's arguments: if it names no type, it becomes the schema of an object. */
 function withObject(parameters: unknown): unknown {
   const schema = typeof parameters === "object" && parameters !== null ? parameters : {};
   return "type" in schema || "$ref" in schema ? schema : { type: "object", ...schema };

@@ -35,7 +35,8 @@ interface Call {
 }
 
 /**
- * A form other than chat: translates its requests into those of chat, and the chunks and answers of chat into its own.
+ * A request format other than chat completions: translates its requests into those of chat, and the chunks and answers
+ * of chat into its own.
  */
 export interface Form {
   asked(body: unknown): unknown;

@@ -29,8 +29,11 @@ const message_tokens = 4;
 const attachment_tokens = 85;
 
 /**
- * Reads a conversation. Its prompt tokens: 3; for each message 4, and those of its text and calls by length; 85 for
- * each image or file; and those of the tools by the length of their JSON.
+ * Reads a conversation. Its prompt tokens are the sum of:
+ * - 3;
+ * - for each message, 4 and those of its text and calls by length;
+ * - for each image or file, 85;
+ * - for the tools, those of their JSON by length.
  */
 export function readConversation(request: ChatRequest): Conversation {
   const { messages } = request;

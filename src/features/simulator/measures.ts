@@ -17,7 +17,7 @@ interface Measure {
   answer(usage: object): object;
 }
 
-/** The handler of requests for such numbers. It waits and fails as directives say. */
+/** The handler of requests for embeddings or ranks. It waits and fails as directives say. */
 export function measured(measure: (body: Json) => Measure) {
   return async (request: Request, options: ChatOptions, clock: Clock, watch: Watch | undefined): Promise<Response> => {
     const start_ms = performance.now();

@@ -8,7 +8,7 @@ import type { Random } from "./text.ts";
 
 type Schema = Record<string, unknown>;
 
-/** Below this depth, only required values are made, and branches that end soon are chosen. */
+/** In values that are nested deeper than this, only required parts are made, and branches that end soon are chosen. */
 const depth_ample = 4;
 const depth_max = 64;
 const steps_max = 20_000;

@@ -22,8 +22,8 @@ export function hash(text: string, seed = 0): number {
 }
 
 /**
- * Splits output into tokens: a run of up to six letters or digits, with the space before it, is one token, and so is every other
- * character. Any prefix of the tokens splits in the same places.
+ * Splits output into tokens: a run of up to six letters or digits, with the space before it, is one token, and so is
+ * every other character. The text of the first tokens alone splits into the same tokens.
  */
 export function tokens(text: string): string[] {
   return text.match(/ ?[\p{L}\p{M}\p{N}]{1,6}|[\s\S]/gu) ?? [];

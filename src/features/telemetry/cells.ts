@@ -1,4 +1,4 @@
-/** The cells of one metric: one for each set of label values, in bounded number. */
+/** The cells of one metric, which hold its values: one for each set of label values, in bounded number. */
 import { type LabelBound, type MetricRow, other } from "./metric.ts";
 
 export type Labels = Record<string, string>;

@@ -18,7 +18,10 @@ export interface Largest {
 
 const slot_ms = 300_000;
 const slots_max = 12;
-/** The most organizations that are remembered for each slot of time. Beyond it, the smaller half is merged. */
+/**
+ * The most organizations that are remembered for each slot of time. Beyond it, the half with the smaller costs is
+ * merged into one.
+ */
 const organizations_remembered = 4_096;
 
 interface Slot {

@@ -7,7 +7,10 @@ import { faultCatalogue } from "../../core/inference/fault.ts";
 import { losses } from "../../core/protocol/codec.ts";
 import { meteredOperations } from "../../core/store/ledger.ts";
 
-/** The allowed values of a label: a list, or any values up to a number. Further ones are counted as `other`. */
+/**
+ * The values that a label may have: those of a list; or any, up to this number of them. Further ones are counted as
+ * `other`.
+ */
 export type LabelBound = readonly string[] | number;
 
 export interface MetricRow {

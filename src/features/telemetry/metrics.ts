@@ -242,7 +242,7 @@ function recordRun({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended
   if (perToken_s !== null) observe("inference_time_per_output_token_seconds", { model }, perToken_s);
 }
 
-/** The classes of tokens: the label, and the member of usage. */
+/** The classes of tokens: the label's value, and the field of `Usage` with the number. */
 const tokenClasses = [
   ["input", "inputTokens"],
   ["cached_input", "cachedInputTokens"],

@@ -19,9 +19,9 @@ export interface Instruments {
   observe<Name extends NameOf<"histogram">>(name: Name, labels: LabelsOf<Name>, value: number, traceId?: string): void;
   /** Sets the function that reads the value of a gauge, or of a counter that is counted elsewhere. */
   read<Name extends NameOf<"gauge" | "counter">>(name: Name, read: () => MetricReading<Name>): void;
-  /** The sum of a counter over all cells with these labels. */
+  /** The sum of a counter over all sets of label values that include these labels. */
   sum<Name extends NameOf<"counter">>(name: Name, labels?: Partial<LabelsOf<Name>>): number;
-  /** The observations of a histogram in each of its buckets, over all cells. */
+  /** The observations of a histogram in each of its buckets, over all sets of label values. */
   buckets(name: NameOf<"histogram">): Bucket[];
   render(format: Format): Promise<string>;
   /** All metrics with their values, for a node of several workers to merge (merged.ts). */
@@ -88,7 +88,10 @@ function counts({ labels }: MetricRow) {
   return new Cells(labels, () => ({ value: 0 }));
 }
 
-/** The cells of a new reading. Cells of earlier readings, such as the hash of another configuration, are dropped. */
+/**
+ * The values of a new reading, in cells. Values of earlier readings, such as the hash of another configuration, are
+ * dropped.
+ */
 function counted(row: MetricRow, reading: MetricReading<MetricName>) {
   const cells = counts(row);
   for (const [labels, value] of typeof reading === "number" ? [[{}, reading] as const] : reading)

@@ -92,7 +92,7 @@ export class Spans implements RequestTrace {
     return {
       headers: traceHeaders(span),
       ended: (outcome: AttemptKind, status: number | undefined, report: EngineReport) => {
-        // The span may have begun before the grant, which names the team.
+        // Set at the end of the span: it may have begun before the grant, which names the team.
         span.setAttributes({ ...reportAttributes(report), ...this.#callerIds });
         span.setAttribute("sluice.attempt.outcome", outcome);
         if (status !== undefined) span.setAttribute("http.response.status_code", status);

@@ -91,7 +91,8 @@ export function crew(parts: CrewParts): Crew {
   }
 
   /**
-   * Handles the end of a worker that was told to stop. If it failed, so did the node: other nodes settle what it held.
+   * Handles the end of a worker that was told to stop. If the worker failed, the node ends with its exit code, and
+   * other nodes settle the requests that it held.
    */
   function left({ number, serving_ms }: Worker, end: End): void {
     const code = serving_ms === null ? 0 : codeOf(end);
@@ -100,7 +101,9 @@ export function crew(parts: CrewParts): Crew {
     if (running.size === 0) ended.resolve(exitCode);
   }
 
-  /** Whether a worker is replaced. It is not if no worker could start: the reason will not go away by itself. */
+  /**
+   * Whether a worker is replaced. If no worker could start, none is replaced: the reason will not go away by itself.
+   */
   function isReplaceable({ number, serving_ms }: Worker): boolean {
     attempted(number);
     if (serving_ms === null) unstarted.add(number);

@@ -59,7 +59,8 @@ export interface Member {
 }
 
 /**
- * Resolves when the supervisor has sent the configuration for the start. `signalled`: a signal to this process itself.
+ * Resolves when the supervisor has sent the configuration for the start. `signalled`: resolves with a signal that this
+ * process itself gets.
  */
 export async function joinNode(number: number, channel: Channel, signalled: Promise<NodeJS.Signals>): Promise<Member> {
   const begun = Promise.withResolvers<Extract<Order, { order: "begin" }>>();
@@ -70,7 +71,7 @@ export async function joinNode(number: number, channel: Channel, signalled: Prom
   let nextQuestion = 0;
   let file: FileRead = { bytes: null };
   let node: NodeState = { wanted: 1, serving: 1, deaths: 0, failing: [], open_mean: 0 };
-  /** The verdicts by round. A verdict may arrive before this worker has voted. */
+  /** The verdicts by the number of their vote. A verdict may arrive before this worker has voted. */
   const verdicts = new Map<number, PromiseWithResolvers<readonly string[]>>();
   const rounds: number[] = [];
   let own: Own | null = null;
@@ -103,7 +104,8 @@ export async function joinNode(number: number, channel: Channel, signalled: Prom
   channel.onLost(() => {
     isAlone = true;
     for (const { resolve } of verdicts.values()) resolve(["the supervisor is gone"]);
-    // Stops without the delay for balancers, because a new node may be started and need the port.
+    // The supervisor is gone. This stops without the delay for balancers, because a new node may be started and need
+    // the port.
     stopped.resolve("SIGINT");
   });
   void signalled.then(stopped.resolve);

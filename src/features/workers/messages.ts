@@ -63,5 +63,5 @@ export type Word =
   | { word: "well"; problem: string | null; open: number }
   | { word: "vote"; round: number; problems: readonly string[] }
   | { word: "told"; question: number; told: Told[] | RouteView[] }
-  /** A question to all workers, on behalf of a client that asked this worker: its metrics or its routes. */
+  /** A question to all workers for their metrics or their routes, on behalf of a client that asked this worker. */
   | { word: "asks"; question: number; what: Format | "routes" };

@@ -160,7 +160,7 @@ function askingAll(merging: Merger) {
   };
 }
 
-/** The file in force, and the vote over another one. There is one vote at a time. */
+/** The configuration file in force, and the vote over another one. There is one vote at a time. */
 function reloads({ readFile }: Pick<SupervisorParts, "readFile">, serving: () => Worker[]) {
   let file = readFile();
   let round = 0;

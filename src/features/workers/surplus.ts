@@ -4,7 +4,7 @@
  * answers; their clients connect again, and are assigned anew. Pure.
  */
 
-/** With fewer open requests than this, no client waits for another. */
+/** A worker with fewer open requests closes no connection: none of its clients waits for another. */
 const open_min = 8;
 /** A worker may have this many times the mean number of open requests. */
 const tolerance = 1.1;

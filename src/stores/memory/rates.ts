@@ -126,8 +126,8 @@ function shareOf({ requestsPerMinute, tokensPerMinute }: RateLimits, processes: 
 const tokensLeft = ({ queue, share }: LimitedQueue) => (share.tokensPerMinute ?? Infinity) - queue.tokens;
 
 /**
- * A request that fits the limit but not the share is admitted if this process has counted no tokens yet: on other
- * processes it would not fit either.
+ * A request whose tokens fit the limit but not the share is admitted if this process has counted no tokens yet. It
+ * would not fit on other processes either, so otherwise none would ever admit it.
  */
 function hasRoom({ queue, share }: LimitedQueue, tokens: number): boolean {
   const { requestsPerMinute, tokensPerMinute } = share;

@@ -35,8 +35,8 @@ export interface NewAuditEntry {
 }
 
 /**
- * Writes the audit entry, as the last statement of a transaction: until the commit, no other act can be recorded. So
- * entries are in the order of their commits, without gaps, however many sessions write.
+ * Writes the audit entry, as the last statement of a transaction, because from then until the commit no other act can
+ * be recorded. So entries are in the order of their commits, without gaps, however many sessions write.
  */
 export async function appendAuditEntry(tx: Transaction, at: Date, act: NewAuditEntry): Promise<void> {
   const { action, owner, subject } = act;
@@ -56,7 +56,10 @@ export async function appendAuditEntry(tx: Transaction, at: Date, act: NewAuditE
   await tx.drizzle.update(auditHead).set({ number, hash });
 }
 
-/** The members of an object, with the names that the audit log and the interfaces use, for the details of an entry. */
+/**
+ * The members of an object for the details of an audit entry, with the names that the audit log and the interfaces use:
+ * `snake_case`.
+ */
 export const detailsOf = (of: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(of).map(([name, value]) => [snakeName(name), value]));
 
@@ -78,7 +81,9 @@ export function withAddress(db: Database, address: string | null): Database {
 /** How long the idempotency key of a request is remembered. */
 const repeat_days = 7;
 
-/** Forgets the key of a request whose creation was refused, so that the next attempt counts as the first. */
+/**
+ * Forgets the idempotency key of a request whose creation was refused, so that the next attempt counts as the first.
+ */
 export async function unrepeated(tx: Transaction, repeat: Repeat | undefined, actor: string): Promise<void> {
   if (!repeat) return;
   const { actor: by, keyHash } = administrationRepeat;
@@ -138,7 +143,7 @@ export async function listAudit(db: Database, query: AuditQuery): Promise<NamedE
   );
 }
 
-/** SQL for the UUID at the end of a text of this form; null for any other text. */
+/** SQL for the UUID in an id with the prefix `form`, such as `key`; null for any other text. */
 const uuidIn = (column: SQLWrapper, form: string) =>
   sql`case when ${column} ~ ${sql.raw(`'^${form}_[0-9a-f]{32}$'`)} then right(${column}, 32)::uuid end`;
 

@@ -44,15 +44,15 @@ export interface ActContext {
   /** The limits of the person who acts, which the acts must not raise. Null if they may raise any limit. */
   own?: OwnLimits | null;
   /**
-   * Whether a node performs the acts: a node has published the plans of its file. Otherwise a command performs them,
-   * and its file may have other plans.
+   * Whether a node performs the acts. A node has published the plans of its file. Otherwise a command performs the
+   * acts, and the plans in its file may not be those that the nodes use.
    */
   isServed?: boolean;
   /** Encrypts small secrets; null: there is no key, and they are stored in plain text. */
   sealing?: Sealing | null;
 }
 
-/** The store of the administration, under the name of each of the stores that the verbs use. */
+/** The administration's store, once under each name by which the verbs find a store. */
 export function administrationStores(database: Database, context?: ActContext) {
   const store = administration(database, context);
   return {

@@ -33,7 +33,7 @@ export async function keepingAdministrator<Row, Answer>(
   try {
     return await transact(db, async (tx) => {
       await lockAdministrators(tx);
-      // From here on no issuer can give this row a role that the check does not see.
+      // From here on the row is locked, so no issuer can give it a role that the check does not see.
       const row = await lock(tx);
       const hadOne = await isThere(tx);
       const answer = await work(tx, row);

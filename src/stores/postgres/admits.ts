@@ -19,7 +19,8 @@ export async function whyNoAdmission(db: Database, timeout_ms: number): Promise<
 function reasonOf(code: string): string {
   if (code === "25006") return "the database is read-only";
   if (code === "53100") return "the disk of the database is full";
-  // 42883, 3F and 42P01: the function or the table does not exist; the check of the schema says more.
+  // 42883, 3F and 42P01 mean that the function or the table does not exist. The check of the schema says more about
+  // that.
   if (/^[0-9A-Z]{5}$/.test(code)) return `the database refuses writes (SQLSTATE ${code})`;
   return "the database does not answer";
 }

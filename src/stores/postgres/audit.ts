@@ -1,7 +1,7 @@
 /**
  * Checks the ledger against itself, in pieces (docs/design/metering.md, Audit). Every minute one node of the fleet
- * reads new records and adds them to the roll-ups. Every hour it compares the windows and days that may have changed,
- * and seals those that have ended. No statement blocks others for long.
+ * reads new records and adds them to the roll-ups. Every hour it compares the windows and days that may have changed.
+ * It then seals those that have ended, so that they are not read again. No statement blocks others for long.
  */
 import { idOf } from "../../core/store/ids.ts";
 import type { Audit, LedgerDifference, Sealed } from "../../core/store/ledger.ts";
@@ -9,7 +9,7 @@ import type { Database, Lane } from "./database.ts";
 import { onOneNode } from "./fleet.ts";
 import { sealRecords } from "./passes.ts";
 
-/** The transactions whose records one statement reads. A batch of 256 commands is one transaction. */
+/** The most transactions whose records one statement reads. A batch of 256 commands is one transaction. */
 const transactions_max = 2_000;
 /** The most windows that one statement seals. */
 const seals_max = 1_000;
@@ -77,7 +77,10 @@ export async function daysOf(db: Pick<Database, "query">, text: string, values: 
   return (await db.query<{ day: Date }>(text, values)).map(({ day }) => day);
 }
 
-/** Compares the totals of these days' months with their days, and the sum of each key with all its months. */
+/**
+ * Compares the total of each month of these days with the month's days, and the overall sum of each key with its
+ * months.
+ */
 export async function totalDifferences(db: Database, days: readonly Date[]): Promise<LedgerDifference[]> {
   if (days.length === 0) return [];
   const months = new Set(days.map((day) => `${day.toISOString().slice(0, 7)}-01T00:00:00Z`));

@@ -36,7 +36,7 @@ export async function sumAllEarlier(db: Database): Promise<void> {
   for (const { id } of left) await sumEarlier(db, id);
 }
 
-/** The most time that such a sum may take, which reads the records of a month. */
+/** The most time that `sumEarlier` may take. It reads the records of a month. */
 const sum_ms = 15 * 60_000;
 
 /** Calls `sumEarlier` for each id. Call it after the commit. */

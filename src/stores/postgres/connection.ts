@@ -210,8 +210,9 @@ function driverOptions(
     onclose: () => lose(),
     types,
     connection,
-    // The driver only counts the hosts, and calls `socket` once more for each server that is not of the kind in
-    // `target_session_attrs`. It also calls it to reconnect, which fails, because no server is left to try.
+    // The driver uses only the number of hosts, so their names are made up. It calls `socket` once more for each server
+    // that is not of the kind in `target_session_attrs`. It also calls it to reconnect, which fails, because no server
+    // is left to try.
     host: places.map(() => "place").join(),
     async socket() {
       try {

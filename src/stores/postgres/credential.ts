@@ -17,7 +17,7 @@ interface SecretOwner {
 /** The part of a secret that the audit log may show. */
 export const masked = ({ prefix, suffix }: NewSecret): string => `${prefix}…${suffix}`;
 
-/** The operations on credentials of one kind. `end`: revokes the whole owner. */
+/** The operations on credentials of one kind. `end` revokes the whole owner: a key or an operator. */
 export function credentialsOf<Row extends SecretOwner>(
   word: "key" | "operator",
   secrets: Secrets,

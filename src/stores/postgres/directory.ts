@@ -31,9 +31,10 @@ const byHand = alias(membership, "by_hand");
 const byRule = alias(membership, "by_rule");
 
 /**
- * Which secrets the service's port accepts. Of an ordinary key: those with the prefix `slk_`. Of a sign-in: access
- * tokens, `slt_`. Of a key for identity tokens: access tokens, and its own secret, whose hash belongs to no text. Rows
- * of other prefixes or kinds are ignored.
+ * Which secrets the service's port accepts, by the kind of the key. Rows of other prefixes or kinds are ignored.
+ * - An ordinary key: secrets with the prefix `slk_`.
+ * - A sign-in: access tokens, `slt_`.
+ * - A key for identity tokens: access tokens, and its own secret. Nobody can send that: its hash belongs to no text.
  */
 const isForService = sql`case ${apiKey.kind}
   when 'key' then left(${keySecret.prefix}, 4) = 'slk_'
@@ -223,5 +224,8 @@ const touchingAll = `
   ) as used
   where api_key.id = used.id`;
 
-/** Nodes update the same keys at the same moment: the second node skips a locked row, so nobody waits. */
+/**
+ * Nodes note the last use of the same keys at the same moment. The second node skips a row that the first has locked,
+ * so nobody waits.
+ */
 const touching = touchingAll.replace("of api_key", "of api_key skip locked");

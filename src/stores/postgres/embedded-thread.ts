@@ -65,9 +65,10 @@ export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
       settle(data.number, (one) => one.reject(new DatabaseError(data.failure.message, data.failure.code)));
     } else settle(data.number, (one) => one.resolve(data.value));
   }
-  // All answers of a turn are delivered together, in a turn of their own. While the runtime delivers one message it
-  // delivers no other, and the code that gets an answer may run a loop of its own until the next arrives, as
-  // `expect().rejects` of Bun's test runner does.
+  // All answers of a turn are delivered together, in a later turn, and not while the runtime delivers a message. Code
+  // that gets an answer may run an event loop of its own until the next one arrives, as `expect().rejects` of Bun's
+  // test runner does. Within a delivery it would wait for ever, because the runtime delivers no other message
+  // meanwhile.
   const soon = together();
   worker.onmessage = ({ data }: MessageEvent<ThreadMessage>) => soon(() => take(data));
   const lost = (why: string) => {

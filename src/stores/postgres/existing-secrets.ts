@@ -1,6 +1,6 @@
 /**
- * Reads the secrets that may be used, those of thousands of keys as one value: a row for each key would take ten times
- * as long.
+ * Reads the secrets that may be used. It gets the secrets of thousands of keys as one value, because a row for each key
+ * would take ten times as long.
  */
 import { type ExistingSecretsStore, fingerprint_bytes } from "../../core/store/existing-secrets.ts";
 import { uuid_max } from "../../core/store/ids.ts";
@@ -22,8 +22,8 @@ export function existingSecretsIn(db: Pick<Database, "query">, keys_max = piece_
 }
 
 /**
- * Reads the indexes of both tables backwards, since key ids rise with time. A plain join would read all secrets for
- * each piece: the planner cannot know that those of a piece are near each other.
+ * Reads the indexes of both tables backwards. Key ids rise with time, so the secrets of a piece (the next few thousand
+ * keys) are near each other. The planner cannot know that: with a plain join it would read all secrets for each piece.
  */
 const reading = `
   with piece as materialized (

@@ -21,7 +21,7 @@ interface Row {
   report: ReportDetails;
 }
 
-/** Writes a report, and returns the number of other processes that are not silent. */
+/** Writes a report, and returns the number of other processes that have reported recently. */
 const writing = `
   with written as (
     insert into fleet_process (node_id, worker, name, version, configuration, started_at, reported_at, report)

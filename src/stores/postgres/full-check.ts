@@ -1,7 +1,7 @@
 /**
  * Compares a whole year of the ledger with its records, in many short statements (docs/design/metering.md, Audit). A
- * full check counts every record again, into a table of its own, and compares it with what the audit log's chain says
- * about it.
+ * full check counts every record again, into a table of its own. It also compares the records with the hashes that
+ * entries of the audit log's chain have of them.
  */
 import type { LedgerDifference } from "../../core/store/ledger.ts";
 import { type DifferenceRow, daysOf, differenceOf, differencesIn, rollUp, totalDifferences } from "./audit.ts";
@@ -12,10 +12,13 @@ import { inPieces } from "./pieces.ts";
 
 const pace = { quick_ms: 100, slow_ms: 500 };
 
-/** Checks all windows of a year and the roll-ups of its days. A full check also reads sealed records again. */
+/**
+ * Checks all windows of a year and the roll-ups of its days. A full check also reads sealed records again, which were
+ * found right earlier and not read since.
+ */
 export async function checkYear(db: Database, isFull: boolean): Promise<LedgerDifference[]> {
-  // New records are read first: in a database that was restored on another server, they would otherwise seem to have
-  // been read.
+  // New records are read first. In a database that was restored on another server, transaction numbers are lower, so
+  // records would otherwise seem to have been read already.
   await rollUp(db);
   const differences = isFull ? await counted(db) : await differencesIn(db, "usage_differences($1)", ["sealed"]);
   const days = await daysOf(

@@ -7,7 +7,10 @@ import type { Database } from "./database.ts";
 
 /** The most rows that one statement deletes, so that it blocks nobody. */
 const forgotten_max = 500;
-/** How long notes of replayed answers are kept: as long as receipts of refused requests. */
+/**
+ * How long notes of replayed answers (answers given to repeated requests) are kept: as long as receipts of refused
+ * requests.
+ */
 const noted_days = 31;
 
 export interface KeptSettings {
@@ -159,8 +162,8 @@ const abandoning = `
     or not exists (select from kept_answer where request_id = $1 and claim is not null) as is_free`;
 
 /**
- * Deletes the oldest answers of an organization beyond its room. An answer that is lost keeps its claim, so that its
- * key is never charged again.
+ * Deletes the oldest answers of an organization beyond the bytes that it may keep. A deleted answer (`lost`) keeps its
+ * claim on the idempotency key, so that a request with this key is never charged again.
  */
 const makingRoom = `
   with newest as (
@@ -172,7 +175,8 @@ const makingRoom = `
   returning request_id, organization_id`;
 
 /**
- * Selects expired rows by id, since ids sort by the clocks of the nodes. They are kept a day longer, for slow clocks.
+ * Finds expired rows by their ids, which begin with the time by the clock of the node that made them. They are kept a
+ * day longer, because that clock may be slow.
  */
 const forgetting = `
   delete from kept_answer where request_id in (

@@ -7,8 +7,8 @@ import type { KeyState } from "../../admin/store/key.ts";
 import { useNoted_ms } from "../../core/store/directory.ts";
 
 /**
- * SQL for a policy in days; null for tokens, which end by themselves: an organization's policies end no device's
- * sign-in and no key of identity tokens.
+ * SQL for an organization's policy in days. Null for a device's sign-in and for a key of identity tokens: these
+ * policies do not end them, since their tokens end by themselves.
  */
 const days = (column: string) => `case api_key.kind when 'key' then organization.${column} * interval '24 hours' end`;
 const lifetimeAfter = (made: string) => `(${made} + ${days("key_lifetime_max_days")})`;
@@ -19,7 +19,7 @@ const lifetimeAfter = (made: string) => `(${made} + ${days("key_lifetime_max_day
 const unusedAfter = (made: string) =>
   `(greatest(api_key.last_used_at, ${made}) + ${days("key_unused_max_days")} + interval '${useNoted_ms} ms')`;
 
-/** SQL for the ends of the secret that is looked up. */
+/** SQL for when the secret that is looked up ends by age, and by lack of use. */
 export const secretEnds = {
   lifetimeAt: sql.raw(lifetimeAfter("key_secret.created_at")) as SQL<Date | null>,
   unusedAt: sql.raw(unusedAfter("key_secret.created_at")) as SQL<Date | null>,
@@ -42,7 +42,7 @@ export const keyLife = {
 };
 
 /**
- * SQL for when a key expires, by its own date or its newest secret's age; null: never. For queries that have both
- * tables.
+ * SQL for when a key expires, by its own date or its newest secret's age; null: never. For queries that join `api_key`
+ * with its `organization`.
  */
 export const expiresAt = `least(api_key.expires_at, ${lifetimeAt})`;

@@ -36,15 +36,15 @@ type WholeStart = number | null | undefined;
 type Subject = [number: number, held: Three, running: number, ...seen: SeenByAll | []];
 /**
  * Values of a subject that are the same for all admissions of a batch: whose limits they are; the limits of the three
- * windows and of concurrent requests; the use of the windows; a pattern of models.
+ * windows and of concurrent requests; the use of the windows; and, for limits for models, the pattern of the models.
  */
 type SeenByAll = [whose: number, limits: Four, used: Three, models?: string];
 type Three = [session: number, week: number, month: number];
 type Four = [...Three, concurrentRequests: number | null];
 /**
- * The values of an organization: starts and ends of the three windows; the use of the four kinds; the cap of extra
- * usage; the organization's own limits of windows and concurrent requests, and their raise, empty if it has none; and
- * for a shortened week or month, where it would have begun.
+ * The values of an organization: starts and ends of the three windows; the use of the three windows and of extra usage;
+ * whether extra usage is enabled, and its cap; the organization's own limits of windows and concurrent requests, and
+ * their raise, empty if it has none; and for a shortened week or month, where it would have begun.
  */
 type Organization = [
   times: number[],
@@ -57,8 +57,8 @@ type Organization = [
 ];
 type Grant = [nanos: number, outputTokens: number, source: BillingSource, team?: string];
 /**
- * The findings of an admission: the number of the organization in the batch; the held nanos of the four kinds; the limited
- * subjects; and for a refusal the zone of the organization's calendar.
+ * The findings of an admission: the number of the organization in the batch; the nanos held in the three windows and in
+ * extra usage; the limited subjects; and for a refusal the zone of the organization's calendar.
  */
 type Admitted = [
   organization: Organization | number,
@@ -67,8 +67,8 @@ type Admitted = [
   ...rest: Grant | [zone?: string],
 ];
 /**
- * A limit that has no room for the request: whose limit it is, its window by number, when the window ends, and a
- * pattern of models.
+ * A limit that has no room for the request: whose limit it is, its window by number, when the window ends, and, for a
+ * limit for models, the pattern of the models.
  */
 type Full = [whose: number, kind: number, endsAt_ms: number, models?: string];
 type Row =
@@ -198,7 +198,7 @@ export function inProportion(limit: number | null, starts_ms: number, ends_ms: n
 /** The kinds of subjects, in the order of the numbers that rows have for them. */
 const subjectNames = ["key", "person", "team", "organization"] as const;
 
-/** A subject's reading. Its windows begin and end with the organization's. */
+/** A limited subject as one admission found it. Its windows begin and end with the organization's. */
 function subjectOf(
   [number, held, running, ...seen]: Subject,
   windows: WindowReadings,
@@ -222,8 +222,8 @@ function subjectOf(
 }
 
 /**
- * The windows that lack room for the least hold. If the use of extra usage was only reserved, the windows may be full
- * because of settled use.
+ * The windows without room for the least that the request needs. Settled use counts; after `reserved`, what other
+ * requests hold, too. Even then settled use may fill windows, if only extra usage is reserved.
  */
 function fullKinds(command: Admit, answer: "exhausted" | "reserved", windows: WindowReadings): WindowKind[] {
   const least = command.inputNanos + costOf(command.outputTokens_min, command.prices.output);

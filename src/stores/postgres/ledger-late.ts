@@ -37,8 +37,8 @@ export async function settledLate(
 const settling = "select * from usage_settle_late($1::uuid[], $2::usage_settle_command[])";
 
 /**
- * Whether this settlement may be late, which means that it found a record. Without nanos there is nothing to charge
- * late; and a repeatable request costs nothing if its node has ended.
+ * Whether this settlement may be late. It may be if it found a record of its request. Without nanos there is nothing to
+ * charge late; and a repeatable request costs nothing if its node has ended.
  */
 function mayBeLate(command: Command, { answer }: LedgerAnswer): boolean {
   return command.verb === "settle" && answer === "already" && command.nanos > 0 && !command.isRepeatable;

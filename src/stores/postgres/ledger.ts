@@ -170,7 +170,10 @@ function laneSet(db: Database, count: number) {
 
 type Acts = Pick<Database, "query">;
 
-/** Sets an organization's anchor in the ledger. `on` may be a transaction that also writes the audit entry. */
+/**
+ * Sets an organization's anchor in the ledger, from which weeks and months are counted. `on` may be a transaction that
+ * also writes the audit entry.
+ */
 export async function setAnchor(on: Acts, organizationId: string, anchorAt: Date): Promise<Date | null> {
   const parameters = [bare(organizationId, "org_"), anchorAt];
   const [row] = await on.query<{ at: Date | null }>("select usage_set_anchor($1, $2) as at", parameters);
@@ -192,7 +195,10 @@ export async function setCalendar(on: Acts, organizationId: string, calendar: Ca
   return row!.at;
 }
 
-/** Adjusts a window in the ledger. `on` may be a transaction that also writes the audit entry. */
+/**
+ * Adds an operator's adjustment to the use of a window in the ledger. `on` may be a transaction that also writes the
+ * audit entry.
+ */
 export async function adjust(
   on: Acts,
   entryId: string,

@@ -26,7 +26,10 @@ import { announceChange } from "./revocations.ts";
 import { unwrapErrors } from "./rows.ts";
 import { changeableTeam } from "./teams.ts";
 
-/** `actingOn`: the database for an act on this person, which may be forbidden to raise the actor's own limits. */
+/**
+ * `actingOn`: the same database, for an act on this person. There the act may be refused because it would raise one of
+ * the actor's own limits.
+ */
 export function limitValues(db: Database, actingOn: (person: string) => Database = () => db): LimitAdministration {
   return {
     limitsOf: (subject) => unwrapErrors(readLimits(db, subject)),

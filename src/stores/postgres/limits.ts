@@ -4,7 +4,7 @@ import type { ChangedLimits, LimitStore } from "../../core/store/plan.ts";
 import type { Database, Transaction } from "./database.ts";
 import { plans } from "./plans.ts";
 
-/** The most changed subjects that are named; if more have changed, none are. */
+/** The most changed subjects that an answer names; if more have changed, it names none. */
 const named_max = 1_000;
 
 export function limits(db: Database): LimitStore {
@@ -35,8 +35,9 @@ async function changesBehind(
 }
 
 /**
- * One statement reads the number and the names, so that no change happens in between. Each name is looked up by itself,
- * because every node runs this for every change, and most changes are of one subject among many.
+ * One statement reads the number of the last change and the names of the changed subjects, so that no change happens in
+ * between. Each name is looked up by itself, because every node runs this for every change, and most changes are of one
+ * subject among many.
  */
 const behind = `
   select h.number, clock.at,

@@ -1,8 +1,9 @@
 /**
  * Look-ups of the names that are asked for in one turn, whose plans are kept (docs/design/runtime.md, Drizzle and
- * Postgres). If an array had fewer names than Postgres assumes of any array, the plan for its length would always seem
- * cheaper, and would be made anew at each run. A look-up of keys joins eleven tables, and to plan it takes 1 ms, more than
- * the rest of a request. So there are statements for 1, 4 and 10 names, and one that takes an array of more.
+ * Postgres). For an array of unknown length, Postgres assumes ten names. If an array had fewer, a plan for its own
+ * length would always seem cheaper, so Postgres would plan again at each run. A look-up of keys joins eleven tables:
+ * planning it takes 1 ms, more than the rest of a request. So there are statements for 1, 4 and 10 names, and one that
+ * takes an array of more.
  */
 import { type SQL, type SQLWrapper, sql } from "drizzle-orm";
 

@@ -35,7 +35,7 @@ export async function followMembership(
   return astray.length === 0 ? [] : refreshPerson(tx, [key.owner], key.person);
 }
 
-/** Counts a new key for its person. The key must be in the ledger already. */
+/** Makes the use of a new key count in its person's use. The key must be in the ledger already. */
 export async function countInPerson(tx: Statements, key: { id: string; owner: string; person: string }): Promise<void> {
   await tx.query("update usage_subject set member_id = usage_member($2, $3) where subject_id = $1", [
     key.id,

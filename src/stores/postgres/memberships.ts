@@ -1,6 +1,6 @@
 /**
- * Memberships over SQL. A membership that its rule no longer gives stays, with the instant of its end: if the person
- * comes back much later, the old keys are revoked.
+ * Memberships over SQL. When a rule no longer gives a membership, its row stays, with the instant at which it ended. If
+ * the rule gives it again much later, this shows that the person's old keys must be revoked.
  */
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, isNull, ne, type SQL, sql } from "drizzle-orm";
@@ -22,7 +22,10 @@ export const inForce = `
   where m.ended_at is null and (m.organization_id is null or o.status <> 'closed')
   order by m.person_id, m.organization_id, m.source = 'hand' desc`;
 
-/** SQL for the memberships of the `person` row of a query; the one for the service comes last. */
+/**
+ * SQL for the memberships of the `person` row of a query. The membership for the service, without an organization,
+ * comes last.
+ */
 export const membershipsShown = sql
   .raw(
     `(select coalesce(json_agg(shown order by shown.organization nulls last), '[]') from (

@@ -8,7 +8,8 @@ import { fleet } from "./fleet-reports.ts";
 import { addNotice, findNotices, keepConditions } from "./notice-finding.ts";
 
 /**
- * A node that has not reported the result of a notice within this time has ended. The time is longer than any attempt.
+ * A node that has not reported the result of a notice within this time counts as ended. The time is longer than any
+ * attempt to send.
  */
 const lease_s = 60;
 /**
@@ -60,8 +61,8 @@ const isOwn = `exists (
     and m.role in ('organization-admin', 'admin') and a.is_email_verified and lower(a.email) = t.address)`;
 
 /**
- * SQL for the addresses to which a mail is still to be sent: those of the destination that have not unsubscribed, or
- * the address of the one person.
+ * SQL for the addresses to which a mail is still to be sent: those of the destination that have not unsubscribed, or,
+ * for a notice to one person, that person's address.
  */
 const recipients = `array(
   select jsonb_build_object('address', t.address, 'unsubscribes', case when not ${isOwn} then replace(r.id::text, '-', '') end)

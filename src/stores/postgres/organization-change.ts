@@ -18,7 +18,10 @@ interface AnchorRow {
   month_from: string;
 }
 
-/** SQL for the anchor in force, or for the next one, of which there is at most one. */
+/**
+ * SQL for the anchor in force (how weeks and months are counted now), or for the next one, of which there is at most
+ * one.
+ */
 const anchor = (is: "in force" | "next") =>
   sql.raw(`(
     select to_json(a) from usage_anchor a

@@ -24,7 +24,8 @@ export function heldToOwnLimits<Tx extends Pick<Transaction, "query">, Db extend
   return {
     ...db,
     transaction<T>(work: (tx: Tx) => Promise<T>, options?: { statement_ms?: number }) {
-      // The sum of earlier use takes long and changes no limit, so others must not wait for it.
+      // Only the sum of earlier use has options. It takes long and changes no limit, so it takes no locks for which
+      // others would wait.
       if (options) return db.transaction(work, options);
       return db.transaction(async (tx) => {
         // Everything that changes limits locks the organization too, so nobody else changes them before this act does.

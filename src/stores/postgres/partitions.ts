@@ -127,8 +127,8 @@ async function dropOld(lane: Lane, table: string, column: string): Promise<numbe
 }
 
 /**
- * SQL for at most $2 rows that are older than $1 months. The clock is read once: its function is volatile, and would
- * keep the query off the index.
+ * SQL for at most $2 rows that are older than $1 months. The clock's function is volatile, and would keep the query off
+ * the index. So a subquery reads the clock once.
  */
 export const oldRows = (table: string, column: string) =>
   `select ctid from ${table} where ${column} < (select store_now() - make_interval(months => $1)) limit $2`;

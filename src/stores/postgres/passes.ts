@@ -16,8 +16,8 @@ const action = "usage.seal";
 const months_kept = 13;
 const entries_max = 1_000;
 /**
- * The times by which the number of transactions in a statement is adapted. On the embedded database, requests wait
- * behind a statement.
+ * The times by which the number of transactions in a statement is adapted. They are short, because on the embedded
+ * database requests wait behind a statement.
  */
 const sealing: PieceTimes = { quick_ms: 20, slow_ms: 80 };
 
@@ -62,8 +62,8 @@ export async function sealRecords(db: Database): Promise<void> {
 const spanOf = "select sealed_until as since, read_until as until from usage_audit";
 
 /**
- * The pass over the transactions of this span, computed from their records. `ended`: counts only records that ended by
- * then.
+ * The pass over the transactions of this span, computed from their records. If `ended` is given, only records that had
+ * ended by then count.
  */
 async function passOver(
   db: Pick<Transaction, "query">,

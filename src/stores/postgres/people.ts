@@ -94,8 +94,9 @@ export function people(db: Database): People {
 }
 
 /**
- * Thrown if a confirmation takes the role of an administrator away, which is rare. The confirmation then starts again
- * with the administrators' lock, so that a concurrent act cannot remove the last administrator.
+ * Thrown if a confirmation of a person by an issuer takes the role of an administrator away, which is rare. The
+ * confirmation then starts again with the administrators' lock, so that a concurrent act cannot remove the last
+ * administrator.
  */
 class AdministratorLost extends Error {}
 
@@ -152,9 +153,9 @@ function changesOf(before: PersonRow, confirmation: Confirmation, at: Date): Par
 }
 
 /**
- * Deletes visitors. One statement locks their rows and the next checks them again: everything that gives a person a
- * membership, key or setting takes the same lock. A person with an ended membership is kept, too, since there may be
- * usage.
+ * Deletes visitors. One statement locks their rows, and a later one checks again that they are visitors and deletes
+ * them. Everything that gives a person a membership, key or setting takes the same lock, so it cannot come in between.
+ * A person with an ended membership is kept, too, since there may be usage.
  */
 async function deleteVisitors(tx: Transaction): Promise<number> {
   const old = await tx.query<{ id: string }>(

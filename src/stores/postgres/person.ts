@@ -33,8 +33,8 @@ export async function readPerson(
 }
 
 /**
- * The person's row, locked until the commit. Not locked `for update`: creating a key of the person shares the row while
- * the organization is locked, and would wait.
+ * The person's row, locked until the commit. It is not locked `for update`: a transaction that creates a key of the person
+ * needs a shared lock on it while the organization is locked, and would wait.
  */
 export async function lockPerson(tx: Transaction, id: string): Promise<PersonRow | null> {
   const uuid = uuidOf(id, "per_");

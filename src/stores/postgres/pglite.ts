@@ -156,7 +156,8 @@ async function transaction<T>(session: Session, idle_ms: number, work: (tx: Tran
   let value: T;
   try {
     value = await inTransaction("pglite", own, (tx) => idle.unless(work(tx)));
-    // After a failed statement, Postgres answers a commit by rolling back, without an error; any other statement fails.
+    // If a statement failed, Postgres would answer a commit by rolling back, without an error. Any other statement
+    // fails then, so one is sent here to get the error.
     if (hasFailed) await session.exec("select 1");
   } catch (error) {
     // If this fails too, the engine has failed, and all later calls fail.
@@ -169,7 +170,7 @@ async function transaction<T>(session: Session, idle_ms: number, work: (tx: Tran
   return value;
 }
 
-/** Rejects `unless` if no work has been passed to `busy` for this long. */
+/** The promises that `unless` returns reject if no work has been passed to `busy` for this long. */
 function idleGuard(idle_ms: number) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const over = Promise.withResolvers<never>();

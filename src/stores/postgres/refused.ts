@@ -85,8 +85,8 @@ const personIdOf = (uuid: string | null): string | null => (uuid === null ? null
 const finding = `select r.*, ${personOfKey("r")} as person_id from usage_refusal r where r.request_id = $1`;
 
 /**
- * Each refusal takes the next place in its second. If another node takes that place at the same moment, the refusal is
- * dropped. A refusal that is stored already takes no place.
+ * Each refusal gets the next number within its second (`place`). If another node stores one with that number at the
+ * same moment, this refusal is dropped. A refusal that is stored already takes no number.
  */
 const keeping = `
   with refused as (
@@ -114,7 +114,8 @@ const keeping = `
   on conflict do nothing`;
 
 /**
- * Selects expired rows by id, since ids sort by the clocks of the nodes. They are kept a day longer, for slow clocks.
+ * Finds expired rows by their ids, which begin with the time by the clock of the node that made them. They are kept a
+ * day longer, because that clock may be slow.
  */
 const forgetting = `
   delete from usage_refusal where request_id in (

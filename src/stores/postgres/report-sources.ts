@@ -1,7 +1,7 @@
 /**
- * Chooses the tables from which a report is summed. If one kind of totals distinguishes the groups of the report, its
- * totals are used for the whole periods in the span; the roll-ups of days or hours are used for the rest
- * (docs/design/metering.md, Totals). Pure.
+ * Chooses the tables from which a report is summed. Totals are sums of whole days or months. If one kind of totals
+ * distinguishes the groups of the report, its totals are used for the whole periods in the span; the roll-ups of days
+ * or hours are used for the rest (docs/design/metering.md, Totals). Pure.
  */
 import type { ReportGroup, ReportQuery } from "../../core/store/report.ts";
 
@@ -72,7 +72,7 @@ export function isByZone({ by, zone }: Pick<ReportQuery, "by" | "zone">): boolea
   return zone != null && (by.includes("day") || by.includes("month"));
 }
 
-/** The two instants between which all totals begin, except the sums of all months. */
+/** All totals begin between these two instants, except the sums of all months, which begin at `infinity`. */
 const beginning = new Date(0);
 const end = new Date("9999-01-01T00:00:00Z");
 
@@ -80,7 +80,7 @@ const end = new Date("9999-01-01T00:00:00Z");
  * Chooses the sources. `rolled`: the days with roll-ups, of all months that the span touches, the earliest first; other
  * days have no usage. A total is used if all days that it contains so far are in the span, so even the running month's
  * total may be used. `months`: the number of months with roll-ups. `beginnings`: the first moments of the zone's days
- * or months, if the report is by them.
+ * or months, if the report is by days or months of a zone.
  */
 export function sourcesOf(
   query: ReportQuery,
@@ -98,7 +98,8 @@ export function sourcesOf(
 const noTotal: ReportSources["total"] = { kind: "day", ranges: [], others: null };
 
 /**
- * Above this number of beginnings, all hours are read: finding the hours between so many midnights would take as long.
+ * Above this number of beginnings, all hours are read. To find the hours between so many midnights would take as long
+ * as that.
  */
 const beginnings_max = 130;
 

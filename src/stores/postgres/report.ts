@@ -33,8 +33,8 @@ const memory_kB = 32 * 1024;
 const none = "00000000-0000-0000-0000-000000000000";
 
 /**
- * How many months totals are kept. Older days are read from the roll-ups alone: totals are deleted with their month,
- * days one by one.
+ * How many months totals are kept. Older days are read from the roll-ups alone, because a total is deleted with its
+ * month as a whole, while roll-ups are deleted day by day.
  */
 const totalMonths = 13;
 const ofKind = {
@@ -143,8 +143,8 @@ async function rolledMonths(tx: Transaction): Promise<number> {
 }
 
 /**
- * Where the days or months of the zone begin that could be in the span, as the server knows the zone. A midnight that clocks
- * pass twice, or leap over, comes an hour after 23:00.
+ * Where the days or months of the zone begin that could be in the span, as the server knows the zone. A midnight that
+ * clocks pass twice, or leap over, is taken to be an hour after 23:00.
  */
 async function beginningsIn(tx: Transaction, query: ReportQuery): Promise<readonly Beginning[]> {
   if (!isByZone(query)) return [];
@@ -189,8 +189,8 @@ function statementOf(query: ReportQuery, sources: ReportSources): { text: string
     summed.map((group) => `${expressionOf(group)} as ${columns[group][0]}`);
   const inUtc = grouped((group) => columns[group][1]);
   const inZone = grouped(zoned);
-  // For an hour that belongs to different periods in UTC and in the zone: it is subtracted from its UTC period and
-  // added to its period in the zone.
+  // The groups for an hour that belongs to different periods in UTC and in the zone. The hour is subtracted from its
+  // UTC period and added to its period in the zone.
   const inBoth = grouped((group) => `case m.sign when 1 then ${zoned(group)} else ${columns[group][1]} end`);
   const counted = [["records", "records"] as const, ...sums];
   const added = counted.map(([name, column]) => `usage_sum(s.${column}) as "${name}"`);
@@ -276,7 +276,7 @@ function groupingOf(selected: readonly string[]): string {
 type Measured = { [Name in keyof ReportMeasures]: ReportMeasures[Name] extends bigint ? string : number };
 
 interface Row extends Measured {
-  /** In the row that is the sum of all: the number of groups; in others null. */
+  /** The number of groups, in the row that sums all of them; null in other rows. */
   groups: number | null;
   /** True in rows of the first groups, null in rows that sum all other groups; undefined if all groups have rows. */
   is_first?: boolean | null;

@@ -18,7 +18,7 @@ const slack_ms = hour_ms;
 const hours_max = 48;
 
 /**
- * The spans to read. `reached`: the id down to which no other span has matching records. At most `rows_max` roll-ups
+ * The spans to read. `reached`: down to this id, the spans contain all matching records. At most `rows_max` roll-ups
  * are read.
  */
 export async function hourSpans(

@@ -58,8 +58,8 @@ export function requestList(db: Queries, bounds = usualBounds, now_ms = () => pe
 }
 
 /**
- * The newest requests of all sources, down to where all of them were read. Of a request in two sources, the first one
- * is used.
+ * The newest requests of all sources, down to the id that the reading of every source has reached. If a request is in
+ * two sources, the first one is used.
  */
 function merged(limit: number, { since }: Span, sources: readonly FoundRequests[]): RequestPage {
   const reached = sources
@@ -119,8 +119,8 @@ interface Source {
 }
 
 /**
- * Reads the spans from the newest down, more rows each time, until there are enough or the time is over. No statement
- * reads more rows than the last statement would have read in the remaining time.
+ * Reads the spans from the newest down, more rows each time, until there are enough or the time is over. A statement
+ * reads no more rows than fit into the remaining time at the speed of the last statement.
  */
 async function scanned(page: ListReading, source: Source, spans: readonly Span[]): Promise<FoundRequests> {
   const { db, query, scanned_max, until_ms, now_ms } = page;
@@ -187,7 +187,10 @@ const holding = `
     and ($5::text is null or $5 = 'running') and $6::text is null
   order by r.request_id desc limit $13`;
 
-/** SQL for the matching rows, or one empty row. `read_to`: how far down was read; null at the end of the span. */
+/**
+ * SQL for the matching rows, or one empty row. `read_to`: the id down to which rows were read; null if the span was
+ * read to its end.
+ */
 function reading(table: string, at: "admitted_at" | "refused_at", team: string, condition: string): string {
   return `
   with scanned as materialized (

@@ -104,7 +104,7 @@ function turnOf({ id, previous_id, input, output }: TurnRow): KeptTurn {
 
 const isKept = `${isReaders} and created_at > store_now() - $3::integer * interval '1 day'`;
 
-/** Contents are read only if all of them together are small enough. */
+/** Inputs and outputs are read only if the whole conversation has at most `$5` bytes. */
 const conversation = `
   with recursive turn as (
     select id, previous_id, bytes as total, 1 as depth from kept_response
@@ -132,7 +132,8 @@ const turns = `
   from requested join kept_response k using (id) cross join whole w`;
 
 /**
- * Selects expired rows by id, since ids sort by the clocks of the nodes. They are kept a day longer, for slow clocks.
+ * Finds expired rows by their ids, which begin with the time by the clock of the node that made them. They are kept a
+ * day longer, because that clock may be slow.
  */
 const forgetting = `
   select kept_response_forget(usage_record_id(store_now() - ($1::integer + 1) * interval '1 day'), $2) as gone`;

@@ -1,6 +1,6 @@
 /**
- * Searches names, reading each table of names once. The beginning of an id is a range of the primary key, which is used
- * to find it.
+ * Searches names, reading each table of names once. Things whose ids begin with the words are found by a range of the
+ * primary key.
  */
 import type { FoundThing, SearchedKind, Searching } from "../../admin/store/search.ts";
 import { bare, type IdPrefix, idOf } from "../../core/store/ids.ts";

@@ -28,7 +28,10 @@ const defaults = {
   close_ms: 5_000,
 };
 
-/** The connections of one of this many processes: at least one for a transaction, and another for queries meanwhile. */
+/**
+ * How many connections each of this many processes may have: at least one for a transaction, and another for queries
+ * meanwhile.
+ */
 export function poolShare(processes: number): number {
   return Math.max(2, Math.ceil(defaults.connections_max / processes));
 }

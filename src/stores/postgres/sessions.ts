@@ -41,8 +41,8 @@ const pooledByStatement =
   `sluice needs both; ${instead}`;
 
 /**
- * Whether the pooler refuses transactions: it then ends the connection each time, before its sessions can be examined,
- * and the driver does not report its message. A single statement is answered.
+ * Whether the pooler refuses transactions. Such a pooler answers a single statement, but ends the connection at each
+ * `begin`. So its sessions cannot be examined, and the driver does not report its message.
  */
 async function refusesTransactions(db: Database): Promise<boolean> {
   for (let tries = 0; tries < 2; tries++) {
@@ -71,9 +71,9 @@ async function isLostBy(work: () => Promise<unknown>): Promise<boolean> {
 }
 
 /**
- * Whether the first connection changes its session, or two of the connections share one. The second connection has a
- * transaction open while the others ask again: without it, a pool of two sessions that takes turns could give two
- * connections the same sessions every time.
+ * Whether the first connection changes its session, or two of the three connections share one. The second has a
+ * transaction open while the first and the third ask for their sessions. Without it, a pool of two sessions that takes
+ * turns could give two connections the same sessions every time.
  */
 async function changes([first, second, third]: [Lane, Lane, Lane]): Promise<boolean> {
   try {

@@ -1,5 +1,5 @@
 /**
- * Sign-ins of devices over SQL. Each act locks the row of its sign-in first, so that acts of one family run one after
+ * Sign-ins of devices over SQL. Each act locks the row of its sign-in first, so that acts on one sign-in run one after
  * another.
  */
 

@@ -70,8 +70,8 @@ const standingRows = (subjects: string, condition: string): string => `
   cross join lateral (select * from usage_totals(s.subject_id, f.starts_at) offset 0) t`;
 
 /**
- * SQL for each subject with its own limits, and again for each of its limits for models. The plan counts only for own
- * limits.
+ * SQL for each subject with its own limits, and again for each of its limits for models. An organization's plan counts
+ * only in the row with its own limits.
  */
 const subjectsOf: Record<StandingSubject, string> = {
   organization: `select u.*, 'organization' as subject, o.slug as name, case when u.models is null then o.plan end as plan,

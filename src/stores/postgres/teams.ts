@@ -133,7 +133,10 @@ export async function mayJoin(tx: Transaction, owner: string, teamId: string | n
   return hasTeam(tx, owner, eq(team.id, bare(teamId, "team_")));
 }
 
-/** Counts a new key for its team and person and sets its own limits, in the transaction that creates it. */
+/**
+ * Makes the use of a new key count in its team's and its person's use and sets the key's own limits, in the transaction
+ * that creates it.
+ */
 export async function countNewKey(
   tx: Transaction,
   key: { id: string; owner: string; teamId: string | null; person: string | null; at: Date; own?: NewOwn },
@@ -164,7 +167,8 @@ async function limitNew(
 }
 
 export async function lockOrganization(tx: Transaction, owner: string): Promise<void> {
-  // Not locked `for update`: creating a key shares the row, and two that did so would wait for each other.
+  // Not locked `for update`: the creation of a key takes a shared lock on this row, too, and two creations would wait
+  // for each other.
   await tx.drizzle
     .select({ id: organization.id })
     .from(organization)

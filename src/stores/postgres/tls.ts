@@ -12,7 +12,7 @@ type Mode = (typeof modes)[number];
 
 export interface Security {
   mode: Mode;
-  /** The trusted authorities: a file, the system's, or null: the server's identity is not checked. */
+  /** The trusted authorities: those in a file, or the system's. Null: the server's identity is not checked. */
   authorities: { file: string } | "system" | null;
   /** The files of the client's certificate and key, in PEM. */
   certificate: { file: string; keyFile: string } | null;

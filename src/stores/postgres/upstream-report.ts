@@ -60,8 +60,8 @@ function measuresOf({ of: _, at: _at, startsAt: _startsAt, upstream: _upstream, 
 const within = (share: number, time: string) => `percentile_disc(${share}) within group (order by a.${time})`;
 
 /**
- * Late settlements and entries of operators are not requests. For a single upstream: the requests that were sent to it
- * last, and all of its attempts.
+ * Late settlements and entries of operators do not count as requests. In a report of a single upstream, a request
+ * counts if it was sent to that upstream last, and each attempt at that upstream counts.
  */
 const statement = `
   with spanned as materialized (

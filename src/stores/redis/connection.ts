@@ -166,7 +166,10 @@ function reporting<Client extends Redis | Cluster>(client: Client, failed: (caus
   return client;
 }
 
-/** ioredis copies the fields of this object whenever it connects, so each is a getter. */
+/**
+ * ioredis copies the fields of this object whenever it connects. So each is a getter, which reads the current
+ * certificates.
+ */
 function askedAnew(tls: () => RedisTls): RedisTls {
   const names = ["ca", "cert", "key"] as const;
   const present = names.filter((name) => tls()[name] !== undefined);

@@ -22,8 +22,8 @@ const forget_ms = 7 * 24 * 3_600_000;
  * process.
  *
  * A process's target is its share by weight, but no more than it wants. Slots that nobody wants are spread evenly, so
- * that each process has some if Redis falls silent. If there are fewer slots than processes, each second begins with
- * another process.
+ * that each process has some if Redis falls silent. If there are fewer slots than processes, each second another
+ * process is the first to be given one.
  */
 const exchangeScript = `
 local key, me = KEYS[1], ARGV[2]

@@ -50,7 +50,8 @@ export class RatesCall {
   }
 
   /**
-   * The place of a subject's key. The organization's own key is the beginning of the keys of all its other subjects.
+   * The place of a subject's key in `keys`. The keys of an organization's other subjects begin with the organization's
+   * own key.
    */
   #placeOf(organizationId: string, { id }: Change["subject"]): number {
     const whole = `${this.#prefix}{${organizationId}}`;

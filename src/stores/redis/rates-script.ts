@@ -1,7 +1,8 @@
 /**
- * The one script of sliding rates. It first applies changes to what was taken before. Then, for one request after
- * another, it takes in all subjects of the request or in none, or only reads. A hash is a queue of entries by number,
- * oldest first, and their sums; each is loaded and saved once, however many requests count in it.
+ * The one script of sliding rates. It first applies changes to what earlier requests took. Then, for one request after
+ * another, it takes the request's amounts from the limits of all its subjects or of none, or only reads. A subject's
+ * hash is a queue of entries by number, oldest first, and their sums; each is loaded and saved once, however many
+ * requests count in it.
  *
  * KEYS: those of the subjects, each once. ARGV[1]: a `RatesAsked` as JSON; places of keys are counted from 1. Returns a
  * `TakeReply` for each request, as JSON.
@@ -23,7 +24,7 @@ export type ChangeAsked = [key: number, number: number, name: EntryName, request
 export type EntryName = string | number;
 /** The amounts that one request asks for. If `tokens` is null, the script only reads. */
 export type TakeAsked = [name: string, tokens: number | null, tokens_min: number | null, subjects: SubjectAsked[]];
-/** `shared_ms`: the milliseconds that share an entry; 0 if none do. */
+/** `shared_ms`: requests within this many milliseconds share an entry; 0 if each has its own. */
 type SubjectAsked = [key: number, shared_ms: number, requests_max: number | null, tokens_max: number | null];
 
 export type TakeReply = [taken: 0 | 1, tokens: number, subjects: SubjectReply[]];

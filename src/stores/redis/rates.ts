@@ -1,13 +1,14 @@
 /**
- * Sliding rates in Redis, for many nodes: one script (rates-script.ts), which takes for a request's organization, its
- * team and its key at once, or for none. The requests of one turn of the event loop are sent in one call, with the
- * corrections of requests that ended (waiting-changes.ts), and are decided one by one, in their order. Each of the
- * subjects has one key, all under the organization's hash tag; on a cluster, where all keys of a call must have the
+ * Sliding rates in Redis, for many nodes: one script (rates-script.ts), which counts a request for its organization,
+ * its team and its key at once, or for none of them. The requests of one turn of the event loop are sent in one call,
+ * with the corrections of requests that ended (waiting-changes.ts), and are decided one by one, in their order. Each of
+ * the subjects has one key, all under the organization's hash tag; on a cluster, where all keys of a call must have the
  * same tag, each organization has a call of its own. A subject has one key, so that Redis, when it runs out of memory,
  * forgets all of it or nothing.
  *
- * Every call is sent at most once. A call without an answer within its deadline has failed, even if Redis still carries
- * it out: then too much may be counted for a minute, and too little only of a request that used more than it took.
+ * Every call is sent at most once. A call without an answer within its deadline counts as failed, even if Redis still
+ * carries it out. Then too much may be counted for a minute. Too little is counted only if the request then uses more
+ * than it took.
  */
 import {
   hopelessLimit,

@@ -1,7 +1,7 @@
 /**
- * Changes of taken rates. They wait a moment for the next call with which they can be sent, so that a request needs one
- * call to Redis. A change that takes more does not wait, because a late one would admit too much; a change that gives
- * back may be late. Whatever the outcome of the call, a change is sent once.
+ * Changes of what requests took from their rate limits. They wait a moment for the next call with which they can be
+ * sent, so that a request needs one call to Redis. A change that takes more does not wait, because a late one would
+ * admit too much; a change that gives back may be late. Whatever the outcome of the call, a change is sent once.
  */
 import type { RateSubject } from "../../core/store/rates.ts";
 import { type Clock, idleClock } from "../../core/time/clock.ts";

@@ -46,7 +46,10 @@ async function given(...words: string[]) {
 }
 
 const withKey = () => home.with({ SLUICE_KEY: sluice.key }).run("login", sluice.url, "--key");
-/** Leaves the state of a person's sign-in: then an agent gets the token only from its command. */
+/**
+ * Writes the file that a person's sign-in leaves. With it, an agent gets no token in its environment, only from a
+ * command that it runs.
+ */
 async function asPerson(): Promise<void> {
   await withKey();
   const hour_ms = Date.now() + 3_600_000;

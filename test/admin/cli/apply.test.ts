@@ -533,7 +533,10 @@ const limitsArbitrary = fc
     notLimited: fc.constantFrom(null, "month", "tokensPerMinute"),
   })
   .map(({ notLimited, ...limits }) => ({ ...inMoney(limits), ...(notLimited && { [notLimited]: "none" as const }) }));
-/** Amounts above all other limits, for organizations: no limit in a file is above its organization's. */
+/**
+ * Limits of organizations, above all other limits in the file, because no limit in a file may be above its
+ * organization's.
+ */
 const wider = fc.constantFrom(null, 1e12);
 const widerArbitrary = fc
   .record({ session: wider, month: wider, requestsPerMinute: wider, concurrentRequests: fc.constantFrom(null, 1e6) })

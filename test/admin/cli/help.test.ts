@@ -24,7 +24,7 @@ test("the command line has the command of every verb", () => {
   expect(words.filter((one) => !there.includes(one))).toEqual([]);
 });
 
-/** Options that the page describes once, since they mean the same in every command that has them. */
+/** Options that docs/cli.md describes once, since they mean the same in every command that has them. */
 const everywhere = ["--help", "--json", "--yes", "--if-version"];
 
 /** A command's row in the list: how it is typed, what it does, and the names of its options. */

@@ -23,7 +23,8 @@ afterAll(async () => {
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "sluice-socket-"));
-  // Others may enter the folder, as they may a person's own data folder, and still must not get in by the socket.
+  // Other users may enter this folder, as they may enter a person's own data folder. They must not get in by the socket
+  // all the same.
   chmodSync(folder, 0o755);
   folders.push(folder);
   return folder;

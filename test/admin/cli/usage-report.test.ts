@@ -1,4 +1,5 @@
-// `sluice usage report`, as an operator types it: sums that add up, the moment that it names, and errors in words.
+// `sluice usage report`, as an operator types it: sums that add up, the moment that a report says it was made, and errors
+// in words.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { csvLine } from "../../../src/admin/management/report-csv.ts";
@@ -179,7 +180,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       expect(out).toMatch(new RegExp(`\r\n${team},research,${key},builder,1,.*,"{""stage"":""test""}"\r\n`));
       Object.assign(it.services.terminal, { width: 120 });
       expect((await it.typed(`usage report --org ${slug} --by team`)).out).toMatch(/^research +team_/m);
-      // A key without a person has a mark in place of the name.
+      // The row of keys without a person has the mark `-` in place of a name.
       expect((await it.typed(`usage report --org ${slug} --by person`)).out).toMatch(/^- /m);
       Object.assign(it.services.terminal, { width: null });
       await it.typed(["team", "remove", team]);

@@ -200,7 +200,7 @@ describeInBrowser("the pages of the console", () => {
       .textContent();
     for (const part of ["limit of thekey", "limitweek", "allowed$0.00000001", "the request needed$"])
       expect(facts).toContain(part);
-    // If the request alone exceeds a limit, its use is not read, so the page shows none.
+    // If the request alone exceeds a limit, the limit's use is not read, so the page shows none.
     expect(facts).not.toContain("used then");
     expect(await tab.axeProblems()).toEqual([]);
   });
@@ -221,7 +221,8 @@ describeInBrowser("the pages of the console", () => {
     }
 
     await own.visit("/connect");
-    // She signs in by the issuer, and the command names the first of her models that has tools.
+    // The page tells her to sign in by the issuer, and then to run a command that names the first of her models that
+    // has tools.
     const terminal = own.page.locator("pre", { hasText: "sluice claude --model" });
     const lines = (await terminal.first().textContent())!.split("\n");
     expect(lines).toEqual([`sluice login ${node.serviceUrl}`, expect.stringMatching(/^sluice claude --model \S+$/)]);

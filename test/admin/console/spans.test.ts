@@ -1,5 +1,5 @@
-// The days of a zone, the bars of a span, the same span before it, the forecast of the rest, and when a budget will be
-// full.
+// Tests of the spans of time that pages show: the days of a zone, the bars of a chart, the same span before it, the
+// forecast of what is left of it, and when a budget will be full.
 import { describe, expect, test } from "bun:test";
 import { Temporal } from "@js-temporal/polyfill";
 import fc from "fast-check";

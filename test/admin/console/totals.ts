@@ -51,7 +51,9 @@ interface Row extends Omit<Listed, "outcome" | "cost"> {
 const inputOf = (one: Omit<Row, "requests" | "cost" | "output_tokens">) =>
   one.input_tokens + one.cached_input_tokens + one.cache_write_tokens;
 
-/** Whether a listed request is in the books: the list also has running and refused requests, which are not. */
+/**
+ * Whether a listed request has a record in the ledger. The list also has running and refused requests, which have none.
+ */
 const isInBooks = ({ outcome }: { outcome: string }) => outcome !== "running" && outcome !== "refused";
 
 const windowKinds = ["session", "week", "month"] as const;

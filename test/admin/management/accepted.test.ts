@@ -119,7 +119,8 @@ const describedAs = ({ path, method }: { path: string; method: string }) =>
 
 let made = 0;
 /**
- * The path of a verb, with newly created things that were neither removed nor renamed yet, so that the verb is reached.
+ * The path of a verb. The things in it are newly created, and neither removed nor renamed yet, so that the request
+ * reaches the verb.
  */
 async function pathTo({ path }: { path: string }): Promise<string> {
   const [name, { manage }] = [`made-${++made}`, port];
@@ -131,7 +132,7 @@ async function pathTo({ path }: { path: string }): Promise<string> {
     teams: (await manage.createTeam({ organization, name })).id,
     plans: (await manage.createPlan({ name })).name,
     people: personId,
-    // No notice is sent: the verb that sends a test needs a destination that is set.
+    // No test notice is sent: this destination does not exist, and the verb that sends a test needs one.
     notices: name,
     ...(await leaveAsked(owned.db, { organizationId: organization, personId, email: `${name}@example.com` })),
     ...{ operators: "a-viewer", requests: "x", upstreams: "gpu-1" },
@@ -199,7 +200,7 @@ describe.each(withQuery.map((one) => [one.name, one] as const))("the query of %s
   });
 });
 
-/** The value without spaces around its texts: the service reads texts so. */
+/** The value without spaces around its texts, as the service reads them. */
 function trimmed(value: unknown): unknown {
   return typeof value === "string"
     ? value.trim()

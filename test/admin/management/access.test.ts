@@ -182,7 +182,10 @@ const ofAnn: readonly Row[] = [
   "declineLimitRequest",
   "withdrawLimitRequest",
 ];
-/** Verbs with which people ask for themselves: only a person in acme can, and only Ann for what Ann has asked. */
+/**
+ * Verbs with which people ask for more themselves. Only a person in acme can ask, and only Ann can withdraw what Ann
+ * has asked for.
+ */
 const ofWhoAsks: readonly Row[] = ["requestLimit", "withdrawLimitRequest"];
 
 type Who = keyof ReturnType<typeof callersIn>;
@@ -264,8 +267,8 @@ async function tried(row: Row, caller: Caller, kind: KeyKind | null): Promise<st
 }
 
 /**
- * The table as docs/access.md has it: callers whose cells are all the same share a column, and verbs and kinds of keys
- * a row.
+ * The table as docs/access.md has it. Callers whose cells are all the same share a column. Verbs, or kinds of keys,
+ * whose cells are all the same share a row.
  */
 function tableOf(callers: string[], tries: { verb: string; kind: string; cells: string[] }[]): string {
   const columns = Map.groupBy(callers.keys(), (at) => tries.map(({ cells }) => cells[at]).join());

@@ -53,7 +53,10 @@ const subjects = {
 } as const satisfies Record<string, { verb: VerbName; hers: boolean; of(): object }>;
 type Subject = keyof typeof subjects;
 
-/** The changes that are tried. Each limit is 10 a week before, and the organization's own limit is 100. */
+/**
+ * The changes that are tried. Before each change, every limit is 10 a week, except the organization's own limit, which
+ * is 100.
+ */
 const fields = {
   "own, higher": { own: { week: "11" } },
   "own, none": { own: { week: "none" } },

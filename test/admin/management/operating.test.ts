@@ -1,4 +1,4 @@
-/** What operators read about requests and the book equals the ledger. */
+/** A request, and a check of the ledger, as operators read them, equal what the ledger says. */
 import { expect, test } from "bun:test";
 import type { ManagementContext } from "../../../src/admin/management/context.ts";
 import { verbNamed } from "../../../src/admin/management/verbs.ts";

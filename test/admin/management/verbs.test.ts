@@ -23,7 +23,10 @@ function refusal(work: () => unknown): ManagementError {
 
 type Given = Record<string, unknown>;
 
-/** Members of an answer that facts leave out, because another member says the same or because nobody needs them. */
+/**
+ * Members of an answer that are left out when it is printed as facts, because another member says the same or because
+ * nobody needs them.
+ */
 const unprinted = ["provider", "organization_id", "object", "changed_at"];
 /** Columns that may be empty in a table. */
 const sparse = ["RAISED UNTIL", "LIMITS", "FROM", "PERSON", "PROBLEM"];

@@ -72,7 +72,7 @@ async function settledNanos(service: Sluice): Promise<number> {
   return nanosOf(month.used);
 }
 
-/** The cost of one task in nanos, as the document names it. */
+/** The cost of one task in nanos, as docs/clients.md names it. */
 function figures(): { cached: number; uncached: number } {
   const text = readFileSync(join(root, "docs/clients.md"), "utf8");
   const said = /costs about \$(0\.\d+) on .*?, and \$(0\.\d+) if it does not/.exec(text);

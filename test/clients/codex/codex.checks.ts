@@ -1,7 +1,7 @@
 /**
  * Codex, unchanged, against the service in front of an engine that plays a script: `npm run test:clients -- codex`. Its
  * three sets of tools, which it chooses by the model's id, work; a limit stops it at once; and it recovers by itself
- * from an engine's faults. Each check counts the requests, so that no request is repeated that was answered.
+ * from an engine's faults. Each check also counts the requests, to see that Codex repeats none that was answered.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";

@@ -68,7 +68,7 @@ function answer(asked: ChatAsked, restartsAt: number[]): Turn {
   if (next > turns) return { text: "It is all done." };
   const cmd = `echo ${next} >>turns.txt; seq 1 150 | tr '\\n' ' '; echo turn-$(( ${next} ))-done`;
   const turn: Turn = { text: `Number ${next}.`, calls: [{ name: "exec_command", arguments: { cmd } }] };
-  // Returns unless both nodes are up, so that one can be restarted.
+  // Returns unless a restart is due and both nodes are up.
   if (next < (restartsAt[0] ?? Number.POSITIVE_INFINITY) || nodes.length < 2) return turn;
   restartsAt.shift();
   started = restart();

@@ -106,8 +106,8 @@ describe("list, chat, stream, usage", () => {
   });
 
   test("streamed and whole, asked of the engine either way, are the same answer", async () => {
-    // The two caps are below and above the one up to which the service asks the engine for an unstreamed answer as a
-    // whole.
+    // For an unstreamed answer, the service asks the engine without streaming up to some cap, and with streaming above
+    // it. These two caps are below and above that one.
     for (const max_tokens of [24, 600]) {
       const ask = { ...base, max_tokens, logit_bias: { [endOfTurn]: -100 } };
       const whole = await client.chat.completions.create(ask);

@@ -63,13 +63,15 @@ afterAll(() => service?.stop(), 60_000);
 
 /** An object, since the SDK's types no longer have `temperature`. */
 const exactly = { temperature: 0 } as object;
-/** The caps for both ways in which the service asks an engine: as a whole, because the cap is small, and streamed. */
+/**
+ * The caps for both ways in which the service asks an engine: without streaming, because the cap is small, and with
+ * streaming.
+ */
 const caps = { whole: 256, streamed: 1000 };
 
 for (const protocol of engine.protocols) {
   const lacks = (ability: Ability) => engine.lacks?.[protocol]?.includes(ability) ?? false;
-  const skipped = (...abilities: Ability[]) =>
-    abilities.some(lacks) ? " (skipped: docs/engines.md)" : "";
+  const skipped = (...abilities: Ability[]) => (abilities.some(lacks) ? " (skipped: docs/engines.md)" : "");
   const model = `acme/${protocol}`;
 
   describe(`${name}, asked in ${protocol}`, () => {

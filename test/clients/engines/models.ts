@@ -91,8 +91,8 @@ export const encoders = (): Promise<string> =>
 export const hubName = "tiny/tiny";
 
 /**
- * A home folder with the language model as libraries cache what they fetch from a hub, so that they find it by its name
- * and list it.
+ * A home folder that contains the language model in the way in which libraries cache what they fetch from a hub, so
+ * that they find it by its name and list it.
  */
 export async function hub(): Promise<string> {
   const model = await tinyModel();

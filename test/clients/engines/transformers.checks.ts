@@ -51,9 +51,12 @@ afterAll(() => service?.stop(), 60_000);
 const says = (content: string): ChatCompletionMessageParam[] => [{ role: "user", content }];
 const exact = { model, temperature: 0 } as const;
 const tools = ["weather", "time"].map((name) => ({ type: "function" as const, function: { name } }));
-/** The caps for both ways in which the service asks the engine: as a whole, because the cap is small, and streamed. */
+/**
+ * The caps for both ways in which the service asks the engine: without streaming, because the cap is small, and with
+ * streaming.
+ */
 const caps = { whole: 256, streamed: 1000 };
-/** The end of a turn is never chosen, so only the cap ends the answer. The engine would refuse a whole number here. */
+/** The end of a turn is never chosen, so only the cap ends the answer. The engine would refuse an integer here. */
 const endless = { "2": -99.5 };
 
 async function refusalOf(promise: Promise<unknown>): Promise<APIError> {

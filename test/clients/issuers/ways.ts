@@ -33,7 +33,7 @@ interface Tokens {
 /** What `sluice login` has kept in its file. */
 export const keptBy = (signInFile: string) => JSON.parse(readFileSync(signInFile, "utf8")) as Tokens;
 
-/** Refreshes the tokens as a client does when its hour is over. */
+/** Refreshes the tokens, as a client does when the hour of its access token is over. */
 export async function refresh({ serviceUrl }: AnyPlace, { refresh_token }: Tokens) {
   const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token });
   const answer = await fetch(`${serviceUrl}/oauth/token`, { method: "POST", body });

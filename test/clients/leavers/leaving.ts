@@ -54,7 +54,7 @@ export async function leaveAll(place: Place, rounds: Rounds, told: (one: Left) =
       told(one);
       all.push(one);
     };
-    // From whole answers the route first learns how the model's vocabulary cuts each language.
+    // From complete answers the route first learns how the model's vocabulary cuts each language.
     for (const question of rounds.taught)
       for (const engine of place.protocols) await ask(engine, question, Number.POSITIVE_INFINITY);
     for (let round = 0; round < rounds.rounds; round++)
@@ -184,8 +184,9 @@ async function tokensOf({ engine, name }: Place, text: string): Promise<number> 
 }
 
 /**
- * By how much the charges of a group are off. Together, the charges may be no less than the tokens that were read and
- * no more than those that were made. The difference between the two was on its way when the clients left.
+ * By how much the charges of these requests are off, as a share. Together, the charges may be no less than the tokens
+ * that were read and no more than those that were made. The difference between the two was on its way when the clients
+ * left.
  */
 export function errorOf(some: readonly Left[]): number {
   const { read, charged, made } = sumsOf(some);

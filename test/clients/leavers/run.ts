@@ -28,8 +28,8 @@ interface Way {
 }
 
 /**
- * docs/metering.md promises these bounds. With the parser, every answer is thinking only, and teaches the route
- * nothing.
+ * docs/metering.md promises `error_max` for each way. With the parser for thinking (`--reasoning-parser`), every answer
+ * is thinking only, and teaches the route nothing.
  */
 const ways: readonly Way[] = [
   { name: "thinking told apart", options: ["--reasoning-parser", "qwen3"], error_max: 0.05 },

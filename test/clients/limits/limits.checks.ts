@@ -1,7 +1,7 @@
 /**
- * What clients make of a request that is above a whole limit and can never pass, and of a usage window that is used up for
- * days: `npm run test:clients -- limits`. Each is run as its users have it, and the requests that it makes are counted:
- * docs/clients.md has the tables.
+ * How clients react to two refusals: of a request that needs more than a whole limit and so can never pass, and of a
+ * usage window that is used up for days: `npm run test:clients -- limits`. Each client is run as its users have it, and
+ * the requests that it makes are counted: docs/clients.md has the tables.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService, words } from "../../harness/engine.ts";
@@ -49,7 +49,7 @@ const why: Record<Refusal, RegExp> = {
     /needs at least [\d,]+ tokens, more than the key \S+'s whole limit of 300 tokens a minute/,
   "a window that is used up for days": /its \$0\.10 for this week.*starts anew on /,
 };
-/** Opens the week with a first answer, and then books what is left of the limit as used. */
+/** Opens the usage window of the week with a first answer, and then records what is left of the limit as used. */
 async function usedUp({ organization, key }: { organization: string; key: string }): Promise<void> {
   const messages = [{ role: "user", content: "hello" }];
   const answer = await service.post("/v1/chat/completions", { model, messages, max_tokens: 8 }, { key });

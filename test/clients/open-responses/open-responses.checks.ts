@@ -31,7 +31,9 @@ const user = (content: unknown) => ({ type: "message", role: "user", content });
 const assistant = (content: string, more: object = {}) => ({ type: "message", role: "assistant", content, ...more });
 const echo = (text: string) => `[simulator: echo] ${text}`;
 
-/** Asks for a whole answer, which must be complete. Both the request and the answer must match the schema. */
+/**
+ * Requests an answer without streaming, which must be complete. Both the request and the answer must match the schema.
+ */
 async function answered(body: object): Promise<Answered> {
   const asked = { model, ...body };
   expect(await schema.objections("request", asked)).toEqual([]);

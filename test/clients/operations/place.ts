@@ -14,7 +14,7 @@ const kinds: Partial<Record<Operation, string>> = {
   rerank: "rerank",
   completions: "completion",
 };
-/** The price of a token in nanos; below it, the price of a million tokens in sluice.yaml. */
+/** The price of a token in nanos; on the next line, the price of a million tokens in sluice.yaml. */
 export const price = 100;
 const price_million = price / 1000;
 

@@ -1,4 +1,4 @@
-// How much a browser loads of a gateway's console before anybody has signed in, each file as gzip makes it.
+// How much a browser loads of a gateway's console before anybody has signed in. The size of a file is its size after gzip.
 import { gzipSync } from "node:zlib";
 import { launchBrowser } from "../../admin/console/chromium.ts";
 

@@ -16,7 +16,7 @@ export const apis = Object.keys(basePaths) as Api[];
 export interface Run {
   /** Exit code. */
   code: number;
-  /** What pi printed as its answer; below it, what it printed as errors. */
+  /** The answer that pi printed; on the next line, what it printed as errors. */
   answer: string;
   errors: string;
   /** The files in the run's folder afterwards, by name. */

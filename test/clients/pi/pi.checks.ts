@@ -1,7 +1,7 @@
 /**
  * pi, unchanged, against the service in front of an engine that plays a script: `npm run test:clients -- pi`. pi
- * follows "the current item" of a stream, so overlapping calls in a stream would make it run the wrong command: each
- * command has to be run exactly once. Each command writes a line, and the lines are counted.
+ * follows "the current item" of a stream, so overlapping calls in a stream would make it run the wrong command. So the
+ * tests check that each command is run exactly once: each writes a line, and the lines are counted.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";

@@ -68,7 +68,10 @@ async function ranBy(script: string, packages: PythonPackages, edition: Edition)
   }
 }
 
-/** An engine of three protocols, one to a path, that finds everything too long: at once, or in the middle of its answer. */
+/**
+ * An engine of three protocols, each at a path of its own. It finds every input too long: its model `refuses` says so
+ * at once, the other one in the middle of its answer.
+ */
 function startEngine() {
   return Bun.serve({
     hostname: "127.0.0.1",

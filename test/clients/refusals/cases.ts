@@ -30,7 +30,7 @@ const sizes_mib = [5, 20, 40];
 const chat = "/v1/chat/completions";
 
 /**
- * Starts three services: one that accepts bodies of these sizes, one that accepts only small ones, and one whose
+ * Starts three services: one that accepts bodies of all `sizes_mib`, one that accepts only small bodies, and one whose
  * database is gone.
  */
 export async function refusing(): Promise<Refusing> {

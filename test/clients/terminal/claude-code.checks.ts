@@ -18,8 +18,8 @@ import { openTerminal, type Terminal } from "./terminal.ts";
 setDefaultTimeout(400_000);
 
 /**
- * As many tokens as an agent's request has. Such a request costs a little over 30 cents and needs room for 53, so that
- * eight fit.
+ * As many tokens as an agent's request has. Such a request costs a little over 30 cents and needs 53 cents to be left,
+ * so that eight fit into `budget_nanos`.
  */
 const inputTokens = 20_000;
 const budget_nanos = 2_700_000_000;

@@ -1,6 +1,6 @@
 /**
- * The hint that lets an engine begin while the ledger still decides: only after a grant, only with room to spare, never
- * for long.
+ * The hint that lets an engine begin while the ledger still decides about a request. It is given only after an earlier
+ * grant, only with room to spare, and never for long after that grant.
  */
 import { expect, test } from "bun:test";
 import { Ample } from "../../../src/core/admission/allowance.ts";

@@ -197,7 +197,7 @@ test("a running answer is stopped by the limit that resets last, between equals 
   expect(stoppingLimit([ofKey, ofTeam])).toEqual({ limitedBy: "team", window: "month" });
   const equals = [full("organization", "week"), full("person", "week"), full("person", "week", "acme/*")];
   expect(stoppingLimit(equals)).toEqual({ limitedBy: "person", window: "week", models: "acme/*" });
-  // Without a full limit, the reason is that the extra usage that paid was turned off.
+  // Without a full limit, the reason is that the extra usage which paid for the answer was turned off.
   expect(stoppingLimit([])).toEqual({ limitedBy: "organization", window: "extra" });
 });
 

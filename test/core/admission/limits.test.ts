@@ -1,4 +1,7 @@
-/** How a node learns of changed limits, and whose limits a node and each of its requests know to have changed. */
+/**
+ * How a node learns of changed limits: of whose changes the node has heard, and which of them concern a running
+ * request.
+ */
 import { expect, test } from "bun:test";
 import type { Batcher } from "../../../src/core/admission/batcher.ts";
 import { HeardChanges } from "../../../src/core/admission/limit-changes.ts";
@@ -10,7 +13,10 @@ import { VirtualClock } from "./virtual-time.ts";
 
 const gold: Plan = { ...noLimits, name: "gold", session: 1_000 };
 
-/** A reservation of a request that counts against these subjects, and the plans that its commands named. */
+/**
+ * A reservation of a request that counts against these subjects, and the plan that each of its commands to the ledger
+ * named.
+ */
 function reserved(subjects: string[], changes = new HeardChanges(), edition = changes.edition) {
   const now = { plan: gold };
   const plans: Plan[] = [];

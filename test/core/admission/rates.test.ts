@@ -247,7 +247,9 @@ test("a refusal says what is so: the limit, what is left of it, what the request
   expect(refusals).toBeGreaterThan(100);
 });
 
-/** The numbers of a message, each from the sentence where it belongs; fails if the message has other numbers. */
+/**
+ * The numbers in a message, each read from the sentence in which it belongs. Fails if the message has any other number.
+ */
 function saidIn(message: string) {
   const number = (pattern: RegExp) => {
     const found = pattern.exec(message)?.[1];

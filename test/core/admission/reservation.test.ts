@@ -133,7 +133,7 @@ describe("the hold", () => {
     const room = reservation.permits(10);
     await it.clock.advance(50);
     expect(await room).toBe(true);
-    // The minimum covers the input's 300 alone, though 4,000 tokens had been counted.
+    // The minimum covers only the input's 300 nanos, though 4,000 tokens had been counted before the restart.
     expect(it.sent("grow").at(-1)).toMatchObject({ limits: { session: 3_000 }, nanosTotal_min: 300 });
   });
 
@@ -421,7 +421,8 @@ describe("the lease", () => {
     expect(one.signal.aborted).toBe(true);
     expect(room).rejects.toMatchObject({ code: "storage_unavailable" });
     await Promise.all([one.settle({ ...ending, nanos: 700 }), clock.advance(100)]);
-    // The first request had forwarded output for 700 nanos: they are settled late, in an entry of their own.
+    // The first request had forwarded output for 700 nanos. Its record is already written, so they are settled late, in
+    // an entry of their own.
     expect([...ledger.model.records.values()].map((record) => record.charged)).toEqual([0, 0, 700]);
   });
 });
@@ -526,7 +527,8 @@ test("a hold is slight if it covers the whole cap of an answer that is not strea
   expect(await isSlight({ cap: 4097, stream: false })).toBe(false);
   expect(await isSlight({ cap: 4096, stream: true })).toBe(false);
   expect(await isSlight({ cap: 4096, stream: false })).toBe(true);
-  // Before the grant, `isSlight` is judged by the last reading; for the first request there is none.
+  // Before the grant, `isSlight` is judged by what the last grant reported of the limits. Before the first request
+  // there is no such grant.
   expect(told).toEqual([true, false, false, true]);
 });
 

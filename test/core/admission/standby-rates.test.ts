@@ -1,5 +1,5 @@
-// Sliding rates whose shared store becomes unavailable: this process enforces its share of each limit, and the whole limit
-// holds for the total that it lets through while the store comes back.
+// Sliding rates whose shared store becomes unavailable: this process then enforces its share of each limit. Once the store
+// is back, what the process let through by itself counts against the whole limit, too.
 
 import { beforeEach, expect, test } from "bun:test";
 import { sharedRates, standbyRates } from "../../../src/core/admission/standby-rates.ts";

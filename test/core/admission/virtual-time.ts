@@ -42,7 +42,7 @@ export class VirtualClock implements Clock {
     this.#now_ms = until_ms;
   }
 
-  /** Time passes, and no timer has a chance: a node that was frozen. */
+  /** Lets time pass without running any timer, as on a node that was frozen. */
   freeze(for_ms: number): void {
     this.#now_ms += for_ms;
   }

@@ -462,7 +462,10 @@ describe("a key that ends by policy", () => {
     }
   });
 
-  /** Like the store, it computes the end of the key from the last use that was written down. */
+  /**
+   * A key that ends after so many days without use. Like the store, `counted` computes that end from the last noted
+   * use.
+   */
   function policed(unusedMaxDays: number) {
     const at = house({ touch_ms: 3_600_000 });
     const { key, row } = at.add();
@@ -528,7 +531,7 @@ describe("a key that ends by policy", () => {
       fc.asyncProperty(hours, async (uses) => {
         const { with: use, key, row, counted, pass, noting, clock } = policed(2);
         noting(async (_, how) => {
-          // Other notes are written later in batches, which a node that dies loses.
+          // Notes that are not `certain` are written later in batches, which are lost if the node dies.
           if (how !== "certain") return;
           row.key.lastUsedAt = new Date(clock.store_ms);
           counted();

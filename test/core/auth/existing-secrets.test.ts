@@ -94,7 +94,7 @@ test("whoever asks for a reading while one is under way gets one that began late
   const { existing, answer } = held(() => names);
   existing.reload();
   await Bun.sleep(0);
-  // The first reading has passed the place where the newest stands.
+  // The first reading has already passed the place at which the new name stands.
   names.unshift("missed");
   existing.reload();
   for (let pieces = 0; pieces < 4; pieces++) await answer();

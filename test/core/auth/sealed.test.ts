@@ -1,5 +1,5 @@
-// Small secrets at rest can be decrypted where they were encrypted, with the current key or the one before it, and nowhere
-// else.
+// Small secrets at rest can be decrypted with the current key or the one before it, and only in the place for which they
+// were encrypted (`about`).
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";

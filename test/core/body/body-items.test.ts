@@ -97,7 +97,7 @@ const someMembers = fc
 const bothLists = fc
   .tuple(list, list)
   .map(([messages, tools]) => `{"model":"m","messages":${messages},"metadata":{"a":[1,2]},"tools":${tools}}`);
-/** A text that several bodies share, and below it what may surround the text. */
+/** A text that several bodies share; in the list after it, what may surround the text. */
 const text = fc.constantFrom(
   `"${"You help. ".repeat(9)}"`,
   `"${"x".repeat(70)}\\""`,

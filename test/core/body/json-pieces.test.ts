@@ -1,4 +1,7 @@
-/** What goes to an engine in pieces is, byte for byte, what JSON.stringify would have made of its well-formed texts at once. */
+/**
+ * A value that goes to an engine in pieces is, byte for byte, what JSON.stringify makes of it at once, after unpaired
+ * surrogates in its texts were replaced.
+ */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { jsonPieces } from "../../../src/core/body/json-pieces.ts";

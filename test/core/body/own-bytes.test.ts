@@ -1,6 +1,6 @@
 /**
- * What is handed to an engine in the caller's own bytes is what would have been written anew, and no other parser reads
- * it differently.
+ * In the caller's own bytes an engine gets what the service would have written anew, and no other parser reads it
+ * differently.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

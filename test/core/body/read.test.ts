@@ -1,6 +1,6 @@
 /**
  * A request's body is inspected while it arrives. A body that cannot become a valid request is refused at once, and its
- * rest is left to the code that reads bodies away.
+ * rest is left to the code that reads and discards bodies.
  */
 import { expect, test } from "bun:test";
 import { readAtOnce } from "../../../src/core/body/pieces.ts";

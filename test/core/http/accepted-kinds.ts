@@ -1,6 +1,6 @@
 /**
- * What the contract's schema accepts and the service refuses with 400 all the same: each kind with the reason why no
- * schema says it, and a body that shows it. What is not here, and is refused, must not satisfy the schema.
+ * Bodies that the contract's schema accepts and that the service still refuses with 400: each kind has the reason why
+ * no schema can say it, and an example. A body that is refused for any other reason must not satisfy the schema.
  */
 import { defaultModels } from "../../../src/config/models.ts";
 import type { FaultCode } from "../../../src/core/inference/fault.ts";
@@ -206,7 +206,8 @@ const called = [{ type: "function_call", call_id: "a", name: "a", arguments: "{}
 export const kinds: Record<string, Kind[]> = {
   ChatCompletionRequest: chatKinds,
   MessagesRequest: messagesKinds,
-  // Counting tokens refuses nothing more: what an answer would be refused for is counted as far as it is understood.
+  // Counting tokens refuses nothing more than the schema does. If an answer to a request would be refused, the request
+  // is still counted, as far as it is understood.
   CountTokensRequest: [],
   ResponsesRequest: responsesKinds,
   ResponsesCompactRequest: [...conversationKinds, responsesImage, unableKind({ ...responses, input: called })],

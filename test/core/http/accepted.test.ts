@@ -122,7 +122,8 @@ describe.each(Object.entries(judged))("%s", (name, { path, take }) => {
         if (response.status === 200) return [];
         const { error } = JSON.parse(text);
         const code = error.code ?? error.details?.error_code;
-        // Errors of Messages begin with the path. If the path is the sentence's subject, the list has it in quotes.
+        // Errors of Messages begin with the path. If the path is the sentence's subject, the patterns in
+        // accepted-kinds.ts have it in quotes.
         const message = error.message.replace(/^([\w.[\]]+): (must|requires)/, "'$1' $2").replace(/^[\w.[\]]+: /, "");
         return response.status === 400 && isListed(code, message) ? [] : [{ body, status: response.status, error }];
       }),

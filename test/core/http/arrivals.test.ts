@@ -1,5 +1,5 @@
-// Requests that one poll brings are processed together, once all of them have come equally far: docs/design/runtime.md, Bun
-// as a server.
+// Requests that one poll of the event loop brings are read in their order, once all of them have arrived:
+// docs/design/runtime.md, Bun as a server.
 import { expect, test } from "bun:test";
 import Type from "typebox";
 import { lifecycle } from "../../../src/core/http/frame.ts";

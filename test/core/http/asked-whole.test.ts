@@ -1,7 +1,8 @@
 /**
- * What a client may rely on when its answer, with a cap above `unstreamed_tokens_max`, is requested from the engine
- * unstreamed: if the engine finishes within ten seconds, the charge is what the engine reports, even if the client
- * leaves; otherwise it is for the input alone, and not time after time.
+ * The service may request an answer from the engine unstreamed although the answer's cap is above
+ * `unstreamed_tokens_max`. What a client may rely on then: if the engine finishes within ten seconds, the charge is
+ * what the engine reports, even if the client leaves. Otherwise the charge is for the input alone, but a client cannot
+ * have that time after time.
  */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { model, says, startService } from "../../harness/engine.ts";
@@ -16,7 +17,10 @@ const path = "/v1/chat/completions";
 const cap = 4096;
 /** The price of an output token, in nanos. */
 const price = 400;
-/** A hold of this cap is below a hundredth of the first plan's limit, and above a hundredth of the second's. */
+/**
+ * The hold for an answer of `cap` tokens is below a hundredth of the first plan's limit, and above a hundredth of the
+ * second's.
+ */
 const plans = { roomy: `{ session: ${cap * price * 110} }`, tight: `{ session: ${cap * price * 90} }` };
 const service = await startService({ engine: { directives: "", namesModel: false }, plans });
 afterAll(() => service.stop());

@@ -294,7 +294,8 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
 
   const ownLimits = ["key", "team"];
 
-  // The embedded database runs the same SQL; a difference between the owners of limits would show on Postgres too.
+  // The embedded database runs the same SQL, and a difference between the owners of limits would show on Postgres too,
+  // so one owner is enough here.
   const subjects = store === "postgres" || isDeep ? Object.keys(limited) : ["key"];
 
   for (const whose of subjects) {
@@ -349,7 +350,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
     test(`a limit of the ${whose} that is raised in time lets what runs go on`, async () => {
       const { member, set } = await begin(false);
       await set(10_000);
-      // The answer costs more than the limit has room for, and less than is held at first.
+      // The answer costs more than the limit has room for, but less than a request holds at first if there is room.
       const body = { messages: saying(`tokens=1300 ${pace(500)}`) };
       const running = run(fleet.nodes.at(-1)!, member.key, chat, true, body);
       await running.begun;

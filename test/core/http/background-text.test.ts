@@ -1,6 +1,6 @@
 /**
- * A background response counts as delivered up to the text that its GET returns, whatever ended it, streamed or not: that is
- * charged. One with an idempotency key whose text nobody can read is charged nothing.
+ * A background response is charged up to the text that its GET returns, which counts as delivered, whatever ended the
+ * response, streamed or not. A response with an idempotency key whose text nobody can read is charged nothing.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { tokens } from "../../../src/features/simulator/text.ts";

@@ -29,7 +29,7 @@ async function engineAfter(before: number) {
 
 const receiptOf = (id: string) => endedReceipt(service, id, { deadline_ms: 2000 });
 
-/** Who never saw a byte learns the id of its request from the log alone. */
+/** The id of a request whose client left before it saw a byte. Only the log has that id. */
 async function idInLog(from: number): Promise<string> {
   let id = "";
   await until(

@@ -1,4 +1,7 @@
-/** A followed answer: sent when it has changed, to whoever may read it, for as long as the node serves, and never piled up. */
+/**
+ * An answer that a client follows as a stream of events. It is sent anew when it has changed, to whoever may read it,
+ * for as long as the node serves, and never piles up.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Followed, type Followers, follow } from "../../../src/admin/http/follow.ts";
 import { nearestOrganizations } from "../../../src/admin/management/nearest.ts";

@@ -1,4 +1,7 @@
-/** The garbage that large bodies leave is collected: at once where it is in the way, and soon after they have ended. */
+/**
+ * The garbage that large bodies leave is collected: at once after a large body was translated, and soon after requests
+ * with large bodies have ended.
+ */
 import { expect, test } from "bun:test";
 import { garbage } from "../../../src/core/http/garbage.ts";
 import { until } from "../../harness/until.ts";

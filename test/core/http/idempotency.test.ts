@@ -1,6 +1,6 @@
 /**
- * A request with an idempotency key, on each protocol: what repeats it gets the same bytes, from the first, without
- * another call or charge; and an answer goes on when its client leaves.
+ * A request with an idempotency key, on each protocol: a repeat of it gets the same bytes, from the first one on,
+ * without another call or charge; and an answer goes on when its client leaves.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { inferenceBodies, model, startService } from "../../harness/engine.ts";

@@ -1,6 +1,6 @@
 /**
- * A run whose answer is kept, and whose client has left: what ends others ends it too. A revoked key, a suspended
- * organization and a lowered limit end it at once, and a drain waits for it no longer than for others.
+ * A run whose answer is kept, and whose client has left, is ended by whatever ends other runs. A revoked key, a
+ * suspended organization and a lowered limit end it at once, and a drain waits for it no longer than for others.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -108,7 +108,8 @@ test("a node whose claim was freed meanwhile begins no background response", asy
 for (const isBackground of [true, false])
   test(`the key of ${isBackground ? "a background response" : "an answer"} that failed is free once its settlement is confirmed`, async () => {
     const done: string[] = [];
-    // Records the word only in a later turn, because the request must not end before the store has answered.
+    // Records the word only in a later turn of the event loop, because the request must not end before the store has
+    // answered.
     const stored = (word: string) => new Promise<void>((resolve) => setImmediate(resolve)).then(() => done.push(word));
     const answers = {
       begin: async () => "begun",

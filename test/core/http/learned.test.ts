@@ -17,7 +17,7 @@ const ask = { model, messages: [{ role: "user", content: text }] };
 async function afterRestart(env: Record<string, string>): Promise<void> {
   const folder = temporaryFolder();
   try {
-    // The store is what `env` says; the folder is the embedded one's.
+    // `env` says which store is used. The folder is used only by the embedded database.
     const start = () => startSluice({ dataDir: join(folder, "data"), env, store: "pglite" });
     const first = await start();
     const key = first.key || (await newMember(first, "unlimited")).key;

@@ -24,8 +24,8 @@ export async function leftAt(
 }
 
 /**
- * The receipt of the only cancelled request at this path since then. Its id is read from the log, because a client that
- * left does not learn it.
+ * The receipt of the only request at this path that was cancelled after position `from` of the log. Its id is read from
+ * the log, because a client that left does not learn it.
  */
 export async function receiptOf(of: Service, path: string, from: number): Promise<RequestReceipt> {
   const lines = () => of.stderr().slice(from).split("\n");

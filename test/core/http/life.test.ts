@@ -57,7 +57,7 @@ describe("silence", () => {
     const comments = text.slice(0, text.indexOf("data:")).match(/^: /gm) ?? [];
     expect(comments.length).toBeGreaterThan(4);
     expect(text).toContain("[DONE]");
-    // A failure that comes late is an error in the stream.
+    // A failure that comes after the status was sent is an error in the stream.
     const late = await eventsOf(
       await service.post("/v1/chat/completions", {
         model,
@@ -107,7 +107,8 @@ describe("a client that reads slowly", () => {
       return service.engine.counts.active === 4 && produced > 5000 && produced === last;
     };
     await until(settled, 20_000, "the engine to be held back");
-    // A quarter and more of what was asked for was never made; and what waits does not grow.
+    // At least a quarter of the tokens that were asked for was never made, and the memory for what waits to be sent
+    // does not grow.
     expect(produced).toBeLessThan(600_000);
     const waiting = rss();
     await until(settled, 5000, "the engine to be held back still");

@@ -1,4 +1,7 @@
-/** Messages at its limits: what stops a client at once, what counting does not touch, and what must not hold up others. */
+/**
+ * Messages at its limits: a client without room is told to stop at once, counting tokens needs no room and takes none,
+ * and many short messages must not hold up others.
+ */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { busyness } from "../../harness/busyness.ts";
 import { model, says, startService } from "../../harness/engine.ts";
@@ -79,7 +82,8 @@ describe("as many short messages as a body may hold hold up nobody for more than
   };
 
   test.each(Object.entries(shapes))("%s", async (_name, shape) => {
-    // They exceed the model's context, so they are read, checked, and refused with the number of their tokens.
+    // These messages exceed the model's context, so they are read, checked, and refused with the number of their
+    // tokens.
     const body = JSON.stringify({ ...ask, messages: Array.from({ length: many }, (_, at) => shape(at)) });
     let best_ms = Number.POSITIVE_INFINITY;
     // On a machine that is busy with other things one run may be slow; all of them are not.

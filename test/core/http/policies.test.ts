@@ -1,6 +1,6 @@
 /**
  * Organizations' policies for their keys and for kept content, over HTTP: who may set them, what they do to requests,
- * and that nobody overwrites a change that he has not seen.
+ * and that nobody overwrites a change that they have not seen.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";

@@ -31,7 +31,10 @@ const engineModel = "canary-responses-model";
 /** Words in every refusal of the engine, which must not reach a client. */
 const engineWords = "canary-words-of-the-engine";
 
-/** Models whose engine is another Sluice, in front of the simulator, which is asked in one protocol or the other. */
+/**
+ * Models whose engine is another Sluice, which stands in front of the simulator and is asked in Responses or in
+ * Messages.
+ */
 const chained = { responses: "acme/chained-1", messages: "acme/chained-2" };
 const entryOf = (id: string, upstream = "canary-responses-engine", model = engineModel) => `
   - id: ${id}

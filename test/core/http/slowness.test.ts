@@ -1,4 +1,7 @@
-/** The wait before a refusal that cost nothing ends when its caller leaves, and the place is free for another. */
+/**
+ * A refusal that cost the caller nothing is sent after a wait. The wait ends when the caller leaves, and its place is
+ * then free for another.
+ */
 import { expect, test } from "bun:test";
 import { slowness } from "../../../src/core/http/slowness.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";

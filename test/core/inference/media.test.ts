@@ -1,4 +1,4 @@
-/** What images, files and audio are estimated at, for which no engine has reported yet. */
+/** How many tokens images, files and audio are estimated to have, as long as no engine has reported any. */
 import { expect, test } from "bun:test";
 import { mediaOf } from "../../../src/core/inference/media.ts";
 import type { Turn, UserTurn } from "../../../src/core/inference/request.ts";

@@ -89,7 +89,10 @@ function streamed(encoder: StreamEncoder, events: readonly InferenceEvent[]): Js
   return [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!) as Json);
 }
 
-/** What each client sends with its second turn, having kept what came as its SDK keeps it. */
+/**
+ * By client: the request of the second turn, which repeats the engine's answer in the form in which the client's SDK
+ * kept it.
+ */
 const clients = {
   chat: (events: InferenceEvent[], whole: boolean, asked = model): InferenceRequest => {
     const wire = { model: asked, messages: [{ role: "user", content: "Oslo?" }], stream: !whole };

@@ -1,4 +1,7 @@
-/** Engines report in dialects: what each of them says is read as it means it, of a stream and of a reply. */
+/**
+ * Engines report their usage in dialects: each report, of a stream or of a reply, is read with the meaning that its
+ * engine gives it.
+ */
 import { describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import type { Usage } from "../../../src/core/inference/usage.ts";

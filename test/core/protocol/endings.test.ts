@@ -1,6 +1,6 @@
 /**
- * A stream whose node is gone ends in its protocol's failure, whatever was written before: nothing, a part, or all but the
- * end. Its engine-side decoder, which takes no end without a reason, reads it as failed.
+ * A stream whose node is gone ends in its protocol's failure, whatever was written before: nothing, a part, or all but
+ * the end. The decoder for engines of that protocol, which accepts no end without a reason, reads the stream as failed.
  */
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";

@@ -1,4 +1,7 @@
-/** What clients and operators read of an engine's refusal: clients its sentence, if it is known, and nothing else of it. */
+/**
+ * Clients read the sentence of an engine's refusal if that sentence is known, and nothing else of it. Operators read
+ * the engine's text, without credentials and quoted values.
+ */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Fault } from "../../../src/core/inference/fault.ts";

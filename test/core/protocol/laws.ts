@@ -109,7 +109,8 @@ export interface Subject {
   /** Where the frame that ends a stream begins: a stream that is cut before it has not ended. */
   endOf(stream: string): number;
   /**
-   * Undoes the differences between a result and what was read back, but only those in what an engine would not read.
+   * Undoes the differences between a result and what was read back, but only in values that no engine reads (Sluice's
+   * own sealed ones).
    */
   opened?(result: Result): Result;
   runs: number;

@@ -37,7 +37,7 @@ describe.each(Object.entries(places))("%s", (_, place) => {
 
 // ---- requests --------------------------------------------------------------------------------------------------------
 
-/** The requests to those of the engines that can be asked for this body. */
+/** The requests that this body becomes, one for each of the engines that can be asked for it. */
 function asked(client: SdkName, body: object, engines: readonly EngineName[] = engineNames): string[] {
   const request = decoders[client](body);
   return engines.flatMap((engine) => {

@@ -115,7 +115,7 @@ test("a check that is answered again lets an open route's probe through at once,
   expect(usable(20)).toEqual(["one", "sound"]);
   known.begun(one, 20);
   expect([usable(20), known.stateOf(one, 20)]).toEqual([["sound"], "half-open"]);
-  // The route's probe fails, so its time is twice as long as before, check or no check.
+  // The route's probe fails, so the route stays unused for twice as long as before, whatever a check says.
   known.ended(one, { kind: "failed" }, 20, 20);
   expect([usable(2_019), usable(2_020)]).toEqual([
     ["other", "sound"],

@@ -128,7 +128,8 @@ test("nobody starves: between two turns of one, no other gets more than its shar
       queue.push(one(organizationId, 1_000));
       others += 1;
     }
-    // Meanwhile each of the others has at most two turns of four requests, and one request as a new organization.
+    // Between two requests of `patient`, each of the others has at most two turns of at most five requests, and one
+    // request as a new organization.
     expect(others).toBeLessThanOrEqual(crowd.length * 11);
   }
 });
@@ -142,7 +143,8 @@ test("an organization that had nothing waiting is next, once, however many wait"
     expect(take(queue).organizationId).toBe("quiet");
     return queue;
   };
-  // This holds once the busy organization has had its own first turn: two requests, and one that it owes for.
+  // This holds once the busy organization has had its own first turn: two requests that its credit covers, and a third
+  // that it pays back later.
   for (let taken = 3; taken < 20; taken++) busyAfter(taken);
   const queue = busyAfter(50);
   // The quiet organization comes again and again: when it has spent its first turn, it gets every second one.

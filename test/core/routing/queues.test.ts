@@ -27,7 +27,7 @@ const claim = (organizationId: string, tokens = 100): Claim => ({
   ...{ organizationId, tokens, share: { weight: 1, priority: 0 } },
 });
 
-/** The slot that the request gets now, or that it waits. */
+/** The slot that the request gets now, or its wait if there is none. */
 function come(at: Queues, routes: readonly Route[], one: Claim): Slot | Waiting {
   const [open] = at.open(routes, one);
   return open ? at.enter(open, one) : at.wait(routes, one);
@@ -107,7 +107,7 @@ test("one that is larger than all the room has it to itself", async () => {
   const at = queues(() => 0);
   const small = at.enter(only, claim("a", 400));
   const large = at.wait([only], claim("a", 5_000));
-  // There would be room for this one, and it is not its turn.
+  // There would be room for this request, but it is not its turn.
   expect(at.open([only], claim("a", 100))).toEqual([]);
   const behind = at.wait([only], claim("a", 100));
   small.release();
@@ -228,7 +228,8 @@ test("before the first end nobody is refused for the requests in flight, which e
   const there = Array.from({ length: 8 }, () => at.enter(only, claim("a")));
   for (let count = 0; count < 20; count++) void at.wait([only], claim("a"));
   now_ms += 8_000;
-  // At best eight end now, and the next ones take as long: 24 s for three times eight.
+  // At best the eight requests end now, after 8 s, and the next ones take as long. So three times eight requests take
+  // 24 s.
   expect(at.full([only], claim("a")).details.retryAfterSeconds).toBe(21);
   expect(faultOf(() => at.wait([only], claim("a")))).toBeNull();
   now_ms += 8_000;
@@ -272,7 +273,8 @@ test("who waits may wait for an engine that is new, and waits no longer for one 
   const lost = at.wait([one], claim("b"));
   lost.renew([other]);
   expect([at.lengthOf(one), at.lengthOf(other)]).toEqual([0, 1]);
-  // There is room at once: the request chooses anew, and is no longer counted anywhere.
+  // `third` has room at once, so the wait ends: the request chooses a route anew, and is no longer counted in any
+  // queue.
   lost.renew([other, third]);
   expect(await lost.slot).toBeNull();
   expect(at.lengthOf(other)).toBe(0);

@@ -1,4 +1,4 @@
-// A check costs a start nothing: its schema is compiled when the first value comes, and once.
+// A check costs nothing at the start of a process: its schema is compiled once, when the first value comes.
 
 import { expect, test } from "bun:test";
 import Type from "typebox";

@@ -1,4 +1,7 @@
-/** One schema says how a value is written and read: names, instants, what may be missing, and what may not leave. */
+/**
+ * One schema says how a value is written and read: the names of its members, its instants, which members may be
+ * missing, and that no other members are written.
+ */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import Type from "typebox";

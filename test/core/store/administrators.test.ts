@@ -1,4 +1,4 @@
-// The last administrator of the service: no act removes it, alone or concurrently with others, whoever acts.
+// The last administrator of the service: no operation removes them, alone or concurrently with others, whoever asks for it.
 
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { administratorsProblem } from "../../../src/admin/store/administrators.ts";
@@ -111,7 +111,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
       }
     });
 
-    /** Removes all administrators for the next round, which time and the issuer can do as well. */
+    /** Removes all administrators for the next round. Expiry and the issuer can remove them all, too. */
     async function endAll(): Promise<void> {
       await db.exec(
         "update membership set role = 'viewer' where role = 'admin'; update operator set revoked_at = now()",

@@ -1,5 +1,5 @@
-// The audit in pieces: windows that ended and agreed are sealed and not read again, whatever clocks say; no error in the
-// book escapes it (docs/design/metering.md, Audit).
+// The audit in pieces: a window that has ended and whose total agrees with its records is sealed (marked as checked) and
+// not read again, whatever clocks say. No error in the ledger's tables escapes the audit (docs/design/metering.md, Audit).
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, Ledger } from "../../../src/core/store/ledger.ts";
@@ -37,7 +37,7 @@ for (const name of databaseKinds(import.meta.path)) {
     };
     const served = async (nanos: number, change: Partial<Admit> = {}) =>
       book.run([settleOf(await admitted(change), nanos)]);
-    /** A batch that finds a window ended moves it to the past. */
+    /** A batch that finds that a window has ended moves it to `usage_past`. */
     const moveOn = async (count: number) => {
       await store.setClock(hours(count));
       await served(0);

@@ -72,7 +72,7 @@ const step = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       kind: fc.constant("raise" as const),
-      /** The subjects as in `limit`, then the person, and the organization. */
+      /** 0 to 3 are the subjects as in `limit`, 4 is the person, and 5 the organization. */
       subject: fc.integer({ min: 0, max: 5 }),
       raise: fc.option(fc.record({ limits, for_ms: fc.constantFrom(1, hour_ms, 5 * hour_ms, 300 * hour_ms) })),
     }),

@@ -39,7 +39,10 @@ export interface ModelPeople {
   memberships: ReadonlyMap<string, string | null>;
 }
 
-/** The limits that count for a person: each their own, else their team's for its members, else the organization's, else none. */
+/**
+ * The limits that count for a person. Each limit is the person's own, else the one that their team sets for its
+ * members, else the organization's, else none.
+ */
 export function limitsOfMember({ own, defaults, memberships }: ModelPeople, organizationId: string, id: string) {
   const values = [own.get(id), defaults.get(memberships.get(id) ?? ""), defaults.get(organizationId)];
   const limits = (Object.keys(unlimited) as (keyof UsageLimits)[]).map((name) => {
@@ -115,7 +118,7 @@ export class BudgetModel {
   }
 }
 
-/** The room that the subjects leave: beside settled use, and beside what is held as well. */
+/** The room that the subjects leave: `unused` beside settled use, and `free` beside what is held as well. */
 export function roomOf(own: readonly Own[]): { unused: number; free: number } {
   const windows = own.flatMap((one) => one.windows);
   return {
@@ -125,7 +128,8 @@ export function roomOf(own: readonly Own[]): { unused: number; free: number } {
 }
 
 /**
- * Whether a subject runs as many requests as it may. `holds`: all running requests, by whose subjects they are counted.
+ * Whether a subject runs as many requests as it may. `holds`: all running requests, each with the subjects against
+ * which it counts.
  */
 export function isCrowded(own: readonly Own[], holds: Iterable<{ own: readonly Own[] }>): boolean {
   const running = runningOf(holds);
@@ -139,13 +143,13 @@ export function runningOf(holds: Iterable<{ own: readonly Own[] }>): Map<string,
   return running;
 }
 
-/** The team against which a request counts, as an answer has it. */
+/** The team against which a request counts, in the form in which the ledger's answers have it. */
 export function teamOf(own: readonly Own[]): { teamId?: string } {
   const team = own.find(({ subject }) => subject.subject === "team" && subject.models === undefined);
   return team ? { teamId: team.subject.id } : {};
 }
 
-/** The span of a window, and its limit, as an answer says them. */
+/** The span of a window, and its limit, in the form in which the ledger's answers have them. */
 export function spanRead(limit: number | null, interval: Interval) {
   const { startsAt_ms, endsAt_ms, wholeAt_ms } = interval;
   return {

@@ -111,8 +111,8 @@ function doors(open: Open): void {
 
   test("a key whose kind was changed by hand opens no door until it is as it was", async () => {
     const kinds = ["key", "sign-in", "jwt"] as const;
-    // The secret of identity tokens has no form, and an access token may be a workload's, so a sign-in whose row
-    // becomes `jwt` is still accepted.
+    // A key for identity tokens also accepts access tokens, which may be a workload's. So a sign-in whose row becomes
+    // `jwt` is still accepted.
     const alike = [["sign-in", "jwt"]];
     for (const kind of kinds) {
       const { id, hash } = made[kind];

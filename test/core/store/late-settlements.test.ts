@@ -144,7 +144,7 @@ for (const name of databaseKinds(import.meta.path)) {
       const organization = await store.newOrganization();
       const one = await recovered(organization, { limits });
       const other = await recovered(organization, { limits });
-      // 340 are used. Another holds 900 of the 960 that are left.
+      // 340 nanos are used. Another request holds 900 of the 960 nanos that are left.
       const runs = admitOf(organization, { limits, outputTokens: 80 });
       expect(await run(runs)).toMatchObject({ answer: "granted", nanos: 900 });
       expect(await book.run([settlement(one), settlement(other)])).toEqual([late(60, 270), late(0, 330)]);

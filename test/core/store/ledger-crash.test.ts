@@ -1,5 +1,5 @@
-// What the ledger has confirmed is there after a kill -9: of Postgres, where the barrier behind each batch is durable,
-// though the batch itself commits without waiting for the disk; and of a process with its embedded database.
+// A kill -9 of Postgres, or of a process with its embedded database, loses nothing that the ledger has confirmed. A batch
+// itself commits without waiting for the disk; behind it comes the barrier, a tiny transaction that does wait.
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";

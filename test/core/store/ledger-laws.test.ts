@@ -94,8 +94,8 @@ const step = fc.oneof(
         fc.integer({ min: 0, max: 2 * hour_ms }),
         fc.constantFrom(1, 5 * hour_ms, 7 * 24 * hour_ms),
         fc.integer({ min: 0, max: 40 * 24 * hour_ms }),
-        // Time never goes back: then it would depend on who has read the session meanwhile whether a session that ended
-        // is open again. The histories test what must hold in that case (test/histories).
+        // Time never goes back here. If it did, it would depend on who has read the session meanwhile whether a session
+        // that ended is open again. The histories test what must hold in that case (test/histories).
       ),
     }),
   },

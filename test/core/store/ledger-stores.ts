@@ -1,4 +1,4 @@
-// The stores that keep a ledger, each brought to the shape of this build, with a clock that a test can set.
+// The stores that keep a ledger, each migrated to the schema of this build, with a clock that a test can set.
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -124,7 +124,7 @@ async function open(db: Database, rest: Pick<Store, "another" | "close">): Promi
     db,
     ...rest,
     async setClock(at) {
-      // In one statement: between two, whatever asks would see the true time.
+      // Sets the clock in one statement: between two statements, any other query would see the true time.
       await db.query(
         "with was as (delete from test_clock) insert into test_clock select $1::timestamptz where $1 is not null",
         [at],
@@ -159,7 +159,7 @@ export function factsOf(organizationId: string, requestId = newRequestId()): Req
   };
 }
 
-/** An admission that holds 100 nanos of input and 10 a token. */
+/** An admission that holds 100 nanos for its input and 10 for each output token. */
 export function admitOf(organizationId: string, change: Partial<Admit> = {}): Admit {
   return {
     verb: "admit",

@@ -248,7 +248,7 @@ for (const name of databaseKinds(import.meta.path)) {
 
     test("a batch of many organizations keeps the book of each, however often it is written", async () => {
       const organizations = await Promise.all(Array.from({ length: 12 }, () => store.newOrganization()));
-      // So many batches that a row is no longer only updated in place.
+      // So many batches that a row is not only updated in place, but also written anew (after 32 updates).
       for (let round = 0; round < 20; round++) {
         const admits = organizations.map((id) => admitOf(id));
         expect(new Set((await book.run(admits)).map((one) => one.answer))).toEqual(new Set(["granted"]));

@@ -1,5 +1,6 @@
-// The book against its own administrator: the chain of the audit log says of all records what they were, pass by pass, so
-// that a forgery is found which is consistent everywhere else (docs/design/metering.md, Passes in the chain).
+// The ledger's tables against an administrator of the database: each pass of the audit writes a hash of the records into
+// the chain of the audit log. So a forgery is found even if it is consistent everywhere else (docs/design/metering.md,
+// Passes in the chain).
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type AuditLine, auditShown, chainBeginning, chainBreak } from "../../../src/admin/store/audit-chain.ts";
 import { bare } from "../../../src/core/store/ids.ts";
@@ -20,7 +21,9 @@ const empty = `truncate usage_record, usage_hold, usage_now, usage_past, usage_s
   update audit_head set number = 0, hash = decode(repeat('00', 32), 'hex');
   update usage_audit set looked_at = null, sealed_until = read_until`;
 
-/** SQL that sets the nanos by kind to those of the charges that the records have now. */
+/**
+ * SQL that makes the nanos by kind of token in a table of roll-ups the sums of the charges that the records have now.
+ */
 function asRecorded(table: string, span: string): string {
   const kinds = ["input_nanos", "cached_input_nanos", "cache_write_nanos", "output_nanos"];
   const sums = kinds.map((kind) => `sum(h.${kind})::bigint as ${kind}`).join(", ");
@@ -216,7 +219,7 @@ for (const name of databaseKinds(import.meta.path)) {
     test("a book that was restored elsewhere agrees with its chain, whatever is recorded there since", async () => {
       await served(5);
       await pass();
-      // As if the other server's transaction numbers were as far ahead as ours will be.
+      // As if the tables came from a server whose transaction numbers were a million ahead of this server's.
       await store.db.exec("update usage_audit set read_until = read_until + 1000000");
       await served(6);
       await pass();

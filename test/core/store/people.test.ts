@@ -219,7 +219,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
       expect(new Set(all.map((one) => one!.id)).size).toBe(1);
       const found = await directory(db).credential(all[0]!.secretHash);
       expect(found!.key.id).toBe(all[0]!.id);
-      // A client's key is looked up by its hash, and no text that is sent as a key has this one.
+      // A client's key is looked up by the hash of the text that is sent, and no text has this hash.
       expect(all[0]!.secretHash).not.toEqual(hashKey(all[0]!.id));
       const teamOfKey = async () => (await administration(db).findKey(all[0]!.id))!.team?.id ?? null;
       await confirm("research");

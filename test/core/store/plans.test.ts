@@ -102,7 +102,8 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     expect(await another.publish([named("b", 1)], 0)).toBe("published");
     expect(await another.publish([named("a", 1)], 3 * hour_ms)).toBe("older");
     expect((await published.inForce()).map(({ name }) => name).sort()).toEqual(["b", "gold"]);
-    // A file that names the plan changes nothing, whatever its date, and its date does not count.
+    // A file that names the plan changes nothing, whatever its date. Nor does its date make the files that come later
+    // count as older.
     expect(await another.taken(["b", "gold"])).toEqual(["gold"]);
     expect(await another.publish([named("c", 1), named("gold", 1)], -hour_ms)).toEqual({ taken: ["gold"] });
     expect(await published.publish([named("c", 1), named("gold", 1)], hour_ms)).toBe("older");

@@ -12,7 +12,10 @@ setDefaultTimeout(60_000);
 
 /** In the middle of a second, so that shared entries end at other moments than single ones. */
 const start_ms = Date.parse("2026-11-21T03:00:00.400Z");
-/** The number of runs of a property, by store: one with a clock of its own has to be asked for each step. */
+/**
+ * The number of runs of a property, by store. A store with a clock of its own has to be asked for each step, so it has
+ * fewer runs.
+ */
 const schedules: Record<string, number> = { memory: 1000, redis: 40, "redis cluster": 20 };
 
 const newOrganizationId = () => `org_${newHex()}`;

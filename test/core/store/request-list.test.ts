@@ -1,5 +1,5 @@
-// The list of requests, on both kinds of database: random loads of several organizations, of which some run, some ended and
-// some were refused; and pages of any size, which read few rows at a time (docs/operating.md, Listing requests).
+// The list of requests, on both kinds of database: random loads of several organizations, with requests that run, that
+// ended and that were refused; and pages of any size, which read few rows at a time (docs/operating.md, Listing requests).
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import {

@@ -102,7 +102,7 @@ const groups: ReportGroup[][] = [
   ["team", "month"],
   ["key"],
 ];
-/** Before UTC, after it, and so far from it that its days are others for most hours. */
+/** Zones behind UTC, ahead of it, and so far ahead that their date is another than UTC's for most hours. */
 const zones = ["America/Los_Angeles", "Europe/Berlin", "Pacific/Kiritimati"];
 
 /** Filters for a single key, team or model. */
@@ -395,7 +395,8 @@ for (const name of databaseKinds(import.meta.path)) {
       expect(await days()).toEqual([day("2026-02-27", 2, true)]);
       expect(await node().sealed()).toMatchObject({ days: 1, dayRecords: 2 });
 
-      // Usage that is recorded for the day later, because a clock stepped back, removes its seal until it agrees again.
+      // If usage is recorded for the day later, because a clock stepped back, the day loses its seal (the mark that it
+      // was checked) until it agrees again.
       await at(start_ms);
       await served({ nanos: 7 });
       await readAll();

@@ -1,4 +1,4 @@
-// The keys, people and teams of an organization in the laws of budgets, in a store and in memory at once.
+// The keys, people and teams of an organization in budget-laws.test.ts, in a store and in memory at once.
 
 import { memberIdOf } from "../../../src/admin/store/limits.ts";
 import { matchesModel, noBudget } from "../../../src/core/store/budget.ts";

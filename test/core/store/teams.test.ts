@@ -1,4 +1,5 @@
-// Teams and limits as an administrator sets them: two at once, what was removed, and what the log keeps.
+// Teams and limits as an administrator sets them: two changes at once, teams that were removed, and what the audit log
+// keeps.
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { management } from "../../../src/admin/management/client.ts";

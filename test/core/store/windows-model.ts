@@ -100,15 +100,18 @@ const monthBy = (anchor: Anchor, instant_ms: number) =>
   anchor.calendar ? localMonthOf(anchor.calendar, instant_ms) : monthOf(anchor.at_ms, instant_ms);
 
 /**
- * The window, begun no earlier than the end of its calendar's bridge, or than the time from which its anchor applies;
- * before that end, the bridge itself.
+ * The window in force at an instant. Until the end of its calendar's bridge that is the bridge itself. Later the window
+ * begins no earlier than the bridge's end or, without a bridge, than the time from which its anchor applies.
  */
 function after(bridge: Interval | null | undefined, from_ms: number, window: Interval, instant_ms: number): Interval {
   if (bridge && instant_ms < bridge.endsAt_ms) return bridge;
   return { ...window, startsAt_ms: Math.max(window.startsAt_ms, bridge?.endsAt_ms ?? from_ms) };
 }
 
-/** The week in force: of the anchor that applies at the instant, begun no earlier than that anchor applies. */
+/**
+ * The week in force: that of the anchor that applies at the instant. It begins no earlier than the time from which that
+ * anchor applies.
+ */
 export function weekAt(anchors: readonly Anchor[], instant_ms: number): Interval {
   const anchor = latest(anchors, (one) => one.weekFrom_ms, instant_ms);
   return after(anchor.weekBridge, anchor.weekFrom_ms, weekBy(anchor, instant_ms), instant_ms);
@@ -120,8 +123,9 @@ export function monthAt(anchors: readonly Anchor[], instant_ms: number): Interva
 }
 
 /**
- * The anchors after a new one was set: it counts from the end of the running month, for weeks from the first end of a
- * week after that, so that no open window's reset moves. One that did not count yet is replaced.
+ * The anchors after a new one was set. Months count from the new anchor as soon as the running month ends, weeks from
+ * the first end of a week at that time or later, so that no open window's reset moves. An anchor that does not apply
+ * yet is replaced.
  */
 export function withAnchor(anchors: readonly Anchor[], anchor_ms: number, now_ms: number): Anchor[] {
   const counting = anchors.filter((one) => one.monthFrom_ms <= now_ms);
@@ -164,7 +168,10 @@ function bridge(whole: Interval, from_ms: number): Interval | null {
   return { startsAt_ms: from_ms, endsAt_ms: whole.endsAt_ms, wholeAt_ms: whole.startsAt_ms };
 }
 
-/** The limit of a window: in proportion where it is shorter than others, and at least 1. */
+/**
+ * The limit of a window. If a change of calendar made the window shorter than others, its limit is in proportion, and
+ * at least 1.
+ */
 export function limitIn(limit: number, { startsAt_ms, endsAt_ms, wholeAt_ms }: Interval): number {
   if (wholeAt_ms === undefined || !Number.isFinite(limit)) return limit;
   const [share, whole] = [BigInt(limit) * BigInt(endsAt_ms - startsAt_ms), BigInt(endsAt_ms - wholeAt_ms)];

@@ -1,6 +1,6 @@
 /**
- * The present members are known exactly, and nothing keeps those who have left. Rule: docs/design/runtime.md, Bun as a
- * server.
+ * The members of a `Present` set are known exactly, and nothing keeps members that have left in memory. Rule:
+ * docs/design/runtime.md, Bun as a server.
  */
 import { edenGC, fullGC, heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";

@@ -81,7 +81,8 @@ const behaviours: Record<string, (body: string, incoming: Request) => Response |
       }),
       { headers: sse },
     ),
-  // What follows the first part comes when that was seen, word by word; then the end, or nothing.
+  // Sends the first part, and waits until the test has seen it. Then sends word by word, and then the end, or nothing
+  // at `/silent/`.
   gulps: (_, incoming) =>
     new Response(
       new ReadableStream({
@@ -230,7 +231,8 @@ describe("an engine", () => {
       });
       return deltas(events).length > 3 * batches;
     };
-    // A process that is late pauses nothing, so a machine that is busy with other work gets more than one try.
+    // A process whose timers are late pauses no sockets, so a machine that is busy with other work gets more than one
+    // try.
     await until(inPortions, 20_000, "portions of several parts").finally(() => through.close());
   }, 30_000);
 

@@ -1,6 +1,6 @@
 /**
- * An engine that is asked before the grant: it works at once, its output is kept back, and a request that does not read
- * the output ends it.
+ * An engine that is asked before the ledger's grant: it works at once, and its output is kept back. If the request does
+ * not read the output, the engine's answer is ended.
  */
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";

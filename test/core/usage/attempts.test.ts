@@ -284,7 +284,8 @@ test("nor is one that is slow given up for another when its caller has left", as
   const outcome = outcomeOf(["s06-slow", "ok"], { request, signal: leaving, timeouts });
   await until(() => wall.asked.includes("s06-slow"), 5_000, "the engine to be asked");
   leaving.abort(new Fault("internal_error", "the caller left"));
-  // The engine would have been given up by then: so short an answer explains no more than 255 ms.
+  // If the caller were there, the engine would have been given up by now: with so short an answer, its time-out is 255
+  // ms.
   await Bun.sleep(600);
   wall.resume("s06-slow", "ok");
   expect(await outcome).toMatchObject({ kinds: ["answered"], attempts: 1 });

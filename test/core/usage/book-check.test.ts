@@ -1,4 +1,6 @@
-/** The book is checked again and again, and the metric shows what the last check found. */
+/**
+ * The ledger's totals are checked against its records again and again, and the metric shows what the last check found.
+ */
 import { expect, test } from "bun:test";
 import type { Audit, LedgerDifference } from "../../../src/core/store/ledger.ts";
 import { bookCheck } from "../../../src/core/usage/book-check.ts";

@@ -1,6 +1,6 @@
 /**
- * The upkeep of the book runs again and again; work that was put off is reported, and the metric shows how far ahead
- * the book is.
+ * The upkeep of the ledger's tables runs again and again; work that was put off is reported, and the metric shows for
+ * how many months ahead there are tables.
  */
 import { expect, test } from "bun:test";
 import type { Upkeep } from "../../../src/core/store/ledger.ts";

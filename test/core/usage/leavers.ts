@@ -1,4 +1,7 @@
-/** Clients that leave in mid-answer, at an engine with a public vocabulary: what they are charged beside what was made. */
+/**
+ * Clients that leave in mid-answer, at an engine with a public vocabulary: what they are charged, compared with what
+ * the engine made.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as cl100k from "gpt-tokenizer/encoding/cl100k_base";

@@ -1,7 +1,7 @@
 /**
  * How many tokens an answer is counted as before its engine reports: by deltas if each is a token, else by its text, as
- * the route's reports have taught. No answer moves a ratio by more than a tenth, and no report moves it beyond what a
- * vocabulary can be.
+ * the route's reports have taught. No answer moves a ratio (tokens per code unit) by more than a tenth, and no report
+ * moves it beyond the ratios that a vocabulary can have.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

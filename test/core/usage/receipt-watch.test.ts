@@ -12,7 +12,7 @@ import { admitOf, settleOf } from "../store/ledger-stores.ts";
 
 const organization = "org_00000000000070008000000000000001";
 
-/** A store that can be set back, and what was said about it. */
+/** A store that can be set back to an earlier state, and what was reported about it. */
 function world(memory: ReceiptWatchParts["memory"] = null) {
   const has = new Map<string, Confirmed>();
   const noted = new Set<string>();

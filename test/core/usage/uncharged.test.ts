@@ -1,4 +1,7 @@
-/** What attempts in vain have cost: every one whose engine may have worked, and never the one that the request pays for. */
+/**
+ * The cost of attempts that were in vain: of each attempt whose engine may have worked, but never of the one that the
+ * request pays for.
+ */
 import { expect, test } from "bun:test";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import type { AttemptKind } from "../../../src/core/upstream/attempt.ts";

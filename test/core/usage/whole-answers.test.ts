@@ -1,7 +1,9 @@
 /**
- * An answer that its client does not stream, with a cap above `unstreamed_tokens_max`: the engine is asked for it
- * unstreamed if, by its measured speed, it finishes such an answer in ten seconds, if it stops for a client that
- * leaves, and if the hold is slight.
+ * An answer that its client does not stream, with a cap above `unstreamed_tokens_max`. The engine is asked for it
+ * unstreamed on three conditions:
+ * - by its measured speed, it finishes such an answer in ten seconds;
+ * - it stops for a client that leaves;
+ * - the hold is slight: at most a hundredth of what is left of each window.
  */
 import { afterAll, expect, test } from "bun:test";
 import { dialects } from "../../../src/core/protocol/dialects.ts";
@@ -15,7 +17,9 @@ import { WholeAnswers } from "../../../src/core/usage/whole-answers.ts";
 import { attemptsParts, recordOf } from "../../harness/patience.ts";
 import { saying } from "../../harness/request.ts";
 
-/** An engine whose answer says in which of the two ways it was asked; it reports 100 tokens. */
+/**
+ * An engine whose answer says whether it was asked for a stream (`streamed`) or not (`whole`); it reports 100 tokens.
+ */
 const engine = Bun.serve({
   port: 0,
   hostname: "127.0.0.1",
@@ -76,7 +80,7 @@ interface Asking {
   more?: Partial<RunRequest>;
 }
 
-/** The way in which the engine was asked, as its answer says. */
+/** Whether the engine was asked for a stream: `streamed` or `whole`, as its answer says. */
 async function way({
   outputTokens_max: capped = cap,
   isSlight = true,

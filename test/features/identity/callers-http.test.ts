@@ -90,7 +90,7 @@ test("a person's limit counts the token and the keys together, names her in refu
   expect(await service.json<Shown[]>("person", "list", "--over", "1")).toMatchObject([{ id }]);
   const requests = await service.json<{ key_id: string }[]>("request", "list", "--person", id);
   expect(requests.some(({ key_id }) => key_id === made.id)).toBe(true);
-  // If she has no limits of her own, those of the organization for its members apply.
+  // If the person has no limits of their own, those of the organization for its members apply.
   await service.json("limit", "set", "person", id, "--org", "acme", "session=inherit,requests_per_minute=inherit");
   await until(async () => (await chat(made.key)).status === 200, 5_000, "her room");
   await service.json("limit", "set", "org", "acme", "--members", "session=0.000002");

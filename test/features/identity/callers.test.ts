@@ -126,7 +126,8 @@ describe("an honest token", () => {
     await node.call(token);
     node.clock.skipped_ms = 61_000;
     issuer.answer("/jwks", () => Response.json({ keys: [] }));
-    // Verified anew by the real clock, the token is still valid; what was remembered does not count any more.
+    // The node's clock is past the token's end, so the remembered result does not count any more. Verified anew by the
+    // real clock, the token is still valid.
     expect((await node.call(token)).key.id).toBeTruthy();
     await refused(await issuer.sign({ ...ann, exp: now_s() - 60 }));
   });

@@ -128,7 +128,7 @@ describe("a sign-in of Claude Code", () => {
       30_000,
       "the window to be used up",
     );
-    // The shares are of this sign-in's own limit: of its own, the organization has used next to nothing.
+    // The shares are those of this sign-in's own limit: the organization has used next to nothing of its limit.
     expect(Math.max(...shares)).toBeGreaterThan(0.2);
     const { error } = (await last.json()) as { error: { type: string; message: string } };
     expect(error.type).toBe("billing_error");

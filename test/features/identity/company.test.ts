@@ -139,7 +139,7 @@ test("people join, move and leave by their groups alone, and nobody else notices
     const outcome = await byRefreshToken(parts, refreshToken!).catch((cause: unknown) => cause);
     const stays = !leavers.includes(name) && !movers.includes(name);
     expect([name, outcome instanceof TokenRefused]).toEqual([name, !stays]);
-    // A mover's device was for the other organization: it has to be signed in anew.
+    // The device of a person who moved was signed in for the other organization, so it has to be signed in anew.
     expect([name, await works(accessToken)]).toEqual([name, stays]);
   }
   const anew = await device(movers[0]!);

@@ -1,4 +1,5 @@
-// An invitation taken at the console, over real sockets; and scanners of links, with everybody's session: nothing happens by a GET.
+// An invitation that somebody accepts in the console, over real sockets; and scanners of links, with everybody's session: a
+// GET changes nothing.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { verbs } from "../../../src/admin/management/verbs.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
@@ -97,7 +98,8 @@ test("a scanner that follows every link and path by GET and HEAD, with a session
               : organization,
       )
       .replace(/\{\w+\}/, annId);
-  // The paths of acts too, as a scanner may guess them, and with an act's input as the query.
+  // Also the paths of actions, as a scanner may guess them, each without a query and with an action's input as the
+  // query.
   const query = `?until=2030-01-01&reason=x&role=admin&organization=${organization}&amount=5`;
   const managed = verbs.filter(({ live }) => !live).flatMap(({ path }) => [named(path), named(path) + query]);
   const paths = [

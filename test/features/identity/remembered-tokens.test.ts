@@ -1,5 +1,5 @@
-// Two nodes have verified an identity token and remember it. What an administrator then changes of its person or organization
-// counts on both within a second, as for a key, while Redis is away.
+// Two nodes have verified an identity token and remember it. When an administrator then changes something about its person
+// or organization, the change counts on both nodes within a second, as it does for a key, although Redis is away.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { busyness } from "../../harness/busyness.ts";
 import { freePort } from "../../harness/daemon.ts";
@@ -59,7 +59,7 @@ async function answerOf(node: Service): Promise<string> {
 
 const answers = () => Promise.all(nodes.map(answerOf));
 
-/** Waits until every node answers so, and returns how many milliseconds that took. */
+/** Waits until every node answers requests with this text, and returns how many milliseconds that took. */
 async function seen(answer: string): Promise<number> {
   const began = performance.now();
   await until(async () => (await answers()).every((one) => one === answer), 10_000, `${answer} of both nodes`);

@@ -56,7 +56,8 @@ describe("signing in from the command line", () => {
     const got = await token();
     expect(got).toMatchObject({ code: 0, stderr: "" });
     expect((await models(got.token)).status).toBe(200);
-    // The same token again, without a refresh; also when the server is named, in either form.
+    // Without a refresh, the command prints the same token again, also when the server is named, with `/v1/` or without
+    // it.
     expect((await token(node.serviceUrl)).token).toBe(got.token);
     expect((await token(`${node.serviceUrl}/v1/`)).token).toBe(got.token);
   });
@@ -116,7 +117,8 @@ describe("signing in from the command line", () => {
     secrets.push(kept().refresh_token);
     expect((await models(next)).status).toBe(200);
     expect((await models(first)).status).toBe(200);
-    // A token that was not given out lately is returned without asking the server.
+    // The server is asked about a token only if the token was printed lately; any other token is printed without
+    // asking.
     utimesSync(home.signInFile(node.serviceUrl), new Date(0), new Date(0));
     change(dead);
     utimesSync(home.signInFile(node.serviceUrl), new Date(0), new Date(0));

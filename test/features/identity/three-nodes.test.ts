@@ -1,4 +1,5 @@
-// A leaver on three nodes with one database: what runs in her name ends everywhere within a second of the issuer's logout.
+// Somebody leaves, on three nodes with one database: what runs in their name ends everywhere within a second of the
+// issuer's logout.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Browser } from "../../harness/browser.ts";
 import { busyness } from "../../harness/busyness.ts";

@@ -196,7 +196,8 @@ describe("an assertion of a workload", () => {
     await administration(db).giveMembership(id, membership, "cli:ann");
     expect(mayDo(await read())).toEqual([...scopes]);
     expect(await read()).toMatchObject({ rates: [{ limitedBy: "team" }] });
-    // The next token of the same person comes by the same membership, although its rule names no team.
+    // The person's next token comes with the same membership, the one given by hand, although the rule that admits the
+    // token names no team.
     const again = await byAssertion(parts, await assertion({ sub: "job-4" }));
     expect(again.scopes).toEqual([...scopes]);
     expect(await read()).toMatchObject({ rates: [{ limitedBy: "team" }] });

@@ -1,4 +1,7 @@
-/** Every kind of notice is received once in each form, however many nodes look; receivers that fail are tried again. */
+/**
+ * Every kind of notice is received once in each format (signed JSON, Slack, Teams), however many nodes look for notices
+ * to send; receivers that fail are tried again.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { nodesOf } from "../../../src/admin/management/fleet-view.ts";
 import { sealing } from "../../../src/core/auth/sealed.ts";
@@ -54,7 +57,7 @@ function channels(): { slack: Channel; teams: Channel } {
 const setting = { shares: [80, 100], keyExpiryDays: 14 };
 const acts = () => administration(store.db, { sealing: key });
 
-/** Sets a destination of each form, and returns their receivers, which keep what came. */
+/** Sets one destination of each format (JSON, Slack, Teams), and returns their receivers, which keep what came. */
 async function everywhere(owner: string | null) {
   const json = program();
   const { slack, teams } = channels();
@@ -139,7 +142,8 @@ test("what lasts in the fleet is told to operators once, and once more when it i
     await store.setClock(new Date(began_ms + at_s * 1_000));
     await fleet.report({ ...first, engines: gpu(engine), certificateExpiresAt });
     await fleet.report({ ...second, engines: gpu(engine), problems, certificateExpiresAt });
-    // If several nodes look at the same time, only one of them does it, so this one tries until it has.
+    // If several nodes look for new notices at the same time, only one of them does it. So this one tries until it has
+    // looked.
     for (let isDone = false; !isDone; )
       await noticeQueue(store.db, key).look((reports, now) => {
         isDone = true;

@@ -39,7 +39,10 @@ const details = (name: string) => ({
   ...{ person: name, message: name, limit_request_id: "lreq_1", asked: null },
   value: { amount: "10.000000000", currency: "USD" },
 });
-/** The details of a request for more: `limit` names a limit, where other kinds have the limit's amount. */
+/**
+ * The details of a person's request for a higher limit: `limit` names the limit, where other kinds of notices have its
+ * amount.
+ */
 const asking = {
   ...{ limit: "month", organization: "acme", state: "approved", until: at, reason: null },
   granted: { amount: "20.000000000", currency: "USD" },

@@ -1,6 +1,6 @@
 /**
- * Mail as its people meet it, with a running node and a real mail server: a test, the link that unsubscribes, which no scanner
- * follows into, the decision on a request for more, and what nobody is shown or may do.
+ * Mail as its readers meet it, with a running node and a real mail server: a test mail, the link that unsubscribes
+ * nobody when a scanner follows it, the decision on a request for a higher limit, and what nobody is shown or may do.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";

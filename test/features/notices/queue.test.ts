@@ -32,7 +32,9 @@ interface Got {
 
 const ending = endedAfterEach();
 
-/** A receiver of notices that responds with what `answer` returns, given how many notices came before. */
+/**
+ * A receiver of notices. It responds with what `answer` returns, which is given how many notices came before this one.
+ */
 function receiver(answer: (before: number) => Response | Promise<Response> = () => new Response()) {
   const got: Got[] = [];
   const server = Bun.serve({

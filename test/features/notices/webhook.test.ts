@@ -1,4 +1,7 @@
-/** A webhook's name is looked up within the webhook's time, and never leads to an address inside. */
+/**
+ * A webhook's host name is looked up within the time that the webhook may take, and never leads to an address of the
+ * internal network.
+ */
 import { expect, test } from "bun:test";
 import { sendWebhook } from "../../../src/features/notices/webhook.ts";
 

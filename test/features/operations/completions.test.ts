@@ -1,4 +1,4 @@
-/** POST /v1/completions: what a client may rely on, whole and streamed, in front of an engine over HTTP. */
+/** POST /v1/completions: what a client may rely on, with streaming and without, in front of an engine over HTTP. */
 import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { engineModel, eventsOf, kindModels, refusalOf, startService, words } from "../../harness/engine.ts";

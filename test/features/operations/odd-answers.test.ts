@@ -1,4 +1,7 @@
-/** Engines' odd answers: what is not right fails, costs nothing, and another engine is asked; what is right stays as it is. */
+/**
+ * Engines' odd answers. One that is not right fails and costs nothing, and another engine is asked; one that is right
+ * stays as it is.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Sieve } from "../../../src/features/operations/sieve.ts";
@@ -217,7 +220,8 @@ test("however an answer is cut, the same is kept of it, and any other input is a
     embedding: fc.oneof(fc.array(fc.double({ noNaN: true, noDefaultInfinity: true })), fc.string({ unit: "binary" })),
     other: fc.jsonValue(),
   });
-  // Small and large pieces: a number that is whole in a piece is read in another way than one that is cut.
+  // Small and large pieces: a number that lies within one piece is read by other code than a number that is cut between
+  // two.
   const size = fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 10, max: 10_000 }));
   const sizes = fc.array(size, { minLength: 1, maxLength: 5 });
   const whole = fc.record({ data: fc.array(item), usage: fc.jsonValue(), x: fc.jsonValue() });

@@ -1,4 +1,7 @@
-/** Receipts of operations that are passed on: what was charged follows from the receipt alone. */
+/**
+ * Receipts of operations whose answers are passed on as the engine wrote them: what was charged follows from the
+ * receipt alone.
+ */
 import { afterAll, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
 import { engineModel, kindModels, startService, upstreamName } from "../../harness/engine.ts";

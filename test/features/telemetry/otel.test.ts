@@ -90,7 +90,7 @@ test("a request is a span of its caller's trace, with what happened inside, and 
     expect(collector.headers[0]!.get("x-tenant")).toBe("ours");
     expect(collector.resource()).toMatchObject({ "service.name": "sluice" });
 
-    // Nobody traces this request: it is not sampled, and the engine is told so.
+    // This request comes without a trace: it is not sampled, and the engine is told so.
     await (await ask(service)).text();
     expect(engine.headers.at(-1)!.get("traceparent")).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
 
@@ -149,7 +149,10 @@ function expectSpans({ spans }: Collector, sent: Headers[]): void {
   expect(sent.map((headers) => headers.get("tracestate"))).toEqual(["vendor=1", "vendor=1"]);
 }
 
-/** The span of each attempt names its engine's address, and that of the answered one what its engine reported. */
+/**
+ * The span of each attempt names the address of its engine. The span of the attempt that was answered also has what the
+ * engine reported.
+ */
 function expectReports({ spans, text }: Collector, { hostname, port }: URL): void {
   const [failed, answered] = named(spans, "chat m").map(({ attributes }) => attributes);
   const server = { "server.address": hostname, "server.port": Number(port) };

@@ -1,4 +1,4 @@
-/** Every metric keeps the rules of Prometheus' names, and is bounded. */
+/** Every metric's name keeps Prometheus' rules for names, and the number of its series is bounded. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,9 +8,9 @@ import { type MetricName, table, tableShown } from "../../../src/features/teleme
 
 const rows = Object.entries<MetricRow>(table);
 
-/** Series that one metric may have on one node, were every value of every label to occur with every other. */
+/** The most series that one metric may have on one node if every value of every label occurs with every other. */
 const series_max = 9_000_000;
-/** The base units in which a metric of memory is named. */
+/** The base units with which the name of a metric of memory may end. */
 const nanos = /_(seconds|bytes)$/;
 
 test.each(rows)("%s is named as Prometheus wants it", (name, { type, help, buckets }) => {
@@ -39,7 +39,7 @@ test.each(rows.filter(([, { buckets }]) => buckets))("the buckets of %s ascend",
   expect([...buckets].sort((a, b) => a - b)).toEqual([...buckets]);
   // An answer may take ten minutes.
   if (/^(http|inference)_.*(duration|first_part)/.test(name)) expect(buckets.at(-1)).toBe(600);
-  // A wait within an answer can be compared with the whole.
+  // The durations of answers and the waits within them share these bounds, so they can be compared.
   if (/_(duration|wait|first_part)_seconds$/.test(name))
     expect(buckets).toEqual(expect.arrayContaining([0.1, 0.25, 0.5, 1, 2.5, 5, 10]));
 });

@@ -1,4 +1,4 @@
-/** Our cells and histograms report the same as those of Prometheus' own client library. */
+/** Our counters and histograms report the same as those of Prometheus' own client library. */
 import { afterAll, beforeAll, expect, setSystemTime, test } from "bun:test";
 import fc from "fast-check";
 import { Counter, Histogram, Registry, type RegistryContentType } from "prom-client";

@@ -156,8 +156,8 @@ describe("a drain", () => {
 });
 
 /**
- * Opens a connection each 10 ms, and returns what became of each. One that begins while its worker closes its port is
- * made later.
+ * Opens a connection each 10 ms, and returns what became of each. A connection that begins while its worker closes the
+ * port is made a second later: its first packet is dropped, and the client tries again.
  */
 async function connectingUntil(isOver: () => boolean, port: number): Promise<string[]> {
   const outcomes: Promise<string>[] = [];

@@ -69,7 +69,7 @@ export async function workerOf(service: Logging, requestId: string): Promise<num
   return (await lineOf(service, { request_id: requestId })).worker;
 }
 
-/** Options for a request on a connection of its own, which any worker may get, as a client's may. */
+/** Options for a request on a connection of its own, which may reach any worker, as a client's connection may. */
 export const own = { headers: { connection: "close" } };
 
 /** The sum of a metric's values, whatever their labels. */

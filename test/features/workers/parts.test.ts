@@ -1,4 +1,7 @@
-/** The small parts of a node of several workers: shares, surplus, lines, questions. */
+/**
+ * The small parts of a node of several workers: shares of limits, surplus connections, joined log lines, questions to
+ * all.
+ */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { coresOf } from "../../../src/config/machine.ts";
@@ -77,8 +80,8 @@ describe("surplus", () => {
           for (let moved = gone[0]! + gone[1]!; moved > 0; moved--) open[draws.next().value ? 0 : 1]! += 1;
           if (gone[0]! + gone[1]! === 0) break;
         }
-        // If every moved connection falls back to the crowded worker for a minute, nothing helps; then the draws have
-        // to be a stream of one value.
+        // Nothing helps if every moved connection comes back to the crowded worker for a minute. A share above 60 % is
+        // allowed only then: when all draws are the same.
         const share = Math.max(...open) / 64;
         return share <= 0.6 || new Set(Array.from({ length: 8 }, () => draws.next().value)).size === 1;
       }),

@@ -167,7 +167,7 @@ test("a reload is taken by all or none; one that starts meanwhile is told afterw
   node.reload();
   for (const one of played) expect(one.orders.at(-1)).toMatchObject({ order: "reload", round: 1 });
   played[0]!.say({ word: "vote", round: 1, problems: [] });
-  // A second vote in one round, and a vote in a round that there is not, do not count.
+  // A second vote by the same worker in one round, and a vote in a round that does not exist, do not count.
   played[0]!.say({ word: "vote", round: 1, problems: ["late"] });
   played[1]!.say({ word: "vote", round: 7, problems: ["never"] });
   expect(played[0]!.orders.at(-1)).toMatchObject({ order: "reload" });

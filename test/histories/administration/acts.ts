@@ -1,4 +1,4 @@
-// The acts of a history of people and operators, drawn from a seed.
+// The actions in a history of people and operators, drawn from a seed. A history has rounds of actions that run at once.
 
 export const people_max = 3;
 export const operators_max = 6;
@@ -8,8 +8,8 @@ export type Role = "admin" | "viewer";
 
 interface Common {
   /**
-   * The person or the operator that the act is about: `number` within the kind, and `on`, a name that serves both
-   * kinds.
+   * The person or the operator that the action is about. `number` counts persons and operators separately; `on` also
+   * names which of the two it is.
    */
   number: number;
   on: string;
@@ -27,7 +27,7 @@ export type Act = Common &
     | { verb: "rotateOperator" | "revokeOperator" }
   );
 
-/** Only an act of the issuer may take the last administrator away. */
+/** Only the issuer, by a sign-in, may take the last administrator away. */
 export const isIssuers = (act: Act) => act.verb === "confirm";
 
 export type Draw = (below: number) => number;

@@ -1,5 +1,5 @@
-// Histories of people and operators: there is always an administrator. If a rule that ensures it is taken out, histories
-// show it.
+// Random histories of actions on people and operators: there is always an administrator. If a rule that ensures it is taken
+// out, histories show it.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { times } from "../../harness/depth.ts";

@@ -1,4 +1,4 @@
-// A model of the acts on people and operators: transactions of several statements, which run at once in an order that a
+// A model of the actions on people and operators: transactions of several statements, which run at once in an order that a
 // seed draws, as READ COMMITTED allows. After each commit, except those of the issuer, there must be an administrator if
 // there was one before.
 
@@ -36,7 +36,7 @@ export interface ModelHistory {
   violation: string | null;
 }
 
-/** What a transaction waits for: the lock of a name, or only its turn. */
+/** A transaction's next step waits for one of these: the lock of a name, or only its turn. */
 type Step = { lock: string } | "turn";
 
 interface Running {
@@ -65,7 +65,7 @@ export class Model {
     return outcome!;
   }
 
-  /** Runs acts at once, in an order that `draw` chooses by a number below its argument. Throws Broken. */
+  /** Runs actions at once, in an order that `draw` chooses by a number below its argument. Throws Broken. */
   atOnce(acts: readonly Act[], draw: (below: number) => number): Outcome[] {
     const outcomes = new Map<Act, Outcome>();
     const running = new Set(acts.map((act) => this.#begun(act)));
@@ -211,7 +211,7 @@ function isThere(people: Iterable<Person>, operators: Iterable<Operator>, defect
   return false;
 }
 
-/** Runs the history of a seed: rounds of up to four acts at once. */
+/** Runs the history of a seed: rounds of up to four actions at once. */
 export function modelHistory(seed: number, defect: Defect | null = null): ModelHistory {
   const draw = drawnFrom(seed);
   const model = new Model(defect);

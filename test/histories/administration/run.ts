@@ -7,8 +7,10 @@ import { Beginnings, ownLimitsHistory } from "./own-limits/history.ts";
 import { type StoredHistory, storedHistory } from "./stored.ts";
 
 /**
- * `model`: acts on people and operators; `own-limits`: those of administrators of an organization on limits, in memory.
- * `stored` and `own-limits-stored`: the same on Postgres, and whether they come out alike.
+ * The kinds of histories:
+ * - `model`: actions on people and operators, in memory.
+ * - `own-limits`: actions of an organization's administrators on limits, in memory.
+ * - `stored` and `own-limits-stored`: the same on Postgres, and whether they come out alike.
  */
 export const kinds = ["model", "stored", "own-limits", "own-limits-stored"] as const;
 

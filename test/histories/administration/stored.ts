@@ -1,5 +1,5 @@
-// The same histories with the product's own acts on a database: an act by itself ends as in the model, and acts at once
-// leave an administrator.
+// Runs the same histories as the model, with the product's own actions on a database. An action that runs by itself ends as
+// in the model; actions that run at once leave an administrator.
 
 import { secretOf } from "../../../src/core/auth/credential.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
@@ -29,7 +29,8 @@ export async function storedHistory(db: Database, seed: number): Promise<StoredH
   const model = new Model();
   const history: StoredHistory = { acts: 0, refusals: 0, violation: null };
   const rounds = actsOf(draw, operators_max);
-  // As long as each act runs by itself, the model says how it ends; after the first acts at once it can no longer.
+  // As long as each action runs by itself, the model says how it ends. After the first actions that ran at once, it can
+  // no longer say so.
   let isKnown = true;
   for (const acts of rounds) {
     const hadOne = await isThere(db);

@@ -1,4 +1,6 @@
-/** Sliding rates in memory, at their bounds; what all stores keep is in test/core/store/rates.test.ts. */
+/**
+ * Sliding rates in memory, at their bounds; the rules that all stores obey are tested in test/core/store/rates.test.ts.
+ */
 
 import { fullGC, heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";

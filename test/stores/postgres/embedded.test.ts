@@ -1,5 +1,5 @@
-// What a person can rely on with the embedded database: what was confirmed is there after a kill, one process has the
-// folder, a start ends one way or the other, and it stays small and quick however long it runs.
+// The things that a user can rely on with the embedded database: what was confirmed is there after a kill; one process has
+// the folder; a start succeeds or fails, and never hangs; and the database stays small and quick however long it runs.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import {

@@ -1,4 +1,4 @@
-// What the database answers to a batch, as the ledger's answers: each in its command's place, and exact.
+// How the database's answer to a batch is read as the ledger's answers: each in the place of its command, and exact.
 
 import { expect, test } from "bun:test";
 import type { AdmitAnswer, Command, UsageLimits } from "../../../src/core/store/ledger.ts";
@@ -45,7 +45,7 @@ test("an admission has its windows, and a limited key and team beside them", () 
   expect(subject).toMatchObject({ subject: "key", concurrentRequests: null, running: 7 });
   expect(subject!.windows.session).toMatchObject({ limit: 600, used: 1, held: 4, resetAt: new Date(ends[0]!) });
   expect(subject!.windows.month.limit).toBeNull();
-  // The next admission of the same key has its own holds, and the rest from the first.
+  // The next admission of the same key brings its own `running` and `held`; the rest is as in the first one's answer.
   expect(second).toMatchObject({
     subjects: [{ subject: "key", running: 8, windows: { session: { limit: 600, used: 1, held: 40 } } }],
   });

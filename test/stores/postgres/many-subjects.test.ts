@@ -1,4 +1,4 @@
-/** Acts about one key, team or person read the rows of these, however many others their organization has. */
+/** Operations on one key, team or person read only the rows about these, however many others their organization has. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Transaction } from "../../../src/stores/postgres/database.ts";
 import { limits } from "../../../src/stores/postgres/limits.ts";

@@ -1,5 +1,6 @@
-// The upkeep of records' partitions keeps nobody waiting, and waits for nobody itself: what it cannot have at once it puts
-// off. On Postgres alone, where others read meanwhile; what both stores keep is in test/core/store/ledger.test.ts.
+// The upkeep of records' partitions keeps nobody waiting, and waits for nobody itself: it puts off what it cannot lock at
+// once. Tested on Postgres alone, where others read meanwhile; the rules of both stores are tested in
+// test/core/store/ledger.test.ts.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Ledger } from "../../../src/core/store/ledger.ts";
@@ -37,8 +38,8 @@ describe("upkeep", () => {
     expect((await book.run([settleOf(command, 5)]))[0]).toMatchObject({ answer: "settled" });
   };
   /**
-   * Requests are served as long as `work` is under way, and before and after it. Their ids are of today, whatever the
-   * store's clock says: with a record of now, that month is kept.
+   * Serves requests as long as `work` is under way, and before and after it. Their ids are of today, whatever the
+   * store's clock says, so today's month has records and its partition is kept.
    */
   const servingBeside = async <T>(work: () => Promise<T>): Promise<T> => {
     await serve();
@@ -72,7 +73,8 @@ describe("upkeep", () => {
     expect(monthsAhead).toBe(6);
     expect(putOff).toContain("usage_record_2031_03");
     expect(await months()).toContain("usage_record_2031_03");
-    // What the upkeep has begun stays begun; a reader who goes on reading is not in the way of requests either.
+    // The upkeep does not undo what it has begun on that month. A reader who goes on reading does not hold requests up
+    // either.
     expect((await servingBeside(() => book.maintain())).putOff).toContain("usage_record_2031_03");
     await bystander.query("commit");
     expect(await servingBeside(() => book.maintain())).toEqual({ monthsAhead: 6, putOff: [] });

@@ -169,7 +169,7 @@ describe("a report by the days or months of a zone reads what one of UTC reads, 
         usage_day: [range("2026-01-10", "2026-01-12")],
         usage_hour: [range("2026-01-09T23:00", "2026-01-10"), range("2026-01-12", "2026-01-12T23:00")],
       },
-      // Without the last hours of the first and of the last day, which are in no whole days.
+      // The last hours of the first and of the last day are not among these, as they are in no whole days.
       moved: [range("2026-01-10T23:00", "2026-01-11"), range("2026-01-11T23:00", "2026-01-12")],
     });
   });

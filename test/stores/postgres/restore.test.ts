@@ -1,4 +1,5 @@
-// A backup is restored, of either kind of database: the node starts on it, keys work, the books agree, and it goes on.
+// A backup of either kind of database is restored: the node starts on it, keys work, every total equals the sum of its
+// records, and the node goes on counting.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { execFile } from "node:child_process";
@@ -45,8 +46,8 @@ interface Shown {
 }
 
 /**
- * What must be true of a node on a restored database: it has what the backup had, its books agree, and it counts on
- * from there.
+ * Checks a node on a restored database: it has what the backup had, every total equals the sum of its records, and it
+ * counts on from there.
  */
 async function goesOn(restored: Sluice, key: string, ids: string[], organization: string): Promise<void> {
   for (const id of ids) expect(await ended(restored, key, id)).not.toBeNull();

@@ -9,7 +9,10 @@ setDefaultTimeout(120_000);
 
 const windows = 60_000;
 
-/** Windows of every hour of a year that have ended and are sealed, as one organization after the other leaves them. */
+/**
+ * Session windows that have ended, spread over a year, each of another organization. They are sealed: `usage_seal` has
+ * a row for each.
+ */
 const fill = `
   insert into usage_past
   select gen_random_uuid(), 'session', at, at + interval '5 hours', 0, 0

@@ -1,5 +1,5 @@
-// The questions of one turn go to Redis in one call, on a cluster in one for each organization, and are answered one by
-// one.
+// The questions that are asked within one turn of the event loop go to Redis in one call (on a cluster, in one for each
+// organization), and are answered one by one.
 
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
@@ -139,8 +139,8 @@ test("what goes in one call is answered, and counted, as if each request had ask
 const said = (answer: unknown) => JSON.parse(JSON.stringify(answer));
 
 /**
- * Does with a request that was taken what `next` says. Waits only for a correction that takes more, which is sent at
- * once: what gives back goes with the next turn's call.
+ * Does what `next` says with a request that was taken. Waits only for a correction that takes more, which is sent at
+ * once; a correction that gives back goes with the next turn's call.
  */
 async function ended(answer: RateAnswer, { tokens, tokens_min, next }: Ask): Promise<void> {
   if (answer.answer !== "taken") return;

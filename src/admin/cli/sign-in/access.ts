@@ -13,7 +13,7 @@ export interface Access {
   kind: "person" | "key";
 }
 
-/** `typed`: the server; undefined: that of the newest sign-in. Throws an Error that says how to sign in. */
+/** `typed`: the server; undefined: the server of the newest sign-in. Throws an Error that says how to sign in. */
 export async function accessTo(services: Services, typed: string | undefined): Promise<Access> {
   const kept = keptSignIns(services);
   const url = chosenServer(kept, typed);
@@ -25,8 +25,8 @@ export async function accessTo(services: Services, typed: string | undefined): P
 }
 
 /**
- * As accessTo, for a caller that prints the secret. An agent that got a 401 requests another token before its usual time, so a
- * token that was printed lately is printed again only if the server still accepts it.
+ * As accessTo, for a caller that prints the secret. An agent that got a 401 asks for a token again before its usual
+ * time. So a token that was printed lately is first checked at the server, and renewed if the server refuses it.
  */
 export async function accessToGive(services: Services, typed: string | undefined): Promise<Access> {
   const access = await accessTo(services, typed);

@@ -3,7 +3,10 @@ import type { Services } from "../services.ts";
 
 type Seat = Pick<Services, "environment" | "terminal">;
 
-/** Opens a page in that browser. False: there is no desktop, or the output of this program goes to no screen. */
+/**
+ * Opens a page in the browser of the user's desktop. False: there is no desktop, or this program's output does not go
+ * to a screen.
+ */
 export function openedInBrowser({ environment, terminal }: Seat, url: string, platform = process.platform): boolean {
   if (terminal.width === null) return false;
   const program = openerOf(environment, platform);

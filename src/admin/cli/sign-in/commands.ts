@@ -81,7 +81,8 @@ export function addSignInCommands(program: Command, { services }: CommandContext
       });
       if (!signIn) throw new Error(`You are not signed in at ${url}.`);
       const secret = secretOf(signIn);
-      // If the key store is locked, the access token is revoked instead: either token ends the sign-in.
+      // If the key store is locked, the refresh token cannot be read. The access token is revoked instead: revoking
+      // either ends the sign-in.
       const lasting = secret === null ? null : await revealed(services, url, secret).catch(() => null);
       await forgotten(services, url, secret);
       if (signIn.kind === "person") await revokedThere(url, lasting ?? signIn.access_token);

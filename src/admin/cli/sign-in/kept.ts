@@ -33,7 +33,7 @@ export interface KeptSignIns {
   write(url: string, signIn: KeptSignIn): void;
   /** False: there was no sign-in. */
   remove(url: string): boolean;
-  /** The server of the newest sign-in, else the only one that is left. */
+  /** The server of the newest sign-in; if that has ended, the only server that is left, else null. */
   current(): string | null;
   /** The server of the newest sign-in, also of one that has ended; null: there was none. */
   last(): string | null;
@@ -86,8 +86,8 @@ export function keptSignIns({ environment, newUuid, now_ms }: Services): KeptSig
       made();
       writeWhole(currentFile, `${url}\n`);
     },
-    // The file's modification time holds this note, so that a refresh which writes the file at the same moment loses
-    // nothing.
+    // The modification time of the file records when the token was given. A refresh that writes the file at the same
+    // moment then loses nothing.
     noteGiven(url) {
       const now = new Date(now_ms());
       unlessMissing(() => utimesSync(fileOf(url), now, now));

@@ -54,7 +54,7 @@ async function tried(store: KeyStore, id: string): Promise<void> {
   if (got !== id) throw new KeyStoreAway("it did not keep a trial entry");
 }
 
-/** Puts the secret into the key store. `id`: that of the entry that is replaced, or a new one. */
+/** Puts the secret into the key store. `id`: the ID of the entry to replace, or a new ID. */
 export async function hidden(store: KeyStore, id: string, url: string, secret: string): Promise<KeptSecret> {
   await store.put(id, `Sluice: ${url}`, secret);
   return { store: "system", id };

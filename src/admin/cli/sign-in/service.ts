@@ -54,8 +54,8 @@ export async function endpointsAt(url: string): Promise<Endpoints> {
 }
 
 /**
- * The endpoint, or null if its origin is not the typed one, to which alone secrets are sent. A server behind a proxy
- * has the usual paths under the typed URL.
+ * The endpoint, or null if its origin differs from the one of the typed URL. Secrets are sent to that origin only. If
+ * it differs, as behind a proxy, the caller uses the standard path under the typed URL.
  */
 function onServer(url: string, endpoint: unknown): string | null {
   const parsed = typeof endpoint === "string" ? URL.parse(endpoint) : null;

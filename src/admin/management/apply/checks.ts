@@ -1,4 +1,7 @@
-/** The rules for a file of organizations that its schema cannot express: between its values, and with what exists. Pure. */
+/**
+ * The rules for a file of organizations that its schema cannot express: how its values fit one another, and what exists
+ * already. Pure.
+ */
 
 import { decimalOf, grouped, nanos_per_one } from "../../../core/inference/money.ts";
 import { camelName } from "../../../core/schema/codec.ts";

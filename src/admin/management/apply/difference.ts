@@ -82,7 +82,10 @@ interface Things<Now> {
   wanted: Section | undefined;
   standing: readonly Now[] | undefined;
   check?(step: Step): void;
-  /** Whether the thing stays although the file does not name it, and is ignored beside another thing of its name. */
+  /**
+   * Whether the thing is never removed for being absent from the file. If several things have one name, such a thing is
+   * left out of the comparison.
+   */
   isKept?(thing: Now): boolean;
   complete?(step: Step | null, named: Name & { path: Path }, now: Now): Step | null;
 }

@@ -52,7 +52,10 @@ export interface Kind<Now> {
     /** The input of that verb, beside the fields. */
     input(name: Name): Values;
   } | null;
-  /** The members of an input by which a change names the thing. `now` is null if the thing is to be created before. */
+  /**
+   * The members of an input by which a change names the thing. `now` is null if an earlier call of the step creates the
+   * thing.
+   */
   subject(name: Name, now: Now | null): Values;
   /** The version that a change is made for. */
   version(now: Now): number;

@@ -45,7 +45,10 @@ const sections = {
   models: Type.Optional(Type.Record(Type.String(), nullable(value()), { maxProperties: 8 })),
 };
 
-/** The limits of an organization or a team; of a key and a person only their own. */
+/**
+ * Limits in the file. Organizations and teams have limits for their keys and people, too; keys and people only their
+ * own.
+ */
 export const limitsEntry = (hasDefaults: boolean) => {
   const { keys: _, members: __, ...own } = sections;
   return Type.Object(hasDefaults ? sections : own, { additionalProperties: false });
@@ -152,7 +155,7 @@ export function limitsField<Now>(
   };
 }
 
-/** The values that a step sets, by the name of each in the file: `own`, `keys`, `models.openai/*`. */
+/** The limits that a step sets, grouped by where they stand in the file: `own`, `keys`, `models.openai/*`. */
 export function valuesSet(flat: Flat): Map<string, Budget> {
   const values = new Map<string, Budget>();
   for (const [whole, limit] of Object.entries(flat)) {

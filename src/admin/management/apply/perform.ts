@@ -12,7 +12,7 @@ export interface Saver {
   begin(step: Step): void;
   /** Called if nothing was created, because somebody else has made the key meanwhile: its secret is theirs. */
   refused(step: Step): void;
-  /** Stores the secret, and returns the place. Throws an Error if it cannot. */
+  /** Stores the secret, and returns where. Throws an Error if it cannot be stored. */
   save(step: Step, key: NewKey): string;
 }
 
@@ -32,8 +32,8 @@ export interface Performed {
 export const hasSecret = ({ verb }: Call) => verb === "createKey" || verb === "rotateKey";
 
 /**
- * Makes phase after phase. `saver` may be null if no call returns a secret. After a failure, the steps that have begun
- * are finished, and no other is begun.
+ * Makes the phases of steps one after another. `saver` may be null if no call returns a secret. After a failure, the
+ * steps that have begun are finished, and no other is begun.
  */
 export async function perform(
   manage: Management,

@@ -53,7 +53,8 @@ function personStep(diff: Diff, name: string, now: PersonState, entry: WantedPer
 }
 
 /**
- * Adds to each section of the entry what removes the values that were set by hand and that the section does not name.
+ * Adds removals to each section of the entry: a null for each value that was set by hand and that the section does not
+ * name.
  */
 function pruned({ wanted }: Diff, now: PersonState, entry: WantedPerson): WantedPerson {
   const standing = { memberships: membershipsWritten(now).keys(), limits: now.limits.keys() };

@@ -37,7 +37,10 @@ export interface State {
   people: readonly PersonState[];
 }
 
-/** The parts of an organization's state that are needed. A part that is not read is as in a new organization. */
+/**
+ * The parts of an organization's state to read. A part that is not read gets the value that it has in a new
+ * organization.
+ */
 export interface NeededState {
   /** The limits of the organization, and of those of its teams and keys that are read. */
   limits: boolean;
@@ -122,7 +125,10 @@ function lists<Item extends { organizationId: string }>(
   return async ({ id, slug }) => (grouped ? ((await grouped).get(id) ?? []) : list({ organization: slug }));
 }
 
-/** The webhook alone: the URL of another form is a secret, which no file can be compared with. */
+/**
+ * Returns only a destination that is a webhook. The URL of any other kind is a secret, so nothing in a file could be
+ * compared with it.
+ */
 async function noticesOf(manage: Management, organization: string): Promise<NoticeDestination | null> {
   try {
     const found = await manage.findNotices({ organization, name: destination_default });

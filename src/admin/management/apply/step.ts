@@ -6,7 +6,7 @@ import { ManagementError } from "../error.ts";
 import { verbNamed } from "../verbs.ts";
 import type { Call, Field, Kind, Name, RemovableKind, Values } from "./kind.ts";
 
-/** The difference of a field, or of a member of one: `limits.week`. Null: it has no value. */
+/** The difference of a field, or of one member of a field, such as `limits.week`. Null in `from` or `to`: no value. */
 export interface Difference {
   field: string;
   from: unknown;
@@ -93,7 +93,10 @@ function normalValue<Now>(field: Field<Now>, value: unknown, path: Path, problem
   }
 }
 
-/** The differences of one field, and the value that is to be set: of a map, only the members that differ. */
+/**
+ * The differences of one field, and the value to set. If the field is a map, the value has only the members that
+ * differ.
+ */
 function changeOf<Now>(name: string, { compares }: Field<Now>, before: unknown, value: unknown) {
   if (compares !== "map" || value === null || value === undefined) {
     const isSame = comparable(before, compares) === comparable(value, compares);

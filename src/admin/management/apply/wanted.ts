@@ -25,7 +25,8 @@ export interface WantedFile {
 
 export interface CompareOptions {
   /**
-   * Whether the things that a section of the file does not name are removed, and what was given by hand is taken away.
+   * Whether things that a section of the file does not name are removed, and whether rights and limits given by hand
+   * are taken away.
    */
   prunes: boolean;
   now_ms: number;
@@ -43,7 +44,7 @@ export interface Diff {
   absent: string[];
 }
 
-/** The object's own member with a name that people choose, such as `constructor`. */
+/** The object's own member of this name, or undefined. People choose the names, such as `constructor`. */
 export function ownOf<Value>(members: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(members, name) ? members[name] : undefined;
 }

@@ -1,6 +1,7 @@
 /**
- * GET /managed/settings: the settings that Claude Code takes at a sign-in, if the operator wants it: the models that the
- * caller may use, and the model for its small tasks, for which it knows only models of its maker.
+ * GET /managed/settings: the settings that Claude Code takes at a sign-in, if the operator wants it. They name the
+ * models that the caller may use, and a model for Claude Code's small tasks: by itself it knows only models of its
+ * maker for them.
  */
 import { json } from "../../../core/http/json.ts";
 import type { Model } from "../../../core/inference/model.ts";

@@ -1,4 +1,7 @@
-/** GET /api/oauth/usage: the limit that the headers describe, in money, for Claude Code's own page of usage. */
+/**
+ * GET /api/oauth/usage: the same limit as in the headers of answers to Claude Code, in money, for Claude Code's own
+ * page of usage.
+ */
 import { planOf } from "../../../core/admission/allowance.ts";
 import { json } from "../../../core/http/json.ts";
 import { type Currency, nanos_per_one } from "../../../core/inference/money.ts";

@@ -14,8 +14,8 @@ import { signatureOf } from "./signature.ts";
 interface Part {
   kind: PartHead["kind"];
   /**
-   * The index of the part; null until it begins, which is with its first text, and again after another part has ended
-   * it.
+   * The index of the part. It is null before the part begins with its first text, and again after another part has
+   * ended it.
    */
   index: number | null;
   written: boolean;
@@ -39,7 +39,9 @@ export class AnswerParts {
     this.#ids = new CallIds(`toolu_${responseId.slice(-32)}`);
   }
 
-  /** Whether the answer has content and no tool calls: a call could have been cut. */
+  /**
+   * Whether the answer has content and no tool calls. Then it may be whole without a stop reason; a call could be cut.
+   */
   get areSaid(): boolean {
     return this.#count > 0 && this.calls === 0;
   }

@@ -65,8 +65,8 @@ function redactedBlock(writer: MessageWriter, data: string): Block {
 }
 
 /**
- * The block ends with the call's complete arguments, before the engine ends it, so that clients need not wait for the
- * rest of the answer.
+ * The block ends when the call's arguments are complete, even if the engine has not ended it yet, so that clients need
+ * not wait for the rest of the answer.
  */
 function toolBlock(writer: MessageWriter, id: string, name: string): Block {
   const input = new ToolInput();

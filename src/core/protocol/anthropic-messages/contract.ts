@@ -287,7 +287,7 @@ const ownTool = when(
   },
 );
 
-/** A tool of a published type has the name that belongs to it. */
+/** Each tool of a published type must have the name that Anthropic published for that type. */
 const namedTools = [...new Set(Object.values(publishedTools).map(({ name }) => name))].map((name) => {
   const types = Object.keys(publishedTools).filter((type) => publishedTools[type]?.name === name);
   return when(

@@ -1,4 +1,7 @@
-/** Turns the content blocks of a request into parts of the centre, and notes the capabilities that each needs, with its path. */
+/**
+ * Turns the content blocks of a request into the protocol-independent parts of an `InferenceRequest`, and notes the
+ * capabilities that each needs, with its path.
+ */
 import { Needs } from "../../inference/needs.ts";
 import type {
   AssistantPart,

@@ -1,4 +1,7 @@
-/** Turns a Messages request into the centre. It has been validated (validate.ts); null means the same as absent. */
+/**
+ * Turns a Messages request into an `InferenceRequest`, which is independent of protocols. It has been validated
+ * (validate.ts); null means the same as absent.
+ */
 import type {
   AssistantTurn,
   InferenceRequest,

@@ -23,7 +23,7 @@ export function streamEncoder(wire: MessagesRequest, context: StreamContext): St
   function take(event: InferenceEvent): void {
     switch (event.type) {
       case "response-start":
-        // The message starts with its first block: by then the engine may have counted the input.
+        // The message begins only with its first block, because by then the engine may have counted the input.
         return;
       case "usage":
         usage = event.usage;

@@ -1,11 +1,11 @@
-/** Keeps the fields of a wire object that the centre does not model, for engines that speak Messages. */
+/** Keeps the fields of a wire object for which an `InferenceRequest` has no fields, for engines that speak Messages. */
 import type { Native } from "../../inference/request.ts";
 import { isGiven, isObject } from "../json.ts";
 
 /**
- * Adds the wire object to the part as `native`, if it has any of the keys `beyond` the centre. It keeps the `modelled`
- * keys too, as they were written. Nulls are left out: they mean the same as absent, and strict engines refuse them. A
- * `cache_control` that is not an object is left out as well.
+ * Adds the wire object to the part as `native`, if it has any of the keys in `beyond`, for which an `InferenceRequest`
+ * has no fields. It keeps the `modelled` keys too, as they were written. Nulls are left out: they mean the same as
+ * absent, and strict engines refuse them. A `cache_control` that is not an object is left out as well.
  */
 export function withNative<Part extends { native?: Native }>(
   part: Part,
@@ -30,7 +30,10 @@ function keptFields(source: Record<string, unknown>, keys: readonly string[]): R
   return Object.fromEntries(Object.entries(source).filter(([key, value]) => keys.includes(key) && isKept(key, value)));
 }
 
-/** The wire object for an engine of this protocol, which replaces the one made from the centre; undefined if there is none. */
+/**
+ * The wire object for an engine of this protocol, which replaces the one made from the `InferenceRequest`'s own fields;
+ * undefined if there is none.
+ */
 export function wireOf(native: Native | undefined): Readonly<Record<string, unknown>> | undefined {
   return native?.protocol === "anthropic-messages" ? native.wire : undefined;
 }

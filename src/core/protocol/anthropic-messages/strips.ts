@@ -18,7 +18,8 @@ export function stripped(body: JsonObject, { strips }: Dialect, lost?: (loss: Lo
 }
 
 /**
- * The value without cache marks, or, if `whole` is false, without the times in them; the same value if there are none.
+ * The value without cache marks, or, if `whole` is false, without the times (`ttl`) in them; the same value if there
+ * are none.
  */
 function withoutMarks(value: unknown, whole: boolean): unknown {
   if (Array.isArray(value)) {

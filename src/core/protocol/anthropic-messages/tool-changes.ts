@@ -83,7 +83,9 @@ class ToolTable {
     return this.#all.filter(({ isOffered }) => isOffered).map(({ tool }) => tool);
   }
 
-  /** Adds a tool, or replaces the one of its name. Only tools of servers lack a name, and nothing refers to those. */
+  /**
+   * Adds a tool, or replaces the tool of the same name. Only tools of servers lack a name, and nothing refers to those.
+   */
   #offer(tool: MessagesTool): void {
     const earlier = this.#byName.get(tool.name ?? "");
     if (earlier) {

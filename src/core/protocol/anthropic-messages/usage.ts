@@ -1,4 +1,7 @@
-/** Translates `usage` of Messages in both directions. As in the centre, its classes are disjoint: input excludes cached tokens. */
+/**
+ * Translates `usage` of Messages in both directions. Its classes are disjoint, as in inference/usage.ts: input excludes
+ * cached tokens.
+ */
 import { promptTokens, type Usage } from "../../inference/usage.ts";
 import { isObject } from "../json.ts";
 import { type Report, type ReportedValues, reportOf } from "../report.ts";

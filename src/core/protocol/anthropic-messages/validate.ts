@@ -85,8 +85,8 @@ const rules: Rules<MessagesRequest> = [
 ];
 
 /**
- * The rules without an engine's bounds. Names of tools are checked again: an item that was found valid in an earlier
- * request may have been so only within the bounds of an engine.
+ * The rules for models without `bounds: engine`. Names of tools are checked again here: an item that was found valid in
+ * an earlier request may have been so only for a model with `bounds: engine`.
  */
 const plainRules: Rules<MessagesRequest> = [["tools", plainNames], ...rules];
 

@@ -1,4 +1,7 @@
-/** Decides which opaque values are sent back to an engine: those that its own dialect made for the same model. Pure. */
+/**
+ * Decides which opaque values (carried.ts) are sent back to an engine: only those that an engine of its dialect made
+ * for the same model. Pure.
+ */
 import type { Carried } from "../carried.ts";
 import type { CarriedField, Dialect } from "../dialect.ts";
 

@@ -4,8 +4,8 @@ import { type DialectName, dialectNames, dialects } from "../dialects.ts";
 const all = dialectNames.map((name) => [name, dialects[name].signs] as const);
 
 /**
- * The dialect of the first owner in the list that identifies one, or else the dialect of the host; null if neither
- * identifies one.
+ * The dialect whose host names match the host. If there is none: a dialect that has one of these owners (`owned_by`).
+ * Null if neither gives a dialect.
  */
 export function dialectBySigns(host: string, owners: readonly unknown[]): DialectName | null {
   const isOf = (name: string) => host === name || host.endsWith(`.${name}`);
@@ -16,7 +16,7 @@ export function dialectBySigns(host: string, owners: readonly unknown[]): Dialec
   );
 }
 
-/** The pages that identify engines whose lists of models name no owner. */
+/** The pages that identify an engine whose host and list of models (`owned_by`) do not. */
 export const signPages = all.flatMap(([name, { page }]) => (page ? [{ ...page, name }] : []));
 
 /** Whether the signs of an engine name another dialect than its configured one. */

@@ -47,8 +47,8 @@ export const anyRefusals: Refusals = {
   operators: [
     // Messages of LiteLLM.
     /invalid model name passed in|no connected db/i,
-    // Messages of OpenRouter, z.ai, Bedrock, DeepSeek and Mistral; and of engines that answer 400 where others answer
-    // 404.
+    // Messages about an unknown model: of OpenRouter, z.ai, Bedrock, DeepSeek and Mistral; and of engines that answer
+    // 400 where others answer 404.
     /is not a valid model id|unknown model\b|provided model identifier is invalid|model not exist\b|^\S* ?invalid model:/i,
     /\bmodel [`'"][^`'"]{1,200}[`'"] (does not exist|not found)/i,
   ],

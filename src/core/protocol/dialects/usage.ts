@@ -20,7 +20,7 @@ function places(input: string, output: string): CountPlaces {
     written: one(
       `usage.${input}_tokens_details.cache_write_tokens`,
       `usage.${input}_tokens_details.cache_creation_input_tokens`,
-      // vLLM's name of the field, at the place that LiteLLM uses.
+      // The name is vLLM's, and its place within the usage object is LiteLLM's.
       `usage.${input}_tokens_details.created_cache_tokens`,
       "usage.cache_creation_input_tokens",
     ),

@@ -21,8 +21,8 @@ export const tooLong = {
 };
 
 /**
- * The schema of an error envelope. `types`: the protocol's own error types, in addition to the catalogue's. `param`: an
- * example of a path.
+ * The schema of an error envelope. `types`: the protocol's own error types, in addition to the types of all faults.
+ * `param`: an example of a path.
  */
 export function openaiError($id: string, { types = [], param }: { types?: string[]; param: string }) {
   return Type.Object(

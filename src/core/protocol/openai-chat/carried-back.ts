@@ -1,6 +1,6 @@
 /**
- * Opaque values in chat messages, both ways. They are written into the fields of a message, for an engine as its own
- * fields and for a client as signatures; and collected from an engine's answer while it arrives.
+ * Opaque values (carried.ts) in chat messages, both ways. They are written into the fields of a message: for an engine
+ * as its own fields, and for a client as signatures. And they are collected from an engine's answer while it arrives.
  */
 import type { ReasoningPart, ToolCallPart } from "../../inference/request.ts";
 import {
@@ -28,7 +28,10 @@ export class CarriedBack {
     readonly lost: UpstreamAsk["lost"],
   ) {}
 
-  /** The message with the opaque values of these parts in its fields, and in those of its calls. */
+  /**
+   * The message with the opaque values of these reasoning parts, each in the message's own fields or in those of its
+   * call.
+   */
   in(message: JsonObject, reasoning: readonly ReasoningPart[], calls: readonly ToolCallPart[]): JsonObject {
     return reasoning.reduce((with_, { signature }) => {
       if (!isCarried(signature)) return with_;
@@ -83,8 +86,8 @@ export function signaturesIn(message: JsonObject): string[] {
 }
 
 /**
- * Collects the opaque values of an engine's answer while it arrives, and makes reasoning parts of them. The values of a
- * message go with its reasoning, and the value of a call goes before the call.
+ * Collects the opaque values of an engine's answer while it arrives, and makes signatures of them. The values of a
+ * message become the signature of its reasoning part. The value of a call is in a reasoning part before the call.
  */
 export class CarriedOut {
   readonly #dialect: Dialect;
@@ -148,7 +151,7 @@ export class CarriedOut {
 /** The members of an opaque value whose text arrives piece by piece. */
 const growing = ["text", "summary", "data"];
 
-/** Joins a piece to the last one if it continues it, and appends it otherwise. */
+/** Joins a piece to the last piece if it is a continuation of that piece. If not, appends it to the list. */
 function joinTo(pieces: JsonObject[], piece: JsonObject): void {
   const last = pieces.at(-1);
   const isMore = last !== undefined && last.type === piece.type && isIndexOf(last, piece) && !isWhole(last, piece);

@@ -543,6 +543,6 @@ export const ChatCompletionChunk = Type.Object(
 
 // ---- errors ----------------------------------------------------------------------------------------------------------
 
-/** The error body of chat, models and usage. Five keys are always present. */
+/** The error body of the endpoints for chat, models and usage. Five keys are always present. */
 export const ChatError = openaiError("Error", { param: "messages[3].role" });
 export type ChatError = Type.Static<typeof ChatError>;

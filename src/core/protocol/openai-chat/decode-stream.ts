@@ -1,6 +1,7 @@
 /**
- * Turns an engine's chunks into grammatical events. Engines deviate from the protocol (docs/design/protocols.md, Engine
- * quirks). An answer ends with a finish_reason or with [DONE]; any other answer was cut.
+ * Turns an engine's chunks into events that follow the grammar of inference/event.ts. Engines deviate from the protocol
+ * (docs/design/protocols.md, Engine quirks). An answer ends with a finish_reason or with [DONE]; any other answer was
+ * cut off.
  */
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
@@ -22,7 +23,7 @@ export function streamDecoder(identity: ResponseIdentity, context: AnswerContext
   return new StreamDecoder(new AnswerDecoder(identity, context));
 }
 
-/** Decodes a whole reply: it is like one chunk, with a `message` where chunks have a `delta`. */
+/** Decodes a reply that was not streamed. It is like one chunk, with a `message` where chunks have a `delta`. */
 export function decodeReply(reply: unknown, identity: ResponseIdentity, context: AnswerContext = {}): InferenceEvent[] {
   const answer = new AnswerDecoder(identity, context);
   if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
@@ -91,7 +92,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
     return this.reason.unknown !== undefined;
   }
 
-  /** Ends the answer. `isWhole`: the answer is complete, whatever its reason. */
+  /** Ends the answer. `isWhole`: the answer counts as complete even without a finish reason that is known. */
   #end(isWhole: boolean): InferenceEvent[] {
     if (this.over) return [];
     if (this.#tools?.unnamed) return this.fail(malformedAnswer(new Error("a tool call without a name")));

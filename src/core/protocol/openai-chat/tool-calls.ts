@@ -17,7 +17,7 @@ interface AssembledCall {
   toolName: string;
   /** Set for a custom tool, whose arguments are plain text. */
   custom: boolean;
-  /** The number of the part of the answer, set when the call starts by the code that numbers parts. */
+  /** The number of the call among the answer's parts. The code that numbers the parts sets it when the call starts. */
   partIndex: number;
 }
 
@@ -30,7 +30,7 @@ interface Assembly extends AssembledCall {
   written: string;
   /** Whether any arguments have come. */
   isWritten: boolean;
-  /** Detects the end of the arguments. The pieces in `unseen` are read only when that is needed. */
+  /** Detects the end of the arguments. The pieces in `unseen` are given to it only when the end has to be known. */
   input: ToolInput;
   unseen: string[];
   started: boolean;
@@ -90,7 +90,8 @@ export function toolCallAssembly(responseId: string) {
   }
 
   /**
-   * The call that a fragment without a name continues; a new call if it has a new id and the arguments were complete.
+   * Finds the call that a fragment without a name continues. Undefined if the fragment begins a new call: its id is
+   * new, and the earlier call's arguments are complete.
    */
   function continued({ index, id, written }: Fragment, here: Assembly | undefined): Assembly | undefined {
     // In the usual case, the arguments need not be looked at.
@@ -153,7 +154,7 @@ export function toolCallAssembly(responseId: string) {
   };
 }
 
-/** The blanks and surplus braces that engines write behind complete arguments. */
+/** The blanks and surplus braces that engines write after complete arguments. */
 const rest = /^[\s}\]]*$/;
 
 function contentOf(fragment: JsonObject): { isCustom: boolean; name: string; written: string } {

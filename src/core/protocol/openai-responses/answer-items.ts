@@ -27,8 +27,8 @@ export interface CallerCall {
 export class AnswerItems {
   readonly #wire: ResponsesRequest;
   /**
-   * The tool book, which is made at the first call: most answers have none, and making it costs more than the rest of a
-   * short answer.
+   * Maps the names of tools that the engine knows to the caller's. It is made at the first call: most answers have
+   * none, and making it costs more than the rest of a short answer.
    */
   #made: ToolBook | null = null;
   readonly #logprobs: { top: number } | undefined;
@@ -68,7 +68,7 @@ export class AnswerItems {
     return itemIdOf(this.responseId, this.kindOf(head), index);
   }
 
-  /** The call under the caller's names. An engine that knows namespaces uses those already. */
+  /** The call under the caller's names. An engine that knows namespaces already uses the caller's names. */
   callOf(head: Extract<ResultPart["head"], { kind: "tool-call" }>): CallerCall {
     const listed = head.namespace === undefined ? this.#book.toolOf(head.toolName) : undefined;
     const namespace = listed ? namespaceOf(listed) : head.namespace;

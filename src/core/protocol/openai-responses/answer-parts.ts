@@ -124,7 +124,7 @@ export class AnswerParts {
     return item;
   }
 
-  /** The item of an event: the latest one with its number or its id. */
+  /** The item of an event: the latest with its number; without a number, the latest with its id, or else the last. */
   #find(event: JsonObject): Item | undefined {
     if (Number.isInteger(event.output_index)) return this.#byIndex.get(Number(event.output_index));
     return this.#byId(textOf(event.item_id)) ?? this.#items.at(-1);
@@ -134,7 +134,10 @@ export class AnswerParts {
     return id === "" ? undefined : this.#items.findLast((item) => item.id === id);
   }
 
-  /** A new item, for engines that send content without having begun one. A call needs a name, and so a beginning. */
+  /**
+   * Makes a new item, for engines that send content without having begun an item. None is made for a call, because only
+   * the event that begins a call has its name.
+   */
   #implied(event: JsonObject, kind: PartHead["kind"]): Item | undefined {
     if (kind === "tool-call") return undefined;
     return this.#newItem(
@@ -176,8 +179,8 @@ export class AnswerParts {
   }
 
   /**
-   * Ends a reasoning item. A proof that comes with a text is the text's signature; a proof without a text is encrypted
-   * reasoning.
+   * Ends a reasoning item. Its `encrypted_content` is the engine's proof of the reasoning. With a text, the proof
+   * becomes the text's signature; without a text, it becomes a part of encrypted reasoning.
    */
   #finishReasoning(item: Item, value: JsonObject): InferenceEvent[] {
     const proof = textOf(value.encrypted_content) || undefined;

@@ -1,6 +1,6 @@
 /**
- * Reads a stream that was already written, so that it can be ended with the right numbers and all items if its encoder
- * was lost. Also reports what a background response has delivered.
+ * Reads a stream that was already written and whose encoder is gone, so that it can be ended with the right sequence
+ * numbers and all its items. Also reports what a background response has delivered.
  */
 import type { Fault } from "../../inference/fault.ts";
 import { encodeSse } from "../../sse/decode.ts";

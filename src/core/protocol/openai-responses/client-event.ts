@@ -1,6 +1,6 @@
 /**
- * The events that a client sends on a WebSocket. `response.create` has the fields of a request, and those of the
- * connection.
+ * The events that a client sends on a WebSocket. `response.create` has the fields of a request, and fields that only a
+ * WebSocket has.
  */
 import { Fault } from "../../inference/fault.ts";
 import { isObject } from "../json.ts";

@@ -461,8 +461,8 @@ const compactFields = {
 };
 const inputOrPrevious = " `input` or `previous_response_id` is required. A null is the same as leaving the field out.";
 /**
- * The schema options of requests with a conversation that is not answered. `model` is the one field that each of them
- * has.
+ * The schema options of requests that send a conversation but get no answer to it, such as a count of its tokens.
+ * `model` is the one field that each such request has.
  */
 const conversationOptions = ($id: string, description: string) => ({
   $id,
@@ -759,6 +759,6 @@ export type ResponsesStreamEvent = Type.Static<typeof ResponsesStreamEvent>;
 
 // ---- errors ----------------------------------------------------------------------------------------------------------
 
-/** The envelope of chat completions, with one more type, by which Codex recognises a reached usage limit. */
+/** The error envelope of chat completions, with one more type, by which Codex recognises a reached usage limit. */
 export const ResponsesError = openaiError("ResponsesError", { types: ["usage_limit_reached"], param: "input[3].role" });
 export type ResponsesError = Type.Static<typeof ResponsesError>;

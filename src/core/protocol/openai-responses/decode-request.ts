@@ -58,7 +58,7 @@ function isSetting({ item }: PlacedItem): boolean {
   return item.type === "additional_tools" || item.type === "configuration_update";
 }
 
-/** The item without the format that it sets for the answer. */
+/** The item without its setting for the format of the answer. */
 function withoutFormat(placed: PlacedItem): PlacedItem {
   const { item, place } = placed;
   return item.type === "configuration_update" ? new PlacedItem({ ...item, text: null }, place) : placed;
@@ -203,8 +203,8 @@ function answerParts({ content }: MessageItem): AssistantPart[] {
 }
 
 /**
- * The parts of a reasoning item. Reasoning that this service sealed is complete. Of other items only the text is used:
- * content that another service encrypted is ignored.
+ * The parts of a reasoning item. If this service wrote its `encrypted_content`, that content has all of the reasoning.
+ * If another service encrypted it, it is ignored, and only the item's text is used.
  */
 function reasoningParts(
   { content, summary, encrypted_content: sealed }: ReasoningItem,
@@ -291,8 +291,8 @@ function decodeFormat(format: TextFormat | null | undefined): OutputFormat | und
 }
 
 /**
- * Reads the reasoning settings. They are a hint, which needs no capability: agents always send it
- * (inference/request.ts). Only engines of this protocol get `summary`.
+ * Reads the reasoning settings. They are only a hint, and need no capability of the engine, because agents always send
+ * them (inference/request.ts). Only engines of this protocol get `summary`.
  */
 function decodeReasoning(request: ResponsesRequest, updated: ReasoningEffort | undefined): Reasoning | undefined {
   const reasoning = compact({ effort: updated ?? request.reasoning?.effort });
@@ -301,8 +301,8 @@ function decodeReasoning(request: ResponsesRequest, updated: ReasoningEffort | u
 }
 
 /**
- * The kind of summary of reasoning that the caller asks for, by the field's new or old name; null: the model's own text
- * is wanted.
+ * The kind of summary of its reasoning that the caller asks the model for, in the field `summary` or, under its old
+ * name, `generate_summary`. Null: the caller wants the reasoning itself.
  */
 export function summaryWish({ reasoning }: Pick<ResponsesRequest, "reasoning">): SummaryWish | null {
   return reasoning?.summary ?? reasoning?.generate_summary ?? null;

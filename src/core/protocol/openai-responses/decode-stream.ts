@@ -1,6 +1,6 @@
 /**
- * Turns the answer of an engine that speaks Responses into grammatical events. An answer without `response.completed` or
- * `response.incomplete` was cut. Unknown events are skipped.
+ * Turns the answer of an engine that speaks Responses into events that follow the grammar of inference/event.ts. An
+ * answer without `response.completed` or `response.incomplete` was cut off. Unknown events are skipped.
  */
 import type { InferenceEvent, StopReason } from "../../inference/event.ts";
 import { BaseAnswerDecoder, StreamDecoder, wholeReply } from "../answer.ts";
@@ -16,7 +16,7 @@ export function streamDecoder(identity: ResponseIdentity, context: AnswerContext
   return new StreamDecoder(new AnswerDecoder(identity, context));
 }
 
-/** Decodes a whole reply, which is the object in the last event of a stream. */
+/** Decodes a reply that was not streamed. It is the object that a stream has in its last event. */
 export function decodeReply(reply: unknown, identity: ResponseIdentity, context: AnswerContext = {}): InferenceEvent[] {
   const answer = new AnswerDecoder(identity, context);
   if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));

@@ -73,7 +73,7 @@ function callItem({ callId, toolName, arguments: written, native }: ToolCallPart
 }
 
 /**
- * The items of a reasoning part: with the engine's proof, or else with its text and an id, which some engines require.
+ * The items of a reasoning part. Each has the engine's proof, or else the text and an id, which some engines require.
  */
 function reasoningItems(
   part: ReasoningPart,

@@ -104,8 +104,8 @@ export function conversationOf(wire: ResponsesRequest): PlacedItem[] {
 }
 
 /**
- * The part of the request that is needed to write its answer: all of it if it is to be stored, else the items that name
- * tools.
+ * The part of the request that is needed to write its answer. If the response is to be stored, that is the whole
+ * request; else its input has only the items that name tools or ask for a compaction.
  */
 export function remainder(wire: ResponsesRequest): ResponsesRequest {
   if (wire.store !== false) return wire;

@@ -39,7 +39,7 @@ export interface RefusalEvent {
   status: number;
   /** The body of the same refusal over HTTP. */
   error: JsonObject;
-  /** Those headers of the same refusal over HTTP that clients act on. */
+  /** The headers that the same refusal has over HTTP, without those that no client acts on. */
   headers?: Record<string, string>;
 }
 

@@ -29,8 +29,8 @@ export class ToolBook {
   readonly #byName = new Map<string, EngineTool>();
   readonly #byCaller = new Map<string, string>();
   /**
-   * By a name that is taken, the next number to append to it: a hostile list may give one name to a hundred thousand
-   * tools.
+   * For a name that several tools have, the next number to append to it. Without this, a hostile list that gives one
+   * name to a hundred thousand tools would make each search for a free number long.
    */
   readonly #ordinals = new Map<string, number>();
 

@@ -28,7 +28,7 @@ export function oneOf<Values extends string[]>(values: readonly [...Values], opt
   return Type.Enum(values, { type: "string", ...options });
 }
 
-/** Makes the `x-unsupported` of features, each of which is given with the values of `type` that ask for it. */
+/** Makes an `x-unsupported` table. `features`: for each feature, the values of `type` that ask for it. */
 export function refusedKinds(features: Readonly<Record<string, readonly string[]>>): Record<string, string> {
   const pairs = Object.entries(features).flatMap(([feature, kinds]) => kinds.map((kind) => [kind, feature]));
   return Object.fromEntries(pairs);

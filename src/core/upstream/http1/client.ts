@@ -34,7 +34,7 @@ export interface Where {
   upstream?: string;
 }
 
-/** The time that a request may take to connect, and the signal that ends it. */
+/** The time that a request may take to connect, and the signal that ends the request. */
 interface Patience {
   connect_ms: number;
   signal: Signal;
@@ -64,7 +64,10 @@ export interface Endpoint {
 }
 
 export interface Client {
-  /** The endpoint of an object and a path. It is made only once: `where` is called only the first time. */
+  /**
+   * The endpoint that belongs to the object `whose` and a path. It is made only once: `where` is called only the first
+   * time.
+   */
   at(whose: object, where: () => Where, path?: string): Endpoint;
   /** Sends a GET on a new connection, which shows that connections can be made. Throws as `post` does. */
   get(get: Get): Promise<Reply>;
@@ -76,8 +79,8 @@ export interface Client {
 }
 
 /**
- * How long idle connections are kept. Most engines would close them later: a request that is sent just as the engine
- * closes its connection is lost.
+ * How long idle connections are kept. Most engines would close them later than this. The client closes them first,
+ * because a request that is sent just as the engine closes its connection is lost.
  */
 const idle_ms_default = 30_000;
 /** The most idle connections to one engine, over all organizations. Beyond this number, the oldest is closed. */
@@ -174,8 +177,8 @@ export function client({
   }
 
   /**
-   * Drops a pool that no request uses, because host names change their addresses day after day. The pool is made again
-   * when it is needed.
+   * Drops a pool that no request uses: host names change their addresses day after day, and unused pools would pile up.
+   * The pool is made again when it is needed.
    */
   function forgetPool(pool: Pool): void {
     pools.delete(pool.key);

@@ -25,7 +25,7 @@ export class ConnectionLost extends Error {
 /** The body: a text, or pieces, which are consumed. */
 export type RequestBody = string | Uint8Array[];
 
-/** The object to which connections report their ends, and that they may be reused. */
+/** The object to which a connection reports that it has ended, or that it may be reused. */
 export interface Owner {
   /** Called when the connection may carry another exchange. */
   freed(connection: EngineConnection): void;
@@ -37,7 +37,7 @@ export interface Owner {
   calls: SocketCalls;
 }
 
-/** The turns of the event loop that it takes to read a resumed socket. */
+/** The number of turns of the event loop that pass until a resumed socket has been read. */
 const readOut_turns = 2;
 
 export class EngineConnection implements Line, PausedLine {

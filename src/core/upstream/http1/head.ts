@@ -88,8 +88,8 @@ function isBlank(code: number): boolean {
 }
 
 /**
- * How the body ends. Throws if the headers name two ways that contradict each other: if the peer's idea of the end is
- * wrong, one answer would be read as the next one's.
+ * How the body ends. Throws if the headers name two ways that contradict each other: if the peer meant another end than
+ * this parser, a part of one answer would be read as the next answer.
  */
 function framingOf(status: number, headers: HeaderFields): Framing {
   const length = headers.get("content-length");

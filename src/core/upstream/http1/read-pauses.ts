@@ -10,7 +10,7 @@ import { type Clock, idleClock } from "../../time/clock.ts";
 import type { ResponseHead } from "./head.ts";
 
 export interface PausedLine {
-  /** Called when the pause has ended. The line may have ended it earlier. */
+  /** Called when the pause has ended. The socket may have ended its own pause earlier. */
   pauseOver(pause: Pause): void;
 }
 
@@ -140,10 +140,10 @@ interface PauseBounds {
   longest_ms: number;
 }
 
-/** If the load is above this share of a core for this time, the next longer pause is used. */
+/** If the load stays above this share of a core for `up_ms`, the next longer pause is used. */
 const highLoad_share = 0.8;
 const up_ms = 500;
-/** If the load is below this share of a core for this time, the next shorter pause is used. */
+/** If the load stays below this share of a core for `down_ms`, the next shorter pause is used. */
 const lowLoad_share = 0.4;
 const down_ms = 3000;
 
@@ -162,7 +162,7 @@ class PauseLevel {
     return this.#steps_ms[this.#at]!;
   }
 
-  /** Records that the process wanted a core for `busy_ms` of the last `elapsed_ms`. */
+  /** Records that the process ran, or waited for a core, for `busy_ms` of the last `elapsed_ms`. */
   observed(elapsed_ms: number, busy_ms: number): void {
     const share = busy_ms / elapsed_ms;
     this.#high_ms = share > highLoad_share ? this.#high_ms + elapsed_ms : 0;
@@ -178,7 +178,7 @@ class PauseLevel {
   }
 }
 
-// System calls on a socket that the runtime does not offer, on Linux.
+// Linux system calls on a socket, which the runtime does not offer.
 
 /** The constants of Linux on the processors that the runtime supports. */
 const MSG_PEEK = 2;
@@ -187,14 +187,14 @@ const MSG_DONTWAIT = 64;
 const library = { recv: { args: ["int", "ptr", "u64", "int"], returns: "int" } } as const;
 
 export interface SocketCalls {
-  /** Whether the system has received bytes, or the peer's end, that the runtime has not read yet. */
+  /** Whether the system has received bytes, or the peer's end of stream (FIN), that the runtime has not read yet. */
   hasUnread(socket: object): boolean;
 }
 
 /** For systems without these calls, where no unread bytes are ever reported. */
 const absent: SocketCalls = { hasUnread: () => false };
 
-/** Loads the calls. Returns `absent` on a system other than Linux, or if the C library has another name. */
+/** Loads the calls. Returns `absent` on a system other than Linux, or if there is no C library named `libc.so.6`. */
 export function socketCalls(): SocketCalls {
   if (process.platform !== "linux") return absent;
   try {

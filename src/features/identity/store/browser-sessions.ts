@@ -58,8 +58,8 @@ export interface BrowserSessions {
     young_ms: number;
   }): Promise<boolean>;
   /**
-   * Gives one caller the right to ask the issuer, for this long. False: another caller has it, or the session was
-   * confirmed since it was read.
+   * Gives one caller the right to ask the issuer, for `claim_ms`. False: another caller has the right, or the session
+   * was confirmed since it was read.
    */
   claim(hash: Uint8Array, confirmedAt: Date, claim_ms: number): Promise<boolean>;
   /** Records that the issuer has confirmed the person. `tokens` undefined: the stored tokens stay. */

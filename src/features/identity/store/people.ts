@@ -103,7 +103,8 @@ export interface Confirmation {
   /** When the claims were made; absent: now. Older claims do not replace newer ones. */
   at?: Date | undefined;
   /**
-   * The memberships that the rules give; of several in one organization, the first counts. Null: the memberships stay.
+   * The memberships that the rules give; if several are in one organization, the first counts. Null: the memberships
+   * stay.
    */
   memberships: readonly NamedMembership[] | null;
   /**
@@ -130,7 +131,7 @@ export interface People {
   personOf(issuer: string, subject: string): Promise<KnownPerson | null>;
   /**
    * Finds or creates the person, and stores the claims. The memberships by rules are replaced by those given; what runs
-   * with a lost membership ends, on every node. A suspended person is confirmed and stays suspended.
+   * with the rights of a lost membership ends, on every node. A suspended person is confirmed and stays suspended.
    */
   confirm(confirmation: Confirmation): Promise<Confirmed>;
   /** Makes everything invalid that was issued to the person until now. */
@@ -142,7 +143,8 @@ export interface People {
   deleteVisitors(): Promise<number>;
   /**
    * The key of a person's identity tokens in this organization, made at first use. Like all keys of the person, it
-   * follows the membership to its team. Null: the membership, the person or the organization is gone.
+   * counts for the team of the person's membership, and changes the team with it. Null: the membership, the person or
+   * the organization is gone.
    */
   tokenKey(input: { id: string; personId: string; organization: string }): Promise<TokenKey | null>;
 }

@@ -52,7 +52,10 @@ export interface Refreshing {
 
 export type RefreshBegun =
   | ({ is: "begun" } & Refreshing)
-  /** The token was used a moment ago: the same successor is returned, because the first answer may have been lost. */
+  /**
+   * The token was used a moment ago. The same successor (the next refresh token) is returned again, because the first
+   * answer may have been lost.
+   */
   | { is: "repeated"; keyId: string; successor: Uint8Array }
   /** Another caller is using the token. */
   | { is: "busy" }
@@ -77,8 +80,8 @@ export interface SignIns {
   /** Creates a sign-in. "gone": the person, the organization or the membership does not exist. */
   begin(signIn: NewSignIn): Promise<"begun" | "gone">;
   /**
-   * Begins the use of a refresh token. `claim`: a new UUID. `repeat_ms`: how long the answer to a used token is
-   * returned again.
+   * Begins the use of a refresh token. `claim`: a new UUID, which identifies this use. `repeat_ms`: how long the answer
+   * to a used token is returned again.
    */
   beginRefresh(hash: Uint8Array, times: { claim: string; claim_ms: number; repeat_ms: number }): Promise<RefreshBegun>;
   /** Stores the successor. False: the claim was lost meanwhile, or the sign-in has ended. */

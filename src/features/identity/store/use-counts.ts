@@ -1,4 +1,7 @@
-/** Counts how often a value was used in a span that begins with its first use. Only a hash of the value is stored. */
+/**
+ * Counts how often a value was used in a span of time that begins with its first use. Only a hash of the value is
+ * stored.
+ */
 export interface UseCounts {
   /**
    * Counts a use, and returns the number of uses, this one included. `about`: the kind of value, so that equal values

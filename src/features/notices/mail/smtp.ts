@@ -1,7 +1,7 @@
 /**
- * Sends mail by the operator's server (docs/notices.md, Mail): one connection for the mails of a round, one after
- * another. The server's refusal of a recipient is final if its code begins with 5; any other problem may pass, and the
- * mail is tried again.
+ * Sends mail by the operator's server (docs/notices.md, Mail). The mails of a round, which are due at the same time,
+ * share one connection, one after another. The server's refusal of a recipient is final if its code begins with 5; any
+ * other problem may pass, and the mail is tried again.
  */
 import MailComposer from "nodemailer/lib/mail-composer";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
@@ -75,8 +75,8 @@ export function mailRound(server: MailServer, { wait_ms, failed }: Terms): MailR
       const refusal = refusalOf(cause, mail.to);
       if (isOfMail(cause) && open && (await isReset(open, over.promise))) return refusal;
       open?.connection.close();
-      // The server may accept no more mails on this connection. If it accepted none at all, it would not accept the
-      // other mails either.
+      // The next mail gets a new connection: the server may accept only so many mails on one. But if the server failed
+      // before it accepted any mail, the other mails of the round are not tried.
       if (!isOfMail(cause) && (open?.mails ?? 0) === 0) {
         broken = refusal;
         failed(cause);

@@ -19,8 +19,8 @@ export interface NewNotice {
 }
 
 /**
- * A state that lasts for a while. A notice is sent when it has lasted, and another, of the kind `ends`, when it is
- * over; null: none is sent at its end.
+ * A state of the fleet that begins and ends. A notice is sent once the state has lasted for a while, and another, of
+ * the kind `ends`, when it is over; null: none is sent at its end.
  */
 export interface Condition extends NewNotice {
   ends: NoticeKind | null;
@@ -41,11 +41,13 @@ export interface DueNotice {
   /** The name of the destination; for a notice to one person, that person's ID. */
   destination: string;
   form: NoticeForm;
-  /** A URL, or e-mail addresses. Null: it is sealed with a key that this node does not have. */
+  /** A URL, or e-mail addresses. Null: it is encrypted with a key that this node does not have. */
   address: string | null;
   /** The recipients to whom the mail must still be sent. */
   recipients: readonly Recipient[];
-  /** The secret that signs JSON. Null: it is sealed with a key that this node does not have, or the form needs none. */
+  /**
+   * The secret that signs JSON. Null: it is encrypted with a key that this node does not have, or the form needs none.
+   */
   secret: string | null;
 }
 
@@ -90,8 +92,8 @@ export interface NoticeQueue {
    * up.
    */
   sent(notice: Pick<DueNotice, "id" | "attempts">, delivery: Delivery, again_ms: number | null): Promise<void>;
-  /** If there is a key, seals the secrets of destinations that are in plain text or sealed with an older key. */
+  /** If there is a key, encrypts the secrets of destinations that are in plain text or encrypted with an older key. */
   seal(): Promise<void>;
-  /** Deletes notices that are older than any usage window is long. */
+  /** Deletes notices that are older than the longest possible usage window. */
   forget(): Promise<void>;
 }

@@ -48,8 +48,8 @@ export interface KeptEnd {
 }
 
 /**
- * A fact for a receipt that is not in the ledger: that the answer continued without its client, or that it repeated
- * another.
+ * A fact for a request's receipt that the ledger does not store: that the answer continued without its client, or that
+ * it repeated another.
  */
 export type AnswerNote = { kind: "detached" } | ReplayNote;
 
@@ -78,16 +78,16 @@ export interface KeptAnswers {
   /** Forgets an answer, so that its claim is free. Returns whether it existed. */
   free(requestId: string): Promise<boolean>;
   /**
-   * Ends an answer whose node is gone, so that its claim becomes free. This call may arrive late, so it refuses if the
-   * answer has a grant by now, was charged, or became a background response, which would then seem to run for ever.
-   * Returns whether the claim is free. The log stays for its readers.
+   * Ends an answer whose node is gone, so that its claim becomes free. The answer may have changed since the caller
+   * looked. So this refuses if the answer has a grant by now, was charged, or became a background response, which would
+   * then seem to run for ever. Returns whether the claim is free. The log stays for its readers.
    */
   abandon(requestId: string): Promise<boolean>;
   /** The ids among these whose answers are no longer open. */
   ended(requestIds: readonly string[]): Promise<string[]>;
   /**
-   * Gives up the logs of the organization's oldest ended answers until its other logs are within this size. Returns the
-   * names of logs to remove.
+   * Gives up the logs of the organization's oldest ended answers until the remaining logs together are within this
+   * size. Returns the names of logs to remove.
    */
   makeRoom(organizationId: string, bytes_max: number): Promise<LogName[]>;
   /**

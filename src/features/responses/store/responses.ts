@@ -1,7 +1,7 @@
 /**
  * Stored responses that can be continued (docs/design/protocols.md, Responses state): each with the content of its
- * request, for one organization, for some days, within a limit of bytes; the oldest make room. Input, output and the
- * rest of the response are JSON texts, which the store does not read.
+ * request, for one organization, for some days. They are limited in bytes, and the oldest are removed for new ones.
+ * Input, output and the rest of the response are JSON texts, which the store does not read.
  */
 import type { Maker } from "../../../core/store/maker.ts";
 
@@ -34,8 +34,8 @@ export interface Reader {
 export interface ResponseStore {
   /**
    * Stores a response that was made with the key of `maker`; a response that is sent twice is stored once. The oldest
-   * responses of the organization are removed to stay within `bytes_max`; false if this response alone is larger. It
-   * may be lost if the database's machine fails at the same moment.
+   * responses of the organization are removed to stay within `bytes_max`; false if this response alone is larger. A
+   * stored response may be lost if the database's machine fails at the same moment.
    */
   keep(maker: Maker, kept: KeptResponse, bytes_max: number): Promise<boolean>;
   /**

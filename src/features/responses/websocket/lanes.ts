@@ -16,7 +16,7 @@ export class Lanes {
     this.#lanes_max = lanes_max;
   }
 
-  /** Takes a place. Throws Fault `concurrency_limit_exceeded` if there are too many lanes. */
+  /** Takes a place in the lane. Throws Fault `concurrency_limit_exceeded` if there are too many lanes. */
   join(lane: string): LanePlace {
     const before = this.#last.get(lane);
     if (!before && this.#last.size >= this.#lanes_max) throw tooMany(this.#lanes_max);

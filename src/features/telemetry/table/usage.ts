@@ -1,4 +1,4 @@
-/** Metrics of usage: holds, settlements, books, reports, and the largest organizations. Pure. */
+/** Metrics of usage: holds, settlements, the ledger's tables, engines' reports, and the largest organizations. Pure. */
 import { nearShares, standingSubjects } from "../../../core/store/standing.ts";
 import { bounds, type MetricTable } from "../metric.ts";
 

@@ -321,7 +321,7 @@ describe("a stream", () => {
       [25, 0, 0],
       [25, 0, 9],
     ]);
-    // Their own proxies and ours report an estimate first; an input that was never reported is missing.
+    // The engines' own proxies, and ours, report an estimate first. An input that was never reported is missing.
     expect(usage({ input_tokens: 0, output_tokens: 0 }, { output_tokens: 9 })).toEqual([[0, 0, 9, "missing"]]);
     expect(usage({ input_tokens: 25, output_tokens: 1 }, {})).toEqual([[25, 0, 1]]);
     expect(usage({ input_tokens: -1, output_tokens: "x" }, { output_tokens: 1e300 })).toEqual([

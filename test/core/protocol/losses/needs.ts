@@ -1,4 +1,7 @@
-/** What requires a capability (inference/needs.ts), by the fields that docs/protocols.md names: a body, and their path. */
+/**
+ * For each use that requires a capability (inference/needs.ts) and each field that docs/protocols.md names for it: a
+ * body that has the field, and the field's path.
+ */
 
 import type { Use } from "../../../../src/core/inference/needs.ts";
 import type { Capability } from "../../../../src/core/inference/request.ts";
@@ -107,7 +110,7 @@ export const needProbes: Record<Use, Fields<Asking>> = {
   },
 };
 
-/** A body with a hint, and the same body without it. */
+/** A body with a hint (a field that requires no capability), and the same body without it. */
 type Hinting = [body: object, plain: object];
 
 const many = { tools: [chatTool], parallel_tool_calls: true };

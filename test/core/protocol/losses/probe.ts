@@ -38,7 +38,10 @@ export function verdictTable(heading: string): Map<string, string> {
   );
 }
 
-/** The verdict of each side, as a cell writes it: that of most sides, and the exceptions behind it by their names. */
+/**
+ * The verdict for each side (each kind of engine or of client), from a cell: first the verdict for most sides, then in
+ * brackets the exceptions, by name.
+ */
 export function verdictsIn(cell: string, sides: readonly string[]): Verdict[] {
   const [, most = "", exceptions = ""] = /^([^(]*?)(?: \((.*)\))?$/.exec(cell) ?? [];
   const others = new Map(exceptions.split(", ").map((one) => one.toLowerCase().split(": ") as [string, string]));

@@ -455,7 +455,7 @@ describe("llama-server of llama-cpp-python 0.3.36", () => {
 
   test("a call cut in its head leaves an answer of nothing, which is an answer and no failure", () => {
     expect(answerOf(role + chunk("{}", `"length"`) + usage + done)).toMatchObject({ parts: [], reason: "length" });
-    // Bytes that never become a character: not even the role is said.
+    // All tokens were bytes that never became a character, so not even the role was sent.
     expect(answerOf(chunk("{}", `"length"`) + usage + done)).toMatchObject({ parts: [], reason: "length" });
   });
 

@@ -203,7 +203,7 @@ describe("items that an engine tells side by side", () => {
       [piece(1, ":2"), []],
       // A fragment that comes late.
       [piece(0, ":1}"), ["delta 0 :1}", "done 0", "added 1", 'delta 1 {"y":2']],
-      // For a call that is already done: nothing that could be run is sent.
+      // The piece is for a call that is already done, so nothing is sent that the client could run.
       [piece(0, "\n}"), []],
       [piece(1, "}"), ["delta 1 }"]],
       [finish(1), []],

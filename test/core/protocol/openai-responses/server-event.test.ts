@@ -1,4 +1,4 @@
-/** The events of a WebSocket are those of a stream, however they come together. */
+/** The events of a WebSocket are those of a stream, whichever of them come together in one piece. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { SteeringRefused, validateClientEvent } from "../../../../src/core/protocol/openai-responses/client-event.ts";

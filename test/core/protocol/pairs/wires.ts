@@ -57,7 +57,7 @@ export interface Ask {
   results?: string[];
   resultImage?: string;
   effort?: string;
-  /** Reasoning is to be told as a summary; `Answer.reasoning` is that, then. */
+  /** Reasoning is to be told as a summary; `Answer.reasoning` is then that summary. */
   summary?: boolean;
   outputTokens_max?: number;
   schema?: Record<string, unknown>;

@@ -1,6 +1,6 @@
 /**
- * An engine's small writes are read singly and hold it back; reads that are gathered lose nothing, and wait only for
- * more of the same answer.
+ * Bytes of an engine that nobody reads hold the engine back, and are then read in small pieces. Bytes that are gathered
+ * are read without loss, and wait only for more of the same answer.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

@@ -107,7 +107,8 @@ describe.each([
       expect(text).toBe(`first${sending!.sent()}`);
       return reads < sending!.count() / 3;
     };
-    // A process that is late pauses nothing, so a machine that is busy with other work gets more than one try.
+    // A process whose timers are late pauses no sockets, so a machine that is busy with other work gets more than one
+    // try.
     await until(once, 30_000, "words that are read together");
   }, 40_000);
 

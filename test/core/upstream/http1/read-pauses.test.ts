@@ -1,4 +1,7 @@
-/** How long the sockets of engines are paused: by levels that follow the load slowly, within bounds, and never longer than they say. */
+/**
+ * How long the sockets of engines are paused: by levels that follow the load slowly and within bounds. No pause is
+ * longer than the level in force.
+ */
 import { describe, expect, test } from "bun:test";
 import { type Pause, ReadPauses } from "../../../../src/core/upstream/http1/read-pauses.ts";
 import { VirtualClock } from "../../admission/virtual-time.ts";

@@ -1,4 +1,4 @@
-// Parts that the acts in memory share, in the order in which src/stores/postgres locks, reads and writes.
+// Steps that the actions in memory share. They lock, read and write in the same order as src/stores/postgres.
 
 import { isDeepStrictEqual } from "node:util";
 import { type Budget, budgetNames, noBudget } from "../../../../src/core/store/budget.ts";
@@ -8,7 +8,7 @@ import { limitValueOf, memberId, type Reading, type SubjectRow, teamOf, type Val
 
 export const saysAny = (budget: Budget): boolean => Object.values(budget).some((limit) => limit !== null);
 
-/** The lock at the end of an act that wrote something. */
+/** The lock of the audit trail, which an action takes at its end if it wrote something. */
 export const audit = (tx: MemoryTransaction): Promise<void> => tx.lock("audit");
 
 /** Notes that limits have changed: the row with the number of the last change is locked until the commit. */
@@ -41,7 +41,8 @@ interface Concerned {
 }
 
 /**
- * The subjects as the SQL function limits_in_force has them. A key that was revoked is among them if it is asked for.
+ * The subjects that the SQL function limits_in_force returns. A key that was revoked is among them only if it is asked
+ * for.
  */
 export function subjectsOf(of: Reading, organizationId: string, asked: readonly string[] = []): Concerned[] {
   const here = (one: { organizationId: string }) => one.organizationId === organizationId;

@@ -1,4 +1,5 @@
-// The statement of src/stores/postgres/own-limits.ts that reads what counts for a person, on the tables in memory.
+// The limits that count for a person, read from the tables in memory as the statement of src/stores/postgres/own-limits.ts
+// reads them.
 
 import type { CountingLimits } from "../../../../src/admin/store/own-limits.ts";
 import { type Budget, budgetNames, noBudget } from "../../../../src/core/store/budget.ts";

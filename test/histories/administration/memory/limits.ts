@@ -63,7 +63,7 @@ const locked: Record<SubjectLimits["subject"], (tx: MemoryTransaction, subject: 
 };
 
 type Place = Pick<ValueRow, "kind" | "models">;
-/** A value of limits that differs; null: it is taken away. */
+/** A limit value that differs from the stored one; null: it is taken away. */
 type Change = Place & { to: ValueRow | null };
 
 function changed(tx: MemoryTransaction, now: SubjectLimits, wanted: LimitsChange, setBy: string): Change[] {

@@ -10,7 +10,7 @@ import { type Reading, type Rows, type TableName, Tables } from "./tables.ts";
 /** Called after a transaction, with what was committed before and after it. */
 export type Committed = (before: Reading, after: Reading) => void;
 
-/** The rule of one's own limits with a part taken out. */
+/** The rule of one's own limits (nobody raises a limit that counts for themselves), with a part taken out. */
 export interface Rule {
   /** The table whose rows the rule does not lock. */
   unlocked?: "person" | "organization";

@@ -120,7 +120,7 @@ async function revokeKeys(tx: MemoryTransaction, person: string): Promise<void> 
   }
 }
 
-/** All memberships here are in an organization, which is locked so that it stays open. */
+/** Every membership here is in an organization. The organization is locked, so that nobody closes it meanwhile. */
 async function resolved(
   tx: MemoryTransaction,
   personId: string,

@@ -5,10 +5,13 @@
 const strengths = ["key share", "no key update", "update"] as const;
 export type Strength = (typeof strengths)[number];
 
-/** One statement in this many is done by any act, and the others by the act that worked last. */
+/**
+ * How often the order of statements changes to another action: one statement in this many is done by any action, and
+ * the others by the action that worked last.
+ */
 const changes_one_in = [1, 4, 16, 1_000];
 
-/** The acts wait for each other in a ring: Postgres would end one of them with an error. */
+/** The actions wait for each other in a ring: Postgres would end one of them with an error. */
 export class Deadlock extends Error {}
 
 /** The locks that a transaction has, by the name of the row. */
@@ -26,8 +29,9 @@ export class Scheduler {
   #rested: (() => void) | null = null;
 
   /**
-   * Runs the acts at once; `draw` chooses whose statement is next. In some orders the same act mostly does the next
-   * statement, up to one whole act after the other, as on a busy machine; in others any act does. Throws Deadlock.
+   * Runs the actions at once; `draw` chooses whose statement is next. In some orders mostly the same action does the
+   * next statement, up to one whole action after the other, as on a busy machine; in other orders any action does.
+   * Throws Deadlock.
    */
   async atOnce<T>(acts: readonly (() => Promise<T>)[], draw: (below: number) => number): Promise<T[]> {
     this.#draw = acts.length > 1 ? draw : null;
@@ -48,7 +52,7 @@ export class Scheduler {
         this.#draw = null;
         throw new Deadlock("acts wait for each other");
       }
-      // The act that began to wait last is the one that worked last.
+      // The action that began to wait last is the one that worked last.
       await this.#step(draw(changesOneIn) === 0 ? free[draw(free.length)]! : free.at(-1)!);
     }
     this.#draw = null;
@@ -60,7 +64,10 @@ export class Scheduler {
     return this.#draw ? this.#park(null) : done;
   }
 
-  /** Waits until the scheduler chooses this act and no other has a lock that excludes this one; then takes the lock. */
+  /**
+   * Waits until the scheduler chooses this action and no other action has a lock that excludes this one; then takes the
+   * lock.
+   */
   async lock(holder: Holder, name: string, strength: Strength): Promise<void> {
     const has = holder.get(name);
     if (has && strengths.indexOf(has) >= strengths.indexOf(strength)) return this.turn();

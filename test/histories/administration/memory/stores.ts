@@ -1,4 +1,5 @@
-// The stores of the verbs, in memory: as far as the acts on limits, teams, memberships, keys and raises need them.
+// The stores of the verbs, in memory: only as much of them as the actions on limits, teams, memberships, keys and raises
+// need.
 
 import type { ManagementStores } from "../../../../src/admin/management/context.ts";
 import type { Administration } from "../../../../src/admin/store/administration.ts";
@@ -10,7 +11,7 @@ import type { MemoryDatabase } from "./memory.ts";
 import { people } from "./people.ts";
 import { teams } from "./teams.ts";
 
-/** The database of each kind of act; for acts on a person's limits it depends on the person. */
+/** The database that each kind of action uses; for actions on a person's limits it depends on the person. */
 export type Databases = Record<"teams" | "limits" | "keys" | "people", MemoryDatabase> & {
   /** The database for acts on the limits of this person. */
   actingOn(person: string): MemoryDatabase;
@@ -87,7 +88,10 @@ const blank = {
   version: 1,
 } as const satisfies Partial<Organization>;
 
-/** A store with only the functions that the acts use: to ask for another one is a mistake of the history. */
+/**
+ * A store with only the functions that the actions use. If an action asks for another function, that is a mistake of
+ * the history.
+ */
 function partly<Store extends object>(has: Partial<Store>): Store {
   return new Proxy(has as Store, {
     get(store, name) {

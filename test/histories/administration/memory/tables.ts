@@ -51,7 +51,8 @@ export interface ValueRow {
 }
 
 /**
- * The rows of the tables: each by its ID; values by subject, kind and models; own limits in force by the organization.
+ * The rows of the tables. Each is stored under its ID, except that limit values are stored by subject, kind and models,
+ * and own limits in force by the organization.
  */
 export interface Rows {
   organizations: Organization;

@@ -1,4 +1,4 @@
-// The acts of histories of limits: on limits, teams, keys, raises, memberships and plans, drawn from a seed.
+// The actions in histories of limits, drawn from a seed: they are about limits, teams, keys, raises, memberships and plans.
 
 import { ManagementError } from "../../../../src/admin/management/error.ts";
 import type { LimitValueChanges } from "../../../../src/admin/management/limit-shape.ts";
@@ -166,5 +166,5 @@ function anyVerb(draw: Draw, made: Made, number: number): [VerbName, string, Doe
 
 const member = { role: "organization-admin" } as const;
 
-/** A raise to one of a few amounts, so that it is often the raise that is in force, for longer. */
+/** A raise to one of a few amounts. So it often has the same amount as the raise in force, and only lasts longer. */
 const anyRaise = (draw: Draw) => ({ [draw(3) === 0 ? "requestsPerMinute" : "week"]: 500 * (1 + draw(3)) });

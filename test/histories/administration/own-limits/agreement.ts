@@ -1,6 +1,6 @@
-// Checks whether the acts in memory do what the product does on Postgres: the same histories on both, with the outcome of
-// each act and all limits compared. Acts at once have several outcomes; those of Postgres must be among the ones that
-// memory has.
+// Checks whether the actions in memory do what the product does on Postgres: the same histories run on both, and the
+// outcome of each action and all limits are compared. Actions at once have several possible outcomes; those on Postgres
+// must be among those in memory.
 
 import { isDeepStrictEqual } from "node:util";
 import { ManagementError } from "../../../../src/admin/management/error.ts";
@@ -58,8 +58,8 @@ async function outcomeOnPostgres(act: Act, world: World): Promise<string> {
 }
 
 /**
- * The world in memory after the acts, in an order of statements that comes out as on Postgres; if there is none, what
- * came out instead.
+ * The world in memory after the actions, for an order of statements with the same outcome as on Postgres. If there is
+ * no such order: the outcomes that came instead.
  */
 async function sameInMemory(
   before: MemoryWorld,

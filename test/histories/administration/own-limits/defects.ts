@@ -7,7 +7,7 @@ import type { Committed, Memory, Rule } from "../memory/memory.ts";
 import type { Databases } from "../memory/stores.ts";
 
 interface Change extends Rule {
-  /** The kinds of acts to which the rule does not apply. */
+  /** The kinds of actions to which the rule does not apply. */
   free?: (keyof Databases)[];
 }
 
@@ -38,7 +38,7 @@ export const defects = {
 } satisfies Record<string, Change>;
 export type Defect = keyof typeof defects;
 
-/** The database of each kind of act, for somebody who may be held to the rule. */
+/** The database that each kind of action uses, for an actor who may be held to the rule. */
 export function databasesOf(
   memory: Memory,
   own: OwnLimits | null,

@@ -1,5 +1,6 @@
-// Histories of an organization two of whose administrators are held to the rule of one's own limits: what counts for either
-// never rises by an act of theirs, in any order of statements. Others act between, so that there are raises and teams to move to.
+// Histories of an organization of which two administrators are held to the rule of one's own limits: the limits that count
+// for either of them never rise by an action of theirs, in any order of statements. Other actors do things in between, so
+// that there are raises, and teams to move to.
 
 import { inMoney } from "../../../harness/limits.ts";
 import { type Draw, drawnFrom } from "../acts.ts";
@@ -40,7 +41,10 @@ export async function ownLimitsHistory(
   return history;
 }
 
-/** Worlds in which histories begin. To found one costs as much as the acts of a history, so histories share some. */
+/**
+ * Worlds with which histories begin. To found a world costs as much as all actions of a history, so histories share
+ * some worlds.
+ */
 export class Beginnings {
   readonly #worlds = new Map<number, MemoryWorld>();
 
@@ -70,7 +74,7 @@ export function atOnce(world: MemoryWorld, acts: readonly Act[], draw: Draw): Pr
   );
 }
 
-/** Draws up to three acts; `number` is that of the first one. */
+/** Draws up to three actions; `number` is that of the first one. */
 export function actsAtOnce(draw: Draw, made: Made, number: number): Act[] {
   return Array.from({ length: 1 + draw(3) }, (_, at) => anyAct(draw, made, number + at));
 }

@@ -1,4 +1,5 @@
-// Whether an act has raised what counts for a person: computed anew from the tables, and not as the product does.
+// Whether an action has raised a limit that counts for a person. It is computed anew from the tables, in another way than
+// in the product.
 
 import { type Budget, noBudget } from "../../../../src/core/store/budget.ts";
 import { memberId, type Reading, teamOf } from "../memory/tables.ts";
@@ -19,8 +20,8 @@ interface Limiting {
 }
 
 /**
- * What was raised, in words, or null. A key is any of the person's that works after the act, or one that could be made
- * next.
+ * The limit that was raised, in words, or null. Compared are the limits of each key of the person that works after the
+ * action, and of a key that could be made next.
  */
 export function raisedBy(before: Reading, after: Reading, whose: Whose): string | null {
   const ends = [...before.all("values"), ...after.all("values")].flatMap(({ until }) => until ?? []);
@@ -57,7 +58,7 @@ function limitingOf(of: Reading, { organizationId, personId }: Whose, key: strin
   ];
 }
 
-/** The limits that a new key gets: those of its team, or else of the organization, limit by limit. */
+/** The limits that a new key gets. Each limit is its team's, or else the organization's. */
 function newKey(of: Reading, organizationId: string, team: string | null): Limiting {
   const given = [team, organizationId].map((id) => of.get("values", `${id} keys `)?.limits);
   const budget = { ...noBudget };

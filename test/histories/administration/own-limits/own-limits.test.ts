@@ -1,6 +1,6 @@
-// Histories of limits: no act of a person raises what counts for that person, in any order of statements (docs/access.md,
-// Limits of one's own), and acts never wait for each other in a ring. The rule is the product's own; if a part of it is
-// taken out, histories show it. They run in memory, where acts end as on Postgres.
+// Histories of limits: no action of a person raises a limit that counts for that person, in any order of statements
+// (docs/access.md, Limits of one's own), and actions never deadlock. The rule is the product's own; if a part of it is
+// taken out, histories show it. They run in memory, where actions end as on Postgres.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { times } from "../../../harness/depth.ts";

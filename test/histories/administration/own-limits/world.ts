@@ -1,6 +1,6 @@
-// The two worlds of the histories of limits: the product's own stores on Postgres, and in memory. In both the verbs of
-// src/management act, and the rule of src/stores/postgres/own-limits.ts is around every transaction of an actor who is held
-// to it.
+// The two worlds in which histories of limits run: the product's own stores on Postgres, and stores in memory. In both, the
+// actions are the verbs of src/management, and the rule of src/stores/postgres/own-limits.ts is applied to every
+// transaction of an actor who is held to it.
 
 import {
   type ManagementOptions,
@@ -116,7 +116,7 @@ export abstract class World {
 }
 
 export class MemoryWorld extends World {
-  /** What an act raised of its actor's own limits, in words. */
+  /** A limit that counts for an actor and that an action of theirs raised, in words; null: there was none. */
   violation: string | null = null;
 
   private constructor(
@@ -163,7 +163,7 @@ export class MemoryWorld extends World {
   }
 
   protected stores(own: OwnLimits | null, actor: string): ManagementStores {
-    // The judge looks at all acts of these actors, also of those whom the product does not hold to the rule.
+    // The judge looks at all actions of these actors, also where the product does not hold the actor to the rule.
     const whose = isBound(actor) ? { organizationId: this.id("acme"), personId: this.id(actor) } : null;
     const judge: Committed = (before, after) => {
       const raised = whose && raisedBy(before, after, whose);
@@ -214,7 +214,7 @@ export class PostgresWorld extends World {
   }
 }
 
-/** The verbs without the JSON of their answers, which costs more than the acts. */
+/** The verbs without the JSON of their answers, which costs more than the verbs' work. */
 function unwritten(options: ManagementOptions): Management {
   const context = managementContext(options);
   return new Proxy({} as Management, {
