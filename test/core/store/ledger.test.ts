@@ -371,7 +371,10 @@ for (const name of databaseKinds(import.meta.path)) {
       const organization = await store.newOrganization({ extra: { enabled: true, capNanos: 1500 } });
       const limits = limited({ week: 999 });
       const command = admitOf(organization, { limits });
-      expect(await admit(command)).toMatchObject({ answer: "granted", source: "extra", nanos: 1000 });
+      const granted = await admit(command);
+      expect(granted).toMatchObject({ answer: "granted", source: "extra", nanos: 1000 });
+      // Sent again, as after an answer that was lost.
+      expect(await admit(command)).toEqual(granted);
       expect(await admit(admitOf(organization, { limits }))).toMatchObject({ answer: "reserved" });
       expect(await run(settleOf(command, 900))).toMatchObject({ charged: 900 });
       const refused = await admit(admitOf(organization, { limits }));
