@@ -78,10 +78,10 @@ export async function compared(rig: Rig, received: readonly Received[], happened
     const name = `the ${window.kind} window of ${window.subject_id} from ${window.starts_at}`;
     if (window.held !== 0) broken.push(`${name} holds ${window.held} after every hold was settled`);
     if (window.used !== window.charged) broken.push(`${name} says ${window.used}, its records ${window.charged}`);
-    if (window.of_her_keys !== null && window.used !== window.of_her_keys)
-      broken.push(`${name} says ${window.used} of a person, and the records of her keys ${window.of_her_keys}`);
+    if (window.of_own_keys !== null && window.used !== window.of_own_keys)
+      broken.push(`${name} says ${window.used} of a person, and the records of the keys ${window.of_own_keys}`);
   }
-  const people = new Set(windows.filter((one) => one.of_her_keys !== null).map((one) => one.subject_id));
+  const people = new Set(windows.filter((one) => one.of_own_keys !== null).map((one) => one.subject_id));
   const hasForgotten = happened.forgotten.length > 0;
   const { forgotten: spans } = happened;
   for (const row of rows.filter(isUndelivered))

@@ -48,7 +48,7 @@ interface Total {
    * For a person whose usage is counted: the sum of all records of their keys, whatever subjects the records name. Null
    * for others.
    */
-  of_her_keys: number | null;
+  of_own_keys: number | null;
 }
 
 /**
@@ -90,7 +90,7 @@ async function readIn(tx: Pick<Transaction, "query">): Promise<{ rows: Row[]; wi
           (select sum(r.charged)::float8 from usage_record r
             where r.key_id = any(usage_keys_of(w.subject_id)) and r.organization_id = s.organization_id
             and case w.kind when 'session' then r.session_starts_at when 'week' then r.week_starts_at
-              else r.month_starts_at end = w.starts_at and w.kind <> 'extra') of_her_keys
+              else r.month_starts_at end = w.starts_at and w.kind <> 'extra') of_own_keys
         from usage_window w
         left join usage_subject s
           on s.subject_id = w.subject_id and s.person_id is not null and s.summed_at is not null`)),

@@ -121,7 +121,7 @@ class CountsEachKeyOfAPerson extends CommandByCommand {
 }
 
 /** Breaks rule 5: a person who joins another organization takes along what they have used. */
-class TakesHerUseAlong extends CommandByCommand {
+class TakesUseAlong extends CommandByCommand {
   readonly #members = new Map<string, ModelPeople["memberships"]>();
 
   protected override one(command: Command): LedgerAnswer {
@@ -221,7 +221,7 @@ export const budgetMutations: Record<string, Mutation> = {
   "a person who joins another organization takes her use along": {
     rule: 5,
     under: ["person"],
-    defects: ledgerOf(TakesHerUseAlong as typeof LedgerModel),
+    defects: ledgerOf(TakesUseAlong as typeof LedgerModel),
     seenAs: ["sums"],
   },
 };

@@ -11,7 +11,7 @@ const rows = Object.entries<MetricRow>(table);
 /** The most series that one metric may have on one node if every value of every label occurs with every other. */
 const series_max = 9_000_000;
 /** The base units with which the name of a metric of memory may end. */
-const nanos = /_(seconds|bytes)$/;
+const baseUnit = /_(seconds|bytes)$/;
 
 test.each(rows)("%s is named as Prometheus wants it", (name, { type, help, buckets }) => {
   expect(name).toMatch(/^[a-z][a-z0-9]*(_[a-z0-9]+)+$/);
@@ -20,7 +20,7 @@ test.each(rows)("%s is named as Prometheus wants it", (name, { type, help, bucke
   expect(help).toMatch(/^[A-Z][^\n|]*\.$/);
   expect(buckets !== undefined).toBe(type === "histogram");
   if (/_(duration|wait|delay|time|propagation)(_|$)/.test(name)) expect(name).toMatch(/_seconds(_total)?$/);
-  if (/memory/.test(name)) expect(name).toMatch(nanos);
+  if (/memory/.test(name)) expect(name).toMatch(baseUnit);
 });
 
 test.each(rows)("%s has labels that are bounded", (_, { labels = {} }) => {
