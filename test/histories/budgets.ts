@@ -171,7 +171,7 @@ export function changedSubjects(organizationId: string, before: OwnLimits, after
 export const knownAs = (organizationId: string, id: string): string =>
   parentOf(id).replace(`${organizationId} key_`, "key_").replace(`${organizationId} per_`, "per_");
 
-/** What a window had when it was last looked at. */
+/** The use of a window when the check last looked at it. */
 interface Seen {
   taken: number;
   used: number;

@@ -206,7 +206,8 @@ create function usage_begin_counting(own usage_subject) returns void
     place integer;
     keys uuid[] := usage_keys_of(coalesce(own.parent_id, own.subject_id));
   begin
-    -- A key or a team that was made without limits was noted as summed: it had no use then.
+    -- A key or a team that was made without limits has a time in `summed_at`, because there was no use to add up then. Now
+    -- there may be some, so it is added up again.
     update usage_subject s set counted_from = clock, summed_at = null where s.subject_id = own.subject_id;
     book := usage_load_subjects('{}', array[own.subject_id], '{}', book);
     place := array_position(book.subjects, own.subject_id);

@@ -1,7 +1,7 @@
 /** How a model of each kind is tried, and how its answer is shown as text. Pure. */
 import type { ModelKind } from "../../core/inference/model.ts";
 
-/** The texts that the user gives. */
+/** The model, and the texts that the user gives on the command line. */
 export interface Tried {
   model: string;
   message: string;

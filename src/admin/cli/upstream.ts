@@ -1,6 +1,7 @@
 /**
  * `sluice upstream list` shows the state of the engines as a running server sees it now. Only the server's processes
- * know it, so they are asked. `check` asks an engine itself. The other commands of the group are verbs.
+ * know it, so they are asked. `check` asks an engine itself. The other commands of the group call the management
+ * interface.
  */
 import type { Command } from "commander";
 import { grouped } from "../../core/inference/money.ts";

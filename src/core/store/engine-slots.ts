@@ -13,7 +13,7 @@ export interface SlotCounts {
   reserved: number;
 }
 
-/** The request of one process in an exchange. */
+/** What one process tells the store, and asks of it, when the processes share out an engine's slots. */
 export interface SlotsAsked {
   /** The name of this process's share. A name is used once only. */
   name: string;

@@ -128,7 +128,7 @@ async function rest<Result>(steps: Generator<void, Result, void>, bytes: number,
   }
 }
 
-/** Runs work in steps, each of which is so large that a pause follows it. */
+/** Runs work that is divided into large steps, and pauses after each step. */
 export function inTurns<Result>(
   steps: Generator<void, Result, void>,
   pause: Pause = yieldFor,

@@ -22,7 +22,7 @@ export interface SeedContents extends SeedRecord {
 }
 export const record_file = "seed.json";
 
-/** The versions with which a seed would be made now. */
+/** The database engine and the migrations from which this build would make the seed archive. */
 export function seedRecord(engine: Engine): SeedRecord {
   return {
     engine: engine.identity,

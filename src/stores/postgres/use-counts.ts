@@ -1,4 +1,7 @@
-/** Counted uses over SQL. One statement counts, so of two simultaneous uses only one is counted as the first. */
+/**
+ * Counts over SQL how often a code or link was used. A single statement counts, so of two simultaneous uses only one is the
+ * first.
+ */
 import type { UseCounts } from "../../features/identity/store/use-counts.ts";
 import type { Database } from "./database.ts";
 

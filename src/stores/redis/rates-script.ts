@@ -35,7 +35,7 @@ export type SubjectReply = [
   requestsRetry_ms: number,
   tokensRetry_ms: number,
   number: number,
-  /** The end of the second of a shared entry; 0 if the entry has the request's own name. */
+  /** The end of the second whose requests share this entry; 0 if the entry is this request's alone. */
   until_ms: number,
 ];
 

@@ -39,7 +39,7 @@ export interface WaitingParts {
   /** Sends a call with changes only. Never rejects. */
   send(together: string, changes: readonly Change[]): Promise<void>;
   wait_ms: number;
-  /** The most changes that wait under one name; with more, all are sent at once. */
+  /** The most changes that wait for one call. If there are more, the call is sent immediately. */
   changes_max: number;
   clock?: Pick<Clock, "after">;
 }

@@ -103,7 +103,7 @@ for (const name of databaseKinds(import.meta.path)) {
       expect(await book.budgets(organization, key)).toMatchObject([
         { windows: { session: { used: 1_000, held: 2_000 } } },
       ]);
-      // Use counts in the key's limit as holds do.
+      // The key's limit has no room, whether it was used or is only held.
       expect(await admit(asked(organization, key, { limits }))).toMatchObject({ answer: "reserved" });
       await run(settleOf(commands[0]!, 0));
       expect(await admit(asked(organization, key, { limits }))).toMatchObject({ answer: "granted" });

@@ -658,7 +658,7 @@ for (const name of databaseKinds(import.meta.path)) {
 const byOperation = (rows: ReportRow[] | null) =>
   rows!.toSorted((one, other) => (one.operation! < other.operation! ? -1 : 1));
 
-/** The measures of a row of all other groups, by its period. */
+/** The measures and the period of the row that sums up all groups beyond the listed ones; none for another row. */
 function otherMeasures(row: ReportRow): [string | null, ReportMeasures][] {
   const { startsAt, organization, team, person, key, model, operation, outcome, isOthers, ...measures } = row;
   if (!isOthers) return [];

@@ -176,7 +176,7 @@ test("a reload is taken by all or none; one that starts meanwhile is told afterw
     expect(one.orders.at(-1)).toEqual({ order: "verdict", round: 1, problems: ["plan 'gold' is used"] });
   node.reload();
   played[0]!.say({ word: "vote", round: 2, problems: [] });
-  // A worker that dies does not vote.
+  // The worker dies before it votes on the reload, so the others decide.
   played[1]!.end(0, "SIGKILL");
   await Bun.sleep(5);
   const verdicts = played[0]!.orders.filter(({ order }) => order === "verdict");
