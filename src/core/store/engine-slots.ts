@@ -13,7 +13,7 @@ export interface SlotCounts {
   reserved: number;
 }
 
-/** What one process tells the store, and asks of it, when the processes share out an engine's slots. */
+/** The message of one process to the store when the processes share out the slots of an engine. */
 export interface SlotsAsked {
   /** The name of this process's share. A name is used once only. */
   name: string;
