@@ -123,7 +123,7 @@ function cell(output: string, word: string): string {
 /** The lines of the parts in a page that was written before; none if there is no page. */
 function linesOf(page: string): Map<string, string> {
   if (!existsSync(page)) return new Map();
-  const lines = [...readFileSync(page, "utf8").matchAll(/^\| (\w+) \| `npm run .*$/gm)];
+  const lines = [...readFileSync(page, "utf8").matchAll(/^- (\w+): .*$/gm)];
   return new Map(lines.map(([line, name]) => [name!, line]));
 }
 
@@ -132,24 +132,13 @@ function pageOf(results: readonly Result[], earlier: ReadonlyMap<string, string>
   const day = new Date().toISOString().slice(0, 10);
   const lines = results.map((result) => {
     const { part, outcome } = result;
-    const named = [part.name, `\`npm run ${part.words.join(" ")}\``];
-    if (!outcome) return earlier.get(part.name) ?? lineOf([...named, "not run", "", "", ""]);
-    return lineOf([...named, sentenceOf(result), (outcome.took_ms / minute_ms).toFixed(1), commit(), day]);
+    const named = `- ${part.name}: `;
+    if (!outcome) return earlier.get(part.name) ?? `${named}not run`;
+    const minutes = (outcome.took_ms / minute_ms).toFixed(1);
+    return `${named}${sentenceOf(result)} (${minutes} minutes; \`npm run ${part.words.join(" ")}\`; ${commit()}, ${day})`;
   });
-  return [
-    "# Nightly results",
-    "",
-    `The newest run of each part (\`npm run nightly\`), the last one on ${machine()}.`,
-    "",
-    lineOf(["part", "command", "result", "minutes", "commit", "day"]),
-    "|---|---|---|---|---|---|",
-    ...lines,
-    "",
-  ].join("\n");
-}
-
-function lineOf(cells: readonly string[]): string {
-  return `| ${cells.join(" | ")} |`;
+  const head = `The newest run of each part of \`npm run nightly\`, the last one on ${machine()}.`;
+  return ["# Nightly results", "", head, "", ...lines, ""].join("\n");
 }
 
 function sentenceOf(result: Result): string {

@@ -58,7 +58,7 @@ function bestOf({ best, unit }: Table, entries: readonly Named[]): string {
 
 const titles: Record<string, string> = {
   ...{ sluice: "Sluice", "sluice with continue": "Sluice with `continue`", litellm: "LiteLLM", portkey: "Portkey" },
-  ...{ "any-llm": "any-llm's gateway", "sluice, earlier": "Sluice, earlier" },
+  "any-llm": "any-llm's gateway",
 };
 const titled = (name: string) => titles[name] ?? name;
 
