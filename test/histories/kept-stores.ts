@@ -28,7 +28,11 @@ function keptPartsOf(world: World, node: Node): KeptParts {
     begin: (kept) => statement("claim", [kept.requestId], (rows) => rows.begin(kept)),
     find: (requestId) => statement("find", [requestId], (rows) => rows.find(requestId)),
     respond: (requestId, ...response) =>
-      statement("respond", [requestId], (rows) => rows.respond(requestId, ...response)),
+      statement(
+        "respond",
+        [requestId],
+        (rows, { records }) => !records.has(requestId) && rows.respond(requestId, ...response),
+      ),
     end: (requestId, end) => statement("end", [requestId], (rows) => rows.end(requestId, end)),
     abandon: (requestId) =>
       statement("abandon", [requestId], (rows, { holds, records }) => {

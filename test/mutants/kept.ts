@@ -10,6 +10,14 @@ const rule = "docs/protocols.md, Repeating a request";
 
 export const kept: Mutant[] = [
   {
+    name: "a node that was away for too long makes a settled answer a background response",
+    file: "src/stores/postgres/kept.ts",
+    find: "    and not exists (select from usage_record r where r.request_id = $1)\n  returning",
+    replace: "  returning",
+    caughtBy: ["test/core/store/kept.test.ts > another node has settled"],
+    rule: "docs/protocols.md, Repeating a request",
+  },
+  {
     name: "a background response that a failover has forgotten is charged, and nobody can read it",
     file: "src/stores/postgres/kept.ts",
     find: "response_id = coalesce(response_id, $6::uuid),",

@@ -52,11 +52,8 @@ export function keptAnswers(db: Pick<Database, "query">, { kept_hours }: KeptSet
       return (await db.query(ending, values)).length > 0;
     },
     async respond(requestId, responseId, response) {
-      const changed = await db.query(
-        "update kept_answer set response_id = $2, response = $3 where request_id = $1 and state = 'open' returning request_id",
-        [bare(requestId, "req_"), bare(responseId, "resp_"), response],
-      );
-      return changed.length > 0;
+      const values = [bare(requestId, "req_"), bare(responseId, "resp_"), response];
+      return (await db.query(responding, values)).length > 0;
     },
     async free(requestId) {
       const gone = await db.query("delete from kept_answer where request_id = $1 returning request_id", [
@@ -143,6 +140,11 @@ const selecting = `
   select request_id, organization_id, state, encode(body, 'hex') as body, response_id, response,
     (extract(epoch from store_now() - created_at) * 1000)::bigint as age_ms
   from kept_answer where`;
+
+const responding = `
+  update kept_answer set response_id = $2, response = $3 where request_id = $1 and state = 'open'
+    and not exists (select from usage_record r where r.request_id = $1)
+  returning request_id`;
 
 const ending = `
   update kept_answer set state = $2, bytes = $3, response = coalesce($4, response),

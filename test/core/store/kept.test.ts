@@ -95,6 +95,16 @@ for (const kind of databaseKinds(import.meta.path)) {
       expect(await another.abandon(requestId)).toBeTrue();
     });
 
+    test("an answer whose run another node has settled becomes no background response, so its key can be freed", async () => {
+      const book = ledger(store.db, { recovery: "checkpoint" });
+      const { requestId } = await begun(of("a"));
+      const admit = admitOf(organizationId, { requestId });
+      await book.run([admit]);
+      await book.run([settleOf(admit, 0)]);
+      expect(await kept.respond(requestId, newResponseId(), '{"status":"in_progress"}')).toBeFalse();
+      expect(await another.abandon(requestId)).toBeTrue();
+    });
+
     test("an answer ends once", async () => {
       const { requestId } = await begun(of("a"));
       expect(await kept.ended([requestId, newRequestId()])).toEqual([]);

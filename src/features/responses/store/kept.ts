@@ -73,7 +73,10 @@ export interface KeptAnswers {
   response(organizationId: string, responseId: string): Promise<Kept | null>;
   /** Ends an open answer. Returns whether it was open. */
   end(requestId: string, end: KeptEnd): Promise<boolean>;
-  /** Makes an open answer a background response with this object. Returns whether it was open. */
+  /**
+   * Makes an open answer a background response with this object. Refuses if its run is settled: its node was away for too
+   * long, and another node has settled it. Returns whether the answer is a background response now.
+   */
   respond(requestId: string, responseId: string, response: string): Promise<boolean>;
   /** Forgets an answer, so that its claim is free. Returns whether it existed. */
   free(requestId: string): Promise<boolean>;
