@@ -198,8 +198,8 @@ test("after 100,000 changes nothing is known of addresses that are gone", async 
   ] as const) {
     for (let count = from; count < to; count++) change(count);
     expect(parts.tallies.read()).toHaveLength(2);
-    // Less than 21 bytes a change; the bound is above what other files of this process leave.
-    expect(heap_bytes() - before).toBeLessThan(2 * 1024 * 1024);
+    // Less than 43 bytes a change, which is less than an entry of a map; other files of this process leave over 2 MiB.
+    expect(heap_bytes() - before).toBeLessThan(4 * 1024 * 1024);
   }
 }, 60_000);
 
