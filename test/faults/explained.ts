@@ -31,13 +31,16 @@ export function explained(
   { ids, charged, client, spells, texts }: Explanation,
 ): string[] {
   if (objections.length === 0) return [];
-  const logged = [...new Set(ids)]
-    .filter((id) => id !== "")
-    .flatMap((id) => nodes.flatMap((node) => node.warnedOf(id).map((line) => `${node.name}: ${line}`)));
+  const logged = [...new Set(ids)].filter((id) => id !== "").flatMap((id) => warningsOf(id, nodes));
   const broken = spells
     .filter(({ to_ms }) => to_ms >= client.began_ms - after_ms)
     .map(({ breaks, from_ms, to_ms }) => [breaks.join(), from_ms - client.began_ms, to_ms - client.began_ms]);
   const why = [`records: ${JSON.stringify(charged)}`, ...logged, `broken: ${JSON.stringify(broken)}`];
   if (texts) why.push(`read: ${JSON.stringify(texts)}`);
   return objections.map((objection) => [objection, ...why].join("\n    "));
+}
+
+/** The warnings about a request in the logs of all nodes, each line with the name of its node. */
+export function warningsOf(requestId: string, nodes: Rig["nodes"]): string[] {
+  return nodes.flatMap((node) => node.warnedOf(requestId).map((line) => `${node.name}: ${line}`));
 }

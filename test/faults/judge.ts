@@ -4,6 +4,7 @@ import { stepTokens } from "../../src/core/admission/allowance.ts";
 import { idOf, uuidOf } from "../../src/core/store/ids.ts";
 import { until } from "../harness/until.ts";
 import type { PlanChange } from "./administrator.ts";
+import { warningsOf } from "./explained.ts";
 import type { Scene } from "./injuries.ts";
 import { isForgotten, type Row, readBook } from "./ledger-book.ts";
 import { type Charge, highestRaise, type LimitChange, pastSubjectLimits, type RaiseSet } from "./limits.ts";
@@ -160,11 +161,10 @@ function withBooks(
 ): string[] {
   if (objected.length === 0) return [];
   const requestId = entry?.requestId ?? (row ? idOf(row.request_id, "req_") : "");
-  const warned = nodes.flatMap((node) => node.warnedOf(requestId).map((line) => `${node.name}: ${line}`));
   const asked = engines.flatMap(({ engine }) => engine.requests.filter(({ body }) => markerOf(body) === entry?.marker));
   const all = { received: entry ?? null, record: row ?? null, asked: entry ? asked : null, forgotten };
   const books = Object.entries(all).map(([name, book]) => `${name}: ${JSON.stringify(book)}`);
-  return objected.map((objection) => [objection, ...books, ...warned].join("\n    "));
+  return objected.map((objection) => [objection, ...books, ...warningsOf(requestId, nodes)].join("\n    "));
 }
 
 /** What an engine was asked for a request. */

@@ -47,8 +47,8 @@ export function keptAnswers(db: Pick<Database, "query">, { kept_hours }: KeptSet
       return row ? keptOf(row) : null;
     },
     async end(requestId, { state, bytes, response, responseId, freesClaim = false }) {
-      const responding = responseId === undefined ? null : bare(responseId, "resp_");
-      const values = [bare(requestId, "req_"), state, bytes, response ?? null, freesClaim, responding];
+      const responseUuid = responseId === undefined ? null : bare(responseId, "resp_");
+      const values = [bare(requestId, "req_"), state, bytes, response ?? null, freesClaim, responseUuid];
       return (await db.query(ending, values)).length > 0;
     },
     async respond(requestId, responseId, response) {
