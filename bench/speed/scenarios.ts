@@ -92,6 +92,11 @@ export interface Scenario {
 const short: Behaviour = { wait_ms: 0, tokens: 16, every_ms: 0, inputTokens: 20 };
 const late: Behaviour = { ...short, wait_ms: 20 };
 const agent: Behaviour = { ...short, inputTokens: 16_000 };
+/**
+ * An answer to an agent of the usual length. One of 16 tokens says nothing about the engine's speed, because most of its
+ * time passes before the first token.
+ */
+const agentAnswer: Behaviour = { ...agent, tokens: 128 };
 const agentStream: Behaviour = { wait_ms: 0, tokens: 100, every_ms: 10, inputTokens: 16_000 };
 const stream: Behaviour = { wait_ms: 20, tokens: 100, every_ms: 25, inputTokens: 20 };
 const thousand: Behaviour = { wait_ms: 20, tokens: 40, every_ms: 100, inputTokens: 20 };
@@ -102,7 +107,18 @@ export const warmStream: Behaviour = { wait_ms: 0, tokens: 50, every_ms: 1, inpu
 /** The behaviour of an embedding request: the vector counts as one token. */
 export const embedding: Behaviour = { ...short, tokens: 1 };
 
-export const behaviours = [short, late, agent, agentStream, stream, thousand, fiveThousand, large, warmStream];
+export const behaviours = [
+  short,
+  late,
+  agent,
+  agentAnswer,
+  agentStream,
+  stream,
+  thousand,
+  fiveThousand,
+  large,
+  warmStream,
+];
 
 const passed = (as: "ratio" | "added") => ({ with: names.passed as string, as });
 const asChat = { caller: "chat", engine: "chat" } as const;
@@ -174,8 +190,15 @@ function agentWhole(protocol: Protocol): Scenario {
  * by its engine's speed whether to ask the engine for a stream.
  */
 const agentCapped: Scenario = {
-  ...{ ...agentWhole("chat"), id: "agent-capped", cap: 4096, targets: both, isQuick: false },
-  rows: [cpuRow("agent-capped", "CPU a 66 KB agent request with a cap of 4,096, not streamed, chat", perRequest, null)],
+  ...{ ...agentWhole("chat"), id: "agent-capped", behaviour: agentAnswer, cap: 4096, targets: both, isQuick: false },
+  rows: [
+    cpuRow(
+      "agent-capped",
+      "CPU a 66 KB agent request with a cap of 4,096, 128 tokens, not streamed, chat",
+      perRequest,
+      null,
+    ),
+  ],
 };
 
 /**
