@@ -39,17 +39,13 @@ export async function setSubject(
   { id, organization, team, budget }: { id: string; organization: string; team: string | null; budget: Budget },
 ): Promise<boolean> {
   const { session, week, month, concurrentRequests, requestsPerMinute, tokensPerMinute } = budget;
-  const [row] = await tx.query<{ unsummed: boolean }>("select usage_set_subject($1, $2, $3, $4) as unsummed", [
+  const [row] = await tx.query<{ unsummed: boolean }>("select usage_set_subject($1, $2, $3, null, $4) as unsummed", [
     id,
     organization,
     team,
-    [session, week, month, concurrentRequests],
+    [session, week, month, concurrentRequests, requestsPerMinute, tokensPerMinute],
   ]);
-  await tx.query("update usage_subject set requests_per_minute = $2, tokens_per_minute = $3 where subject_id = $1", [
-    id,
-    requestsPerMinute,
-    tokensPerMinute,
-  ]);
+  await tx.query("select usage_limits_changed(array[$1::uuid])", [id]);
   return row!.unsummed;
 }
 
@@ -64,7 +60,7 @@ export async function setRaise(
     await tx.query("select id from organization where id = $1 for no key update", [owner]);
     const to = raise && { models: "", ...raise };
     await writeValue(tx, { subject, owner, at: new Date(), actor: "cli:test" }, { kind: "raise", models: "", to });
-    await tx.query("select usage_limits_changed($1)", [subject]);
+    await tx.query("select usage_limits_changed(array[$1::uuid])", [subject]);
   });
 }
 

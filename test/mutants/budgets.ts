@@ -17,6 +17,7 @@ const forModels = "test/core/store/model-limits.test.ts > limits for models on p
 const modelRule = "docs/design/usage.md, Limits for models";
 
 const changed = "test/core/store/limits.test.ts > limits that change on postgres";
+const many = "test/stores/postgres/many-subjects.test.ts >";
 const changing = "docs/design/usage.md, Limits that change";
 
 const raises = "test/core/store/raises.test.ts > raises on postgres";
@@ -195,15 +196,31 @@ export const budgets: Mutant[] = [
   {
     name: "nobody is told of a limit that changes",
     file: subjects,
-    find: "    perform usage_limits_changed(coalesce(own.parent_id, own.subject_id));\n",
+    find: "    perform usage_limits_changed(changed);\n",
+    replace: "",
+    caughtBy: [`${many} a default for keys`],
+    rule: changing,
+  },
+  {
+    name: "nobody is told of a key that moves into a team, or of a new team",
+    file: subjects,
+    find: "    perform usage_limits_changed(array[subject]);\n",
     replace: "",
     caughtBy: [`${changed} a key, a team`],
     rule: changing,
   },
   {
+    name: "a subject whose requests run when it is limited is counted without them",
+    file: subjects,
+    find: "    if not exists (\n      select from usage_hold h",
+    replace: "    if exists (\n      select from usage_hold h",
+    caughtBy: ["test/core/store/budgets.test.ts"],
+    rule: changing,
+  },
+  {
     name: "nobody is told that what was used before a first limit is summed",
     file: subjects,
-    find: "    perform usage_limits_changed(coalesce(own.parent_id, subject));\n    return true;",
+    find: "    perform usage_limits_changed(array[coalesce(own.parent_id, subject)]);\n    return true;",
     replace: "    return true;",
     caughtBy: [`${changed} what was used before`],
     rule: changing,

@@ -71,8 +71,8 @@ export const rates: Mutant[] = [
   {
     name: "a key's tokens a minute are not kept",
     file: "db/migrations/0001_baseline/ledger_subjects.sql",
-    find: "        tokens_per_minute = one.limits[6]",
-    replace: "        tokens_per_minute = s.tokens_per_minute",
+    find: "\n      tokens_per_minute = excluded.tokens_per_minute",
+    replace: "\n      tokens_per_minute = s.tokens_per_minute",
     caughtBy: [teams],
     rule,
   },

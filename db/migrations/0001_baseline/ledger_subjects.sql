@@ -135,10 +135,11 @@ create function usage_counted_since(record usage_record) returns uuid[]
     ), '{}')
   $$;
 
--- Puts a key into a team or out of it, and sets the limits of a key, a person or a team: three windows, and requests at a
--- time. They are in force from the commit on, for running requests too. A subject that was never limited is counted from
--- now on; `usage_sum_earlier` adds what it had used before. Returns whether that is still to be done.
-create function usage_set_subject(subject uuid, organization uuid, team uuid, limits bigint[]) returns boolean
+-- Puts a key into a team or out of it, and sets the six limits of a key, a person or a team; null is no limit. They are in
+-- force from the commit on, for running requests too. A subject that was never limited is counted from now on;
+-- `usage_sum_earlier` adds what it had used before. Returns whether that is still to be done. `person`: null leaves the
+-- person as it is. The caller notes the change (`usage_limits_changed`).
+create function usage_set_subject(subject uuid, organization uuid, team uuid, person uuid, limits bigint[]) returns boolean
   language plpgsql volatile
   as $$
   declare
@@ -146,18 +147,19 @@ create function usage_set_subject(subject uuid, organization uuid, team uuid, li
   begin
     update organization o set has_subjects = true where o.id = organization and not o.has_subjects;
     perform usage_lock(array[organization]);
-    insert into usage_subject as s values (
-      subject, organization, team, limits[1], limits[2], limits[3], limits[4], null, null
-    )
-    on conflict (subject_id) do update set team_id = excluded.team_id, session_nanos = excluded.session_nanos,
-      week_nanos = excluded.week_nanos, month_nanos = excluded.month_nanos,
-      concurrent_requests = excluded.concurrent_requests
+    insert into usage_subject as s (subject_id, organization_id, team_id, person_id, session_nanos, week_nanos, month_nanos,
+      concurrent_requests, requests_per_minute, tokens_per_minute)
+    values (subject, organization, team, person, limits[1], limits[2], limits[3], limits[4], limits[5], limits[6])
+    on conflict (subject_id) do update set team_id = excluded.team_id, person_id = coalesce(excluded.person_id, s.person_id),
+      session_nanos = excluded.session_nanos, week_nanos = excluded.week_nanos, month_nanos = excluded.month_nanos,
+      concurrent_requests = excluded.concurrent_requests, requests_per_minute = excluded.requests_per_minute,
+      tokens_per_minute = excluded.tokens_per_minute
     returning s.* into was;
-    return usage_count_subject(was, limits);
+    return usage_count_subject(was);
   end $$;
 
--- Sets a subject's limits for the models that a pattern names. A person with a limit for models gets a row in
--- `usage_subject`, so that nodes learn whose limits changed.
+-- Sets a subject's six limits for the models that a pattern names. A person with a limit for models gets a row in
+-- `usage_subject`, so that nodes learn whose limits changed. Returns what `usage_set_subject` returns.
 create function usage_set_models_subject(parent uuid, pattern text, organization uuid, limits bigint[]) returns boolean
   language plpgsql volatile
   as $$
@@ -171,36 +173,38 @@ create function usage_set_models_subject(parent uuid, pattern text, organization
     where m.organization_id = organization and usage_member(organization, m.person_id) = parent
     on conflict do nothing;
     insert into usage_subject as s (subject_id, organization_id, session_nanos, week_nanos, month_nanos, concurrent_requests,
-      parent_id, models)
-    values (usage_models_subject(parent, pattern), organization, limits[1], limits[2], limits[3], limits[4], parent, pattern)
+      requests_per_minute, tokens_per_minute, parent_id, models)
+    values (usage_models_subject(parent, pattern), organization, limits[1], limits[2], limits[3], limits[4], limits[5],
+      limits[6], parent, pattern)
     on conflict (subject_id) do update set session_nanos = excluded.session_nanos, week_nanos = excluded.week_nanos,
-      month_nanos = excluded.month_nanos, concurrent_requests = excluded.concurrent_requests
+      month_nanos = excluded.month_nanos, concurrent_requests = excluded.concurrent_requests,
+      requests_per_minute = excluded.requests_per_minute, tokens_per_minute = excluded.tokens_per_minute
     returning s.* into was;
-    return usage_count_subject(was, limits);
+    return usage_count_subject(was);
   end $$;
 
--- Begins to count a subject that has limits now, and notes that they changed. Returns whether its earlier use is still to
--- be summed.
-create function usage_count_subject(own usage_subject, limits bigint[]) returns boolean
+-- Begins to count a subject that has limits now. Returns whether its earlier use is still to be summed.
+create function usage_count_subject(own usage_subject) returns boolean
   language plpgsql volatile
   as $$
   declare
-    is_new boolean := own.counted_from is null and coalesce(limits[1], limits[2], limits[3], limits[4]) is not null;
+    is_new boolean := own.counted_from is null
+      and coalesce(own.session_nanos, own.week_nanos, own.month_nanos, own.concurrent_requests) is not null;
   begin
     if is_new then
       perform usage_begin_counting(own);
     end if;
-    perform usage_limits_changed(coalesce(own.parent_id, own.subject_id));
     return is_new or (own.counted_from is not null and own.summed_at is null);
   end $$;
 
--- Begins to count a subject that is limited for the first time, its running requests included. Called under the lock.
+-- Begins to count a subject that is limited for the first time, its running requests included. Called under the lock. Most
+-- new subjects run nothing, and their row in `usage_now` is written by their first request.
 create function usage_begin_counting(own usage_subject) returns void
   language plpgsql volatile
   as $$
   declare
     clock timestamptz := store_now();
-    book usage_book := usage_load(array[own.organization_id], clock);
+    book usage_book;
     hold record;
     located record;
     place integer;
@@ -209,6 +213,13 @@ create function usage_begin_counting(own usage_subject) returns void
     -- A key or a team that was made without limits has a time in `summed_at`, because there was no use to add up then. Now
     -- there may be some, so it is added up again.
     update usage_subject s set counted_from = clock, summed_at = null where s.subject_id = own.subject_id;
+    if not exists (
+      select from usage_hold h
+      where h.organization_id = own.organization_id and usage_counts_in(own, keys, h.key_id, h.team_id, h.model)
+    ) then
+      return;
+    end if;
+    book := usage_load(array[own.organization_id], clock);
     book := usage_load_subjects('{}', array[own.subject_id], '{}', book);
     place := array_position(book.subjects, own.subject_id);
     for hold in
@@ -263,6 +274,9 @@ create function usage_sum_earlier(subject uuid) returns boolean
     if not found then
       return false;
     end if;
+    if cardinality(openings) = 0 then
+      return true;
+    end if;
     book := usage_load_subjects('{}', array[subject], '{}', usage_load(array[own.organization_id], store_now()));
     place := array_position(book.subjects, subject);
     foreach opening in array openings loop
@@ -280,18 +294,23 @@ create function usage_sum_earlier(subject uuid) returns boolean
     book.is_changed[place] := true;
     perform usage_save(book);
     -- The limits are unchanged, but there is less room, so nodes have to learn of it.
-    perform usage_limits_changed(coalesce(own.parent_id, subject));
+    perform usage_limits_changed(array[coalesce(own.parent_id, subject)]);
     return true;
   end $$;
 
--- Puts a key into a team or out of it; its limits stay. Returns what `usage_set_subject` returns.
+-- Puts a key into a team or out of it, and notes the change; the key's limits stay. Returns what `usage_set_subject` returns.
 create function usage_set_team(subject uuid, organization uuid, team uuid) returns boolean
-  language sql volatile
+  language plpgsql volatile
   as $$
-    select usage_set_subject(subject, organization, team, (
-      select array[s.session_nanos, s.week_nanos, s.month_nanos, s.concurrent_requests] from usage_subject s
-      where s.subject_id = subject))
-  $$;
+  declare
+    is_unsummed boolean := usage_set_subject(subject, organization, team, null, (
+      select array[s.session_nanos, s.week_nanos, s.month_nanos, s.concurrent_requests, s.requests_per_minute,
+        s.tokens_per_minute]
+      from usage_subject s where s.subject_id = subject));
+  begin
+    perform usage_limits_changed(array[subject]);
+    return is_unsummed;
+  end $$;
 
 -- The limits of a team, a person or a key of an organization, without raises: each of the six is the subject's own, or else
 -- what its team gives to keys or to people, or else what the organization gives. `origins` says where each comes from. A
@@ -346,6 +365,7 @@ create function limits_refresh(organization uuid, concerned uuid[]) returns seto
     subjects uuid[] := array(select id from unnest(concerned) id order by 1);
     subject uuid;
     one record;
+    changed uuid[] := '{}';
   begin
     perform from organization o where o.id = organization for no key update;
     perform usage_lock(array[organization]);
@@ -358,7 +378,7 @@ create function limits_refresh(organization uuid, concerned uuid[]) returns seto
     ) w
     where o.id = organization and o.own_limits is distinct from w.own;
     if found then
-      perform usage_limits_changed(organization);
+      changed := array[organization];
     end if;
     foreach subject in array subjects loop
       select f.* into one from limits_in_force(organization, subject) f
@@ -366,13 +386,12 @@ create function limits_refresh(organization uuid, concerned uuid[]) returns seto
       where f.limits is distinct from array[s.session_nanos, s.week_nanos, s.month_nanos, s.concurrent_requests,
         s.requests_per_minute, s.tokens_per_minute] or f.team_id is distinct from s.team_id;
       continue when not found;
-      if usage_set_subject(subject, organization, one.team_id, one.limits[1:4]) then
+      changed := changed || subject;
+      if usage_set_subject(subject, organization, one.team_id, one.person_id, one.limits) then
         return next subject;
       end if;
-      update usage_subject s set person_id = coalesce(one.person_id, s.person_id), requests_per_minute = one.limits[5],
-        tokens_per_minute = one.limits[6]
-      where s.subject_id = subject;
     end loop;
+    perform usage_limits_changed(changed);
   end $$;
 
 -- Does what `limits_refresh` does, after a change of a person's membership. All that the person calls with follows the
@@ -396,17 +415,4 @@ create function limits_refresh_person(organization uuid, person uuid) returns se
       end if;
     end loop;
     return query select limits_refresh(organization, usage_member(organization, person) || keys);
-  end $$;
-
--- Gives the ledger a subject's limits for the models of a pattern: the six limits, null if not limited. Returns whether
--- earlier use is still to be summed.
-create function limit_set_models(subject uuid, pattern text, organization uuid, limits bigint[]) returns boolean
-  language plpgsql volatile
-  as $$
-  declare
-    is_unsummed boolean := usage_set_models_subject(subject, pattern, organization, limits[1:4]);
-  begin
-    update usage_subject s set requests_per_minute = limits[5], tokens_per_minute = limits[6]
-    where s.subject_id = usage_models_subject(subject, pattern);
-    return is_unsummed;
   end $$;

@@ -94,15 +94,16 @@ create table limit_change (
 );
 create index limit_change_by_number on limit_change (number);
 
--- Notes that a subject's limits changed, and tells every node at the commit. Until the commit no other transaction can
--- change a limit, so a transaction that changes one should call this last.
-create function usage_limits_changed(subject uuid) returns void
+-- Notes that the limits of these subjects changed, and tells every node at the commit. Until the commit no other transaction
+-- can change a limit, so a transaction that changes some should call this last, and once: each further call has to read past
+-- the versions that the earlier ones left of the head's row.
+create function usage_limits_changed(subjects uuid[]) returns void
   language sql volatile
   as $$
     with head as (
-      update limit_change_head set number = number + 1 returning number
+      update limit_change_head set number = number + 1 where cardinality(subjects) > 0 returning number
     )
-    insert into limit_change select subject, h.number from head h
+    insert into limit_change select distinct s.id, h.number from head h, unnest(subjects) s (id)
     on conflict (subject_id) do update set number = excluded.number;
-    select pg_notify('limits_changed', '')
+    select pg_notify('limits_changed', '') where cardinality(subjects) > 0
   $$;

@@ -127,7 +127,7 @@ async function write(tx: Transaction, { now, differing, at, actor }: Writing): P
     if (row!.unsummed) unsummed.push(row!.id);
   }
   if (differing.some(({ kind, models }) => kind === "raise" || models !== "")) {
-    await tx.query("select usage_limits_changed($1)", [subject]);
+    await tx.query("select usage_limits_changed(array[$1::uuid])", [subject]);
     await announceChange(tx, now.subject === "key" ? now.id : now.organizationId);
   }
   return unsummed;
@@ -138,7 +138,7 @@ const empty = {} as Budget;
 const namingMember = `insert into usage_subject (subject_id, organization_id, person_id) values ($1, $2, $3)
   on conflict (subject_id) do update set person_id = excluded.person_id`;
 
-const settingModels = `select limit_set_models($1, $2, $3, $4) as unsummed, limit_counted($1, $2) as id`;
+const settingModels = `select usage_set_models_subject($1, $2, $3, $4) as unsummed, limit_counted($1, $2) as id`;
 
 function uuidOfCounted({ countedId }: SubjectLimits): string {
   const [prefix = ""] = /^[a-z]+_/.exec(countedId) ?? [];

@@ -19,7 +19,7 @@ const limitsChannel = "limits_changed";
 
 /** Announces a change of an organization's own limits. Those of keys, people and teams are announced by SQL. */
 export async function extraUsageChanged(tx: Transaction, organizationId: string): Promise<void> {
-  await tx.query("select usage_limits_changed($1)", [uuidOf(organizationId, "org_")]);
+  await tx.query("select usage_limits_changed(array[$1::uuid])", [uuidOf(organizationId, "org_")]);
 }
 
 async function changesBehind(

@@ -101,3 +101,44 @@ test("a node hears whose limits have changed", async () => {
   });
   expect(rows).toBeLessThanOrEqual(rows_max);
 });
+
+/** The rows that this transaction has written so far. */
+async function rowsWritten(tx: Transaction): Promise<number> {
+  const [written] = await tx.query<{ rows: number }>(
+    "select coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::int as rows from pg_stat_xact_user_tables",
+  );
+  return written!.rows;
+}
+
+test("a default for keys that were never limited is one change, and writes three rows for each key", async () => {
+  const { db } = owned;
+  const keys = 500;
+  const [made] = await db.query<{ id: string }>(
+    `insert into organization (id, slug, name, anchor_at)
+     values (gen_random_uuid(), 'new', 'New', '2026-01-31Z') returning id`,
+  );
+  await db.query(
+    `with made as (
+      insert into api_key (id, organization_id, name, scopes, created_at, created_by)
+      select gen_random_uuid(), $1::uuid, 'key ' || n, '{inference:create}', now(), 'test' from generate_series(1, $2::int) n
+    )
+    insert into limit_value (subject_id, organization_id, kind, month_nanos, set_at, set_by)
+    values ($1, $1, 'keys', 5, now(), 'test')`,
+    [made!.id, keys],
+  );
+  await db.transaction(async (tx) => {
+    const numberOf = async () =>
+      (await tx.query<{ number: number }>("select number from limit_change_head"))[0]!.number;
+    const [number, before] = [await numberOf(), await rowsWritten(tx)];
+    const unsummed = await tx.query("select limits_refresh($1, null)", [made!.id]);
+    expect(unsummed).toHaveLength(keys);
+    // The subject, the time from which it is counted, and the change of which nodes are told; and a few of the organization.
+    expect((await rowsWritten(tx)) - before).toBeLessThanOrEqual(3 * keys + 5);
+    expect(await numberOf()).toBe(number + 1);
+    const told = await tx.query(
+      "select from limit_change c join api_key k on k.id = c.subject_id where k.organization_id = $1 and c.number = $2",
+      [made!.id, number + 1],
+    );
+    expect(told).toHaveLength(keys);
+  });
+});

@@ -81,9 +81,10 @@ export async function refreshLimits(
   await tx.lock(`ledger ${organizationId}`);
   const organization = tx.get("organizations", organizationId);
   const own = limitValueOf(tx, organizationId, "own") ?? noBudget;
+  let isChanged = false;
   if (organization && !isDeepStrictEqual(own, tx.get("ownLimits", organizationId) ?? noBudget)) {
     tx.set("ownLimits", organizationId, own);
-    await limitsChanged(tx);
+    isChanged = true;
   }
   for (const one of subjectsOf(tx, organizationId)) {
     if (concerned && !concerned.includes(one.id)) continue;
@@ -94,7 +95,9 @@ export async function refreshLimits(
       ...{ id: one.id, organizationId, teamId: one.personId === null ? one.teamId : null, budget },
       personId: one.personId ?? was?.personId ?? null,
     });
+    isChanged = true;
   }
+  if (isChanged) await limitsChanged(tx);
 }
 
 /** Does what the SQL function limits_refresh_person does: all keys of the person follow the membership. */
@@ -125,12 +128,12 @@ export async function setTeam(
 ): Promise<void> {
   const { budget = noBudget, personId = null } = tx.get("subjects", id) ?? {};
   await setSubject(tx, { id, organizationId, teamId, personId, budget });
+  await limitsChanged(tx);
 }
 
 async function setSubject(tx: MemoryTransaction, subject: SubjectRow): Promise<void> {
   await tx.lock(`ledger ${subject.organizationId}`);
   tx.set("subjects", subject.id, subject);
-  await limitsChanged(tx);
 }
 
 /** Sets a value of limits; null takes it away. */
