@@ -21,39 +21,32 @@ const unable = modelWith("tools", false);
 const comparesValues = "JSON Schema cannot compare a value with another one that stands elsewhere in the body";
 const ofTheModel = "the catalog says what each model can do; a schema that did would be one for each model";
 const ofTheEngine = "the engine's protocol has no words for it; which engine serves is the operator's choice";
-
 const ofImages = "where a URL leads, and how its host is spelled, no pattern can tell; what is refused is by setting";
+
+const kindOf =
+  (code: FaultCode) =>
+  (says: RegExp, why: string, example: object): Kind => ({ code, says, why, example });
+const [invalid, unsupported] = [kindOf("invalid_value"), kindOf("unsupported_feature")];
+
 const seeing = modelWith("vision", true);
 const hiddenUser = "https://user@images.example/a.png";
-const imageKind = (example: object): Kind => ({
-  code: "invalid_value",
-  says: /^The URL of an image /,
-  why: ofImages,
-  example: { ...example, model: seeing },
-});
+/** The kinds that several protocols have, each with a body of its protocol. */
+const imageKind = (example: object) => invalid(/^The URL of an image /, ofImages, { ...example, model: seeing });
+const unableKind = (example: object) =>
+  unsupported(/^The model '.*' does not support /, ofTheModel, { ...example, model: unable });
+const chosenKind = (example: object) =>
+  invalid(/^'tool_choice\..*name' must name one of 'tools'/, comparesValues, example);
 
 const chat = { model: able, messages: [{ role: "user", content: "a" }] };
 const chatTool = { type: "function", function: { name: "a" } };
 const chatKinds: Kind[] = [
   imageKind({ messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: hiddenUser } }] }] }),
-  {
-    code: "invalid_value",
-    says: /tool_call_id' must be the id of a tool call in an earlier assistant message/,
-    why: comparesValues,
-    example: { ...chat, messages: [{ role: "tool", tool_call_id: "a", content: "a" }] },
-  },
-  {
-    code: "invalid_value",
-    says: /^'tool_choice\..*name' must name one of 'tools'/,
-    why: comparesValues,
-    example: { ...chat, tools: [chatTool], tool_choice: { type: "function", function: { name: "b" } } },
-  },
-  {
-    code: "unsupported_feature",
-    says: /^The model '.*' does not support /,
-    why: ofTheModel,
-    example: { ...chat, model: unable, tools: [chatTool] },
-  },
+  invalid(/tool_call_id' must be the id of a tool call in an earlier assistant message/, comparesValues, {
+    ...chat,
+    messages: [{ role: "tool", tool_call_id: "a", content: "a" }],
+  }),
+  chosenKind({ ...chat, tools: [chatTool], tool_choice: { type: "function", function: { name: "b" } } }),
+  unableKind({ ...chat, tools: [chatTool] }),
 ];
 
 const messages = { model: able, max_tokens: 1, messages: [{ role: "user", content: "a" }] };
@@ -63,78 +56,45 @@ const changing = (block: object) => ({
   ...messages,
   messages: [...messages.messages, { role: "system", content: [block] }],
 });
+const bash = { type: "tool_definition", definition: { type: "bash_20250124", name: "bash" } };
 const notCallable = "which tools are left out is told by lists of kinds and dates, which grow with every client";
 const messagesKinds: Kind[] = [
   imageKind(userBlock({ type: "image", source: { type: "url", url: hiddenUser } })),
-  {
-    code: "invalid_value",
-    says: /tool_use_id' must be the id of a 'tool_use' block/,
-    why: comparesValues,
-    example: userBlock({ type: "tool_result", tool_use_id: "a" }),
-  },
-  {
-    code: "invalid_value",
-    says: /data' must be a JPEG, PNG, GIF or WebP image in base64/,
-    why: "a schema reads no bytes",
-    example: userBlock({ type: "image", source: { type: "base64", media_type: "image/png", data: "a" } }),
-  },
-  {
-    code: "invalid_value",
-    says: /data' must be a PDF in base64/,
-    why: "a pattern over megabytes of base64 would cost every client that validates more than it tells",
-    example: userBlock({
-      type: "document",
-      source: { type: "base64", media_type: "application/pdf", data: "?" },
-    }),
-  },
-  {
-    code: "invalid_value",
-    says: /\.tool\.name' must be the name of a tool in 'tools', or in an earlier 'tool_addition'/,
-    why: comparesValues,
-    example: changing({ type: "tool_removal", tool: { type: "tool_reference", name: "a" } }),
-  },
-  {
-    code: "invalid_value",
-    says: /\.definition\.name' must not be the name of an earlier tool of another type/,
-    why: comparesValues,
-    example: {
-      ...changing({
-        type: "tool_addition",
-        tool: { type: "tool_definition", definition: { type: "bash_20250124", name: "bash" } },
-      }),
-      tools: [{ name: "bash", input_schema: {} }],
-    },
-  },
-  {
-    code: "invalid_value",
-    says: /^'tool_choice.name' must name one of 'tools'/,
-    why: comparesValues,
-    example: { ...messages, tools: [messagesTool], tool_choice: { type: "tool", name: "b" } },
-  },
-  {
-    code: "invalid_value",
-    says: /^'tool_choice' requires callable 'tools'/,
-    why: notCallable,
-    example: { ...messages, tool_choice: { type: "any" } },
-  },
-  {
-    code: "unsupported_feature",
-    says: /'(tools\[\d+\]|.*\.tool\.definition)\.type' asks for|'tool_choice.name' asks for/,
-    why: notCallable,
-    example: { ...messages, tools: [{ type: "web_search_20250305", name: "web_search" }] },
-  },
-  {
-    code: "unsupported_feature",
-    says: /^The model '.*' does not support /,
-    why: ofTheModel,
-    example: { ...messages, model: unable, tools: [messagesTool] },
-  },
-  {
-    code: "unsupported_feature",
-    says: /^The model's engine does not support /,
-    why: ofTheEngine,
-    example: { ...messages, messages: [...messages.messages, { role: "assistant", content: "a" }] },
-  },
+  invalid(
+    /tool_use_id' must be the id of a 'tool_use' block/,
+    comparesValues,
+    userBlock({ type: "tool_result", tool_use_id: "a" }),
+  ),
+  invalid(
+    /data' must be a JPEG, PNG, GIF or WebP image in base64/,
+    "a schema reads no bytes",
+    userBlock({ type: "image", source: { type: "base64", media_type: "image/png", data: "a" } }),
+  ),
+  invalid(
+    /data' must be a PDF in base64/,
+    "a pattern over megabytes of base64 would cost every client that validates more than it tells",
+    userBlock({ type: "document", source: { type: "base64", media_type: "application/pdf", data: "?" } }),
+  ),
+  invalid(
+    /\.tool\.name' must be the name of a tool in 'tools', or in an earlier 'tool_addition'/,
+    comparesValues,
+    changing({ type: "tool_removal", tool: { type: "tool_reference", name: "a" } }),
+  ),
+  invalid(/\.definition\.name' must not be the name of an earlier tool of another type/, comparesValues, {
+    ...changing({ type: "tool_addition", tool: bash }),
+    tools: [{ name: "bash", input_schema: {} }],
+  }),
+  chosenKind({ ...messages, tools: [messagesTool], tool_choice: { type: "tool", name: "b" } }),
+  invalid(/^'tool_choice' requires callable 'tools'/, notCallable, { ...messages, tool_choice: { type: "any" } }),
+  unsupported(/'(tools\[\d+\]|.*\.tool\.definition)\.type' asks for|'tool_choice.name' asks for/, notCallable, {
+    ...messages,
+    tools: [{ type: "web_search_20250305", name: "web_search" }],
+  }),
+  unableKind({ ...messages, tools: [messagesTool] }),
+  unsupported(/^The model's engine does not support /, ofTheEngine, {
+    ...messages,
+    messages: [...messages.messages, { role: "assistant", content: "a" }],
+  }),
 ];
 
 const responses = { model: able, input: "a" };
@@ -142,62 +102,44 @@ const responsesTool = { type: "function", name: "a" };
 const trigger = { type: "compaction_trigger" };
 /** The kinds that apply to every body with a conversation. */
 const conversationKinds: Kind[] = [
-  {
-    code: "invalid_value",
-    says: /asks for a summary of the conversation, and must be the last item/,
-    why: "a schema does not know which item is the last",
-    example: { ...responses, input: [trigger, { role: "user", content: "a" }] },
-  },
-  {
-    code: "invalid_value",
-    says: /call_id' must be the id of an earlier call/,
-    why: comparesValues,
-    example: { ...responses, input: [{ type: "function_call_output", call_id: "a", output: "a" }] },
-  },
-  {
-    code: "previous_response_not_found",
-    says: /must be the id of (a response|an item of a response) that is still stored/,
-    why: "a schema does not know what is stored",
-    example: { ...responses, previous_response_id: "a" },
-  },
-  {
-    code: "invalid_value",
-    says: /^'input' must have content for the model/,
-    why: "whether reasoning says something here is known when it is unsealed",
-    example: { ...responses, input: [{ type: "reasoning", encrypted_content: "a" }] },
-  },
+  invalid(
+    /asks for a summary of the conversation, and must be the last item/,
+    "a schema does not know which item is the last",
+    { ...responses, input: [trigger, { role: "user", content: "a" }] },
+  ),
+  invalid(/call_id' must be the id of an earlier call/, comparesValues, {
+    ...responses,
+    input: [{ type: "function_call_output", call_id: "a", output: "a" }],
+  }),
+  kindOf("previous_response_not_found")(
+    /must be the id of (a response|an item of a response) that is still stored/,
+    "a schema does not know what is stored",
+    { ...responses, previous_response_id: "a" },
+  ),
+  invalid(
+    /^'input' must have content for the model/,
+    "whether reasoning says something here is known when it is unsealed",
+    { ...responses, input: [{ type: "reasoning", encrypted_content: "a" }] },
+  ),
 ];
 const responsesImage = imageKind({
   input: [{ role: "user", content: [{ type: "input_image", image_url: hiddenUser }] }],
-});
-const unableKind = (example: object): Kind => ({
-  code: "unsupported_feature",
-  says: /^The model '.*' does not support /,
-  why: ofTheModel,
-  example: { ...example, model: unable },
 });
 const responsesKinds: Kind[] = [
   ...conversationKinds,
   responsesImage,
   unableKind({ ...responses, tools: [responsesTool] }),
-  {
-    code: "invalid_value",
-    says: /^'tool_choice\..*name' must name one of 'tools'/,
-    why: comparesValues,
-    example: { ...responses, tools: [responsesTool], tool_choice: { type: "function", name: "b" } },
-  },
-  {
-    code: "invalid_value",
-    says: /^'tool_choice' requires callable 'tools'/,
-    why: "tools may also stand in 'additional_tools' items, and hosted ones are left out",
-    example: { ...responses, tool_choice: "required" },
-  },
-  {
-    code: "unsupported_feature",
-    says: /'tools\[\d+\]\.type' asks for/,
-    why: "a hosted tool is refused only where no tool of the caller is listed, in 'tools' or in an item",
-    example: { ...responses, tools: [{ type: "web_search" }] },
-  },
+  chosenKind({ ...responses, tools: [responsesTool], tool_choice: { type: "function", name: "b" } }),
+  invalid(
+    /^'tool_choice' requires callable 'tools'/,
+    "tools may also stand in 'additional_tools' items, and hosted ones are left out",
+    { ...responses, tool_choice: "required" },
+  ),
+  unsupported(
+    /'tools\[\d+\]\.type' asks for/,
+    "a hosted tool is refused only where no tool of the caller is listed, in 'tools' or in an item",
+    { ...responses, tools: [{ type: "web_search" }] },
+  ),
 ];
 
 /** A call in the history, which requires a model with tools. */

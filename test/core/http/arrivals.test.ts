@@ -8,6 +8,7 @@ import { Fault } from "../../../src/core/inference/fault.ts";
 import { createChatCompletion } from "../../../src/core/operations/chat.ts";
 import { countTokens } from "../../../src/core/operations/count-tokens.ts";
 import type { Dependencies } from "../../../src/core/operations/dependencies.ts";
+import type { Operation } from "../../../src/core/operations/operation.ts";
 import { serveOperation } from "../../../src/core/operations/serve-operation.ts";
 import { plentifulBounds } from "../../harness/bounds.ts";
 
@@ -30,14 +31,16 @@ const needed: Partial<Dependencies> = {
   log: { request() {}, event() {}, flush() {} },
   shedsConnection: () => false,
 };
-const serve = serveOperation(needed as Dependencies, {
-  ...createChatCompletion,
-  request: {
-    schema: Type.Object({}),
-    read: async (_, call) => void steps.push(`${nameOf(call.request)} is read`) as never,
-  },
-  handle: () => json(200, {}),
-});
+const serving = (operation: Operation, more: Partial<Dependencies> = {}) =>
+  serveOperation({ ...needed, ...more } as Dependencies, {
+    ...operation,
+    request: {
+      schema: Type.Object({}),
+      read: async (_, call) => void steps.push(`${nameOf(call.request)} is read`) as never,
+    },
+    handle: () => json(200, {}),
+  });
+const serve = serving(createChatCompletion);
 const nameOf = (request: Request) => request.headers.get("x-name");
 
 async function arrived(name: string, headers: Record<string, string>): Promise<{ answer: Promise<Response> }> {
@@ -70,12 +73,9 @@ test("a count of tokens takes nothing from what a key may ask of models, and the
   const taken: string[] = [];
   const arrivals = { take: (_: string, purpose: string) => void taken.push(purpose) };
   for (const operation of [createChatCompletion, countTokens]) {
-    const request = { schema: Type.Object({}), read: async () => null as never };
-    const answering = { ...operation, request, handle: () => json(200, {}) };
     const headers = { authorization: "Bearer a" };
     const asked = new Request(`http://localhost${operation.path}`, { method: "POST", headers });
-    const served = serveOperation({ ...needed, arrivals } as Dependencies, answering);
-    expect((await served(asked, connection)).status).toBe(200);
+    expect((await serving(operation, { arrivals })(asked, connection)).status).toBe(200);
   }
   expect(taken).toEqual(["inference", "count"]);
 });

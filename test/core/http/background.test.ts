@@ -3,11 +3,12 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import OpenAI from "openai";
 import { tokens } from "../../../src/features/simulator/text.ts";
 import { textOf } from "../../faults/background-client.ts";
-import { errorOf, model, says, startService } from "../../harness/engine.ts";
+import { errorOf, model, startService } from "../../harness/engine.ts";
 import { nanosOf } from "../../harness/money.ts";
 import { newKey } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
+import { asked, backgroundOf, type Created, idIn, readUntil } from "./background-responses.ts";
 
 setDefaultTimeout(60_000);
 
@@ -18,86 +19,43 @@ const service = await startService({
 const client = new OpenAI({ apiKey: service.key, baseURL: `${service.url}/v1`, maxRetries: 0 });
 afterAll(() => service.stop());
 
-const asked = (directives: string, more: object = {}) => ({
-  ...{ model, input: says(directives), background: true as const },
-  ...more,
-});
-type Created = { id: string; status: string; background: boolean; output: unknown[] };
-const create = async (directives: string, more: object = {}) => {
-  const response = await service.post("/v1/responses", asked(directives, more));
-  return {
-    request: requestIdOf(response),
-    status: response.status,
-    body: (await response.json()) as Created,
-  };
-};
-const fetched = async (id: string) => (await (await service.fetch(`/v1/responses/${id}`)).json()) as Created;
-async function ended(id: string): Promise<Created> {
-  let now = await fetched(id);
-  const isOver = async () => {
-    now = await fetched(id);
-    return now.status !== "in_progress" && now.status !== "queued";
-  };
-  await until(isOver, 10_000, "the end of the response");
-  return now;
-}
+const { begin, fetched, cancel, ended } = backgroundOf(service);
 const receiptOf = (id: string) => endedReceipt(service, id);
 
 test("it answers at once, completes, is stored, charged, and gone on from", async () => {
-  const { body, request, status } = await create("tokens=30 tps=30");
-  expect([status, body]).toMatchObject([200, { status: "in_progress", background: true, output: [] }]);
-  expect((await fetched(body.id)).status).toBe("in_progress");
-  expect(await ended(body.id)).toMatchObject({
-    id: body.id,
-    status: "completed",
-    background: true,
-    output: [{ type: "message" }],
-  });
-  expect(await receiptOf(request)).toMatchObject({
-    outcome: "completed",
-    usage: { output_tokens: 30 },
-    replay_of: null,
-  });
-  const next = await service.post("/v1/responses", { model, input: "and?", previous_response_id: body.id });
+  const response = await service.post("/v1/responses", asked("tokens=30 tps=30"));
+  const { id, ...begun } = (await response.json()) as Created;
+  expect([response.status, begun]).toMatchObject([200, { status: "in_progress", background: true, output: [] }]);
+  expect((await fetched(id)).status).toBe("in_progress");
+  const whole = await ended(id);
+  expect(whole).toMatchObject({ id, status: "completed", background: true, output: [{ type: "message" }] });
+  expect(tokens(textOf(whole.output))).toHaveLength(30);
+  const charged = { outcome: "completed", usage: { output_tokens: 30 }, replay_of: null };
+  expect(await receiptOf(requestIdOf(response))).toMatchObject(charged);
+  const next = await service.post("/v1/responses", { model, input: "and?", previous_response_id: id });
   expect(next.status).toBe(200);
 });
 
 test("it ends as incomplete and as failed, too", async () => {
   const [incomplete, failed] = await Promise.all([
-    create("tokens=60 tps=100", { max_output_tokens: 20 }),
-    create("tokens=30 tps=30 error-after=5"),
+    begin("tokens=60 tps=100", { max_output_tokens: 20 }),
+    begin("tokens=30 tps=30 error-after=5"),
   ]);
-  expect(await ended(incomplete.body.id)).toMatchObject({
-    status: "incomplete",
-    incomplete_details: { reason: "max_output_tokens" },
-  });
-  expect(await ended(failed.body.id)).toMatchObject({ status: "failed", error: { code: "server_error" } });
+  const cut = { status: "incomplete", incomplete_details: { reason: "max_output_tokens" } };
+  expect(await ended(incomplete.id)).toMatchObject(cut);
+  expect(await ended(failed.id)).toMatchObject({ status: "failed", error: { code: "server_error" } });
 });
 
 test("it is cancelled, once and for all, and charged for what was produced", async () => {
   const before = service.engine.counts.requests;
-  const { body, request } = await create("tokens=2000 tps=50");
+  const { id, request } = await begin("tokens=2000 tps=50");
   await until(() => service.engine.counts.requests > before, 5_000, "the engine to be asked");
-  const cancel = async () => (await (await service.post(`/v1/responses/${body.id}/cancel`, {})).json()) as Created;
   const engine = service.engine.requests.at(-1)!;
-  expect(await cancel()).toMatchObject({ id: body.id, status: "cancelled" });
+  expect(await cancel(id)).toMatchObject({ id, status: "cancelled" });
   await until(() => engine.ended === "client-left", 2_000, "the engine to be let go");
-  expect(await cancel()).toMatchObject({ status: "cancelled" });
-  expect(await ended(body.id)).toMatchObject({ status: "cancelled" });
+  expect(await cancel(id)).toMatchObject({ status: "cancelled" });
+  expect(await ended(id)).toMatchObject({ status: "cancelled" });
   expect(await receiptOf(request)).toMatchObject({ outcome: "cancelled" });
-});
-
-test("the answer to a cancellation has all the text that is charged", async () => {
-  const created = await service.post("/v1/responses", asked("tokens=2000 tps=200", { stream: true }));
-  const reader = created.body!.pipeThrough(new TextDecoderStream()).getReader();
-  let read = "";
-  while (!read.includes("response.output_text.delta")) read += (await reader.read()).value;
-  await reader.cancel();
-  const id = /"id":"(resp_[0-9a-f]{32})"/.exec(read)![1];
-  const cancelling = await service.post(`/v1/responses/${id}/cancel`, {});
-  const cancelled = (await cancelling.json()) as { status: string; output: Parameters<typeof textOf>[0] };
-  const charged = (await receiptOf(requestIdOf(created))).usage.output_tokens;
-  expect([cancelled.status, tokens(textOf(cancelled.output)).length]).toEqual(["cancelled", charged]);
 });
 
 test("a refusal has its true status, and leaves no response", async () => {
@@ -116,38 +74,35 @@ test("only background responses are cancelled and followed", async () => {
   expect([cancelled.status, (await errorOf(cancelled)).code]).toEqual([400, "invalid_value"]);
   const unknown = await service.post(`/v1/responses/resp_${"0".repeat(32)}/cancel`, {});
   expect([unknown.status, (await errorOf(unknown)).code]).toEqual([404, "response_not_found"]);
-  for (const id of [stored.id, (await create("tokens=3")).body.id]) {
+  for (const id of [stored.id, (await begin("tokens=3")).id]) {
     const followed = await service.fetch(`/v1/responses/${id}?stream=true`);
     expect([followed.status, (await errorOf(followed)).code]).toEqual([400, "unsupported_feature"]);
   }
 });
 
+type Event = { type: string; sequence_number: number; response?: { id: string } };
+/** The events of a stream that OpenAI's SDK has begun, until there are enough of them. */
+async function some(directives: string, count: number): Promise<Event[]> {
+  const stream = await client.responses.create({ ...asked(directives), stream: true } as never);
+  const seen: Event[] = [];
+  for await (const event of stream as unknown as AsyncIterable<Event>) if (seen.push(event) === count) break;
+  return seen;
+}
+
 test("OpenAI's SDK creates, loses, follows and fetches a streamed one, without a gap", async () => {
-  const stream = await client.responses.create({ ...asked("tokens=40 tps=40"), stream: true } as never);
-  const seen: { type: string; sequence_number: number }[] = [];
-  let id = "";
-  for await (const event of stream as unknown as AsyncIterable<(typeof seen)[0] & { response?: { id: string } }>) {
-    seen.push(event);
-    id ||= event.response?.id ?? "";
-    if (seen.length === 12) break;
-  }
-  const rest = await client.responses.retrieve(id, {
-    stream: true,
-    starting_after: seen.at(-1)!.sequence_number,
-  } as never);
-  for await (const event of rest as unknown as AsyncIterable<(typeof seen)[0]>) seen.push(event);
+  const seen = await some("tokens=40 tps=40", 12);
+  const { id } = seen[0]!.response!;
+  const after = { stream: true, starting_after: seen.at(-1)!.sequence_number };
+  const rest = await client.responses.retrieve(id, after as never);
+  for await (const event of rest as unknown as AsyncIterable<Event>) seen.push(event);
   expect(seen.map(({ sequence_number }) => sequence_number)).toEqual(seen.map((_, index) => index));
   expect(seen.at(-1)!.type).toBe("response.completed");
   expect((await client.responses.retrieve(id)).output_text).toContain("simulator");
 });
 
 test("OpenAI's SDK cancels a streamed one, and deletes it", async () => {
-  const stream = await client.responses.create({ ...asked("tokens=2000 tps=50"), stream: true } as never);
-  let id = "";
-  for await (const event of stream as unknown as AsyncIterable<{ response?: { id: string } }>) {
-    id ||= event.response?.id ?? "";
-    if (id) break;
-  }
+  const [created] = await some("tokens=2000 tps=50", 1);
+  const { id } = created!.response!;
   expect((await client.responses.cancel(id)).status).toBe("cancelled");
   expect((await client.responses.retrieve(id)).status).toBe("cancelled");
   await client.responses.delete(id);
@@ -227,27 +182,18 @@ describe("with an idempotency key", () => {
   test("a cancelled one stays cancelled", async () => {
     const key = newKey();
     const { id } = (await (await repeated(key, "tokens=2000 tps=50")).json()) as Created;
-    await service.post(`/v1/responses/${id}/cancel`, {});
+    await cancel(id);
     expect(await (await repeated(key, "tokens=2000 tps=50")).json()).toMatchObject({ id, status: "cancelled" });
   });
 });
 
 test("one whose key is revoked fails with the true reason", async () => {
   const { id: keyId, key } = await newKey(service, service.organization);
-  const responses = await Promise.all(
-    [false, true].map((stream) => service.post("/v1/responses", asked("tokens=16000 tps=50", { stream }), { key })),
-  );
-  const whole = (await responses[0]!.json()) as Created;
-  const reader = responses[1]!.body!.getReader();
-  let text = "";
-  const read = async () => {
-    text += new TextDecoder().decode((await reader.read()).value);
-    return text.includes("output_text.delta");
-  };
-  await until(read, 5_000, "the stream to begin");
-  const streamed = /"id":"(resp_[0-9a-f]{32})"/.exec(text)![1]!;
+  const create = (stream: boolean) => service.post("/v1/responses", asked("tokens=16000 tps=50", { stream }), { key });
+  const whole = ((await (await create(false)).json()) as Created).id;
+  const streamed = idIn(await readUntil(await create(true), (text) => text.includes("output_text.delta")));
   await service.json("key", "revoke", keyId);
-  for (const id of [whole.id, streamed]) {
+  for (const id of [whole, streamed]) {
     const now = await ended(id);
     expect(now).toMatchObject({ status: "failed" });
     expect(JSON.stringify(now)).not.toContain("node that wrote it");
@@ -259,17 +205,12 @@ test("one that is too large for its log goes on, and is stored", async () => {
   const text = await stream.text();
   expect(text.length).toBeGreaterThan(65_536);
   expect(text).toContain("event: response.completed");
-  const id = /"id":"(resp_[0-9a-f]{32})"/.exec(text)![1]!;
+  const id = idIn(text);
   expect(await ended(id)).toMatchObject({ id, status: "completed" });
 });
 
 test("one that is too large for its log goes on when its client leaves", async () => {
   const stream = await service.post("/v1/responses", asked("tokens=2000 tps=1000", { stream: true }));
-  let text = "";
-  for await (const piece of stream.body!.pipeThrough(new TextDecoderStream())) {
-    text += piece;
-    if (text.length > 100_000) break;
-  }
-  const id = /"id":"(resp_[0-9a-f]{32})"/.exec(text)![1]!;
+  const id = idIn(await readUntil(stream, (text) => text.length > 100_000));
   expect(await ended(id)).toMatchObject({ id, status: "completed" });
 });

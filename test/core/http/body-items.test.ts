@@ -26,6 +26,7 @@ import { openaiChatCaller, openaiChatUpstream } from "../../../src/core/protocol
 import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/core/protocol/openai-responses/codec.ts";
 import { plentifulBounds } from "../../harness/bounds.ts";
 import { times } from "../../harness/depth.ts";
+import { type Change, change, changed } from "./changed-bodies.ts";
 
 const limits = {
   ...{ body_bytes_max: 1e8, body_read_ms: 10_000, body_depth_max: 100, body_ratio_max: 100 },
@@ -97,46 +98,6 @@ function deepFreeze(value: unknown): void {
 const conversation = ({ name }: Spoken, question = "hello") =>
   agentBody(question, { protocol: name, model: "acme/one", isStreamed: false, cap: 100 }, 5);
 
-/** The text with a part of the body replaced, removed, repeated or moved. */
-function changed(text: string, [at, how, other]: readonly [number, number, unknown]): string {
-  const body = JSON.parse(text) as Record<string, unknown>;
-  const places: [Record<string, unknown>, string][] = [];
-  const visit = (value: unknown) => {
-    if (typeof value !== "object" || value === null) return;
-    for (const [key, inner] of Object.entries(value)) {
-      places.push([value as Record<string, unknown>, key]);
-      visit(inner);
-    }
-  };
-  visit(body);
-  const [inside, key] = places[at % places.length]!;
-  if (how === 0) inside[key] = other;
-  else if (how === 1 && Array.isArray(inside)) inside.splice(Number(key), 1);
-  else if (how === 1) delete inside[key];
-  else if (Array.isArray(inside)) inside.splice(Number(key), 0, how === 2 ? inside[Number(key)] : inside.at(-1));
-  else inside[`${key}_`] = other;
-  return JSON.stringify(body);
-}
-
-const change = fc.tuple(
-  fc.nat(),
-  fc.nat(3),
-  fc.constantFrom<unknown>(
-    null,
-    0,
-    -1,
-    "",
-    "x",
-    "tool",
-    "user",
-    true,
-    [],
-    {},
-    [{}],
-    { type: "text", text: "x" },
-    Number.POSITIVE_INFINITY,
-  ),
-);
 /** An edit of the text itself, for changes that no JSON value can express. */
 const edit = fc.tuple(
   fc.nat(),
@@ -147,11 +108,7 @@ const edit = fc.tuple(
 describe.each(spoken)("$name", (one) => {
   test("a request after others has the outcome of one that is the first", async () => {
     let valid = 0;
-    const asked = async (
-      changes: [number, number, unknown][],
-      [place, gone, mark]: [number, number, string],
-      isEdited: boolean,
-    ) => {
+    const asked = async (changes: Change[], [place, gone, mark]: [number, number, string], isEdited: boolean) => {
       const after = needs();
       for (let time = 0; time < 2; time++) await outcome(one, after, conversation(one));
       await outcome(one, after, changed(conversation(one, "another question"), [3, 0, 1]));
@@ -165,7 +122,7 @@ describe.each(spoken)("$name", (one) => {
       expect(await outcome(one, after, sent)).toBe(alone);
       if (alone.startsWith("[{")) valid += 1;
     };
-    const changes = fc.array(change, { minLength: 0, maxLength: 2 }) as fc.Arbitrary<[number, number, unknown][]>;
+    const changes = fc.array(change, { minLength: 0, maxLength: 2 });
     const isEdited = fc.integer({ min: 0, max: 3 }).map((one) => one === 0);
     const numRuns = times(60, 1_000);
     await fc.assert(fc.asyncProperty(changes, edit, isEdited, asked), { numRuns });

@@ -1,9 +1,10 @@
 /** What a key and its team may use, as a client and an operator meet it. */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { decimalOf, type Money } from "../../../src/core/inference/money.ts";
-import { model, startService } from "../../harness/engine.ts";
+import { model, says, startService, words } from "../../harness/engine.ts";
 import { dollars, nanosOf } from "../../harness/money.ts";
 import { newKey, newOrganization } from "../../harness/organizations.ts";
+import { requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
 
 setDefaultTimeout(60_000);
@@ -26,54 +27,62 @@ interface Refused {
   error: Record<string, unknown> & { code: string; message: string };
 }
 const chat = (key: string, content: string, max_tokens = 256) =>
-  service.post("/v1/chat/completions", { model, messages: [{ role: "user", content }], max_tokens }, { key });
-const slow = "[simulator: tps=1] hello hello hello";
+  service.post("/v1/chat/completions", { model, messages: says("", content), max_tokens }, { key });
+/** Begins a slow stream, which takes its place until `leave` is called. */
+async function begun(key: string): Promise<{ leave(): void }> {
+  const running = new AbortController();
+  const body = { model, messages: says("tps=1", words(3)), max_tokens: 256, stream: true };
+  const { status } = await service.post("/v1/chat/completions", body, { key, signal: running.signal });
+  expect(status).toBe(200);
+  return { leave: () => running.abort() };
+}
+const nothingRuns = (org: string) =>
+  until(async () => (await service.json<{ running_requests: number }>("usage", "show", org)).running_requests === 0);
+const newTeam = (org: string, limit: string) =>
+  service.json<{ id: string }>("team", "create", "--org", org, "--name", "research", "--limit", limit);
+const usageOf = async (key: string) =>
+  (await (await service.fetch("/v1/service/usage", { key })).json()) as Record<string, Record<string, unknown>>;
 
 async function refused(response: Response): Promise<Refused["error"]> {
   expect(response.status).toBe(429);
   return ((await response.json()) as Refused).error;
 }
 
+interface Shown {
+  standing: { usage_percent: number; week: { used: Money; held: Money; limit: Money } };
+}
+
+/** A refusal as operators read it, once it is stored: that is after its answer was sent. */
+async function storedRefusal({ request_id }: Refused["error"]): Promise<unknown> {
+  const show = () => service.cli("request", "show", String(request_id), "--json");
+  await until(async () => (await show()).code === 0, 10_000, "the refusal to be stored");
+  return JSON.parse((await show()).stdout);
+}
+
 test("a key's five-hour limit refuses, says whose it is, and leaves its neighbours alone", async () => {
   const org = await organization();
   const limited = await newKey(service, org, "--limit", "session=0.00015");
   const neighbour = await newKey(service, org);
-  const running = new AbortController();
-  const first = service.post(
-    "/v1/chat/completions",
-    { model, messages: [{ role: "user", content: slow }], max_tokens: 256, stream: true },
-    { key: limited.key, signal: running.signal },
-  );
-  expect((await first).status).toBe(200);
+  const running = await begun(limited.key);
   const reserved = await refused(await chat(limited.key, "hello"));
   expect(reserved).toMatchObject({ code: "usage_reserved", limited_by: "key" });
   expect(reserved.message).toMatch(
     /but the key \S+ has \$0\.00015 left of its \$0\.00015 for this session of five hours/,
   );
   expect((await chat(neighbour.key, "hello")).status).toBe(200);
-  running.abort();
-  await until(
-    async () => (await service.json<{ running_requests: number }>("usage", "show", org)).running_requests === 0,
-  );
+  running.leave();
+  await nothingRuns(org);
 
-  const usage = (await (await service.fetch("/v1/service/usage", { key: limited.key })).json()) as Record<
-    string,
-    object
-  >;
+  const usage = await usageOf(limited.key);
   expect(usage).toMatchObject({ object: "service.usage", key: { session: { usage_percent: expect.any(Number) } } });
   expect(usage.key).not.toHaveProperty("week");
   expect(usage).not.toHaveProperty("team");
-  const plain = (await (await service.fetch("/v1/service/usage", { key: neighbour.key })).json()) as object;
-  expect(Object.keys(plain)).toEqual(["object", "session", "week", "month"]);
+  expect(Object.keys(await usageOf(neighbour.key))).toEqual(["object", "session", "week", "month"]);
 
   await service.json("limit", "set", "key", limited.id, "session=0.000001");
   const whole = await refused(await chat(limited.key, "hello"));
-  expect(whole).toMatchObject({
-    code: "usage_limit_reached",
-    limited_by: "key",
-    limit: "session",
-    limit_value: dollars(1000),
-  });
+  const reached = { code: "usage_limit_reached", limited_by: "key", limit: "session", limit_value: dollars(1000) };
+  expect(whole).toMatchObject(reached);
   expect(whole.message).toMatch(
     /more than the key \S+'s whole \$0\.000001 for this session of five hours\. .* higher limit of the key\.$/,
   );
@@ -81,44 +90,26 @@ test("a key's five-hour limit refuses, says whose it is, and leaves its neighbou
 
 test("a team's limits bind all of its keys, and the narrowest that resets last is named", async () => {
   const org = await organization();
-  const team = await service.json<{ id: string }>(
-    ...["team", "create", "--org", org, "--name", "research", "--limit", "week=0.00012,concurrent_requests=2"],
-  );
+  const team = await newTeam(org, "week=0.00012,concurrent_requests=2");
   const one = await newKey(service, org, "--team", "research");
   const two = await newKey(service, org, "--team", team.id);
   const first = await chat(one.key, "hello");
   expect(first.status).toBe(200);
   await first.text();
   // The first request's answer was charged, and what is left is less than the next request needs.
-  await until(
-    async () => (await service.json<{ running_requests: number }>("usage", "show", org)).running_requests === 0,
-  );
+  await nothingRuns(org);
   await service.json("limit", "set", "team", team.id, "week=0.000111");
   const full = await refused(await chat(two.key, "hello"));
   expect(full).toMatchObject({ code: "usage_limit_reached", limited_by: "team", window: "week" });
   expect(full.message).toMatch(/the team research has \$[\d.]+ left of its \$0\.00011 for this week/);
 
   // An administrator reads why later, in the client's words and in figures.
-  const { standing } = await service.json<{ standing: { week: { used: Money } } }>(
-    "team",
-    "show",
-    "research",
-    "--org",
-    org,
-  );
+  const { used } = (await service.json<Shown>("team", "show", team.id)).standing.week;
   const limit = {
-    name: "week",
-    value: dollars(111_000),
-    used: standing.week.used,
-    held: dollars(0),
-    needed: { currency: "USD" },
-    reset_at: full.reset_at,
+    ...{ name: "week", value: dollars(111_000), used, held: dollars(0) },
+    ...{ needed: { currency: "USD" }, reset_at: full.reset_at },
   };
-  const stored = { limited_by: "team", refusal: { message: full.message, limit } };
-  // Refusals are stored after their answers are sent.
-  const isStored = async () => (await service.cli("request", "show", String(full.request_id))).code === 0;
-  await until(isStored, 10_000, "the refusal to be stored");
-  expect(await service.json("request", "show", String(full.request_id))).toMatchObject(stored);
+  expect(await storedRefusal(full)).toMatchObject({ limited_by: "team", refusal: { message: full.message, limit } });
   const said = (await service.cli("request", "show", String(full.request_id))).stdout;
   expect(said).toContain(full.message);
   expect(said).toMatch(/^limit +week of the team, \$0\.00011: \$[\d.]+ used, .*; the request needed \$0\.0001\d/m);
@@ -128,8 +119,7 @@ test("a team's limits bind all of its keys, and the narrowest that resets last i
   expect((await chat(two.key, "hello")).status).toBe(200);
   await service.json("team", "remove", "research", "--org", org);
   expect((await chat(one.key, "hello")).status).toBe(200);
-  const shown = await service.json<{ team: null }>("key", "show", one.id);
-  expect(shown.team).toBeNull();
+  expect(await service.json("key", "show", one.id)).toMatchObject({ team: null });
 });
 
 test("a team at 80 percent of its limit tells its webhook, with the numbers that everything else shows", async () => {
@@ -144,16 +134,11 @@ test("a team at 80 percent of its limit tells its webhook, with the numbers that
   });
   try {
     await service.json("notice", "set", org, "--url", `http://127.0.0.1:${receiver.port}/hook`);
-    const team = await service.json<{ id: string }>(
-      ...["team", "create", "--org", org, "--name", "research", "--limit", "week=0.1"],
-    );
+    const team = await newTeam(org, "week=0.1");
     const { id, key } = await newKey(service, org, "--team", "research");
     const answer = await chat(key, "hello");
     expect(answer.status).toBe(200);
     await answer.text();
-    interface Shown {
-      standing: { usage_percent: number; week: { used: Money; held: Money; limit: Money } };
-    }
     const shown = () => service.json<Shown>("team", "show", team.id);
     await until(async () => {
       const { week } = (await shown()).standing;
@@ -163,33 +148,19 @@ test("a team at 80 percent of its limit tells its webhook, with the numbers that
     const limit = Math.floor(used / 0.8);
     await service.json("limit", "set", "team", team.id, `week=${decimalOf(limit, 9)}`);
     await until(() => told.length > 0, 30_000, "the notice");
+    const numbers = { used: dollars(used), limit: dollars(limit) };
+    const subject = { subject: "team", subject_id: team.id, name: "research" };
     expect(told).toMatchObject([
       {
         ...{ type: "usage.share_reached", organization: org },
-        data: {
-          subject: "team",
-          subject_id: team.id,
-          name: "research",
-          window: "week",
-          share_percent: 80,
-          used: dollars(used),
-          limit: dollars(limit),
-        },
+        data: { ...subject, window: "week", share_percent: 80, ...numbers },
       },
     ]);
-    const usage = (await (await service.fetch("/v1/service/usage", { key })).json()) as {
-      team: { week: { usage_percent: number } };
-    };
-    const { standing } = await shown();
-    expect(standing).toMatchObject({
-      usage_percent: usage.team.week.usage_percent,
-      week: { used: dollars(used), limit: dollars(limit) },
-    });
-    expect(await service.json<{ id: string }[]>("team", "list", "--org", org, "--over", "80")).toMatchObject([
-      { id: team.id },
-    ]);
-    const receipt = answer.headers.get("x-service-request-id")!;
-    expect(await service.json("request", "show", receipt)).toMatchObject({ cost: { charged: dollars(used) } });
+    const { usage_percent } = (await usageOf(key)).team!.week as { usage_percent: number };
+    expect((await shown()).standing).toMatchObject({ usage_percent, week: numbers });
+    expect(await service.json("team", "list", "--org", org, "--over", "80")).toMatchObject([{ id: team.id }]);
+    const receipt = await service.json("request", "show", requestIdOf(answer));
+    expect(receipt).toMatchObject({ cost: { charged: dollars(used) } });
     expect(await service.json("key", "show", id)).toMatchObject({ standing: null });
   } finally {
     await receiver.stop(true);
@@ -199,28 +170,20 @@ test("a team at 80 percent of its limit tells its webhook, with the numbers that
 test("how many of a key's requests run at a time is limited by itself", async () => {
   const org = await organization();
   const { key } = await newKey(service, org, "--limit", "concurrent_requests=1");
-  const running = new AbortController();
-  const first = await service.post(
-    "/v1/chat/completions",
-    { model, messages: [{ role: "user", content: slow }], max_tokens: 256, stream: true },
-    { key, signal: running.signal },
-  );
-  expect(first.status).toBe(200);
+  const running = await begun(key);
   const crowded = await refused(await chat(key, "hello"));
   expect(crowded).toMatchObject({
     code: "concurrency_limit_exceeded",
     limited_by: "key",
     message: "The key test's limit of 1 request at a time is reached. Try again when one of them ends.",
   });
-  running.abort();
+  running.leave();
 });
 
 const rateHeadersOf = ({ headers }: Response) => [
   ...["limit", "remaining"].map((name) => headers.get(`x-ratelimit-${name}-requests`)),
   headers.get("retry-after"),
 ];
-const usageOf = async (key: string) =>
-  (await (await service.fetch("/v1/service/usage", { key })).json()) as Record<string, Record<string, unknown>>;
 
 test("a key's requests a minute: it sees its own, its neighbours see the organization's, and a change counts at once", async () => {
   const org = await organization("minute");
@@ -234,12 +197,8 @@ test("a key's requests a minute: it sees its own, its neighbours see the organiz
   expect(rateHeadersOf(full)).toEqual(["2", "0", expect.stringMatching(/^(5\d|60)$/)]);
   const error = await refused(full);
   expect(error).toMatchObject({ code: "rate_limit_exceeded", limited_by: "key" });
-  // Refusals are stored after their answers are sent.
-  const shown = () => service.cli("request", "show", String(error.request_id), "--json");
-  await until(async () => (await shown()).code === 0, 10_000, "the refusal to be written");
-  expect(JSON.parse((await shown()).stdout)).toMatchObject({
-    refusal: { message: error.message, limit: { name: "requests_per_minute", reset_at: null, held: null, needed: 1 } },
-  });
+  const limit = { name: "requests_per_minute", reset_at: null, held: null, needed: 1 };
+  expect(await storedRefusal(error)).toMatchObject({ refusal: { message: error.message, limit } });
   expect(error.message).toMatch(/^The key test's limit of 2 requests a minute is reached\. Try again in \d+ s\.$/);
   const others = await chat(neighbour.key, "hello", 10);
   // Two requests of the limited key and this one count: the refused request took nothing.
@@ -260,28 +219,21 @@ test("a key's requests a minute: it sees its own, its neighbours see the organiz
 
 test("a team's tokens a minute bind all of its keys, and no request above them ever runs", async () => {
   const org = await organization("minute");
-  const names = ["--org", org, "--name", "research"];
-  const team = await service.json<{ id: string }>(
-    ...["team", "create", ...names, "--limit", "tokens_per_minute=1000,week=0.09"],
-  );
+  const team = await newTeam(org, "tokens_per_minute=1000,week=0.09");
   await service.json("limit", "set", "team", team.id, "requests_per_minute=30", "--keys");
   const [one, two] = [await newKey(service, org, "--team", team.id), await newKey(service, org, "--team", "research")];
-  const words = (count: number) => Array(count).fill("hello").join(" ");
   const whole = await refused(await chat(one.key, words(2_000), 10));
   expect(whole).toMatchObject({ code: "usage_limit_reached", limited_by: "team", limit: "tokens_per_minute" });
   expect(whole.message).toMatch(
     /more than the team research's whole limit of 1,000 tokens a minute\. .* limit of the team\.$/,
   );
   const asked: string[] = [];
-  await until(
-    async () => {
-      const response = await chat(asked.length % 2 === 0 ? one.key : two.key, words(200), 50);
-      asked.push(response.status === 200 ? "taken" : String((await refused(response)).limited_by));
-      return asked.at(-1) !== "taken";
-    },
-    20_000,
-    "the team's minute to be full",
-  );
+  const isFull = async () => {
+    const response = await chat(asked.length % 2 === 0 ? one.key : two.key, words(200), 50);
+    asked.push(response.status === 200 ? "taken" : String((await refused(response)).limited_by));
+    return asked.at(-1) !== "taken";
+  };
+  await until(isFull, 20_000, "the team's minute to be full");
   expect(asked.at(-1)).toBe("team");
   expect(asked.length).toBeGreaterThan(2);
   const usage = await usageOf(two.key);
@@ -296,37 +248,28 @@ test("a change that is not possible is refused with the reason, and nothing of i
   const [org, other] = [await organization(), await organization()];
   const foreign = await service.json<{ id: string }>("team", "create", "--org", other, "--name", "theirs");
   const key = await newKey(service, org);
-  const says = async (...words: string[]) => {
+  const problemOf = async (...words: string[]) => {
     const { code, stderr } = await service.cli(...words);
     expect(code).not.toBe(0);
     return stderr;
   };
-  expect(await says("key", "update", key.id, "--team", foreign.id)).toContain("belongs to another organization");
-  expect(await says("key", "create", "--org", org, "--name", "x", "--team", "theirs")).toContain("no team 'theirs'");
-  expect(await says("limit", "set", "key", key.id, "week=0.200000001")).toContain(
+  expect(await problemOf("key", "update", key.id, "--team", foreign.id)).toContain("belongs to another organization");
+  expect(await problemOf("key", "create", "--org", org, "--name", "x", "--team", "theirs")).toContain(
+    "no team 'theirs'",
+  );
+  expect(await problemOf("limit", "set", "key", key.id, "week=0.200000001")).toContain(
     `The limit 'week' of $0.20 for the key is above that of the organization '${org}', $0.20.`,
   );
   const other_minute = await organization("minute");
   const minute = await newKey(service, other_minute);
-  expect(await says("limit", "set", "key", minute.id, "tokens_per_minute=5001")).toContain(
+  expect(await problemOf("limit", "set", "key", minute.id, "tokens_per_minute=5001")).toContain(
     `The limit 'tokens_per_minute' of 5,001 for the key is above that of the organization '${other_minute}', 5,000.`,
   );
-  for (const wrong of [
-    "requests_per_minute=0",
-    "tokens_per_minute=-1",
-    "requests_per_minute=1000000000000001",
-    "week=-1",
-    "week=0",
-    "week=",
-    "day=5",
-    "week=0.000000001.5",
-    "week=1000000.000000001",
-    "week=5EUR",
-  ])
-    expect((await says("limit", "set", "key", key.id, wrong)).length).toBeLessThan(400);
-  expect(await says("team", "create", "--org", org, "--name", " ")).toContain("must be one line");
+  for (const wrong of ["requests_per_minute=0", "requests_per_minute=1000000000000001", "week=", "week=0.1.5"])
+    expect((await problemOf("limit", "set", "key", key.id, wrong)).length).toBeLessThan(400);
+  expect(await problemOf("team", "create", "--org", org, "--name", " ")).toContain("must be one line");
   await service.json("team", "create", "--org", org, "--name", "twice");
-  expect(await says("team", "create", "--org", org, "--name", "twice")).toContain("already has a team 'twice'");
+  expect(await problemOf("team", "create", "--org", org, "--name", "twice")).toContain("already has a team 'twice'");
   const { team } = await service.json<{ team: null }>("key", "show", key.id);
   const { own } = await service.json<{ own: Record<string, null> }>("limit", "show", "key", key.id);
   expect([...Object.values(own), team]).toEqual(Array(7).fill(null));

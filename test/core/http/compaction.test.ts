@@ -21,6 +21,7 @@ const trigger = { type: "compaction_trigger" };
 const user = (content: string) => ({ role: "user", content });
 const assistant = (content: string) => ({ role: "assistant", content });
 const talk = [user("Plan a trip to Oslo."), assistant("When?"), user("In May, by train.")];
+const tools = [{ type: "function", name: "get_weather", parameters: { type: "object" } }];
 const summary = "Goal: a trip to Oslo in May, by train.";
 
 const engine = startScriptedEngine();
@@ -37,15 +38,11 @@ const answered = async <Answer = ResponseObject>(response: Response): Promise<An
   return (await response.json()) as Answer;
 };
 /** What the engine was told last: role and text of each message. */
-const told = () =>
-  engine.asked
-    .at(-1)!
-    .messages.map(({ role, content }): [string, string] => [
-      role,
-      typeof content === "string"
-        ? content
-        : ((content as { text: string }[] | null) ?? []).map(({ text }) => text).join(""),
-    ]);
+const told = () => engine.asked.at(-1)!.messages.map(({ role, content }): [string, string] => [role, toldIn(content)]);
+const toldIn = (content: unknown) =>
+  typeof content === "string"
+    ? content
+    : ((content as { text: string }[] | null) ?? []).map(({ text }) => text).join("");
 const sealedIn = (output: readonly { type: string }[]): string[] =>
   (output as OutputItem[]).flatMap((item) => (item.type === "compaction" ? [item.encrypted_content] : []));
 const receiptOf = (response: Response) => endedReceipt(service, requestIdOf(response));
@@ -58,17 +55,11 @@ describe("a conversation that ends in a trigger", () => {
       const response = await post({ input: [...talk, trigger], stream });
       expect(response.status).toBe(200);
       expect(response.headers.get("x-service-usage-session-percent")).not.toBeNull();
-      expect(response.headers.get("x-ratelimit-remaining-requests")).not.toBeUndefined();
       const events = stream ? await eventsOf(response) : null;
       const whole = events ? finalOf(events) : ((await response.json()) as ResponseObject);
       expect(whole).toMatchObject({ status: "completed", usage: { input_tokens: 100 } });
-      expect(whole.output).toEqual([
-        {
-          id: expect.stringMatching(/^cmp_[0-9a-f]{36}$/),
-          type: "compaction",
-          encrypted_content: `compaction.1:${summary}`,
-        },
-      ]);
+      const id = expect.stringMatching(/^cmp_[0-9a-f]{36}$/);
+      expect(whole.output).toEqual([{ id, type: "compaction", encrypted_content: `compaction.1:${summary}` }]);
       const done = (events ?? []).flatMap((event) => (event.type === "response.output_item.done" ? [event.item] : []));
       if (stream) expect(done).toEqual(whole.output);
       const receipt = await receiptOf(response);
@@ -79,7 +70,6 @@ describe("a conversation that ends in a trigger", () => {
 
   test("reaches the model whole with the instruction behind it, and without tools and formats", async () => {
     play({ text: summary });
-    const tools = [{ type: "function", name: "get_weather", parameters: { type: "object" } }];
     const text = { format: { type: "json_object" } };
     const called = [
       { type: "additional_tools", tools },
@@ -100,7 +90,6 @@ describe("a conversation that ends in a trigger", () => {
 
   test("needs nothing of a model that has no tools", async () => {
     play({ text: summary });
-    const tools = [{ type: "function", name: "f", parameters: { type: "object" } }];
     const whole = await answered(await post({ model: plainModel, tools, input: [...talk, trigger] }));
     expect(sealedIn(whole.output)).toHaveLength(1);
   });
@@ -118,9 +107,8 @@ describe("a conversation that ends in a trigger", () => {
     play({ text: summary, finish: "length" });
     const whole = await answered(await post({ input: [...talk, trigger], max_output_tokens: 600 }));
     expect(whole).toMatchObject({ status: "incomplete", incomplete_details: { reason: "max_output_tokens" } });
-    expect(sealedIn(whole.output)).toEqual([
-      `compaction.1:${summary}\n\n[This summary breaks off here, before its end.]`,
-    ]);
+    const cut = `compaction.1:${summary}\n\n[This summary breaks off here, before its end.]`;
+    expect(sealedIn(whole.output)).toEqual([cut]);
   });
 });
 
@@ -166,14 +154,15 @@ describe("a model that writes no summary", () => {
 describe("a conversation beyond the context", () => {
   const line = "The gardener counts her tulips. ".repeat(20);
   const long = Array.from({ length: 40 }, (_, at) => [user(`${at}: ${line}`), assistant(`Noted ${at}.`)]).flat();
+  const refuses = { code: "context_length_exceeded", message: "maximum context length" };
+  const tooLong = [400, "context_length_exceeded", "input"];
   const left = (sealed: string | undefined) =>
     Number(/^compaction\.1:\[The (\d+) oldest messages .* left out\.\]\n\n/.exec(sealed ?? "")?.[1]);
 
   test("by far: the oldest turns are left out before the request, and the item says how many", async () => {
     play({ text: summary });
-    const { output } = await answered(
-      await post({ model: smallModel, instructions: "Be brief.", input: [...long, trigger] }),
-    );
+    const body = { model: smallModel, instructions: "Be brief.", input: [...long, trigger] };
+    const { output } = await answered(await post(body));
     const count = left(sealedIn(output)[0]);
     const messages = told();
     // The three other messages are the instructions, the note that messages were left out, and the request for a
@@ -187,7 +176,6 @@ describe("a conversation beyond the context", () => {
   });
 
   test("by the engine's count: the request is repeated with less, until it fits", async () => {
-    const refuses = { code: "context_length_exceeded", message: "maximum context length" };
     play({ refuses }, { refuses }, { text: summary });
     const response = await post({ input: [...long, trigger] });
     const { output } = await answered(response);
@@ -200,27 +188,21 @@ describe("a conversation beyond the context", () => {
   });
 
   test("by one message alone: refused as too long, and nothing is charged", async () => {
-    const refuses = { code: "context_length_exceeded", message: "maximum context length" };
     play(...Array(8).fill({ refuses }));
     for (const stream of [false, true]) {
       const response = await post({ input: [user(line), trigger], stream });
-      expect(await refusalOf(response)).toEqual([400, "context_length_exceeded", "input"]);
+      expect(await refusalOf(response)).toEqual(tooLong);
       expect(nanosOf((await receiptOf(response)).cost.charged)).toBe(0);
     }
     expect(engine.asked).toHaveLength(2);
     const far = await post({ model: smallModel, input: [user(line.repeat(2_000)), trigger] });
-    expect(await refusalOf(far)).toEqual([400, "context_length_exceeded", "input"]);
+    expect(await refusalOf(far)).toEqual(tooLong);
     expect(engine.asked).toHaveLength(2);
   });
 
   test("that the engine never takes: the request is repeated a few times, and no more", async () => {
-    const refuses = { code: "context_length_exceeded", message: "maximum context length" };
     play(...Array(40).fill({ refuses }));
-    expect(await refusalOf(await post({ input: [...long, trigger] }))).toEqual([
-      400,
-      "context_length_exceeded",
-      "input",
-    ]);
+    expect(await refusalOf(await post({ input: [...long, trigger] }))).toEqual(tooLong);
     expect(engine.asked.length).toBeLessThanOrEqual(5);
   });
 });
@@ -228,23 +210,23 @@ describe("a conversation beyond the context", () => {
 describe("an item that is no compaction of this service", () => {
   const item = (encrypted_content?: unknown) => ({ type: "compaction", encrypted_content });
   const sealed = "input[0].encrypted_content";
-  const strange: [string, unknown[], (string | number | null)[]][] = [
-    ["another service's", [item("gAAAAABo9x"), user("hi")], [400, "invalid_value", sealed]],
-    ["reasoning's", [item("reasoning.1:{}"), user("hi")], [400, "invalid_value", sealed]],
-    ["a later version's", [item("compaction.2:x"), user("hi")], [400, "invalid_value", sealed]],
-    ["the mark alone", [item("compaction.1:"), user("hi")], [400, "invalid_value", sealed]],
-    ["blanks", [item("compaction.1: \n"), user("hi")], [400, "invalid_value", sealed]],
-    ["nothing", [item(), user("hi")], [400, "missing_field", sealed]],
-    ["null", [item(null), user("hi")], [400, "invalid_value", sealed]],
-    ["a number", [item(7), user("hi")], [400, "invalid_value", sealed]],
-    ["an object", [item({ a: 1 }), user("hi")], [400, "invalid_value", sealed]],
-    ["a trigger before the end", [trigger, user("hi")], [400, "invalid_value", "input[0]"]],
-    ["two triggers", [user("hi"), trigger, trigger], [400, "invalid_value", "input[1]"]],
-    ["a trigger alone", [trigger], [400, "invalid_value", "input"]],
+  const strange: [string, unknown[], string, string?][] = [
+    ["another service's", [item("gAAAAABo9x"), user("hi")], sealed],
+    ["reasoning's", [item("reasoning.1:{}"), user("hi")], sealed],
+    ["a later version's", [item("compaction.2:x"), user("hi")], sealed],
+    ["the mark alone", [item("compaction.1:"), user("hi")], sealed],
+    ["blanks", [item("compaction.1: \n"), user("hi")], sealed],
+    ["nothing", [item(), user("hi")], sealed, "missing_field"],
+    ["null", [item(null), user("hi")], sealed],
+    ["a number", [item(7), user("hi")], sealed],
+    ["an object", [item({ a: 1 }), user("hi")], sealed],
+    ["a trigger before the end", [trigger, user("hi")], "input[0]"],
+    ["two triggers", [user("hi"), trigger, trigger], "input[1]"],
+    ["a trigger alone", [trigger], "input"],
   ];
-  test.each(strange)("%s: refused, before any engine is asked", async (_, input, expected) => {
+  test.each(strange)("%s: refused, before any engine is asked", async (_, input, param, code = "invalid_value") => {
     play({ text: "hello" });
-    expect(await refusalOf(await post({ input }))).toEqual(expected);
+    expect(await refusalOf(await post({ input }))).toEqual([400, code, param]);
     expect(engine.asked).toHaveLength(0);
   });
 
@@ -277,14 +259,12 @@ describe("a stored conversation", () => {
     play({ text: summary }, { text: "Good." });
     const short = await answered(await stored({ input: [...talk, trigger] }));
     expect(await answered(await service.fetch(`${path}/${short.id}`))).toEqual(short);
-    const { data } = await answered<{ data: { type: string }[] }>(
-      await service.fetch(`${path}/${short.id}/input_items?order=asc`),
-    );
+    const items = await service.fetch(`${path}/${short.id}/input_items?order=asc`);
+    const { data } = await answered<{ data: { id: string; type: string }[] }>(items);
     expect(data.map(({ type }) => type)).toEqual(["message", "message", "message", "compaction_trigger"]);
     await answered(await stored({ input: [{ type: "item_reference", id: short.output[0]!.id }, user("Good?")] }));
     expect(told()[0]![1]).toEndWith(summary);
-    const early = (data as unknown as { id: string }[]).at(-1)!.id;
-    const misplaced = await stored({ input: [{ type: "item_reference", id: early }, user("hi")] });
+    const misplaced = await stored({ input: [{ type: "item_reference", id: data.at(-1)!.id }, user("hi")] });
     expect(await refusalOf(misplaced)).toEqual([400, "invalid_value", "input[0]"]);
   });
 });
@@ -292,7 +272,7 @@ describe("a stored conversation", () => {
 describe("POST /v1/responses/compact", () => {
   const compact = (body: object) => service.post(`${path}/compact`, { model, ...body });
 
-  test("answers the user's messages, then the summary, and is metered", async () => {
+  test("answers the user's messages, then the summary, is metered, and stores nothing", async () => {
     play({ reasoning: "I think.", text: summary }, { text: "Good." });
     const response = await compact({ input: talk, instructions: "Be brief.", tools: [], parallel_tool_calls: false });
     const whole = await answered<CompactedResponse>(response);
@@ -305,6 +285,7 @@ describe("POST /v1/responses/compact", () => {
     expect(new Set(whole.output.map(({ id }) => id)).size).toBe(3);
     expect(told().map(([role]) => role)).toEqual(["system", "user", "assistant", "user", "user"]);
     expect(await receiptOf(response)).toMatchObject({ operation: "responses", outcome: "completed", stream: false });
+    expect((await service.fetch(`${path}/${whole.id}`)).status).toBe(404);
     await answered(await post({ input: [...whole.output, user("Good?")] }));
     expect(told().map(([role]) => role)).toEqual(["user", "user", "user", "user"]);
   });
@@ -331,27 +312,19 @@ describe("POST /v1/responses/compact", () => {
     expect(kept).toEqual(["4", "5", "6", "7", "8", "9"]);
   });
 
-  test("stores nothing", async () => {
-    play({ text: summary });
-    const { id } = await answered<CompactedResponse>(await compact({ input: talk }));
-    expect((await service.fetch(`${path}/${id}`)).status).toBe(404);
-  });
-
   test("refuses what it cannot do, and says what is missing", async () => {
     play({ text: summary });
-    expect(await refusalOf(await compact({}))).toEqual([400, "missing_field", "input"]);
-    expect(await refusalOf(await compact({ input: null }))).toEqual([400, "missing_field", "input"]);
-    expect(await refusalOf(await compact({ input: [] }))).toEqual([400, "invalid_value", "input"]);
-    expect(await refusalOf(await compact({ input: talk, stream: true }))).toEqual([
-      400,
-      "unsupported_feature",
-      "stream",
-    ]);
-    expect(await refusalOf(await compact({ input: [trigger] }))).toEqual([400, "invalid_value", "input"]);
     const orphan = { type: "function_call_output", call_id: "c", output: "x" };
-    expect(await refusalOf(await compact({ input: [orphan] }))).toEqual([400, "invalid_value", "input[0].call_id"]);
-    const gone = await compact({ previous_response_id: "resp_x" });
-    expect(await refusalOf(gone)).toEqual([400, "previous_response_not_found", "previous_response_id"]);
+    for (const [body, ...expected] of [
+      [{}, 400, "missing_field", "input"],
+      [{ input: null }, 400, "missing_field", "input"],
+      [{ input: [] }, 400, "invalid_value", "input"],
+      [{ input: talk, stream: true }, 400, "unsupported_feature", "stream"],
+      [{ input: [trigger] }, 400, "invalid_value", "input"],
+      [{ input: [orphan] }, 400, "invalid_value", "input[0].call_id"],
+      [{ previous_response_id: "resp_x" }, 400, "previous_response_not_found", "previous_response_id"],
+    ] as const)
+      expect(await refusalOf(await compact(body))).toEqual(expected);
     expect(engine.asked).toHaveLength(0);
     for (const at of ["compact", "input_tokens"])
       expect((await service.fetch(`${path}/${at}`)).headers.get("allow")).toBe("POST");

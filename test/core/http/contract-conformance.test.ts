@@ -18,7 +18,6 @@ function answer(method: string, path: string, status: number, body: unknown, hea
   if (status >= 400 && status < 500 && status !== 429) all.set("x-should-retry", "false");
   return check({ method, path, status, headers: all, body: text } satisfies Answer);
 }
-const refusal = (code: ConstructorParameters<typeof Fault>[0]) => encodeFault(new Fault(code, "Because."), id);
 
 const head = { id: `chatcmpl-${"0".repeat(32)}`, object: "chat.completion.chunk", created: 1, model: "a/b" };
 const chunk = (delta: object, finish_reason: string | null = null) =>
@@ -52,24 +51,34 @@ const blockStart = (index: number) =>
   event({ type: "content_block_start", index, content_block: { type: "text", text: "" } });
 const blockDelta = (index: number, delta: object = { type: "text_delta", text: "x" }) =>
   event({ type: "content_block_delta", index, delta });
+const thinking = blockDelta(0, { type: "thinking_delta", thinking: "x" });
 const blockStop = (index: number) => event({ type: "content_block_stop", index });
 const block = (index: number) => blockStart(index) + blockDelta(index) + blockStop(index);
 const ended =
-  event({
-    type: "message_delta",
-    delta: { stop_reason: "end_turn", stop_sequence: null },
-    usage: message.usage,
-  }) + event({ type: "message_stop" });
+  event({ type: "message_delta", delta: { stop_reason: "end_turn", stop_sequence: null }, usage: message.usage }) +
+  event({ type: "message_stop" });
 const ping = event({ type: "ping" });
-const messagesRefusal = (code: ConstructorParameters<typeof Fault>[0]) =>
-  encodeMessagesFault(new Fault(code, "Because."), id);
 const messagesStream = (...frames: string[]) =>
   answer("POST", messages, 200, frames.join(""), { "content-type": "text/event-stream; charset=utf-8" });
 
 const responses = "/v1/responses";
 const kept = `${responses}/resp_${"0".repeat(32)}`;
-const responsesRefusal = (code: ConstructorParameters<typeof Fault>[0]) =>
-  encodeResponsesFault(new Fault(code, "Because."), id);
+
+const encoders: Record<string, (fault: Fault, requestId: string) => object> = {
+  [chat]: encodeFault,
+  [messages]: encodeMessagesFault,
+  [responses]: encodeResponsesFault,
+};
+type Code = ConstructorParameters<typeof Fault>[0];
+/** A refusal as it is `spoken` at one of the paths. */
+const refusal = (code: Code, spoken = chat) => encoders[spoken]!(new Fault(code, "Because."), id);
+const refused = (path: string, status: number, code: Code, headers: Record<string, string> = {}, spoken = path) =>
+  answer("POST", path, status, refusal(code, spoken), headers);
+const noModel = (spoken: string) => answer("GET", "/v1/models/a/b", 404, refusal("model_not_found", spoken));
+const chatFailure = `data: ${JSON.stringify(refusal("upstream_unavailable"))}\n\n`;
+const failure = event(refusal("overloaded", messages) as unknown as { type: string });
+const soon = { "retry-after": "1" };
+const final = { "x-should-retry": "false" };
 
 test("every example answer of the contract conforms to it", () => {
   for (const operation of operations) {
@@ -86,131 +95,83 @@ test("every example answer of the contract conforms to it", () => {
 });
 
 describe("finds nothing wrong with", () => {
-  const fine: [string, string[]][] = [
-    ["a completion", answer("POST", chat, 200, completion)],
-    ["a refusal", answer("POST", chat, 400, refusal("unknown_field"))],
-    [
-      "a refusal by default",
-      answer("GET", "/v1/service/usage", 503, refusal("storage_unavailable"), { "retry-after": "1" }),
-    ],
-    ["an unknown path", answer("GET", "/nothing", 404, refusal("route_not_found"))],
-    ["another method", answer("DELETE", chat, 405, refusal("method_not_allowed"), { allow: "POST" })],
-    ["a body that is too large", answer("POST", chat, 413, refusal("request_too_large"))],
-    ["HEAD", answer("HEAD", "/v1/models", 200, null)],
-    ["an id with a slash", answer("GET", "/v1/models/a/b", 404, refusal("model_not_found"))],
-    ["a stream", stream(`${chunk({ role: "assistant", content: "" })}: quiet\n\n${chunk({}, "stop")}data: [DONE]\n\n`)],
-    [
-      "a stream that fails",
-      stream(`${chunk({ content: "x" })}data: ${JSON.stringify(refusal("upstream_unavailable"))}\n\ndata: [DONE]\n\n`),
-    ],
-    ["an answer that was not read", answer("POST", chat, 200, null)],
-    ["a refusal of Messages", answer("POST", messages, 400, messagesRefusal("invalid_value"))],
-    [
-      "models, refused to a client of Messages",
-      answer("GET", "/v1/models/a/b", 404, messagesRefusal("model_not_found")),
-    ],
-    ["models, refused to any other", answer("GET", "/v1/models/a/b", 404, refusal("model_not_found"))],
-    ["a stream of Messages", messagesStream(started, ping, block(0), block(1), ended)],
-    [
-      "a stream of Messages that fails",
-      messagesStream(started, blockStart(0), event(messagesRefusal("overloaded") as unknown as { type: string })),
-    ],
-    ["a refusal of Responses", answer("POST", responses, 400, responsesRefusal("invalid_value"))],
-    [
-      "a usage window that is full, in the word of Responses",
-      answer("POST", responses, 429, responsesRefusal("usage_limit_reached"), { "x-should-retry": "false" }),
-    ],
-    [
-      "a minute that is full, with its limits",
-      answer("POST", chat, 429, refusal("rate_limit_exceeded"), {
-        "retry-after": "1",
-        "x-ratelimit-remaining-requests": "0",
-      }),
-    ],
-    [
-      "windows, told with a refusal of Messages",
-      answer("POST", messages, 429, messagesRefusal("usage_limit_reached"), {
-        "x-should-retry": "false",
-        "x-service-usage-week-percent": "100",
-        "anthropic-ratelimit-unified-status": "rejected",
-      }),
-    ],
-    ["a response that is not kept", answer("DELETE", kept, 404, responsesRefusal("response_not_found"))],
-    ["its items neither", answer("GET", `${kept}/input_items?limit=1`, 404, responsesRefusal("response_not_found"))],
-    ["a WebSocket", answer("GET", responses, 426, responsesRefusal("upgrade_not_supported"))],
-  ];
-  for (const [name, problems] of fine) test(name, () => expect(problems).toEqual([]));
+  const fine: Record<string, string[]> = {
+    "a completion": answer("POST", chat, 200, completion),
+    "a refusal": refused(chat, 400, "unknown_field"),
+    "a refusal by default": answer("GET", "/v1/service/usage", 503, refusal("storage_unavailable"), soon),
+    "an unknown path": answer("GET", "/nothing", 404, refusal("route_not_found")),
+    "another method": answer("DELETE", chat, 405, refusal("method_not_allowed"), { allow: "POST" }),
+    "a body that is too large": refused(chat, 413, "request_too_large"),
+    HEAD: answer("HEAD", "/v1/models", 200, null),
+    "a stream": stream(`${chunk({ role: "assistant", content: "" })}: quiet\n\n${chunk({}, "stop")}data: [DONE]\n\n`),
+    "a stream that fails": stream(`${chunk({ content: "x" })}${chatFailure}data: [DONE]\n\n`),
+    "an answer that was not read": answer("POST", chat, 200, null),
+    "a refusal of Messages": refused(messages, 400, "invalid_value"),
+    "models, refused to a client of Messages": noModel(messages),
+    "models, refused to any other, by an id with a slash": noModel(chat),
+    "a stream of Messages": messagesStream(started, ping, block(0), block(1), ended),
+    "a stream of Messages that fails": messagesStream(started, blockStart(0), failure),
+    "a refusal of Responses": refused(responses, 400, "invalid_value"),
+    "a usage window that is full, in the word of Responses": refused(responses, 429, "usage_limit_reached", final),
+    "a minute that is full, with its limits": refused(chat, 429, "rate_limit_exceeded", {
+      ...soon,
+      "x-ratelimit-remaining-requests": "0",
+    }),
+    "windows, told with a refusal of Messages": refused(messages, 429, "usage_limit_reached", {
+      ...{ ...final, "x-service-usage-week-percent": "100", "anthropic-ratelimit-unified-status": "rejected" },
+    }),
+    "a response that is not kept": answer("DELETE", kept, 404, refusal("response_not_found", responses)),
+    "its items neither": answer("GET", `${kept}/input_items?limit=1`, 404, refusal("response_not_found", responses)),
+    "a WebSocket": answer("GET", responses, 426, refusal("upgrade_not_supported", responses)),
+  };
+  for (const [name, problems] of Object.entries(fine)) test(name, () => expect(problems).toEqual([]));
 });
 
 describe("finds", () => {
-  const wrong: [string, string[]][] = [
-    ["a field too many", answer("POST", chat, 200, { ...completion, extra: 1 })],
-    ["a field too few", answer("POST", chat, 200, { ...completion, usage: undefined })],
-    ["a nested field too many", answer("POST", chat, 200, { ...completion, usage: { ...completion.usage, cost: 1 } })],
-    ["an error without its five keys", answer("POST", chat, 400, { error: { message: "x", type: "api_error" } })],
-    ["a code of another status", answer("POST", chat, 400, refusal("internal_error"))],
-    ["a code of another operation", answer("POST", chat, 404, refusal("request_not_found"))],
-    [
-      "another request id",
-      answer("POST", chat, 400, refusal("invalid_json"), { "x-service-request-id": `req_${"1".repeat(32)}` }),
-    ],
-    ["no request id", answer("GET", "/livez", 200, { status: "ok" }, { "x-service-request-id": "" })],
-    ["401 without www-authenticate", answer("GET", "/v1/models", 401, refusal("missing_api_key"))],
-    ["429 without retry-after", answer("POST", chat, 429, refusal("capacity_exceeded"))],
-    [
-      "429 with a wait of more than a minute",
-      answer("POST", chat, 429, refusal("usage_limit_reached"), { "retry-after": "61", "x-should-retry": "false" }),
-    ],
-    [
-      "a header that is not described there",
-      answer("POST", chat, 429, refusal("rate_limit_exceeded"), {
-        "retry-after": "1",
-        "anthropic-ratelimit-requests-remaining": "0",
-      }),
-    ],
-    ["405 without allow", answer("PUT", chat, 405, refusal("method_not_allowed"))],
-    ["another content type", answer("GET", "/livez", 200, "ok", { "content-type": "text/plain" })],
-    ["a body that is no JSON", answer("GET", "/livez", 200, "<html>")],
-    ["a body of HEAD", answer("HEAD", "/livez", 200, "{}")],
-    ["a status that is not described", answer("GET", "/livez", 204, "")],
-    ["a stream without its end", stream(chunk({ content: "x" }))],
-    ["a stream with two ends", stream(`${chunk({}, "stop")}data: [DONE]\n\ndata: [DONE]\n\n`)],
-    ["an event with a name", stream(`event: x\n${chunk({}, "stop")}data: [DONE]\n\n`)],
-    [
-      "a chunk after an error",
-      stream(`data: ${JSON.stringify(refusal("overloaded"))}\n\n${chunk({}, "stop")}data: [DONE]\n\n`),
-    ],
-    ["an error of chat where Messages is spoken", answer("POST", messages, 400, refusal("invalid_value"))],
-    ["an error of Messages where chat is spoken", answer("POST", chat, 400, messagesRefusal("invalid_value"))],
-    ["blocks that overlap", messagesStream(started, blockStart(0), blockStart(1), blockStop(1), ended)],
-    ["a block that is left out", messagesStream(started, block(1), ended)],
-    ["a delta of another block", messagesStream(started, blockStart(0), blockDelta(1), blockStop(0), ended)],
-    [
-      "a delta of another kind",
-      messagesStream(
-        started,
-        blockStart(0),
-        blockDelta(0, { type: "thinking_delta", thinking: "x" }),
-        blockStop(0),
-        ended,
-      ),
-    ],
-    ["a block without its stop", messagesStream(started, blockStart(0), ended)],
-    ["a message without its start", messagesStream(block(0), ended)],
-    ["a message without its stop", messagesStream(started, block(0))],
-    ["something after the stop", messagesStream(started, ended, ping.replaceAll("ping", "message_stop"))],
-    ["an event without a name", messagesStream(started.replace(/^event.*\n/, ""), ended)],
-    ["an event with another name", messagesStream(started, ping.replace("event: ping", "event: pong"), ended)],
-    [
-      "an error of Messages where Responses are spoken",
-      answer("POST", responses, 400, messagesRefusal("invalid_value")),
-    ],
-    [
-      "a usage window that is full, in the word of chat",
-      answer("POST", responses, 429, refusal("usage_limit_reached"), { "x-should-retry": "false" }),
-    ],
-    ["what is kept, of an operation that keeps nothing", answer("POST", chat, 404, refusal("response_not_found"))],
-    ["an id that changes", stream(`${chunk({})}${chunk({}).replace("chatcmpl-0", "chatcmpl-1")}data: [DONE]\n\n`)],
-  ];
-  for (const [name, problems] of wrong) test(name, () => expect(problems).not.toEqual([]));
+  const wrong: Record<string, string[]> = {
+    "a field too many": answer("POST", chat, 200, { ...completion, extra: 1 }),
+    "a field too few": answer("POST", chat, 200, { ...completion, usage: undefined }),
+    "a nested field too many": answer("POST", chat, 200, { ...completion, usage: { ...completion.usage, cost: 1 } }),
+    "an error without its five keys": answer("POST", chat, 400, { error: { message: "x", type: "api_error" } }),
+    "a code of another status": refused(chat, 400, "internal_error"),
+    "a code of another operation": refused(chat, 404, "request_not_found"),
+    "another request id": refused(chat, 400, "invalid_json", { "x-service-request-id": `req_${"1".repeat(32)}` }),
+    "no request id": answer("GET", "/livez", 200, { status: "ok" }, { "x-service-request-id": "" }),
+    "401 without www-authenticate": answer("GET", "/v1/models", 401, refusal("missing_api_key")),
+    "429 without retry-after": refused(chat, 429, "capacity_exceeded"),
+    "429 with a wait of more than a minute": refused(chat, 429, "usage_limit_reached", {
+      ...final,
+      "retry-after": "61",
+    }),
+    "a header that is not described there": refused(chat, 429, "rate_limit_exceeded", {
+      "retry-after": "1",
+      "anthropic-ratelimit-requests-remaining": "0",
+    }),
+    "405 without allow": answer("PUT", chat, 405, refusal("method_not_allowed")),
+    "another content type": answer("GET", "/livez", 200, "ok", { "content-type": "text/plain" }),
+    "a body that is no JSON": answer("GET", "/livez", 200, "<html>"),
+    "a body of HEAD": answer("HEAD", "/livez", 200, "{}"),
+    "a status that is not described": answer("GET", "/livez", 204, ""),
+    "a stream without its end": stream(chunk({ content: "x" })),
+    "a stream with two ends": stream(`${chunk({}, "stop")}data: [DONE]\n\ndata: [DONE]\n\n`),
+    "an event with a name": stream(`event: x\n${chunk({}, "stop")}data: [DONE]\n\n`),
+    "a chunk after an error": stream(`${chatFailure}${chunk({}, "stop")}data: [DONE]\n\n`),
+    "an error of chat where Messages is spoken": refused(messages, 400, "invalid_value", {}, chat),
+    "an error of Messages where chat is spoken": refused(chat, 400, "invalid_value", {}, messages),
+    "blocks that overlap": messagesStream(started, blockStart(0), blockStart(1), blockStop(1), ended),
+    "a block that is left out": messagesStream(started, block(1), ended),
+    "a delta of another block": messagesStream(started, blockStart(0), blockDelta(1), blockStop(0), ended),
+    "a delta of another kind": messagesStream(started, blockStart(0), thinking, blockStop(0), ended),
+    "a block without its stop": messagesStream(started, blockStart(0), ended),
+    "a message without its start": messagesStream(block(0), ended),
+    "a message without its stop": messagesStream(started, block(0)),
+    "something after the stop": messagesStream(started, ended, ping.replaceAll("ping", "message_stop")),
+    "an event without a name": messagesStream(started.replace(/^event.*\n/, ""), ended),
+    "an event with another name": messagesStream(started, ping.replace("event: ping", "event: pong"), ended),
+    "an error of Messages where Responses are spoken": refused(responses, 400, "invalid_value", {}, messages),
+    "a usage window that is full, in the word of chat": refused(responses, 429, "usage_limit_reached", final, chat),
+    "what is kept, of an operation that keeps nothing": refused(chat, 404, "response_not_found"),
+    "an id that changes": stream(`${chunk({})}${chunk({}).replace("chatcmpl-0", "chatcmpl-1")}data: [DONE]\n\n`),
+  };
+  for (const [name, problems] of Object.entries(wrong)) test(name, () => expect(problems).not.toEqual([]));
 });

@@ -40,45 +40,6 @@ for (const operation of operations) {
   }
 }
 
-test("what is kept of a response is fetched, listed and deleted as the contract says", async () => {
-  const operation = operations.find(({ operationId }) => operationId === "createResponse")!;
-  const { path, body } = operation.examples
-    .find(({ name }) => name === "tool_result")!
-    .request(exampleModel(models, { needs: ["tools"] })!);
-  const created = (await (await service.post(path, body)).json()) as { id: string };
-  const here = `${path}/${created.id}`;
-  const list = async (query: string) => {
-    const response = await service.fetch(`${here}/input_items${query}`);
-    const { data, has_more } = (await response.json()) as { data?: { id: string; type: string }[]; has_more?: boolean };
-    return { status: response.status, data: data ?? [], has_more };
-  };
-
-  expect(await (await service.fetch(here)).json()).toEqual(created);
-
-  const types = ["message", "function_call", "function_call_output"];
-  const all = await list("?order=asc&limit=100");
-  expect([all.data.map(({ type }) => type), all.has_more]).toEqual([types, false]);
-  expect((await list("")).data).toEqual(all.data.toReversed());
-  const rest = await list(`?order=asc&limit=1&after=${all.data[0]!.id}`);
-  expect([rest.data, rest.has_more]).toEqual([[all.data[1]!], true]);
-  for (const query of ["?limit=0", "?limit=101", "?limit=1.5", "?order=up", "?after=msg_0"])
-    expect([query, (await list(query)).status]).toEqual([query, 400]);
-
-  expect(await (await service.fetch(here, { method: "DELETE" })).json()).toEqual({
-    id: created.id,
-    object: "response",
-    deleted: true,
-  });
-  for (const [where, method] of [
-    [here, "GET"],
-    [here, "DELETE"],
-    [`${here}/input_items`, "GET"],
-  ] as const) {
-    const response = await service.fetch(where, { method });
-    expect([response.status, await response.json()]).toMatchObject([404, { error: { code: "response_not_found" } }]);
-  }
-});
-
 test("a WebSocket is refused by its own status, another method by the usual one", async () => {
   const asking = { headers: { connection: "Upgrade", upgrade: "websocket" } };
   const refused = await service.fetch("/v1/responses", asking);

@@ -1,28 +1,29 @@
-/** POST /v1/messages/count_tokens over real sockets: exact, cheap, and in nobody's way. */
-import { afterAll, describe, expect, test } from "bun:test";
+/** The tokens of a request, counted over real sockets by Messages and by Responses: exact, free, and in nobody's way. */
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
+import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
 import { busyness } from "../../harness/busyness.ts";
-import { newMember } from "../../harness/organizations.ts";
+import { refusalOf } from "../../harness/engine.ts";
+import { lineOf } from "../../harness/log-lines.ts";
+import { newKey, newMember } from "../../harness/organizations.ts";
 import { endedReceipt } from "../../harness/receipts.ts";
-import { type Sluice, startSluice } from "../../harness/sluice.ts";
+import { startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
+
+setDefaultTimeout(60_000);
 
 const path = "/v1/messages/count_tokens";
 const exact = "openai/gpt-oss-20b";
 const estimated = "z-ai/glm-4.6";
 
 const service = await startSluice();
-afterAll(() => service.stop(), 60_000);
+afterAll(() => service.stop());
 
 const foo = (model: string, content: unknown = "foo") => ({ model, messages: [{ role: "user", content }], tools: [] });
-const count = async (body: unknown, init: Parameters<Sluice["post"]>[2] = {}) => {
-  const response = await service.post(path, body, init);
+const count = async (body: unknown) => {
+  const response = await service.post(path, body);
   const { input_tokens } = (await response.json()) as { input_tokens: number };
   return { status: response.status, input_tokens };
-};
-const codeOf = async (response: Response) => {
-  const { error } = (await response.json()) as { error: { details: { error_code: string }; message: string } };
-  return `${response.status} ${error.details.error_code}`;
 };
 
 /** The usage of a request whose client left once it was admitted. */
@@ -35,14 +36,9 @@ async function leftAfter(body: object): Promise<RequestReceipt["usage"]> {
   await until(holds, 10_000, "the grant");
   leaving.abort();
   await gone;
-  let id: string | undefined;
-  const line = /"event":"request","request_id":"(req_\w+)",.*"status":499,/;
-  const isLogged = () => {
-    id = line.exec(service.stderr().slice(logged))?.[1];
-    return id !== undefined;
-  };
-  await until(isLogged, 10_000, "its line in the log");
-  const { outcome, usage } = await endedReceipt(service, id);
+  const stderr = () => service.stderr().slice(logged);
+  const { request_id } = await lineOf({ stderr }, { event: "request", status: 499 });
+  const { outcome, usage } = await endedReceipt(service, request_id);
   expect(outcome).toBe("cancelled");
   return usage;
 }
@@ -51,7 +47,7 @@ describe("a count", () => {
   test("is exact for a model whose tokenizer the catalog names", async () => {
     expect(await count(foo(exact))).toEqual({ status: 200, input_tokens: 68 });
     expect(await count(foo("meta-llama/llama-3.3-70b-instruct"))).toEqual({ status: 200, input_tokens: 36 });
-  }, 30_000);
+  });
 
   test("grows with the text where it is an estimate, and comes near to what the engine reports", async () => {
     const text = "Every morning the gardener counts her tulips and writes the number down. ".repeat(200);
@@ -75,27 +71,10 @@ describe("a count", () => {
     for (let attempt = 0; attempt < 5 && usage.source === "estimated"; attempt++) usage = await leftAfter(body);
     expect(usage).toMatchObject({ input_tokens, output_tokens: 0, source: "counted" });
   }, 90_000);
-
-  test("needs a key, and no scope of it", async () => {
-    expect(await codeOf(await service.post(path, foo(exact), { key: null }))).toBe("401 missing_api_key");
-    const { key } = await newMember(service, "unlimited", "--scopes", "usage:read");
-    expect((await count(foo(exact), { key })).status).toBe(200);
-    const usage = await service.fetch("/v1/service/usage", { key });
-    const { session } = (await usage.json()) as { session: { usage_percent: number; reset_at: string } };
-    expect(session.usage_percent).toBe(0);
-    // No session was opened, so the reported one would begin now.
-    expect(Math.abs(Date.parse(session.reset_at) - Date.now() - 5 * 3_600_000)).toBeLessThan(60_000);
-  });
 });
 
 test("a tool without a name is counted, as the contract has it: which engine will be asked is not known", async () => {
-  const tool = { defer_loading: true };
-  const response = await service.post("/v1/messages/count_tokens", {
-    model: "meta-llama/llama-3.1-8b-instruct",
-    messages: [{ role: "user", content: "hello" }],
-    tools: [tool],
-  });
-  expect(response.status).toBe(200);
+  expect((await count({ ...foo(exact), tools: [{ defer_loading: true }] })).status).toBe(200);
 });
 
 test("two dozen at once, as Claude Code asks, are all answered", async () => {
@@ -125,4 +104,82 @@ test("a body of 32 MiB is counted, and holds up nobody", async () => {
     slowest_ms = Math.min(slowest_ms, longest_ms);
   }
   expect(slowest_ms).toBeLessThan(200 * busyness());
-}, 60_000);
+});
+
+const inputPath = "/v1/responses/input_tokens";
+const inputTokens = async (body: object) => {
+  const response = await service.post(inputPath, { model: exact, ...body });
+  expect(response.status).toBe(200);
+  const { object, input_tokens } = (await response.json()) as { object: string; input_tokens: number };
+  expect(object).toBe("response.input_tokens");
+  return input_tokens;
+};
+
+describe("a count of a response's input", () => {
+  test("is what the same messages are by Messages, of every form that an input has", async () => {
+    const messages = [{ role: "user", content: "foo" }];
+    const { status, input_tokens } = await count({ model: exact, messages });
+    expect(status).toBe(200);
+    for (const input of ["foo", messages, [{ type: "message", role: "user", content: "foo" }]])
+      expect(await inputTokens({ input })).toBe(input_tokens);
+  });
+
+  test("is an estimate where the tokenizer is not known", async () => {
+    const text = "Every morning the gardener counts her tulips. ".repeat(100);
+    const counted = await inputTokens({ model: estimated, input: text });
+    expect(counted).toBeGreaterThan(text.length / 8);
+    expect(counted).toBeLessThan(text.length / 2);
+  });
+
+  test("grows with instructions, tools and a summary of what was", async () => {
+    const plain = await inputTokens({ input: "foo" });
+    const tools = [{ type: "function", name: "get_weather", parameters: { type: "object", properties: {} } }];
+    expect(await inputTokens({ input: "foo", instructions: "Answer in one sentence." })).toBeGreaterThan(plain);
+    expect(await inputTokens({ input: "foo", tools })).toBeGreaterThan(plain);
+    const compacted = { type: "compaction", encrypted_content: `compaction.1:${"word ".repeat(100)}` };
+    expect(await inputTokens({ input: [compacted, { role: "user", content: "foo" }] })).toBeGreaterThan(plain + 100);
+  });
+
+  test("takes in the stored conversation and the items that it refers to", async () => {
+    const first = { model: exact, input: `Remember this: ${"word ".repeat(50)}` };
+    const response = (await (await service.post("/v1/responses", first)).json()) as ResponseObject;
+    const alone = await inputTokens({ input: "foo" });
+    const continued = await inputTokens({ input: "foo", previous_response_id: response.id });
+    expect(continued).toBeGreaterThan(alone + 50);
+    expect(await inputTokens({ previous_response_id: response.id })).toBeLessThan(continued);
+    const reference = { type: "item_reference", id: response.output.at(-1)!.id };
+    expect(await inputTokens({ input: [reference, { role: "user", content: "foo" }] })).toBeGreaterThan(alone);
+  });
+});
+
+test.each<[string, object]>([
+  [path, foo(exact)],
+  [inputPath, { model: exact, input: "foo" }],
+])("%s needs a valid key and no scope, and opens no window", async (at, body) => {
+  const status = async (key: string | null) => (await service.post(at, body, { key })).status;
+  const { key } = await newMember(service, "pro", "--scopes", "usage:read");
+  expect([await status(null), await status(key)]).toEqual([401, 200]);
+  // The end of the session. While no session is open, the end moves with the clock.
+  const sessionEnd = async () => {
+    const usage = await (await service.fetch("/v1/service/usage", { key })).json();
+    return (usage as { session: { reset_at: string } }).session.reset_at;
+  };
+  const end = await sessionEnd();
+  await until(async () => (await sessionEnd()) !== end, 5_000, "another end of the session");
+  const limited = await newKey(service, service.organization, "--models", estimated);
+  const refused = await service.post(at, body, { key: limited.key });
+  expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('"model_not_allowed"')]);
+});
+
+const gone = [400, "previous_response_not_found"];
+test.each<[string, object, (string | number)[]]>([
+  [
+    "a foreign compaction",
+    { input: [{ type: "compaction", encrypted_content: "x" }] },
+    [400, "invalid_value", "input[0].encrypted_content"],
+  ],
+  ["what is not stored", { previous_response_id: "resp_x" }, [...gone, "previous_response_id"]],
+  ["an item that is not stored", { input: [{ type: "item_reference", id: "msg_x" }] }, [...gone, "input[0].id"]],
+])("what is no request of Responses is not counted: %s", async (_, body, expected) => {
+  expect(await refusalOf(await service.post(inputPath, { model: exact, ...body }))).toEqual(expected);
+});

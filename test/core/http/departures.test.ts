@@ -22,25 +22,17 @@ afterAll(() => service.stop());
 
 /** The engine's latest request, once it has more than `before` requests. */
 async function engineAfter(before: number) {
-  const asked = () => service.engine.requests.at(-1);
   await until(() => service.engine.counts.requests > before, 5000, "the engine to be asked");
-  return asked()!;
+  return service.engine.requests.at(-1)!;
 }
 
 const receiptOf = (id: string) => endedReceipt(service, id, { deadline_ms: 2000 });
 
 /** The id of a request whose client left before it saw a byte. Only the log has that id. */
 async function idInLog(from: number): Promise<string> {
-  let id = "";
-  await until(
-    () => {
-      id = /"request_id":"(req_\w+)"[^\n]*"outcome":"cancelled"/.exec(service.stderr().slice(from))?.[1] ?? "";
-      return id !== "";
-    },
-    2000,
-    "the line of the log",
-  );
-  return id;
+  const id = () => /"request_id":"(req_\w+)"[^\n]*"outcome":"cancelled"/.exec(service.stderr().slice(from))?.[1];
+  await until(() => id() !== undefined, 2000, "the line of the log");
+  return id()!;
 }
 
 describe.each(Object.keys(inferenceBodies))("%s", (path) => {
@@ -50,31 +42,30 @@ describe.each(Object.keys(inferenceBodies))("%s", (path) => {
   for (const stream of [true, false]) {
     const kind = stream ? "a stream" : "an unstreamed answer";
 
-    test(`before the first byte of ${kind}: the input alone`, async () => {
+    /** Leaves an answer when the engine has produced so many tokens of it. */
+    const leftAt = async (directives: string, tokens: number) => {
       const leaving = new AbortController();
       const [asked, logged] = [service.engine.counts.requests, service.stderr().length];
-      const answer = ask("ttft=20000", stream, leaving.signal).catch(() => null);
+      const answer = ask(directives, stream, leaving.signal)
+        .then((response) => response.text())
+        .catch(() => null);
       const engine = await engineAfter(asked);
+      await until(() => engine.tokens >= tokens, 5000, "some tokens");
       leaving.abort();
       expect(await answer).toBeNull();
       await until(() => engine.ended === "client-left", 1000, "the engine to be let go");
-      const receipt = await receiptOf(await idInLog(logged));
+      return { engine, receipt: await receiptOf(await idInLog(logged)) };
+    };
+
+    test(`before the first byte of ${kind}: the input alone`, async () => {
+      const { receipt } = await leftAt("ttft=20000", 0);
       expect(receipt).toMatchObject({ outcome: "cancelled", stream, usage: { output_tokens: 0, source: "estimated" } });
       expect(receipt.usage.input_tokens).toBeGreaterThan(0);
     });
 
     test(`in the middle of ${kind}: as much as was produced`, async () => {
-      const leaving = new AbortController();
-      const [asked, logged] = [service.engine.counts.requests, service.stderr().length];
-      const answer = ask(`tps=${pace} tokens=5000`, stream, leaving.signal)
-        .then((response) => response.text())
-        .catch(() => null);
-      const engine = await engineAfter(asked);
-      await until(() => engine.tokens >= 20, 5000, "some tokens");
-      leaving.abort();
-      expect(await answer).toBeNull();
-      await until(() => engine.ended === "client-left", 1000, "the engine to be let go");
-      const { outcome, usage } = await receiptOf(await idInLog(logged));
+      const { engine, receipt } = await leftAt(`tps=${pace} tokens=5000`, 20);
+      const { outcome, usage } = receipt;
       expect(outcome).toBe("cancelled");
       expect(usage.output_tokens).toBeLessThanOrEqual(engine.tokens);
       expect(engine.tokens - usage.output_tokens).toBeLessThanOrEqual(tokens_in_flight);

@@ -80,10 +80,8 @@ describe("what an engine gets", () => {
     const tools = Array.from({ length: 129 }, (_, at) => ({ type: "function", function: { name: `server.t${at}` } }));
     expect((await chat("own", { tools })).status).toBe(200);
     const hosted = await chat("hosted", { tools });
-    expect([hosted.status, await errorIn(hosted)]).toMatchObject([
-      400,
-      { code: "unsupported_feature", param: "tools" },
-    ]);
+    const refused = { code: "unsupported_feature", param: "tools" };
+    expect([hosted.status, await errorIn(hosted)]).toMatchObject([400, refused]);
     const strict = await chat("strict", { tools });
     expect((await errorIn(strict)).message).toContain("'bounds: engine'");
     const words = await chat("hosted", { reasoning_effort: "max" });
@@ -96,10 +94,10 @@ describe("what an engine gets", () => {
       JSON.stringify(body).includes("reasoning_content")
         ? Response.json({ error: { message: "Unknown field `reasoning_content`" } }, { status: 400 })
         : fine();
-    expect((await chat("strict", { messages: thoughtful })).status).toBe(200);
-    expect(asked).toHaveLength(2);
-    expect((await chat("strict", { messages: thoughtful })).status).toBe(200);
-    expect(asked).toHaveLength(3);
+    for (const count of [2, 3]) {
+      expect((await chat("strict", { messages: thoughtful })).status).toBe(200);
+      expect(asked).toHaveLength(count);
+    }
     expect(JSON.stringify(asked[2])).toContain("Yes.");
   });
 
@@ -125,10 +123,8 @@ describe("the text of an engine's refusal", () => {
     answer = () => Response.json({ error: { message: said } }, { status: 400 });
     const response = await chat("own", { temperature: 2 });
     expect(response.status).toBe(400);
-    expect(await errorIn(response)).toMatchObject({
-      message: "temperature must be in [0, 1], got 2.0.",
-      param: "temperature",
-    });
+    const message = "temperature must be in [0, 1], got 2.0.";
+    expect(await errorIn(response)).toMatchObject({ message, param: "temperature" });
     const id = requestIdOf(response);
     let shown = "";
     await until(async () => {
@@ -143,8 +139,8 @@ describe("the text of an engine's refusal", () => {
   });
 
   test("is in the record with its status when the engine fails, too", async () => {
-    answer = () =>
-      Response.json({ error: { message: "CUDA out of memory; prompt was 'private words'" } }, { status: 500 });
+    const error = { message: "CUDA out of memory; prompt was 'private words'" };
+    answer = () => Response.json({ error }, { status: 500 });
     const response = await chat("own");
     expect(response.status).toBe(503);
     const id = requestIdOf(response);

@@ -47,8 +47,10 @@ describe("over HTTP", () => {
     await owned.drop();
   });
 
-  const followAs = (token: string) =>
-    fetch(`${port.url}/management/v1/fleet?format=events`, { headers: { authorization: `Bearer ${token}` } });
+  const followAs = (token: string, method = "GET") => {
+    const headers = { authorization: `Bearer ${token}` };
+    return fetch(`${port.url}/management/v1/fleet?format=events`, { method, headers });
+  };
 
   test("the answer comes at once, and again within a second after a change, and not without one", async () => {
     const report = reportOf({ figures: { running: 1 } });
@@ -66,9 +68,8 @@ describe("over HTTP", () => {
       await fleetReports(owned.db).report({ ...report, figures: { ...report.figures, running: 3 } });
     await fleetReports(owned.db).report({ ...report, figures: { ...report.figures, running: 4 } });
     await until(() => messages.length === 4, 1_000);
-    expect(messages.map((one) => [one.event, data(one).running])).toEqual(
-      [1, 2, 3, 4].map((count) => ["fleet", count]),
-    );
+    const told = [1, 2, 3, 4].map((running) => ["fleet", running]);
+    expect(messages.map((one) => [one.event, data(one).running])).toEqual(told);
     await leave();
     await ended;
   });
@@ -89,22 +90,15 @@ describe("over HTTP", () => {
     const { manage } = port;
     await manage.createPlan({ name: "small", month: typed(1_000), week: typed(10_000) });
     const ids: Record<string, string> = {};
-    for (const [slug, nanos] of [
-      ["near", 924],
-      ["nearer", 990],
-      ["far", 0],
-    ] as const) {
+    for (const [slug, nanos] of Object.entries({ near: 924, nearer: 990, far: 0 })) {
       const id = idOf(Bun.randomUUIDv7(), "org_");
       await administration(owned.db).createOrganization({ id, slug, name: slug, plan: "small", actor: "cli:test" });
       ids[slug] = id;
       if (nanos > 0)
         await manage.adjustUsage({ organization: slug, window: "month", amount: typed(nanos), reason: "test" });
     }
-    const nearest = await nearestOrganizations({
-      administration: administration(owned.db),
-      standings: administration(owned.db),
-    });
-    expect(nearest).toMatchObject([
+    const acts = administration(owned.db);
+    expect(await nearestOrganizations({ administration: acts, standings: acts })).toMatchObject([
       { organization: "nearer", organizationId: ids.nearer, window: "month", usagePercent: 99 },
       { organization: "near", organizationId: ids.near, window: "month", usagePercent: 92.4 },
     ]);
@@ -114,32 +108,19 @@ describe("over HTTP", () => {
     expect((await port.ask("/fleet")).body).toMatchObject({ nodes: { ready: 1 } });
     expect((await port.ask("/fleet?format=csv")).code).toBe("invalid_value");
     expect((await port.ask("/nodes?format=events")).code).toBe("unknown_field");
-    const head = await fetch(`${port.url}/management/v1/fleet?format=events`, {
-      method: "HEAD",
-      headers: { authorization: `Bearer ${port.tokens.admin}` },
-    });
+    const head = await followAs(port.tokens.admin, "HEAD");
     expect([head.status, head.headers.get("content-type")]).toEqual([200, "text/event-stream; charset=utf-8"]);
   });
 });
 
 describe("a stream", () => {
   const faultBody = ({ code }: Fault) => ({ error: { code } });
-  const owner = () => {
-    const seen = { left: 0, closed: 0 };
-    return { seen, left: () => void seen.left++, closed: () => void seen.closed++ };
-  };
   const opened = async (followed: Partial<Followed>, followers: Followers = { count: 0 }) => {
-    const one = owner();
-    const whole = {
-      event: "count",
-      beat: () => Bun.sleep(1),
-      heartbeat_ms: 60_000,
-      faultBody,
-      read: async () => "1",
-      ...followed,
-    };
-    const response = (await follow(followers, whole)).open(one);
-    return { response, followers, seen: one.seen };
+    const seen = { left: 0, closed: 0 };
+    const owner = { left: () => void seen.left++, closed: () => void seen.closed++ };
+    const whole = { event: "count", beat: () => Bun.sleep(1), heartbeat_ms: 60_000, faultBody, read: async () => "1" };
+    const response = (await follow(followers, { ...whole, ...followed })).open(owner);
+    return { response, followers, seen };
   };
 
   test("reads nothing for a reader that does not read, and then sends the newest", async () => {

@@ -26,18 +26,20 @@ const refuses = () => {
   throw new Fault("model_not_found", "There is no such model.");
 };
 const noneSeen = (): { logged: number[]; counted: number[] } => ({ logged: [], counted: [] });
+type Framed = Omit<Parameters<typeof frame>[1], "path" | "faultBody">;
+/** What the frame answers to a request of models with a body or without. */
+const answerOf = (framed: Framed, needed = needing(noneSeen()), init: RequestInit = {}) =>
+  frame(needed, { path: "/v1/models", faultBody: faultBodyOf(), ...framed })(
+    new Request("http://localhost/v1/models", init),
+    connection,
+  );
 
 test("a defect in the record of a refusal is a 500, and the request is closed", async () => {
   const seen = noneSeen();
-  const serve = frame(needing(seen), {
-    path: "/v1/models",
-    faultBody: faultBodyOf(),
-    failed: () => {
-      throw new Error("the counter is broken");
-    },
-    work: refuses,
-  });
-  const response = await serve(new Request("http://localhost/v1/models"), connection);
+  const failed = () => {
+    throw new Error("the counter is broken");
+  };
+  const response = await answerOf({ work: refuses, failed }, needing(seen));
   expect(response.status).toBe(500);
   expect(seen.logged).toEqual([500]);
 });
@@ -46,12 +48,7 @@ test.each([
   [true, null],
   [false, "close"],
 ])("a refused request, its body read: %p, says of its connection: %p", async (isRead, connectionHeader) => {
-  const serve = frame(needing(noneSeen(), isRead), {
-    path: "/v1/models",
-    faultBody: faultBodyOf(),
-    work: refuses,
-  });
-  const response = await serve(new Request("http://localhost/v1/models", { method: "POST", body: "{}" }), connection);
+  const response = await answerOf({ work: refuses }, needing(noneSeen(), isRead), { method: "POST", body: "{}" });
   expect(response.headers.get("connection")).toBe(connectionHeader);
 });
 
@@ -65,14 +62,10 @@ test.each([
 ] as const)(
   "%s that %p s mend names the wait %p, and x-should-retry is %p",
   async (code, wait_s, wait, shouldRetry) => {
-    const serve = frame(needing(noneSeen()), {
-      path: "/v1/models",
-      faultBody: faultBodyOf(),
-      work: () => {
-        throw new Fault(code, "Later.", { retryAfterSeconds: wait_s });
-      },
-    });
-    const { headers } = await serve(new Request("http://localhost/v1/models"), connection);
+    const work = () => {
+      throw new Fault(code, "Later.", { retryAfterSeconds: wait_s });
+    };
+    const { headers } = await answerOf({ work });
     expect([headers.get("retry-after"), headers.get("x-should-retry")]).toEqual([wait, shouldRetry]);
   },
 );
@@ -80,17 +73,11 @@ test.each([
 test("a stream that its client left is counted as 499, whatever it began with", async () => {
   const seen = noneSeen();
   let owner = null as StreamOwner | null;
-  const serve = frame(needing(seen), {
-    path: "/v1/models",
-    faultBody: faultBodyOf(),
-    work: () => ({
-      open(given) {
-        owner = given;
-        return new Response("begun");
-      },
-    }),
-  });
-  expect((await serve(new Request("http://localhost/v1/models"), connection)).status).toBe(200);
+  const open = (given: StreamOwner) => {
+    owner = given;
+    return new Response("begun");
+  };
+  expect((await answerOf({ work: () => ({ open }) }, needing(seen))).status).toBe(200);
   owner!.left();
   owner!.closed();
   while (seen.counted.length === 0) await Bun.sleep(1);

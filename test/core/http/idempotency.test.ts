@@ -5,7 +5,7 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { inferenceBodies, model, startService } from "../../harness/engine.ts";
 import { dollars, nanosOf } from "../../harness/money.ts";
-import { newKey } from "../../harness/organizations.ts";
+import { newKey, newMember } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
 
@@ -42,11 +42,6 @@ const codeOf = async (response: Response) => {
 
 const receiptOf = (id: string) => endedReceipt(service, id);
 
-/** Reads the beginning of the answer's body. */
-async function some(response: Response): Promise<void> {
-  await response.body!.getReader().read();
-}
-
 describe.each(paths)("%s", (path) => {
   for (const stream of [true, false]) {
     const kind = stream ? "a stream" : "a whole answer";
@@ -61,10 +56,8 @@ describe.each(paths)("%s", (path) => {
         const again = await ask(path, { key, stream, directives: "tokens=40" });
         expect(await again.text()).toBe(text);
         expect([again.status, replayOf(again)]).toEqual([200, requestIdOf(first)]);
-        expect(again.headers.get("content-type")).toBe(first.headers.get("content-type"));
-        expect(again.headers.get("x-service-usage-week-percent")).toBe(
-          first.headers.get("x-service-usage-week-percent"),
-        );
+        for (const name of ["content-type", "x-service-usage-week-percent"])
+          expect(again.headers.get(name)).toBe(first.headers.get(name));
         expect(await receiptOf(requestIdOf(again))).toMatchObject({
           replay_of: requestIdOf(first),
           stream,
@@ -85,9 +78,8 @@ describe.each(paths)("%s", (path) => {
       const asked = { key, stream, directives: "tokens=30 tps=30" };
       const first = ask(path, asked);
       await until(() => service.engine.counts.requests > before, 5_000, "the engine to be asked");
-      const texts = await Promise.all(
-        [first, ask(path, asked), ask(path, asked)].map(async (one) => (await one).text()),
-      );
+      const all = [first, ask(path, asked), ask(path, asked)];
+      const texts = await Promise.all(all.map(async (one) => (await one).text()));
       expect(new Set(texts).size).toBe(1);
       expect(service.engine.counts.requests).toBe(before + 1);
     });
@@ -98,7 +90,7 @@ describe.each(paths)("%s", (path) => {
       const asked = { key, stream, directives: "tokens=30 tps=30" };
       const before = service.engine.counts.requests;
       const answer = ask(path, { ...asked, signal: leaving.signal });
-      if (stream) await some(await answer);
+      if (stream) await (await answer).body!.getReader().read();
       else await until(() => service.engine.counts.requests > before, 5_000, "the engine to be asked");
       leaving.abort();
       await answer.catch(() => null);
@@ -106,12 +98,8 @@ describe.each(paths)("%s", (path) => {
       expect([again.status, service.engine.counts.requests]).toEqual([200, before + 1]);
       const text = await again.text();
       expect(text).not.toContain('"error":{');
-      const receipt = await receiptOf(replayOf(again)!);
-      expect(receipt).toMatchObject({
-        detached: true,
-        outcome: "completed",
-        usage: { output_tokens: 30, source: "reported" },
-      });
+      const whole = { outcome: "completed", usage: { output_tokens: 30, source: "reported" } };
+      expect(await receiptOf(replayOf(again)!)).toMatchObject({ detached: true, ...whole });
     });
 
     test(`a request for ${kind} that fails before its answer leaves its key free`, async () => {
@@ -171,9 +159,8 @@ test("a key is an organization's, a key's and an operation's own", async () => {
 });
 
 test("an organization that keeps no content cannot use keys", async () => {
-  await service.json("org", "create", "private");
-  await service.json("org", "policy", "private", "--content", "none");
-  const { key } = await service.json<{ key: string }>("key", "create", "--org", "private", "--name", "a");
+  const { organization, key } = await newMember(service, "pro");
+  await service.json("org", "policy", organization, "--content", "none");
   for (const path of paths) {
     const body = { model, ...inferenceBodies[path]!(""), stream: false };
     const refused = await service.post(path, body, { key, headers: { "idempotency-key": "a" } });

@@ -3,19 +3,14 @@
  * all readers get the same end, and the key is free unless the run was charged.
  */
 import { expect, test } from "bun:test";
-import type { Principal } from "../../../src/core/auth/verdict.ts";
-import type { Call } from "../../../src/core/http/call.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { type Clock, systemClock } from "../../../src/core/time/clock.ts";
 import { Follower } from "../../../src/features/responses/follower.ts";
-import { Keeping } from "../../../src/features/responses/keeping.ts";
-import type { KeepingNeeds } from "../../../src/features/responses/needs.ts";
-import type { Kept, KeptEnd } from "../../../src/features/responses/store/kept.ts";
+import type { KeptEnd } from "../../../src/features/responses/store/kept.ts";
 import { LogsModel } from "../../histories/logs.ts";
 import { readerEnding } from "../../histories/reader-ends.ts";
 import { NodeClock, Time } from "../../histories/time.ts";
-
-const name = { requestId: "req_1", organizationId: "org_1" };
+import { endedRun, keepingOf, needsOf, openAnswer, waitingCall } from "./keeping-parts.ts";
 
 /** The store of one answer, and its log. */
 function stores(clock: Clock = systemClock()) {
@@ -23,9 +18,8 @@ function stores(clock: Clock = systemClock()) {
   const log = new LogsModel();
   /** The stores that cannot be reached now. */
   const away = { answers: false, logs: false };
-  const kept: Kept = { ...name, state: "open", body: "00", responseId: null, response: null, age_ms: 60_000 };
+  const kept = openAnswer();
   const answers = {
-    begin: async () => "begun",
     find: async () => ({ ...kept }),
     async end(_: string, { state }: KeptEnd) {
       if (away.answers) throw new Error("the database is away");
@@ -49,24 +43,8 @@ function stores(clock: Clock = systemClock()) {
     read: async (_: unknown, from: number) => log.read("log", from),
     remove: async () => log.remove("log"),
   };
-  const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: true, nanos: { charged: 0 } };
-  const settings = () => ({ open_max: 1, answer_bytes_max: 100_000 });
-  const parts = {
-    answers,
-    logs,
-    settings,
-    open: new Set(),
-    clock,
-    room: { ask() {} },
-    metrics: { kept() {}, unkept() {}, replayed() {} },
-    grant_ms: () => 3_000,
-  };
-  const needs = {
-    kept: parts,
-    ledger: { receipt: async () => ({ ...receipt }) },
-    limits: { first_event_hold_ms: 0 },
-    log: { event() {} },
-  } as unknown as KeepingNeeds;
+  const receipt = endedRun(0, true);
+  const needs = needsOf({ answers, logs, clock }, () => ({ ...receipt }));
   const entries = () => log.read("log", 1);
   return {
     needs,
@@ -83,16 +61,19 @@ function stores(clock: Clock = systemClock()) {
   };
 }
 
+/** Such a store by a clock that a test moves. */
+function storesInTime() {
+  const time = new Time(0);
+  return { time, it: stores(new NodeClock(time, { offset_ms: 0, rate: 1, arrivalsFirst: false })) };
+}
+
 const lostLease = new Fault("storage_unavailable", "The lease was lost.", { retryAfterSeconds: 5 });
 
 /** A streamed answer whose run has said something, and then ended, or failed: its lease was lost, or its engine broke off. */
 async function streaming({ needs }: ReturnType<typeof stores>, outcome: "failed" | "completed") {
   const notes = { outcome, firstPart_ms: 1, stream: true };
-  const call = { ...name, notes, signal: { reason: lostLease }, request: { signal: {} } };
-  const claim = { key: "00", body: "00" };
-  const keptAs = { claim, isBackground: false, isStream: true };
-  const organization = { id: name.organizationId, keepsContent: true };
-  const keeping = new Keeping(needs, call as unknown as Call, { organization } as Principal, keptAs);
+  const call = { notes, signal: { reason: lostLease }, request: { signal: {} } };
+  const keeping = keepingOf(needs, call, { isStream: true });
   await keeping.begin();
   const confirmation = Promise.withResolvers<void>();
   let confirmed = Promise.resolve();
@@ -131,8 +112,7 @@ test("a node writes the failure of an answer only when it knows that it has sett
 
 test("an answer whose log was lost while the database was away is lost for its repeats, too, not cut short", async () => {
   for (const outcome of ["completed", "failed"] as const) {
-    const time = new Time(0);
-    const it = stores(new NodeClock(time, { offset_ms: 0, rate: 1, arrivalsFirst: false }));
+    const { time, it } = storesInTime();
     Object.assign(it.receipt, { recovered: false, nanos: { charged: 5 } });
     const passes = async (for_ms: number) => {
       for (const until_ms = time.now_ms + for_ms; time.now_ms < until_ms && time.step(); )
@@ -153,11 +133,16 @@ test("an answer whose log was lost while the database was away is lost for its r
   }
 });
 
-const waiting = { request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } } as unknown as Call;
 async function reader({ needs, kept }: ReturnType<typeof stores>) {
-  const follower = new Follower(needs, waiting, { ...kept });
+  const follower = new Follower(needs, waitingCall, { ...kept });
   expect(await follower.opened()).toBeTrue();
   return follower;
+}
+
+/** A node that has said something, and then nothing more. */
+function saying({ log }: ReturnType<typeof stores>) {
+  log.append("log", 0, { text: '{"stream":true,"headers":{}}', isEnd: false });
+  log.append("log", 1, { text: "said;", isEnd: false });
 }
 
 /** Reads the log to its end, as a repeat does (src/features/responses/replay.ts). */
@@ -176,8 +161,7 @@ async function readToEnd(follower: Follower): Promise<string> {
 
 test("all repeats of an answer whose node is gone get the same bytes, and the first of them frees the key", async () => {
   const it = stores();
-  it.log.append("log", 0, { text: '{"stream":true,"headers":{}}', isEnd: false });
-  it.log.append("log", 1, { text: "said;", isEnd: false });
+  saying(it);
   const readers = await Promise.all([reader(it), reader(it)]);
   expect(await readToEnd(readers[0]!)).toBe("said;gone;");
   expect(it.done).toEqual(["free"]);
@@ -186,8 +170,7 @@ test("all repeats of an answer whose node is gone get the same bytes, and the fi
 
 test("a repeat that ends the log of a node that comes back in between says what that node has said", async () => {
   const it = stores();
-  it.log.append("log", 0, { text: '{"stream":true,"headers":{}}', isEnd: false });
-  it.log.append("log", 1, { text: "said;", isEnd: false });
+  saying(it);
   const [first, second] = await Promise.all([reader(it), reader(it)]);
   it.log.append("log", 2, { text: "more;", isEnd: false });
   expect(await first!.endAs("free", readerEnding)).toBe("more;gone;");
@@ -197,11 +180,9 @@ test("a repeat that ends the log of a node that comes back in between says what 
 });
 
 test("a stream that its node settled, and whose end it did not write, is ended by its first reader, and keeps its key", async () => {
-  const time = new Time(0);
-  const it = stores(new NodeClock(time, { offset_ms: 0, rate: 1, arrivalsFirst: false }));
+  const { time, it } = storesInTime();
   Object.assign(it.receipt, { recovered: false, nanos: { charged: 5 } });
-  it.log.append("log", 0, { text: '{"stream":true,"headers":{}}', isEnd: false });
-  it.log.append("log", 1, { text: "said;", isEnd: false });
+  saying(it);
   const texts: string[] = [];
   for (const follower of [await reader(it), await reader(it)])
     time.turn(() => {
@@ -216,12 +197,10 @@ test("a stream that its node settled, and whose end it did not write, is ended b
 });
 
 test("a stored response whose node died before its charge is not lost while the lease of that node lasts", async () => {
-  const time = new Time(0);
-  const it = stores(new NodeClock(time, { offset_ms: 0, rate: 1, arrivalsFirst: false }));
+  const { time, it } = storesInTime();
   Object.assign(it.kept, { state: "ended", responseId: "resp_1", response: '{"status":"completed"}' });
   Object.assign(it.receipt, { endedAt: null, recovered: false });
-  it.log.append("log", 0, { text: '{"stream":true,"headers":{}}', isEnd: false });
-  it.log.append("log", 1, { text: "said;", isEnd: false });
+  saying(it);
   const follower = await reader(it);
   let read = "";
   time.turn(() => {

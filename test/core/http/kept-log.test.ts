@@ -1,20 +1,18 @@
 /** The writer of an answer's log, before a store that is slow; and a claim that another node has freed. */
 import { expect, test } from "bun:test";
-import type { Principal } from "../../../src/core/auth/verdict.ts";
-import type { Call } from "../../../src/core/http/call.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
 import { type Clock, systemClock } from "../../../src/core/time/clock.ts";
 import { currentResponse, earlierResponse } from "../../../src/features/responses/current-response.ts";
 import { Follower } from "../../../src/features/responses/follower.ts";
-import { Keeping } from "../../../src/features/responses/keeping.ts";
+import type { Keeping } from "../../../src/features/responses/keeping.ts";
 import { LogWriter } from "../../../src/features/responses/log-writer.ts";
-import { isUngranted, type KeepingNeeds } from "../../../src/features/responses/needs.ts";
+import { isUngranted } from "../../../src/features/responses/needs.ts";
 import { roomOf } from "../../../src/features/responses/room.ts";
 import type { LogEntry } from "../../../src/features/responses/store/answer-log.ts";
-import type { Kept, KeptEnd } from "../../../src/features/responses/store/kept.ts";
+import type { KeptEnd } from "../../../src/features/responses/store/kept.ts";
+import { codeOf, endedRun, keepingOf, name, needsOf, openAnswer, waitingCall } from "./keeping-parts.ts";
 
-const name = { requestId: "req_1", organizationId: "org_1" };
 const clock = systemClock();
 const text = "x".repeat(100_000);
 
@@ -63,46 +61,10 @@ test("an answer whose log is lost waits for nothing", async () => {
   expect(writer.isLost).toBeTrue();
 });
 
-/** A call whose client waits. */
-const waitingCall = { request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } } as unknown as Call;
-
-/**
- * An answer with an idempotency key that is not streamed, with these functions of the store; its log accepts
- * everything.
- */
-function keepingOver(
-  answers: object,
-  {
-    call = { requestId: name.requestId },
-    isBackground = true,
-    onClock = clock,
-  }: { call?: object; isBackground?: boolean; onClock?: Clock } = {},
-): Keeping {
-  const logs = { append: async () => "appended", read: async () => [], remove: async () => {} };
-  const kept = {
-    answers,
-    logs,
-    settings: () => ({ open_max: 1 }),
-    open: new Set(),
-    clock: onClock,
-    room: { ask() {} },
-    metrics: { kept() {}, unkept() {}, replayed() {} },
-  };
-  const organization = { id: name.organizationId, keepsContent: true };
-  return new Keeping(
-    { kept, log: { event() {} } } as unknown as KeepingNeeds,
-    call as unknown as Call,
-    { organization } as Principal,
-    { claim: { key: "00", body: "00" }, isBackground, isStream: false },
-  );
-}
-
 test("a node whose claim was freed meanwhile begins no background response", async () => {
-  const answers = { begin: async () => "begun", respond: async () => false };
-  const keeping = keepingOver(answers);
+  const keeping = keepingOf(needsOf({ answers: { respond: async () => false } }), {}, { isBackground: true });
   expect(await keeping.begin()).toBeNull();
-  const begun = keeping.respond({ id: "resp_1" } as ResponseObject);
-  expect(await begun.catch(({ code }) => code)).toBe("storage_unavailable");
+  expect(await codeOf(keeping.respond({ id: "resp_1" } as ResponseObject))).toBe("storage_unavailable");
 });
 
 for (const isBackground of [true, false])
@@ -112,7 +74,6 @@ for (const isBackground of [true, false])
     // answered.
     const stored = (word: string) => new Promise<void>((resolve) => setImmediate(resolve)).then(() => done.push(word));
     const answers = {
-      begin: async () => "begun",
       respond: async () => true,
       end: async (_: string, { freesClaim }: { freesClaim?: boolean }) => {
         await stored(freesClaim ? "freed" : "ended");
@@ -122,8 +83,8 @@ for (const isBackground of [true, false])
       writeNote: async () => {},
     };
     const fault = new Fault("upstream_unavailable", "The engine failed.", { retryAfterSeconds: 1 });
-    const call = { ...name, notes: { outcome: "failed" }, signal: { reason: fault }, request: { signal: {} } };
-    const keeping = keepingOver(answers, { call, isBackground });
+    const call = { notes: { outcome: "failed" }, signal: { reason: fault }, request: { signal: {} } };
+    const keeping = keepingOf(needsOf({ answers }), call, { isBackground });
     await keeping.begin();
     const confirmation = Promise.withResolvers<void>();
     keeping.follows({ confirmed: () => confirmation.promise });
@@ -139,8 +100,8 @@ for (const isBackground of [true, false])
 
 /** A background response that has begun, with these functions of the store. */
 async function begun(answers: object, onClock: Clock = clock): Promise<Keeping> {
-  const all = { begin: async () => "begun", respond: async () => true, ...answers };
-  const keeping = keepingOver(all, { onClock });
+  const needs = needsOf({ answers: { respond: async () => true, ...answers }, clock: onClock });
+  const keeping = keepingOf(needs, {}, { isBackground: true });
   await keeping.begin();
   await keeping.respond({ id: "resp_1", status: "in_progress" } as ResponseObject);
   return keeping;
@@ -199,107 +160,73 @@ test("a background response that was cancelled is not ended as completed", async
 });
 
 test("a background response that was charged, and whose end was lost, is never charged again", async () => {
-  const row = { ...name, state: "open", body: "00", responseId: "resp_1", response: '{"status":"in_progress"}' };
-  const kept: Kept = { ...row, state: "open", age_ms: 60_000 };
+  const kept = openAnswer({ responseId: "resp_1", response: '{"status":"in_progress"}' });
   const answers = {
     find: async () => kept,
     async end(_: string, { response, freesClaim }: KeptEnd) {
       Object.assign(kept, { state: "ended", response, ...(freesClaim ? { body: null } : {}) });
     },
   };
-  const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: false, nanos: { charged: 5 } };
-  const logs = { read: async () => [] };
-  const needs = { kept: { answers, logs, clock }, ledger: { receipt: async () => receipt } } as unknown as KeepingNeeds;
+  const needs = needsOf({ answers }, () => endedRun(5));
   for (let time = 0; time < 2; time++)
-    expect(await earlierResponse(needs, waitingCall, kept).catch(({ code }) => code)).toBe("idempotency_answer_lost");
+    expect(await codeOf(earlierResponse(needs, waitingCall, kept))).toBe("idempotency_answer_lost");
   expect(await currentResponse(needs, kept)).toMatchObject({ status: "failed", error: { code: "server_error" } });
   expect(kept.response).toContain("It was charged.");
 });
 
 test("a key whose background response was charged, and lost its beginning with a replica, is refused for good", async () => {
-  const kept: Kept = { ...name, state: "open", body: "00", responseId: null, response: null, age_ms: 60_000 };
-  const answers = {
-    find: async () => kept,
-    abandon: async () => false,
-    end: async (_: string, { state }: KeptEnd) => Object.assign(kept, { state }) !== null,
-  };
-  const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: false, nanos: { charged: 5 } };
-  const needs = { kept: { answers, clock }, ledger: { receipt: async () => receipt } } as unknown as KeepingNeeds;
+  const kept = openAnswer();
+  const end = async (_: string, { state }: KeptEnd) => Object.assign(kept, { state }) !== null;
+  const answers = { find: async () => kept, abandon: async () => false, end };
+  const needs = needsOf({ answers }, () => endedRun(5));
   for (let time = 0; time < 2; time++)
-    expect(await earlierResponse(needs, waitingCall, kept).catch(({ code }) => code)).toBe("idempotency_answer_lost");
+    expect(await codeOf(earlierResponse(needs, waitingCall, kept))).toBe("idempotency_answer_lost");
   expect(kept.state).toBe("lost");
 });
 
 test("the log of a background response whose node died before it began stays empty", async () => {
-  const kept: Kept = { ...name, state: "open", body: "00", responseId: "resp_1", response: "{}", age_ms: 60_000 };
+  const kept = openAnswer({ responseId: "resp_1", response: "{}" });
   const appended: unknown[] = [];
-  const answers = {
-    find: async () => kept,
-    end: async () => void Object.assign(kept, { state: "ended", body: null }),
-  };
-  const logs = { read: async () => [], append: async (...entry: unknown[]) => void appended.push(entry) };
-  const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: true, nanos: { charged: 0 } };
-  const needs = { kept: { answers, logs, clock }, ledger: { receipt: async () => receipt } };
-  const follower = new Follower(needs as unknown as KeepingNeeds, waitingCall, { ...kept });
-  expect(await follower.begun()).toBe(false);
+  const end = async () => void Object.assign(kept, { state: "ended", body: null });
+  const logs = { append: async (...entry: unknown[]) => void appended.push(entry) };
+  const needs = needsOf({ answers: { find: async () => kept, end }, logs }, () => endedRun(0, true));
+  expect(await new Follower(needs, waitingCall, { ...kept }).begun()).toBe(false);
   // If an entry were appended, another follower would read it as the log's head.
   expect(appended).toEqual([]);
 });
 
 test("a background response whose node was only slow goes on, and keeps its key", async () => {
-  const kept: Kept = { ...name, state: "open", body: "00", responseId: null, response: null, age_ms: 60_000 };
+  const kept = openAnswer();
   const ends: unknown[] = [];
   const answers = { find: async () => ({ ...kept }), end: async (...end: unknown[]) => void ends.push(end) };
   let isGranted = false;
-  const receipt = async () => {
-    const seen = isGranted ? { createdAt: new Date(0), endedAt: null, recovered: false, nanos: { charged: 0 } } : null;
+  const receipt = () => {
+    const seen = isGranted ? { ...endedRun(0), endedAt: null } : null;
     // The node wakes up just after it was believed gone: its request is granted, and it begins the response.
     isGranted = true;
     Object.assign(kept, { responseId: "resp_1", response: '{"id":"resp_1","status":"in_progress"}' });
     return seen;
   };
-  const parts = { answers, logs: { read: async () => [] }, clock, grant_ms: () => 3_000 };
-  const needs = { kept: parts, ledger: { receipt } } as unknown as KeepingNeeds;
-  const follower = new Follower(needs, waitingCall, { ...kept });
-  expect(await follower.begun().catch(({ code }) => code)).toBe("storage_unavailable");
+  const needs = needsOf({ answers }, receipt);
+  expect(await codeOf(new Follower(needs, waitingCall, { ...kept }).begun())).toBe("storage_unavailable");
   expect(await currentResponse(needs, { ...kept })).toMatchObject({ status: "in_progress" });
   expect(ends).toEqual([]);
 });
 
 test("a background response goes on when a repeat finds its log gone", async () => {
-  const row = { ...name, state: "open", body: "00", responseId: "resp_1", response: "{}", age_ms: 0 } as const;
+  const kept = openAnswer({ responseId: "resp_1", response: "{}", age_ms: 0 });
   const ends: unknown[] = [];
-  const answers = { find: async () => row, end: async (...end: unknown[]) => void ends.push(end) };
-  const kept = { answers, logs: { read: async () => "lost" }, clock };
-  const follower = new Follower({ kept } as unknown as KeepingNeeds, waitingCall, row);
-  expect(await follower.begun().catch(({ code }) => code)).toBe("idempotency_answer_lost");
+  const answers = { find: async () => kept, end: async (...end: unknown[]) => void ends.push(end) };
+  const follower = new Follower(needsOf({ answers, logs: { read: async () => "lost" } }), waitingCall, kept);
+  expect(await codeOf(follower.begun())).toBe("idempotency_answer_lost");
   expect(ends).toEqual([]);
 });
 
 test("an answer whose log cannot begin is not begun", async () => {
-  const answers = { begin: async () => "begun", find: async () => ({}) };
-  const append = () => Promise.reject(new Error("away"));
-  const logs = { append, read: async () => [], remove: async () => {} };
-  const settings = () => ({ open_max: 1, answer_bytes_max: 1000 });
-  const kept = {
-    answers,
-    logs,
-    settings,
-    open: new Set(),
-    clock,
-    room: { ask() {} },
-    metrics: { kept() {}, unkept() {}, replayed() {} },
-  };
-  const organization = { id: name.organizationId, keepsContent: true };
-  const keeping = new Keeping(
-    { kept, log: { event() {} } } as unknown as KeepingNeeds,
-    { requestId: name.requestId } as Call,
-    { organization } as Principal,
-    { claim: { key: "00", body: "00" }, isBackground: false, isStream: true },
-  );
+  const logs = { append: () => Promise.reject(new Error("away")) };
+  const keeping = keepingOf(needsOf({ answers: { find: async () => ({}) }, logs }), {}, { isStream: true });
   expect(await keeping.begin()).toBeNull();
-  const opened = keeping.open({ stream: true, headers: {} });
-  expect(await opened.catch(({ code }) => code)).toBe("storage_unavailable");
+  expect(await codeOf(keeping.open({ stream: true, headers: {} }))).toBe("storage_unavailable");
   expect(keeping.isKept).toBeFalse();
 });
 
@@ -343,7 +270,7 @@ test("many new answers of an organization make the store look for room once, and
 });
 
 test("a claim without a grant is given up after a while, also if the clock was set back since", () => {
-  const needs = { kept: { grant_ms: () => 3_000 } } as KeepingNeeds;
+  const needs = needsOf({});
   expect([7_000, 9_000, -10, -3_600_000].map((age_ms) => isUngranted(needs, age_ms))).toEqual([
     false,
     true,
@@ -355,8 +282,6 @@ test("a claim without a grant is given up after a while, also if the clock was s
 test("a repeat whose log cannot be read at its end is put off", async () => {
   let reads = 0;
   const read = async () => (reads++ === 0 ? [] : Promise.reject(new Error("away")));
-  const kept = { answers: { find: async () => null }, logs: { read }, clock };
-  const earlier = { ...name, state: "open", body: "00", responseId: null, response: null, age_ms: 0 } as const;
-  const follower = new Follower({ kept } as unknown as KeepingNeeds, waitingCall, earlier);
-  expect(await follower.read().catch(({ code }) => code)).toBe("storage_unavailable");
+  const needs = needsOf({ answers: { find: async () => null }, logs: { read } });
+  expect(await codeOf(new Follower(needs, waitingCall, openAnswer({ age_ms: 0 })).read())).toBe("storage_unavailable");
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eventsOf, model, says, startService, words } from "../../harness/engine.ts";
+import { eventsOf, inferenceBodies, model, says, startService, words } from "../../harness/engine.ts";
 import { linesOf, linesThen } from "../../harness/log-lines.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
@@ -49,22 +49,25 @@ describe("SIGTERM", () => {
 });
 
 describe("silence", () => {
-  test("on a stream is broken by comments, and a status is never later than the hold", async () => {
-    const service = await startService({ limits: "{ heartbeat_ms: 100, first_event_hold_ms: 200 }" });
-    const response = await service.post("/v1/chat/completions", { model, messages: says("ttft=2000"), stream: true });
-    const text = await response.text();
-    // These comments come after the status and before the first event.
-    const comments = text.slice(0, text.indexOf("data:")).match(/^: /gm) ?? [];
-    expect(comments.length).toBeGreaterThan(4);
-    expect(text).toContain("[DONE]");
+  test("on a stream is broken in each protocol's way, and a status is never later than the hold", async () => {
+    const service = await startService({ limits: "{ heartbeat_ms: 50, first_event_hold_ms: 100 }" });
+    for (const [path, beginning, end] of [
+      ["/v1/chat/completions", /^(: .*\n+){5}/, /"finish_reason":"stop".*\n\n(data: .*\n\n)?data: \[DONE\]\n\n$/],
+      ["/v1/messages", /^event: message_start\n.*\n\n(event: ping\n.*\n\n){3}/, /event: message_stop\ndata: .*\n\n$/],
+      [
+        "/v1/responses",
+        /^event: response.created\n.*\n\n(event: response.in_progress\n.*\n\n){3}/,
+        /event: response.completed\ndata: .*"hello there".*\n\n(data: \[DONE\]\n\n)?$/,
+      ],
+    ] as const) {
+      const response = await service.post(path, { model, stream: true, ...inferenceBodies[path]!("ttft=1000 echo") });
+      const text = await response.text();
+      expect(text).toMatch(beginning);
+      expect(text).toMatch(end);
+    }
     // A failure that comes after the status was sent is an error in the stream.
-    const late = await eventsOf(
-      await service.post("/v1/chat/completions", {
-        model,
-        messages: says("slow-headers=600 status=500"),
-        stream: true,
-      }),
-    );
+    const failing = { model, messages: says("slow-headers=600 status=500"), stream: true };
+    const late = await eventsOf(await service.post("/v1/chat/completions", failing));
     expect(JSON.parse(late[0] ?? "")).toMatchObject({ error: { code: "upstream_unavailable" } });
     expect(late.at(-1)).toBe("[DONE]");
     await service.stop();

@@ -1,26 +1,35 @@
-/** What a plan limits, as clients see it: rates, concurrency and windows, and what a refusal tells. */
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+/**
+ * What a plan limits, as clients see it: rates and concurrency, and what a refusal tells. A request that needs more than
+ * a whole limit can never pass: in every protocol its refusal is final, names the limit, its owner, its size and what was
+ * asked, and nothing in it makes a client wait. docs/design/errors-and-streams.md, Limits and their errors.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { inWords, type Money } from "../../../src/core/inference/money.ts";
 import { eventsOf, model, says, startService, words } from "../../harness/engine.ts";
-import { newMember } from "../../harness/organizations.ts";
+import { dollars, nanosOf, typed } from "../../harness/money.ts";
+import { newKey, newMember, newOrganization } from "../../harness/organizations.ts";
 import { until } from "../../harness/until.ts";
 
 setDefaultTimeout(60_000);
 
 const plans = {
   three: "{ requests_per_minute: 3 }",
-  tokens: "{ tokens_per_minute: 1000 }",
   single: "{ requests_per_minute: 3, concurrent_requests: 1 }",
-  // A request of 10 output tokens holds some 10,000 nanos, and costs less.
-  small: "{ session: 14000, requests_per_minute: 100 }",
+  wide: "{ session: 100000000 }",
+  minute: "{ tokens_per_minute: 1000 }",
+  session: "{ session: 100000 }",
+  week: "{ week: 100000 }",
+  month: "{ month: 100000 }",
 };
 
 const service = await startService({ plans });
 afterAll(() => service.stop());
 
-const keyOn = async (plan: keyof typeof plans, on = service) => (await newMember(on, plan)).key;
+const keyOn = async (plan: keyof typeof plans, ...options: string[]) =>
+  (await newMember(service, plan, ...options)).key;
 
-const chat = (key: string, body: object, on = service, signal?: AbortSignal) =>
-  on.post(
+const chat = (key: string, body: object, signal?: AbortSignal) =>
+  service.post(
     "/v1/chat/completions",
     { model, max_tokens: 10, messages: says("", "hello"), ...body },
     { key, ...(signal && { signal }) },
@@ -85,35 +94,33 @@ describe("requests a minute", () => {
   });
 });
 
-describe("tokens a minute", () => {
-  test("are taken by what a request may come to, and corrected when it is known", async () => {
-    const key = await keyOn("tokens");
-    for (let i = 0; i < 3; i++) {
-      const response = await chat(key, { max_tokens: 800 });
-      expect(response.status).toBe(200);
-      expect(limitHeadersOf(response, "tokens")).toEqual(["1000", expect.stringMatching(/^\d{1,3}$/), "1m0s"]);
-      await response.text();
-    }
-    // A request without a cap takes all that is left.
-    const open = await chat(key, { max_tokens: undefined });
-    expect(limitHeadersOf(open, "tokens")[1]).toBe("0");
-    await open.text();
-    await (await chat(key, { messages: says("", words(350)), max_tokens: 200 })).text();
-    const full = await chat(key, { messages: says("", words(100)), max_tokens: 700 });
-    expect(full.status).toBe(429);
-    expect(await errorIn(full)).toMatchObject({
-      code: "rate_limit_exceeded",
-      message: expect.stringContaining("1,000 tokens a minute"),
-    });
-    expect(full.headers.get("x-should-retry")).toBeNull();
+test("tokens a minute are taken by what a request may come to, and corrected when it is known", async () => {
+  const key = await keyOn("minute");
+  for (let i = 0; i < 3; i++) {
+    const response = await chat(key, { max_tokens: 800 });
+    expect(response.status).toBe(200);
+    expect(limitHeadersOf(response, "tokens")).toEqual(["1000", expect.stringMatching(/^\d{1,3}$/), "1m0s"]);
+    await response.text();
+  }
+  // A request without a cap takes all that is left.
+  const open = await chat(key, { max_tokens: undefined });
+  expect(limitHeadersOf(open, "tokens")[1]).toBe("0");
+  await open.text();
+  await (await chat(key, { messages: says("", words(350)), max_tokens: 200 })).text();
+  const full = await chat(key, { messages: says("", words(100)), max_tokens: 700 });
+  expect(full.status).toBe(429);
+  expect(await errorIn(full)).toMatchObject({
+    code: "rate_limit_exceeded",
+    message: expect.stringContaining("1,000 tokens a minute"),
   });
+  expect(full.headers.get("x-should-retry")).toBeNull();
 });
 
 test("concurrent requests: one more than allowed is refused, and takes nothing of the minute", async () => {
   const key = await keyOn("single");
   const leave = new AbortController();
   const long = { messages: says("tps=20", words(500)), max_tokens: 500, stream: true };
-  const running = await chat(key, long, service, leave.signal);
+  const running = await chat(key, long, leave.signal);
   expect(running.status).toBe(200);
   for (let i = 0; i < 4; i++) {
     const refused = await chat(key, {});
@@ -132,4 +139,159 @@ test("concurrent requests: one more than allowed is refused, and takes nothing o
     "room for two more",
   );
   expect(await errorIn(await chat(key, {}))).toMatchObject({ code: "rate_limit_exceeded" });
+});
+
+// A request of 2,000 words and 10 tokens of output holds at least 200,000 nanos: 100 a token of input, 400 of output.
+const text = words(2_000);
+
+async function keyOfTeam(limit: string): Promise<string> {
+  const org = await newOrganization(service, "wide");
+  await service.json("team", "create", "--org", org, "--name", "research", "--limit", limit);
+  return (await newKey(service, org, "--team", "research")).key;
+}
+
+/** By protocol: path, body, the type of the error, and where the error has its fields. */
+const protocols = {
+  chat: {
+    path: "/v1/chat/completions",
+    body: (said: string) => ({ model, max_tokens: 10, messages: [{ role: "user", content: said }] }),
+    type: "usage_limit_error",
+  },
+  responses: {
+    path: "/v1/responses",
+    body: (said: string) => ({ model, max_output_tokens: 16, input: said }),
+    type: "usage_limit_reached",
+  },
+  messages: {
+    path: "/v1/messages",
+    body: (said: string) => ({ model, max_tokens: 10, messages: [{ role: "user", content: said }] }),
+    type: "rate_limit_error",
+  },
+};
+type Name = keyof typeof protocols;
+
+const ask = (name: Name, key: string, said = text, stream = false) =>
+  service.post(protocols[name].path, { ...protocols[name].body(said), stream }, { key });
+
+interface Said {
+  type: string;
+  message: string;
+  fields: Record<string, unknown>;
+}
+async function saidBy(response: Response): Promise<Said> {
+  const { error } = (await response.json()) as {
+    error: { type: string; message: string; details?: Record<string, unknown> };
+  };
+  const { type, message, details, ...rest } = error;
+  return { type, message, fields: details ?? rest };
+}
+
+const limits: [string, string, string, () => Promise<string>][] = [
+  ["organization", "tokens_per_minute", "limit of 1,000 tokens a minute", async () => keyOn("minute")],
+  ["organization", "session", "$0.0001 for this session of five hours", async () => keyOn("session")],
+  ["organization", "week", "$0.0001 for this week", async () => keyOn("week")],
+  ["organization", "month", "$0.0001 for this month", async () => keyOn("month")],
+  ["team", "tokens_per_minute", "limit of 1,000 tokens a minute", () => keyOfTeam("tokens_per_minute=1000")],
+  ["team", "week", "$0.0001 for this week", () => keyOfTeam("week=0.0001")],
+  [
+    "key",
+    "tokens_per_minute",
+    "limit of 1,000 tokens a minute",
+    async () => keyOn("wide", "--limit", "tokens_per_minute=1000"),
+  ],
+  ["key", "month", "$0.0001 for this month", async () => keyOn("wide", "--limit", "month=0.0001")],
+];
+
+describe.each(limits)("above the %s's %s", (limited_by, limit, named, keyWith) => {
+  let key: string;
+  beforeAll(async () => {
+    key = await keyWith();
+  });
+
+  test.each(Object.keys(protocols) as Name[])("a refusal by %s is final and says why", async (name) => {
+    const before = service.engine.counts.requests;
+    for (const stream of [false, true]) {
+      const response = await ask(name, key, text, stream);
+      expect(response.status).toBe(429);
+      expect(response.headers.get("x-should-retry")).toBe("false");
+      const waits = [...response.headers.keys()].filter((header) => /reset|retry-after/.test(header));
+      expect(waits).toEqual([]);
+      const { type, message, fields } = await saidBy(response);
+      expect(type).toBe(protocols[name].type);
+      const isMinute = limit === "tokens_per_minute";
+      const limit_value = isMinute ? 1_000 : dollars(100_000);
+      expect(fields).toMatchObject({ limit, limit_value, limited_by });
+      expect(fields.code ?? fields.error_code).toBe("usage_limit_reached");
+      expect(Object.keys(fields).filter((field) => /reset|window/.test(field))).toEqual([]);
+      const needed = fields.needed as Money & number;
+      expect(isMinute ? needed : nanosOf(needed)).toBeGreaterThan(isMinute ? 1_000 : 100_000);
+      const asked = isMinute ? `${needed.toLocaleString("en-US")} tokens` : inWords(needed);
+      const whose = `the ${limited_by}(?: [^']+)?'s whole ${named.replace("$", "\\$")}`;
+      expect(message).toMatch(
+        new RegExp(
+          `^This request needs at least ${asked.replace("$", "\\$")}, more than ${whose}\\. Send less input, `,
+        ),
+      );
+      expect(message).toContain("ask your administrator");
+      const status = response.headers.get("anthropic-ratelimit-unified-status");
+      expect(status).toBe(name === "messages" ? "rejected" : null);
+      const forCodex = response.headers.get("x-codex-promo-message");
+      expect(forCodex).toBe(name === "responses" ? message.slice(0, -1) : null);
+    }
+    expect(service.engine.counts.requests).toBe(before);
+    expect((await ask(name, key, "hello")).status).toBe(200);
+  });
+});
+
+test("of several whole limits the smallest is named, whosever it is", async () => {
+  const org = await newOrganization(service, "session");
+  const { key } = await newKey(service, org, "--limit", "month=0.00005");
+  expect((await saidBy(await ask("chat", key))).fields).toMatchObject({ limited_by: "key", limit: "month" });
+  const { key: wider } = await newKey(service, org, "--limit", "month=0.00015");
+  expect((await saidBy(await ask("chat", wider))).fields).toMatchObject({
+    limited_by: "organization",
+    limit: "session",
+  });
+});
+
+describe("extra usage", () => {
+  const withExtra = async (cap: number) => {
+    const org = await newOrganization(service, "session");
+    await service.json("org", "extra-usage", org, "on", "--cap", typed(cap));
+    return { org, key: (await newKey(service, org)).key };
+  };
+
+  test("that could take the request admits it", async () => {
+    const { key } = await withExtra(100_000_000);
+    const response = await ask("chat", key);
+    expect([response.status, response.headers.get("x-service-usage-source")]).toEqual([200, "extra"]);
+  });
+
+  test("that is too small for it as well is named beside the plan's limit", async () => {
+    const { key } = await withExtra(120_000);
+    const { message, fields } = await saidBy(await ask("chat", key));
+    expect(fields).toMatchObject({ limit: "session", extra_usage: { enabled: true, available: dollars(120_000) } });
+    expect(message).toContain(
+      "whole $0.0001 for this session of five hours and its $0.00012 of extra usage for this month.",
+    );
+    expect(message).toEndWith("a higher plan or a higher extra usage limit.");
+  });
+
+  test("relieves no key: its whole limit is final all the same", async () => {
+    const { org } = await withExtra(100_000_000);
+    const { key } = await newKey(service, org, "--limit", "week=0.0001");
+    expect((await saidBy(await ask("chat", key))).fields).toMatchObject({ limited_by: "key", limit: "week" });
+  });
+
+  test("that is used up has a reset, which is told", async () => {
+    const { org, key } = await withExtra(1_000_000);
+    await (await ask("chat", key)).text();
+    const used = ["--window", "extra", "--amount", "0.0009", "--reason", "test"];
+    expect((await service.cli("usage", "adjust", org, ...used)).code).toBe(0);
+    const response = await ask("chat", key);
+    const { fields } = await saidBy(response);
+    expect(fields).toMatchObject({ code: "usage_limit_reached", window: "month" });
+    expect(fields.resets_in_seconds).toBeGreaterThan(60);
+    expect(response.headers.get("retry-after")).toBeNull();
+  });
 });

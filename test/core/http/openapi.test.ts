@@ -1,18 +1,24 @@
-/** The published contract: what a reader of openapi.json may rely on. */
+/** The published contracts: what readers of openapi.json and management.json may rely on. */
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Errors } from "typebox/value";
+import { renderManagement } from "../../../src/admin/http/document.ts";
+import { verbs } from "../../../src/admin/management/verbs.ts";
 import { defaultModels } from "../../../src/config/models.ts";
+import { clientFaultCodes, faultCatalogue, managementFaultCodes } from "../../../src/core/inference/fault.ts";
 import { modelKinds } from "../../../src/core/inference/model.ts";
 import { type ContractModel, exampleModel } from "../../../src/core/operations/operation.ts";
+import { decode, encode } from "../../../src/core/schema/codec.ts";
 import { openapiDocument, renderOpenapi } from "../../../src/features/openapi/document.ts";
+import { docsPage } from "../../../src/features/openapi/page.ts";
 import { contract, operations } from "../../../src/node/operations.ts";
 
 const root = join(import.meta.dir, "../../..");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
 const models = defaultModels();
+const text = renderOpenapi(contract, models, version);
 const document = openapiDocument(contract, models, version) as unknown as Document;
 
 interface Answer {
@@ -39,22 +45,24 @@ interface Document {
 const jsonStatuses = (operation: Described) =>
   Object.keys(operation.responses).filter((status) => "application/json" in operation.responses[status]!.content);
 
-test("the checked-in openapi.json is what the code says", () => {
-  let checkedIn = "";
-  try {
-    checkedIn = readFileSync(join(root, "contract/openapi.json"), "utf8");
-  } catch {}
-  if (checkedIn !== renderOpenapi(contract, models, version))
-    throw new Error(
-      "openapi.json and the code differ. `npm run sluice -- openapi --write contract/openapi.json` writes it anew; review the diff.",
-    );
-});
+describe.each([
+  ["openapi.json", text, "openapi"],
+  ["management.json", renderManagement(version), "openapi --management"],
+])("the checked-in %s", (name, written, command) => {
+  test("is what the code says", () => {
+    const path = join(root, "contract", name);
+    if (!existsSync(path) || readFileSync(path, "utf8") !== written)
+      throw new Error(
+        `${name} and the code differ. \`npm run sluice -- ${command} --write contract/${name}\` writes it anew; review the diff.`,
+      );
+  });
 
-test("an independent validator accepts it as OpenAPI 3.1", async () => {
-  const validator = new Validator();
-  const { valid, errors } = await validator.validate(JSON.parse(renderOpenapi(contract, models, version)));
-  expect({ valid, errors }).toEqual({ valid: true, errors: undefined });
-  expect(validator.version).toBe("3.1");
+  test("is accepted as OpenAPI 3.1 by an independent validator", async () => {
+    const validator = new Validator();
+    const { valid, errors } = await validator.validate(JSON.parse(written));
+    expect({ valid, errors }).toEqual({ valid: true, errors: undefined });
+    expect(validator.version).toBe("3.1");
+  });
 });
 
 test("the models are those of the catalog in force: 31 by default", () => {
@@ -146,16 +154,16 @@ describe("answers", () => {
 });
 
 test("every reference leads somewhere, and every component is used", () => {
-  const text = JSON.stringify(document);
+  const json = JSON.stringify(document);
   const used = new Set<string>();
-  for (const [, place] of text.matchAll(/"(?:\$ref":"|[^"]*":")#\/([^"]+)"/g)) {
+  for (const [, place] of json.matchAll(/"(?:\$ref":"|[^"]*":")#\/([^"]+)"/g)) {
     used.add(place!);
     let at: unknown = document;
     for (const step of place!.split("/")) at = (at as Record<string, unknown> | undefined)?.[step];
     expect(at, place).toBeDefined();
   }
   for (const name of Object.keys(document.components.schemas)) expect(used).toContain(`components/schemas/${name}`);
-  expect(text).not.toContain('"$id"');
+  expect(json).not.toContain('"$id"');
 });
 
 test("keys are described: two ways to send one, the scope that each operation needs, and what a key looks like", () => {
@@ -187,7 +195,32 @@ test("every request example satisfies the contract, and is possible on some mode
 });
 
 test("the same catalog gives the same bytes, and nothing in them names the product", () => {
-  expect(renderOpenapi(contract, defaultModels(), version)).toBe(renderOpenapi(contract, models, version));
-  expect(renderOpenapi(contract, models, version).endsWith("}\n")).toBe(true);
-  expect(renderOpenapi(contract, models, version).toLowerCase()).not.toContain("sluice");
+  expect(renderOpenapi(contract, defaultModels(), version)).toBe(text);
+  expect(text.endsWith("}\n")).toBe(true);
+  expect(text.toLowerCase()).not.toContain("sluice");
+});
+
+describe("management.json", () => {
+  test("every example is what its schema says, and asks for what is taken", () => {
+    for (const { name, answers, input, example } of verbs) {
+      const json = encode(answers, example.answer);
+      expect([name, [...Errors(answers, json)]]).toEqual([name, []]);
+      expect([name, [...Errors(input, example.takes)]]).toEqual([name, []]);
+      expect([name, decode(answers, json)]).toEqual([name, example.answer]);
+    }
+  });
+
+  test("its page shows it, and asks no other host", async () => {
+    const html = await (await docsPage({ title: "Sluice management", document: "management.json" })()).text();
+    expect(html).toContain("<title>Sluice management</title>");
+    const loaded = [...html.matchAll(/\b(?:src|href|data-url)=["']([^"']*)["']/g)].map(([, url]) => url);
+    expect(loaded.sort()).toEqual(["docs/scalar.js", "management.json"]);
+  });
+
+  test("clients of the API meet none of its faults, but for those with two statuses", () => {
+    for (const code of managementFaultCodes.filter((one) => !("management" in faultCatalogue[one]))) {
+      expect(clientFaultCodes).not.toContain(code);
+      expect(text).not.toContain(`"${code}"`);
+    }
+  });
 });

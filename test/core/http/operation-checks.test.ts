@@ -6,8 +6,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Type, { type TObject } from "typebox";
 import { verbs } from "../../../src/admin/management/verbs.ts";
-import { unreadBodies, unreadLimits } from "../../../src/core/body/unread.ts";
-import { lifecycle } from "../../../src/core/http/frame.ts";
 import { type Listening, listen } from "../../../src/core/http/listen.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { type Operation, operation } from "../../../src/core/operations/operation.ts";
@@ -16,7 +14,7 @@ import type { Scope } from "../../../src/core/store/directory.ts";
 import { openapiDocument } from "../../../src/features/openapi/document.ts";
 import { app, mount, type NodeDependencies, operatorApp } from "../../../src/node/app.ts";
 import { metricsOperations, operations, probes, unlistedOperations } from "../../../src/node/operations.ts";
-import { plentifulBounds } from "../../harness/bounds.ts";
+import { nodeDependencies } from "./operator-port.ts";
 
 const model = "acme/writer-1";
 const served = [...operations, ...unlistedOperations, ...metricsOperations];
@@ -37,7 +35,7 @@ function neverAsked(): never {
 
 /** Dependencies in which an API key is simply the list of its scopes. */
 function dependencies(): NodeDependencies {
-  const needed: Partial<NodeDependencies> = {
+  const own: Partial<NodeDependencies> = {
     async authenticate(headers) {
       const key = headers.get("authorization");
       if (key === null) throw new Fault("missing_api_key", "No key.");
@@ -46,29 +44,10 @@ function dependencies(): NodeDependencies {
     },
     arrivals: { take() {} },
     catalog: () => ({ models: new Map(), plans: new Map() }),
-    limits: {
-      ...{
-        body_bytes_max: 100_000,
-        body_depth_max: 100,
-        body_values_max: 100_000,
-        body_members_max: 60_000,
-        body_names_max: 60_000,
-        body_ratio_max: 100,
-        body_read_ms: 60_000,
-      },
-      ...{ first_event_hold_ms: 1_000, heartbeat_ms: 1_000, idle_ms: 60_000 },
-    },
-    bounds: plentifulBounds(),
     refused: { add: (one) => void refused.push(one), find: async () => null },
-    unread: unreadBodies(unreadLimits(100_000)),
-    lifecycle: lifecycle(),
-    metrics: { decision() {}, unauthenticated() {}, request() {} } as never,
-    log: { request() {}, event() {}, flush() {} },
-    shedsConnection: () => false,
     traces: null,
-    newId: () => "0".repeat(32),
   };
-  return needed as NodeDependencies;
+  return nodeDependencies(own, 100_000);
 }
 
 interface Asked {

@@ -24,6 +24,8 @@ export interface OperatorPort {
   /** The token of an operator of each role; the `organization-admin` belongs to `acme`. */
   tokens: Record<Role, string>;
   ask(path: string, asked?: Asked): Promise<Answer>;
+  post(path: string, body: object, asked?: Asked): Promise<Answer>;
+  patch(path: string, body: object, asked?: Asked): Promise<Answer>;
   stop(): Promise<void>;
 }
 
@@ -32,6 +34,8 @@ interface Asked {
   token?: string | null;
   body?: unknown;
   headers?: Record<string, string>;
+  /** The version that the change is of, which goes into `if-match`. */
+  version?: number;
 }
 
 export interface Answer {
@@ -66,7 +70,7 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
     },
     "1.2.3",
   );
-  const listening = listen(operatorApp(dependencies(), entrance), { host: "127.0.0.1", port: 0, idle_ms: 60_000 });
+  const listening = listen(operatorApp(nodeDependencies(), entrance), { host: "127.0.0.1", port: 0, idle_ms: 60_000 });
   const act = actAs("cli:test");
   const manage = client(act);
   for (const slug of ["acme", "globex"]) await manage.createOrganization({ slug });
@@ -77,25 +81,30 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
     viewer: await token("viewer"),
     "organization-admin": await token("organization-admin", "acme"),
   };
+  const ask: OperatorPort["ask"] = async (path, asked = {}) => {
+    const { method = "GET", token = tokens.admin, body, headers = {}, version } = asked;
+    const response = await fetch(`${listening.url}/management/v1${path}`, {
+      method,
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(version === undefined ? {} : { "if-match": `"${version}"` }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+    const read = (await response.json()) as Answer["body"];
+    const code = read.error?.code as string | undefined;
+    return { status: response.status, code, body: read, headers: response.headers };
+  };
   return {
     url: listening.url,
     act,
     manage,
     tokens,
-    async ask(path, { method = "GET", token = tokens.admin, body, headers = {} } = {}) {
-      const response = await fetch(`${listening.url}/management/v1${path}`, {
-        method,
-        headers: {
-          ...(token === null ? {} : { authorization: `Bearer ${token}` }),
-          ...(body === undefined ? {} : { "content-type": "application/json" }),
-          ...headers,
-        },
-        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
-      });
-      const read = (await response.json()) as Answer["body"];
-      const code = read.error?.code as string | undefined;
-      return { status: response.status, code, body: read, headers: response.headers };
-    },
+    ask,
+    post: (path, body, asked = {}) => ask(path, { ...asked, method: "POST", body }),
+    patch: (path, body, asked = {}) => ask(path, { ...asked, method: "PATCH", body }),
     async stop() {
       await listening.stop();
       await book.close();
@@ -103,21 +112,22 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
   };
 }
 
-function dependencies(): NodeDependencies {
+/** What every port of a node needs; `more` is what a test is about. */
+export function nodeDependencies(more: Partial<NodeDependencies> = {}, body_bytes_max = 1_000_000): NodeDependencies {
   const needed: Partial<NodeDependencies> = {
     limits: {
-      ...{ body_bytes_max: 1_000_000, body_depth_max: 100, body_values_max: 100_000, body_members_max: 60_000 },
-      ...{ body_names_max: 60_000 },
-      ...{ body_ratio_max: 100, body_read_ms: 60_000 },
+      ...{ body_bytes_max, body_depth_max: 100, body_values_max: 100_000, body_members_max: 60_000 },
+      ...{ body_names_max: 60_000, body_ratio_max: 100, body_read_ms: 60_000 },
       ...{ first_event_hold_ms: 1_000, heartbeat_ms: 1_000, idle_ms: 60_000 },
     },
     bounds: plentifulBounds(),
     unread: unreadBodies(unreadLimits(100_000)),
     lifecycle: lifecycle(),
-    metrics: { request() {} } as never,
+    metrics: { decision() {}, unauthenticated() {}, request() {} } as never,
     log: { request() {}, event() {}, flush() {} },
     shedsConnection: () => false,
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
+    ...more,
   };
   return needed as NodeDependencies;
 }

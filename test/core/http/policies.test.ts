@@ -19,12 +19,6 @@ afterAll(async () => {
   await owned?.drop();
 });
 
-const change = (path: string, body: object, more: { token?: string; version?: unknown; method?: string } = {}) =>
-  port.ask(path, {
-    ...{ method: more.method ?? "PATCH", body },
-    ...(more.token === undefined ? {} : { token: more.token }),
-    ...(more.version === undefined ? {} : { headers: { "if-match": `"${more.version}"` } }),
-  });
 const outcome = ({ status, code }: { status: number; code: string | undefined }) => [status, code];
 const made = async (slug: string) => (await port.manage.createOrganization({ slug })).slug;
 
@@ -32,22 +26,25 @@ describe("policies", () => {
   test("an organization-admin sees them, and cannot go round what an admin has set", async () => {
     const token = port.tokens["organization-admin"];
     const old = await port.manage.createKey({ organization: "acme", name: "old" });
-    const set = await change("/organizations/acme/policies", { key_lifetime_max_days: 30, keeps_content: false });
+    const set = await port.patch("/organizations/acme/policies", { key_lifetime_max_days: 30, keeps_content: false });
     expect(set.body).toMatchObject({ key_lifetime_max_days: 30, key_unused_max_days: null, keeps_content: false });
     expect(set.headers.get("etag")).toBe(`"${set.body.version}"`);
     expect((await port.ask("/organizations/acme", { token })).body).toMatchObject({ key_lifetime_max_days: 30 });
     const later = new Date(Date.now() + 31 * 86_400_000).toISOString();
     const create = { organization: "acme", name: "new", expires_at: later };
-    const refused = await change("/keys", create, { token, method: "POST" });
+    const refused = await port.post("/keys", create, { token });
     expect(outcome(refused)).toEqual([400, "invalid_value"]);
     expect(refused.body.error!.message).toContain("30 days at most");
-    expect(outcome(await change(`/keys/${old.id}`, { expires_at: later }, { token }))).toEqual([400, "invalid_value"]);
+    expect(outcome(await port.patch(`/keys/${old.id}`, { expires_at: later }, { token }))).toEqual([
+      400,
+      "invalid_value",
+    ]);
     // The organization-admin may create a key within the policy, and rotate keys.
-    const { body } = await change("/keys", { ...create, expires_at: undefined }, { token, method: "POST" });
+    const { body } = await port.post("/keys", { ...create, expires_at: undefined }, { token });
     expect(body).toMatchObject({ state: "active", expires_at: null });
     const ends_ms = new Date(body.ends_at as string).getTime() - new Date(body.created_at as string).getTime();
     expect(ends_ms).toBe(30 * 86_400_000);
-    await change("/organizations/acme/policies", { key_lifetime_max_days: null, keeps_content: true });
+    await port.patch("/organizations/acme/policies", { key_lifetime_max_days: null, keeps_content: true });
   });
 
   test("a policy that is not valid is refused with the valid form, and nothing is written", async () => {
@@ -64,42 +61,27 @@ describe("policies", () => {
       { keeps_content: null },
       { keeps_contents: false },
     ]) {
-      const { status } = await change(`/organizations/${slug}/policies`, body);
+      const { status } = await port.patch(`/organizations/${slug}/policies`, body);
       expect([body, status]).toEqual([body, 400]);
     }
     expect((await port.manage.auditHead()).number).toBe(number);
   });
 });
 
-describe("a key is made", () => {
-  test("with owner, labels, addresses and expiry at once; what is wrong with one of them makes none", async () => {
-    const body = {
-      ...{ organization: "globex", name: "whole", owner: "ann", labels: { stage: "test", none: null } },
-      ...{ allow_from: ["10.0.0.0/8", "10.0.0.0/8"], expires_at: "2030-01-31", idempotency: undefined },
-    };
-    const { body: key } = await change("/keys", body, { method: "POST" });
-    expect(key).toMatchObject({
-      ...{ owner: "ann", labels: { stage: "test" }, allow_from: ["10.0.0.0/8"], version: 1 },
-      ...{ expires_at: "2030-01-31T00:00:00.000Z", ends_at: "2030-01-31T00:00:00.000Z" },
-    });
-    const [entry] = (await port.manage.pageAudit({ organization: "globex", limit: 1 })).data;
-    expect(entry).toMatchObject({
-      action: "key.create",
-      details: { owner: "ann", labels: { stage: "test" }, allow_from: ["10.0.0.0/8"] },
-    });
-    const { number } = await port.manage.auditHead();
-    for (const wrong of [
-      { owner: "" },
-      { labels: { "No Label": "x" } },
-      { labels: { a: "" } },
-      { labels: Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`a${index}`, "x"])) },
-      { allow_from: [] },
-      { allow_from: ["nowhere"] },
-      { allow_from: Array.from({ length: 101 }, (_, index) => `10.0.0.${index}`) },
-      { expires_at: "2020-01-01" },
-    ])
-      expect([wrong, (await change("/keys", { ...body, ...wrong }, { method: "POST" })).status]).toEqual([wrong, 400]);
-    expect((await port.manage.auditHead()).number).toBe(number);
+test("a key is made with owner, labels, addresses and expiry at once", async () => {
+  const body = {
+    ...{ organization: "globex", name: "whole", owner: "ann", labels: { stage: "test", none: null } },
+    ...{ allow_from: ["10.0.0.0/8", "10.0.0.0/8"], expires_at: "2030-01-31", idempotency: undefined },
+  };
+  const { body: key } = await port.post("/keys", body);
+  expect(key).toMatchObject({
+    ...{ owner: "ann", labels: { stage: "test" }, allow_from: ["10.0.0.0/8"], version: 1 },
+    ...{ expires_at: "2030-01-31T00:00:00.000Z", ends_at: "2030-01-31T00:00:00.000Z" },
+  });
+  const [entry] = (await port.manage.pageAudit({ organization: "globex", limit: 1 })).data;
+  expect(entry).toMatchObject({
+    action: "key.create",
+    details: { owner: "ann", labels: { stage: "test" }, allow_from: ["10.0.0.0/8"] },
   });
 });
 
@@ -120,13 +102,13 @@ describe("two changes at once", () => {
     ] as const) {
       const read = (await port.ask(path)).headers.get("etag")!;
       const version = Number(read.replaceAll('"', ""));
-      const first = await change(path, one, { version });
+      const first = await port.patch(path, one, { version });
       expect([path, first.status, first.headers.get("etag")]).toEqual([path, 200, `"${version + 1}"`]);
-      const second = await change(path, two, { version });
+      const second = await port.patch(path, two, { version });
       expect([path, second.status, second.code]).toEqual([path, 412, "version_conflict"]);
       expect(second.body.error).toMatchObject({ current: { ...reads, version: version + 1 } });
       expect(second.body.error!.message).toContain("by operator:a-admin");
-      expect((await change(path, two, { version: version + 1 })).status).toBe(200);
+      expect((await port.patch(path, two, { version: version + 1 })).status).toBe(200);
     }
   });
 
@@ -134,13 +116,32 @@ describe("two changes at once", () => {
     const organization = await made("crowded");
     const team = await port.manage.createTeam({ organization, name: "research" });
     const key = await port.manage.createKey({ organization, name: "app" });
-    for (const path of [`/teams/${team.id}/limits`, `/keys/${key.id}/limits`]) {
+    const { version } = await port.manage.findOrganization({ organization });
+    for (const [method, path, body, at, action] of [
+      ["PATCH", `/teams/${team.id}/limits`, { own: { week: "5" } }, 1, "team.limits"],
+      ["PATCH", `/keys/${key.id}/limits`, { own: { week: "5" } }, 1, "key.limits"],
+      ["PUT", `/organizations/${organization}/plan`, { plan: "pro" }, version, "organization.plan"],
+    ] as const) {
       const { number } = await port.manage.auditHead();
-      const asked = [1, 2, 3, 4, 5].map((week) => change(path, { own: { week } }, { version: 1 }));
-      const answers = await Promise.all(asked);
+      const answers = await Promise.all(Array.from({ length: 5 }, () => port.ask(path, { method, body, version: at })));
       expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412, 412]);
+      expect(answers.find(({ status }) => status === 200)!.headers.get("etag")).toBe(`"${at + 1}"`);
+      const { error } = answers.find(({ status }) => status === 412)!.body;
+      expect(error).toMatchObject({ code: "version_conflict", current: { version: at + 1 } });
+      expect(error!.message).toContain(`${action} by operator:a-admin`);
       expect((await port.manage.auditHead()).number).toBe(number + 1);
     }
+    expect(await port.manage.findOrganization({ organization })).toMatchObject({ plan: "pro" });
+  });
+
+  test("a change that changes nothing raises no version and writes nothing", async () => {
+    const { version } = await port.manage.createOrganization({ slug: "same" });
+    const before = await port.manage.auditHead();
+    const asked = { method: "PUT", body: { plan: "starter" } };
+    expect((await port.ask("/organizations/same/plan", { ...asked, version })).body.version).toBe(version);
+    expect(await port.manage.auditHead()).toEqual(before);
+    const wrong = await port.ask("/organizations/same/plan", { ...asked, headers: { "if-match": "new" } });
+    expect(outcome(wrong)).toEqual([400, "invalid_value"]);
   });
 });
 
@@ -148,7 +149,7 @@ describe("an organization", () => {
   test("that is renamed is found by its old slug, except by administrators of others", async () => {
     const slug = await made("before");
     const key = await port.manage.createKey({ organization: slug, name: "app" });
-    expect((await change(`/organizations/${slug}`, { slug: "after", name: "After" })).body).toMatchObject({
+    expect((await port.patch(`/organizations/${slug}`, { slug: "after", name: "After" })).body).toMatchObject({
       ...{ slug: "after", name: "After", former_slugs: ["before"], version: 2 },
     });
     expect((await port.ask(`/keys/${key.id}`)).body).toMatchObject({ organization: "after" });
@@ -157,19 +158,19 @@ describe("an organization", () => {
     const foreign = await port.ask(`/keys?organization=${slug}`, { token: port.tokens["organization-admin"] });
     expect([foreign.status, JSON.stringify(foreign.body)]).toEqual([404, expect.not.stringContaining("after")]);
     for (const body of [{}, { slug: "No Slug" }, { slug: "globex" }, { name: "" }]) {
-      const { status } = await change("/organizations/after", body);
+      const { status } = await port.patch("/organizations/after", body);
       expect([body, status]).toEqual([body, "slug" in body && body.slug === "globex" ? 409 : 400]);
     }
-    expect((await port.ask("/organizations", { method: "POST", body: { slug } })).code).toBe("already_exists");
+    expect((await port.post("/organizations", { slug })).code).toBe("already_exists");
   });
 
   test("that is closed can be listed and reported on, and every change of it is refused", async () => {
     const slug = await made("closing");
     const key = await port.manage.createKey({ organization: slug, name: "app" });
     const team = await port.manage.createTeam({ organization: slug, name: "research" });
-    const closed = await change(`/organizations/${slug}/close`, {}, { method: "POST" });
+    const closed = await port.post(`/organizations/${slug}/close`, {});
     expect(closed.body).toMatchObject({ status: "closed", plan: null, version: 2 });
-    const again = await change(`/organizations/${slug}/close`, {}, { method: "POST" });
+    const again = await port.post(`/organizations/${slug}/close`, {});
     expect(again.body).toEqual(closed.body);
     const { body } = await port.ask("/organizations?status=closed");
     expect(body.data!.map((one) => one.slug)).toContain(slug);
@@ -193,7 +194,7 @@ describe("an organization", () => {
       ["POST", `/keys/${key.id}/rotate`, {}],
       ["PUT", "/notices/alerts", { organization: slug, url: "https://example.test/" }],
     ] as const)
-      expect([method, path, ...outcome(await change(path, taken, { method }))]).toEqual([
+      expect([method, path, ...outcome(await port.ask(path, { method, body: taken }))]).toEqual([
         ...[method, path, 409, "wrong_state"],
       ]);
   });

@@ -16,106 +16,99 @@ import { readinessChecks, routesCheck } from "../../../src/node/readiness-checks
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
 
-const draining = { draining: false };
 const check = (run: AskingCheck["run"], more: Partial<ReadinessCheck> = {}): ReadinessCheck => ({
   ...{ name: "it", severity: "required", every_ms: 1000, run },
   ...more,
 });
-const problemOf = (results: CheckResult[]) => results.find(({ name }) => name === "it")?.problem;
+
+/** The checks of a node by a clock that the test moves, and the checks that failed at each turn. */
+function startedWith(...checks: ReadinessCheck[]) {
+  const time = new VirtualClock();
+  const turns: string[][] = [];
+  const { results, began, stop } = readinessOf(checks, {
+    lifecycle: { draining: false },
+    clock: time,
+    turned: (failing) => turns.push(failing.map(({ name }) => name)),
+  });
+  return { time, turns, began, stop, problem: () => results().find(({ name }) => name === "it")?.problem };
+}
 
 describe("a check", () => {
   test("that hangs is given up after its time, and is a problem until it answers again", async () => {
-    const time = new VirtualClock();
     let hangs = false;
     let runs = 0;
     const run = () => {
       runs += 1;
       return hangs ? new Promise<never>(() => {}) : Promise.resolve(null);
     };
-    const { results, began, stop } = readinessOf([check(run)], { lifecycle: draining, clock: time });
-    expect(problemOf(results())).toBe("not checked yet");
+    const { time, problem, began, stop } = startedWith(check(run));
+    expect(problem()).toBe("not checked yet");
     await began;
-    expect(problemOf(results())).toBeNull();
+    expect(problem()).toBeNull();
     hangs = true;
     await time.advance(1000);
-    expect([runs, problemOf(results())]).toEqual([2, null]);
+    expect([runs, problem()]).toEqual([2, null]);
     await time.advance(3500);
-    expect(problemOf(results())).toBe("no answer within 3500 ms");
+    expect(problem()).toBe("no answer within 3500 ms");
     hangs = false;
     await time.advance(1000);
-    expect([runs, problemOf(results())]).toEqual([3, null]);
+    expect([runs, problem()]).toEqual([3, null]);
     stop();
     await time.advance(60_000);
     expect(runs).toBe(3);
   });
 
   test("whose result is old counts as a problem", async () => {
-    const time = new VirtualClock();
-    const { results, began, stop } = readinessOf([check(async () => null)], { lifecycle: draining, clock: time });
+    const { time, problem, began, stop } = startedWith(check(async () => null));
     await began;
     stop();
     await time.advance(6500);
-    expect(problemOf(results())).toBeNull();
+    expect(problem()).toBeNull();
     await time.advance(1);
-    expect(problemOf(results())).toBe("last checked 6 s ago");
+    expect(problem()).toBe("last checked 6 s ago");
   });
 
   test("does not count the time in which this process stood still", async () => {
-    const time = new VirtualClock();
     const answer = Promise.withResolvers<null>();
-    const { results, began, stop } = readinessOf([check(() => answer.promise)], { lifecycle: draining, clock: time });
+    const { time, problem, began, stop } = startedWith(check(() => answer.promise));
     time.freeze(60_000);
     // Timers that were due run first, and only then what had arrived.
     await time.advance(0);
     answer.resolve(null);
     await began;
-    expect(problemOf(results())).toBeNull();
+    expect(problem()).toBeNull();
     stop();
   });
 
   test("of a fact of this process is never old: a probe gets the fact as it is now", async () => {
-    const time = new VirtualClock();
-    const turns: string[][] = [];
     let known: string | null = null;
     const knowing: ReadinessCheck = { name: "it", severity: "required", every_ms: 1000, read: () => known };
-    const { results, stop } = readinessOf([knowing], {
-      lifecycle: draining,
-      clock: time,
-      turned: (failing) => turns.push(failing.map(({ name }) => name)),
-    });
-    expect(problemOf(results())).toBeNull();
+    const { time, turns, problem, stop } = startedWith(knowing);
+    expect(problem()).toBeNull();
     known = "worker 2: has said nothing for 6 s";
-    expect(problemOf(results())).toBe(known);
+    expect(problem()).toBe(known);
     await time.advance(1000);
     known = null;
-    expect(problemOf(results())).toBeNull();
+    expect(problem()).toBeNull();
     await time.advance(1000);
     expect(turns).toEqual([["it"], []]);
     stop();
   });
 
   test("that throws is a problem without the message of the error", async () => {
-    const time = new VirtualClock();
-    const failing = check(() => Promise.reject(new Error("postgres://user:secret@host")));
-    const { results, began, stop } = readinessOf([failing], { lifecycle: draining, clock: time });
+    const { problem, began, stop } = startedWith(check(() => Promise.reject(new Error("postgres://user:secret@host"))));
     await began;
-    expect(problemOf(results())).toBe("the check failed");
+    expect(problem()).toBe("the check failed");
     stop();
   });
 
   test("that only warns delays no start, and turns nothing", async () => {
-    const time = new VirtualClock();
-    const turns: string[][] = [];
     let answer: string | null = null;
-    const checks = [
+    const hanging = check(() => new Promise(() => {}), { name: "other", severity: "warning" });
+    const { time, turns, began, stop } = startedWith(
       check(async () => answer),
-      check(() => new Promise(() => {}), { name: "other", severity: "warning" }),
-    ];
-    const { began, stop } = readinessOf(checks, {
-      lifecycle: draining,
-      clock: time,
-      turned: (failing) => turns.push(failing.map(({ name }) => name)),
-    });
+      hanging,
+    );
     await began;
     await time.advance(10_000);
     expect(turns).toEqual([]);

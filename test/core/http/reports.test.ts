@@ -1,5 +1,6 @@
 /**
- * An engine whose usage reports are wrong: they are not charged, and appear in the record, in the log and in a metric.
+ * An engine whose usage reports are wrong: they are not charged, and appear in the record, in the log and in a metric. One
+ * that reports more than was held for the request: recorded in full, charged up to the limit, and counted in a metric.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
@@ -23,14 +24,17 @@ function answer(): Response {
   return new Response(`${deltas.join("")}${end}data: [DONE]\n\n`, { headers: { "content-type": "text/event-stream" } });
 }
 
+/** The limit of a session on the plan `tight`. */
+const tight = 300_000;
+
 const engine = Bun.serve({ port: 0, fetch: answer });
 const operatorPort = await freePort();
 const service = await startService({
   engineUrl: `${engine.url.origin}/v1`,
-  plans: { free: "{}" },
+  plans: { free: "{}", tight: `{ session: ${tight} }` },
   sluice: { env: { SLUICE_OPERATOR_PORT: String(operatorPort) } },
 });
-const { key } = await newMember(service, "free");
+const { key: freeKey } = await newMember(service, "free");
 afterAll(async () => {
   await service.stop();
   await engine.stop(true);
@@ -42,7 +46,13 @@ const bodies: Record<string, object> = {
   "/v1/responses": { input: "hello" },
 };
 
-async function asked(path: string, said: unknown): Promise<{ id: string; text: string; receipt: RequestReceipt }> {
+const metrics = async () => (await fetch(`http://127.0.0.1:${operatorPort}/metrics`)).text();
+
+async function asked(
+  path: string,
+  said: unknown,
+  key = freeKey,
+): Promise<{ id: string; text: string; receipt: RequestReceipt }> {
   usage = said;
   const response = await service.post(path, { model, stream: true, ...bodies[path] }, { key });
   const text = await response.text();
@@ -98,8 +108,28 @@ test("an honest report has no such mark, also of reasoning that nobody saw", asy
   expect(await service.json("request", "show", id)).toMatchObject({ report_rejected: null });
 });
 
+test("usage above every limit is in the receipt and in a metric, and the window is at its limit", async () => {
+  const sums = async () => {
+    const text = await metrics();
+    const sumOf = (part: string) =>
+      Number(new RegExp(`^usage_cost_total\\{class="${part}"\\} (\\S+)$`, "m").exec(text)?.[1] ?? 0) * 1e9;
+    return { charged: sumOf("charged"), uncharged: sumOf("uncharged") };
+  };
+  const before = await sums();
+  const { key } = await newMember(service, "tight");
+  const { receipt } = await asked("/v1/chat/completions", { prompt_tokens: 5000, completion_tokens: words }, key);
+  const rest = 5000 * 100 + words * 400 - tight;
+  expect(receipt).toMatchObject({
+    usage: { input_tokens: 5000, output_tokens: words },
+    cost: { charged: dollars(tight), uncharged: dollars(rest) },
+    windows: { session: { usage_percent_after: 100 } },
+  });
+  const after = await sums();
+  expect(after.charged - before.charged).toBeCloseTo(tight, 0);
+  expect(after.uncharged - before.uncharged).toBeCloseTo(rest, 0);
+});
+
 test("metrics have rejected reports by upstream and kind, and how far they are off; nothing is held in the end", async () => {
-  const metrics = async () => (await fetch(`http://127.0.0.1:${operatorPort}/metrics`)).text();
   const text = await metrics();
   expect(text).toMatch(/^usage_reports_rejected_total\{upstream="\S+",half="output",kind="above_cap"\} 3$/m);
   expect(text).toMatch(/^usage_reports_rejected_total\{upstream="\S+",half="input",kind="above_context"\} 3$/m);

@@ -1,6 +1,6 @@
 /**
- * What the service stores of responses, over real sockets: to continue from, to fetch, to delete; for one organization,
- * and for a limited time.
+ * What the service stores of responses, over real sockets: to continue from, to fetch, to delete, and for a limited
+ * time. Who may do so: whose-responses.test.ts.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -21,10 +21,9 @@ const parameters = { type: "object", properties: { place: { type: "string" } }, 
 const tools = [{ type: "function", name: "get_weather", parameters }];
 
 const service = await startService({ engine: { directives: "", namesModel: false } });
-const { key: other } = await newMember(service, "unlimited");
 afterAll(() => service.stop());
 
-const post = (body: object, init: Parameters<Service["post"]>[2] = {}) => service.post(path, { model, ...body }, init);
+const post = (body: object) => service.post(path, { model, ...body });
 const answered = async (body: object) => {
   const response = await post(body);
   expect(response.status).toBe(200);
@@ -127,27 +126,6 @@ describe("no response can be continued", () => {
     expect(second.store).toBe(false);
     expect(await refusalOf(await post({ input: "x", previous_response_id: second.id }))).toEqual(gone);
     expect(await refusalOf(await fetched(second.id))).toEqual([404, "response_not_found", "id"]);
-  });
-
-  test("for another organization: not to go on from, not by reference, not to fetch, not to delete", async () => {
-    const { id, output } = await answered({ input: "a secret" });
-    const key = { key: other };
-    expect(await refusalOf(await post({ input: "x", previous_response_id: id }, key))).toEqual(gone);
-    const reference = { type: "item_reference", id: output[0]!.id };
-    const refused = await post({ input: [{ role: "user", content: "x" }, reference] }, key);
-    expect(await refusalOf(refused)).toEqual([400, "previous_response_not_found", "input[1].id"]);
-    for (const [suffix, method] of [
-      ["", "GET"],
-      ["/input_items", "GET"],
-      ["", "DELETE"],
-    ] as const) {
-      expect(await refusalOf(await fetched(id + suffix, { ...key, method }))).toEqual([
-        404,
-        "response_not_found",
-        "id",
-      ]);
-    }
-    expect((await fetched(id)).status).toBe(200);
   });
 
   test("from what failed, and what never was", async () => {

@@ -59,7 +59,8 @@ describe("a socket", () => {
     expect([runtime.sent, socket.isOpen]).toEqual([["one"], false]);
   });
 
-  test("of an old connection gets an error, and is closed", async () => {
+  test("of a connection that is an hour old gets an error, and is closed", async () => {
+    expect(connectionLimits.age_ms).toBe(3_600_000);
     const dependencies = {
       bounds: plentifulBounds(),
       standings: { begin: () => ({ [Symbol.dispose]() {} }) },
@@ -75,6 +76,7 @@ describe("a socket", () => {
     expect(runtime.code).toBe(1000);
     expect(JSON.parse(runtime.sent[0]!)).toMatchObject({
       ...{ type: "error", status: 400, code: "websocket_connection_limit_reached" },
+      error: { code: "websocket_connection_limit_reached" },
     });
     connection.closed();
     expect(dependencies.bounds.sockets.size).toBe(0);

@@ -1,18 +1,19 @@
 /**
- * Who may use a response within its organization: every operation admits its maker and keys without a person, and
- * nobody else.
+ * Who may use a response: within its organization every operation admits its maker and keys without a person, and nobody
+ * else; of another organization it admits nobody.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
 import { model, refusalOf, type Service, startService } from "../../harness/engine.ts";
 import { startIssuer, type TestIssuer } from "../../harness/issuer.ts";
+import { newMember } from "../../harness/organizations.ts";
 import { secretKey } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
 import { errorIn, responseIn, talk } from "../../harness/websocket.ts";
 
 setDefaultTimeout(60_000);
 const path = "/v1/responses";
-const callers = ["ann by a token", "ann by her key", "bob by a token", "the service's key"] as const;
+const callers = ["ann by a token", "ann by her key", "bob by a token", "the service's key", "another's key"] as const;
 type Caller = (typeof callers)[number];
 let issuer: TestIssuer;
 let service: Service;
@@ -39,6 +40,7 @@ identity:
     (await service.json<{ key: string }>("key", "create", "--org", "acme", "--name", name, ...words)).key;
   keys["ann by her key"] = await newKey("ann", "--person", people.find(({ subject }) => subject === "ann")!.id);
   keys["the service's key"] = await newKey("service");
+  keys["another's key"] = (await newMember(service, "unlimited")).key;
 });
 afterAll(async () => {
   await service.stop();

@@ -94,20 +94,39 @@ async function usedUp(client: Client): Promise<RequestReceipt> {
 const asksMuch = { messages: says("", "again"), max_tokens: 256 };
 const asksLittle = { messages: says("", "again"), max_tokens: 8 };
 
-describe("without a plan", () => {
-  test("inference is 402 at once, reading is not, and a new plan's limits count at once", async () => {
-    const client = await clientOn("small");
-    const used = await usedUp(client);
-    await service.json("org", "plan", client.organization, "--none");
-    await percentIs(client, 0);
-    const response = await client.chat(asksLittle);
-    expect([response.status, response.headers.get("x-should-retry")]).toEqual([402, "false"]);
-    expect(await errorOf(response)).toMatchObject({ code: "no_active_plan", type: "billing_error" });
-    await service.json("org", "plan", client.organization, "short");
-    await percentIs(client, Math.floor((nanosOf(used.cost.charged) * 10_000) / 200_000) / 100);
-    expect((await client.chat(asksLittle)).status).toBe(200);
-  }, 30_000);
-});
+test("without a plan inference is 402 at once, reading is not, and a new plan's limits count at once", async () => {
+  const client = await clientOn("small");
+  const used = await usedUp(client);
+  await service.json("org", "plan", client.organization, "--none");
+  await percentIs(client, 0);
+  const response = await client.chat(asksLittle);
+  expect([response.status, response.headers.get("x-should-retry")]).toEqual([402, "false"]);
+  expect(await errorOf(response)).toMatchObject({ code: "no_active_plan", type: "billing_error" });
+  const messages = await service.post("/v1/messages", { model, ...asksLittle }, { key: client.key });
+  expect([messages.status, await errorOf(messages)]).toMatchObject([
+    ...[402, { type: "billing_error", details: { error_code: "no_active_plan" } }],
+  ]);
+  await service.json("org", "plan", client.organization, "short");
+  await percentIs(client, Math.floor((nanosOf(used.cost.charged) * 10_000) / 200_000) / 100);
+  expect((await client.chat(asksLittle)).status).toBe(200);
+}, 30_000);
+
+/** Claude Code stops at once if a refusal has these fields and headers. Its counting of tokens goes on. */
+async function expectToStopClaudeCode(
+  { key }: Client,
+  headers: Headers,
+  error: Record<string, unknown>,
+): Promise<void> {
+  expect(error).toMatchObject({
+    type: "rate_limit_error",
+    details: { error_code: "usage_limit_reached", window: "session", plan_type: "wide" },
+  });
+  const { resets_at } = error.details as { resets_at: number };
+  expect(headers.get("anthropic-ratelimit-unified-status")).toBe("rejected");
+  expect(headers.get("anthropic-ratelimit-unified-reset")).toBe(String(resets_at));
+  const counted = await service.post("/v1/messages/count_tokens", { model, messages: says("") }, { key });
+  expect(counted.status).toBe(200);
+}
 
 describe("a window that is full of settled use", () => {
   test("refuses with all that a client needs, streamed or not, and takes what still fits", async () => {
@@ -160,12 +179,14 @@ describe("a window that is full of settled use", () => {
       await usedExactly(client, 685_900);
       for (const stream of [false, true]) {
         const refused = await ask(words(3_000), stream);
-        const { message } = await errorOf(refused);
+        const { message, ...error } = await errorOf(refused);
         const said = tooLittle.exec(message)?.groups;
         expect([refused.status, message]).toEqual([429, expect.stringMatching(tooLittle)]);
         expect(Number(said?.needs)).toBeWithin(0.000314, 0.001);
         expect(said?.at).toBe(moment(new Date((await usageOf(client)).session.reset_at)));
         expect(refused.headers.get("x-service-usage-session-percent")).toBe("68.59");
+        expect(["x-should-retry", "retry-after"].map((name) => refused.headers.get(name))).toEqual(["false", null]);
+        if (path === "/v1/messages") await expectToStopClaudeCode(client, refused.headers, error);
       }
       // The message says that less fits, and it does.
       await (await ask("hello", false)).text();
@@ -181,53 +202,49 @@ describe("a window that is full of settled use", () => {
   );
 });
 
-describe("what is held by requests that run", () => {
-  test("is usage_reserved, to be tried again at once, and free when they have ended", async () => {
-    const client = await clientOn("small");
-    const abort = new AbortController();
-    const running = await client.chat(
-      { messages: says("tps=20 tokens=200"), max_tokens: 256, stream: true },
-      { signal: abort.signal },
-    );
-    const response = await client.chat(asksMuch);
-    expect([response.status, response.headers.get("retry-after")]).toEqual([429, "1"]);
-    expect(response.headers.get("x-should-retry")).toBeNull();
-    expect((await errorOf(response)).code).toBe("usage_reserved");
-    abort.abort();
-    expect((await receiptOf(client, requestIdOf(running))).outcome).toBe("cancelled");
-    expect((await client.chat(asksMuch)).status).toBe(200);
-  }, 30_000);
-});
+test("what is held by requests that run is usage_reserved, to be tried again at once, and free when they have ended", async () => {
+  const client = await clientOn("small");
+  const abort = new AbortController();
+  const running = await client.chat(
+    { messages: says("tps=20 tokens=200"), max_tokens: 256, stream: true },
+    { signal: abort.signal },
+  );
+  const response = await client.chat(asksMuch);
+  expect([response.status, response.headers.get("retry-after")]).toEqual([429, "1"]);
+  expect(response.headers.get("x-should-retry")).toBeNull();
+  expect((await errorOf(response)).code).toBe("usage_reserved");
+  abort.abort();
+  expect((await receiptOf(client, requestIdOf(running))).outcome).toBe("cancelled");
+  expect((await client.chat(asksMuch)).status).toBe(200);
+}, 30_000);
 
-describe("extra usage", () => {
-  test("takes what the plan cannot, up to its cap, and says so; the plan's windows stay as they are", async () => {
-    const client = await clientOn("small");
-    await usedUp(client);
-    const before = await usageOf(client);
-    await service.json("org", "extra-usage", client.organization, "on", "--cap", typed(120_000));
-    const response = await client.chat({ messages: says("tokens=250"), max_tokens: 256 });
-    expect([response.status, response.headers.get("x-service-usage-source")]).toEqual([200, "extra"]);
-    const receipt = await receiptOf(client, requestIdOf(response));
-    expect(receipt).toMatchObject({ billing_source: "extra", outcome: "completed", cost: { uncharged: dollars(0) } });
-    expect(await usageOf(client)).toEqual(before);
-    const shown = await service.json<{ extra_usage: object }>("usage", "show", client.organization);
-    const { charged } = receipt.cost;
-    expect(shown.extra_usage).toEqual({ enabled: true, cap: dollars(120_000), used: charged, held: dollars(0) });
+test("extra usage takes what the plan cannot, up to its cap, and says so; the plan's windows stay as they are", async () => {
+  const client = await clientOn("small");
+  await usedUp(client);
+  const before = await usageOf(client);
+  await service.json("org", "extra-usage", client.organization, "on", "--cap", typed(120_000));
+  const response = await client.chat({ messages: says("tokens=250"), max_tokens: 256 });
+  expect([response.status, response.headers.get("x-service-usage-source")]).toEqual([200, "extra"]);
+  const receipt = await receiptOf(client, requestIdOf(response));
+  expect(receipt).toMatchObject({ billing_source: "extra", outcome: "completed", cost: { uncharged: dollars(0) } });
+  expect(await usageOf(client)).toEqual(before);
+  const shown = await service.json<{ extra_usage: object }>("usage", "show", client.organization);
+  const { charged } = receipt.cost;
+  expect(shown.extra_usage).toEqual({ enabled: true, cap: dollars(120_000), used: charged, held: dollars(0) });
 
-    const refused = await client.chat(asksMuch);
-    expect(await errorOf(refused)).toMatchObject({
-      code: "usage_limit_reached",
-      extra_usage: { enabled: true, available: dollars(120_000 - nanosOf(charged)) },
-    });
-    const little = await client.chat(asksLittle);
-    expect(little.headers.get("x-service-usage-source")).toBe("plan");
-    await little.text();
-    await service.json("org", "extra-usage", client.organization, "off");
-    expect(await errorOf(await client.chat(asksMuch))).toMatchObject({
-      extra_usage: { enabled: false, available: dollars(0) },
-    });
-  }, 30_000);
-});
+  const refused = await client.chat(asksMuch);
+  expect(await errorOf(refused)).toMatchObject({
+    code: "usage_limit_reached",
+    extra_usage: { enabled: true, available: dollars(120_000 - nanosOf(charged)) },
+  });
+  const little = await client.chat(asksLittle);
+  expect(little.headers.get("x-service-usage-source")).toBe("plan");
+  await little.text();
+  await service.json("org", "extra-usage", client.organization, "off");
+  expect(await errorOf(await client.chat(asksMuch))).toMatchObject({
+    extra_usage: { enabled: false, available: dollars(0) },
+  });
+}, 30_000);
 
 describe("an answer without a cap ends with length where its window ends, never past it", () => {
   const asksForMore = { messages: says("tokens=3000") };
@@ -242,31 +259,23 @@ describe("an answer without a cap ends with length where its window ends, never 
     await expectUsedToTheEnd(client, requestIdOf(response));
   }, 30_000);
 
-  test("not streamed", async () => {
-    const client = await clientOn("short");
-    const response = await client.chat(asksForMore);
-    const { choices, usage } = (await response.json()) as {
-      choices: { finish_reason: string }[];
-      usage: { completion_tokens: number };
-    };
-    expect(choices[0]?.finish_reason).toBe("length");
-    const receipt = await expectUsedToTheEnd(client, requestIdOf(response));
-    expect(receipt.usage.output_tokens).toBe(usage.completion_tokens);
-  }, 30_000);
-
-  test("nor is an answer that comes whole longer than what is held for it", async () => {
-    const client = await clientOn("short");
-    const response = await client.chat({ messages: says("tokens=3000"), max_tokens: 500 });
-    const { choices, usage } = (await response.json()) as {
-      choices: { finish_reason: string }[];
-      usage: { completion_tokens: number };
-    };
-    const asked = service.engine.requests.at(-1)?.body as { stream?: boolean; max_tokens?: number };
-    expect(asked.stream ?? false).toBe(false);
-    expect(usage.completion_tokens).toBeWithin(256, 500);
-    expect(choices[0]?.finish_reason).toBe("length");
-    const receipt = await expectUsedToTheEnd(client, requestIdOf(response));
-    expect(receipt.usage.output_tokens).toBe(usage.completion_tokens);
+  test("not streamed, nor longer than what is held for it if it comes whole from the engine", async () => {
+    for (const max_tokens of [undefined, 500]) {
+      const client = await clientOn("short");
+      const response = await client.chat({ ...asksForMore, max_tokens });
+      const { choices, usage } = (await response.json()) as {
+        choices: { finish_reason: string }[];
+        usage: { completion_tokens: number };
+      };
+      if (max_tokens !== undefined) {
+        const asked = service.engine.requests.at(-1)?.body as { stream?: boolean };
+        expect(asked.stream ?? false).toBe(false);
+        expect(usage.completion_tokens).toBeWithin(256, max_tokens);
+      }
+      expect(choices[0]?.finish_reason).toBe("length");
+      const receipt = await expectUsedToTheEnd(client, requestIdOf(response));
+      expect(receipt.usage.output_tokens).toBe(usage.completion_tokens);
+    }
     // An answer that was not cut by the window does not name it.
     const rich = await clientOn("unlimited");
     const capped = await rich.chat({ messages: says("tokens=3000"), max_tokens: 300 });

@@ -1,12 +1,15 @@
 /**
- * An input that is longer than the model's context, over real sockets: three kinds of client, refused by the service or
- * by each of three kinds of engine, before the answer and in its middle. Agents compact only after exactly these
- * messages, so the tests compare them word for word, and with the patterns by which clients recognize them.
+ * Nine pairs over real sockets: a service is asked in each of three protocols, with an engine of each of them. An input
+ * that is longer than the model's context is refused, by the service or by the engine, before the answer and in its
+ * middle. Agents compact only after exactly these messages, so the tests compare them word for word, and with the patterns
+ * by which clients recognize them. And a client is sent one part of an answer at a time, also where the engine
+ * interleaves its parts.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { words } from "../../harness/engine.ts";
 import { startResponsesEngine } from "../../harness/responses-engine.ts";
 import { startSluice } from "../../harness/sluice.ts";
+import { answerOf, answers, framesOf, kindsTold, messagesOf, orderProblem, orders } from "../protocol/pairs/parts.ts";
 import {
   type Answer,
   type ClientName,
@@ -31,7 +34,7 @@ const entry = (name: EngineName) => `
     created: 1790000000
     context_window: ${contextTokens}
     max_output_tokens: 256
-    capabilities: [tools]
+    capabilities: [tools, parallel_tools, reasoning]
     prices: { input: 0.1, cached_input: 0.01, cache_write: 0.125, output: 0.4 }
     routes: [{ upstream: canary-${name}, model: canary-engine-model }]`;
 const service = await startSluice({
@@ -44,17 +47,10 @@ afterAll(async () => {
   engine.stop();
 });
 
-const post = (caller: ClientName, behind: EngineName, stream: boolean, question = "hello") =>
-  service.post(
-    wires[caller].path,
-    JSON.parse(
-      JSON.stringify({
-        ...wires[caller].body({ instructions: "Be brief.", question }),
-        model: `acme/${behind}-1`,
-        stream,
-      }),
-    ),
-  );
+const post = (caller: ClientName, behind: EngineName, stream: boolean, question = "hello", tools?: string[]) => {
+  const asked = wires[caller].body({ instructions: "Be brief.", question, ...(tools && { tools }) });
+  return service.post(wires[caller].path, { ...asked, model: `acme/${behind}-1`, stream });
+};
 
 const exactly: Record<ClientName, (tokens: number | string, context?: number) => string> = {
   chat: (tokens, context = contextTokens) =>
@@ -142,6 +138,18 @@ describe.each(clientNames)("a %s client", (caller) => {
         expect([told.message, codeOf(told)]).toEqual([exactly[caller](tokens, context), "context_length_exceeded"]);
         const whole = await refusalOf(await post(caller, behind, false));
         expect(whole.message).toBe(exactly[caller](tokens, context));
+      }
+    });
+
+    test.each(Object.keys(orders))("is told of one part at a time: engines tell %s", async (order) => {
+      for (const parts of Object.values(answers)) {
+        engine.plays({ stream: framesOf(behind, parts, order).join(""), whole: null });
+        const response = await post(caller, behind, true, "Go on.", ["f0", "f1", "f2", "f3", "f4"]);
+        const frames = messagesOf(await response.text());
+        expect(orderProblem[caller](frames)).toBeNull();
+        expect(wires[caller].readFrames(frames)).toEqual(answerOf(parts, "tool_calls"));
+        const kinds = parts.map(({ kind }) => kind);
+        expect(kindsTold[caller](frames) ?? kinds).toEqual(kinds);
       }
     });
   });

@@ -1,0 +1,62 @@
+/** The parts with which a node keeps one answer, over stores that a test sets up function by function. */
+
+import type { Principal } from "../../../src/core/auth/verdict.ts";
+import type { Call } from "../../../src/core/http/call.ts";
+import { systemClock } from "../../../src/core/time/clock.ts";
+import { Keeping } from "../../../src/features/responses/keeping.ts";
+import type { KeepingNeeds } from "../../../src/features/responses/needs.ts";
+import type { Kept } from "../../../src/features/responses/store/kept.ts";
+
+export const name = { requestId: "req_1", organizationId: "org_1" };
+
+/** An answer that began a minute ago, and has no response yet. */
+export const openAnswer = (more: Partial<Kept> = {}): Kept => ({
+  ...{ ...name, state: "open", body: "00", responseId: null, response: null, age_ms: 60_000 },
+  ...more,
+});
+
+/** The receipt of a run that has ended. */
+export const endedRun = (charged: number, recovered = false) => ({
+  ...{ createdAt: new Date(0), endedAt: new Date(1) as Date | null },
+  ...{ recovered, nanos: { charged } },
+});
+
+/** What keeping an answer needs. Unless it is given, the log takes everything, and is empty. */
+export function needsOf(kept: { answers?: object; logs?: object; [part: string]: unknown }, receipt?: () => unknown) {
+  const needs = {
+    kept: {
+      settings: () => ({ open_max: 1, answer_bytes_max: 100_000 }),
+      open: new Set(),
+      clock: systemClock(),
+      room: { ask() {} },
+      metrics: { kept() {}, unkept() {}, replayed() {} },
+      grant_ms: () => 3_000,
+      ...kept,
+      answers: { begin: async () => "begun", ...kept.answers },
+      logs: { append: async () => "appended", read: async () => [], remove: async () => {}, ...kept.logs },
+    },
+    ledger: { receipt: async () => receipt?.() ?? null },
+    limits: { first_event_hold_ms: 0 },
+    log: { event() {} },
+  };
+  return needs as unknown as KeepingNeeds;
+}
+
+/** The keeping of an answer with an idempotency key. */
+export function keepingOf(needs: KeepingNeeds, call: object, as: { isBackground?: boolean; isStream?: boolean }) {
+  const organization = { id: name.organizationId, keepsContent: true };
+  const keptAs = { claim: { key: "00", body: "00" }, isBackground: false, isStream: false, ...as };
+  return new Keeping(needs, { ...name, ...call } as unknown as Call, { organization } as Principal, keptAs);
+}
+
+/** A call whose client waits. */
+export const waitingCall = {
+  ...{ request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } },
+} as unknown as Call;
+
+/** The code of the fault with which this is refused; null where it is not. */
+export const codeOf = (asked: Promise<unknown>): Promise<string | null> =>
+  asked.then(
+    () => null,
+    ({ code }) => code,
+  );
