@@ -9,6 +9,7 @@ import { ItemCache } from "../../../src/core/body/item-cache.ts";
 import { parsingSteps, readJson } from "../../../src/core/body/read.ts";
 import { BodyScan } from "../../../src/core/body/scan.ts";
 import { brokenText, soundText } from "../../fuzz/json-text.ts";
+import { forAll } from "../protocol/for-all.ts";
 
 const lists = ["messages", "tools", "system"];
 const mib = 1024 * 1024;
@@ -121,36 +122,30 @@ const cuts = fc.array(fc.nat(), { maxLength: 4 });
 describe("any bodies, one after the other, cut anywhere", () => {
   test("have the shapes, the values and the refusals that each has by itself", () => {
     let found = 0;
-    fc.assert(
-      fc.property(fc.array(fc.tuple(anyBody, cuts), { minLength: 2, maxLength: 5 }), (bodies) => {
-        const cache = newCache();
-        for (const [text, at] of bodies) {
-          const alone = read(text, { cache: null, cuts: at });
-          const after = read(text, { cache, cuts: at });
-          expect<Read>({ ...after, found: 0, unseen: null }).toEqual(alone);
-          found += after.found;
-        }
-      }),
-      { numRuns: 3_000 },
-    );
+    forAll([fc.array(fc.tuple(anyBody, cuts), { minLength: 2, maxLength: 5 })], 3_000, (bodies) => {
+      const cache = newCache();
+      for (const [text, at] of bodies) {
+        const alone = read(text, { cache: null, cuts: at });
+        const after = read(text, { cache, cuts: at });
+        expect<Read>({ ...after, found: 0, unseen: null }).toEqual(alone);
+        found += after.found;
+      }
+    });
     expect(found).toBeGreaterThan(1_000);
   });
 
   test("say of each item whether it was there before", () => {
-    fc.assert(
-      fc.property(anyBody, anyBody, (first, second) => {
-        const cache = newCache();
-        readTwice(first, { cache });
-        const { unseen, found, outcome } = read(second, { cache });
-        if (!unseen) return;
-        const value = JSON.parse(outcome) as Record<string, unknown>;
-        const all = lists.flatMap((key) => (Array.isArray(value[key]) ? (value[key] as unknown[]) : []));
-        const texts = typeof value.system === "string" ? 1 : 0;
-        const left = all.length - found;
-        expect([left, left + texts]).toContain(Object.values(unseen).flat().length);
-      }),
-      { numRuns: 1_000 },
-    );
+    forAll([anyBody, anyBody], 1_000, (first, second) => {
+      const cache = newCache();
+      readTwice(first, { cache });
+      const { unseen, found, outcome } = read(second, { cache });
+      if (!unseen) return;
+      const value = JSON.parse(outcome) as Record<string, unknown>;
+      const all = lists.flatMap((key) => (Array.isArray(value[key]) ? (value[key] as unknown[]) : []));
+      const texts = typeof value.system === "string" ? 1 : 0;
+      const left = all.length - found;
+      expect([left, left + texts]).toContain(Object.values(unseen).flat().length);
+    });
   });
 });
 

@@ -5,6 +5,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { jsonPieces } from "../../../src/core/body/json-pieces.ts";
+import { forAll } from "../protocol/for-all.ts";
 
 const joined = (value: unknown, piece?: number) => Buffer.concat([...jsonPieces(value, piece)]).toString();
 const text = fc.oneof(
@@ -34,12 +35,9 @@ function wellFormed(one: unknown): unknown {
 }
 
 test("any value, in pieces of any size", () => {
-  fc.assert(
-    fc.property(value, fc.integer({ min: 1, max: 300 }), (one, piece) => {
-      expect(joined(one, piece)).toBe(JSON.stringify(wellFormed(one)));
-    }),
-    { numRuns: 2_000 },
-  );
+  forAll([value, fc.integer({ min: 1, max: 300 })], 2_000, (one, piece) => {
+    expect(joined(one, piece)).toBe(JSON.stringify(wellFormed(one)));
+  });
 });
 
 test("a field that is absent leaves no comma, and one absent from a list is null", () => {

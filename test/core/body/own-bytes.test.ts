@@ -8,13 +8,11 @@ import { jsonPieces } from "../../../src/core/body/json-pieces.ts";
 import { joinedBody, OwnBytes } from "../../../src/core/body/own-bytes.ts";
 import { BodyScan } from "../../../src/core/body/scan.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
-import { anthropicMessagesUpstream } from "../../../src/core/protocol/anthropic-messages/codec.ts";
 import { decodeRequest as decodeMessages } from "../../../src/core/protocol/anthropic-messages/decode-request.ts";
 import { singleForms, type UpstreamCodec } from "../../../src/core/protocol/codec.ts";
-import { openaiChatCaller, openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
-import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/core/protocol/openai-responses/codec.ts";
-import { validateResponsesRequest } from "../../../src/core/protocol/openai-responses/validate.ts";
 import { soundText, textOf, type Written, written } from "../../fuzz/json-text.ts";
+import { callers, upstreams, validated } from "../protocol/codecs.ts";
+import { forAll } from "../protocol/for-all.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -77,29 +75,23 @@ describe("any body, cut anywhere", () => {
 
   test("is the engine's question, whichever members are handed on", () => {
     let count = 0;
-    fc.assert(
-      fc.property(members, fc.constantFrom("", " ", "\r\n\t"), changes, cuts, (own, blank, changed, at) => {
-        const text = escaped(`\ufeff${blank}${textOf(body(own), blank)}\n `);
-        const asked = { ...JSON.parse(text.slice(1)), model: "engine", ...changed };
-        const { text: question, handed } = sent(ownOf(text, at), asked);
-        expect(JSON.parse(question)).toEqual(ordinary(asked));
-        for (const piece of handed) expect(namesRepeat(`{${piece.slice(0, -1)}}`)).toBe(false);
-        count += handed.length;
-      }),
-      { numRuns: 5_000 },
-    );
+    forAll([members, fc.constantFrom("", " ", "\r\n\t"), changes, cuts], 5_000, (own, blank, changed, at) => {
+      const text = escaped(`\ufeff${blank}${textOf(body(own), blank)}\n `);
+      const asked = { ...JSON.parse(text.slice(1)), model: "engine", ...changed };
+      const { text: question, handed } = sent(ownOf(text, at), asked);
+      expect(JSON.parse(question)).toEqual(ordinary(asked));
+      for (const piece of handed) expect(namesRepeat(`{${piece.slice(0, -1)}}`)).toBe(false);
+      count += handed.length;
+    });
     expect(count).toBeGreaterThan(1_000);
   });
 
   test("and something else is asked: nothing is taken for it", () => {
-    fc.assert(
-      fc.property(soundText, fc.jsonValue(), (text, other) => {
-        const asked = { model: "engine", messages: other };
-        const { text: question } = sent(ownOf(`{"messages":${text}}`), asked);
-        expect(JSON.parse(question)).toEqual(ordinary(asked));
-      }),
-      { numRuns: 2_000 },
-    );
+    forAll([soundText, fc.jsonValue()], 2_000, (text, other) => {
+      const asked = { model: "engine", messages: other };
+      const { text: question } = sent(ownOf(`{"messages":${text}}`), asked);
+      expect(JSON.parse(question)).toEqual(ordinary(asked));
+    });
   });
 });
 
@@ -246,21 +238,9 @@ describe("what an agent sends", () => {
   };
 
   const cases: [string, Fields, (wire: never) => InferenceRequest, UpstreamCodec, Fields][] = [
-    [
-      "chat",
-      chat,
-      openaiChatCaller.request.decode,
-      openaiChatUpstream,
-      { max_tokens: 9, user: "u", metadata: { a: "b" } },
-    ],
-    ["Messages", messages, (wire) => decodeMessages(wire), anthropicMessagesUpstream, { max_tokens: 9 }],
-    [
-      "Responses",
-      responses,
-      openaiResponsesCaller.request.decode,
-      openaiResponsesUpstream,
-      { store: false, user: "u" },
-    ],
+    ["chat", chat, callers.chat.request.decode, upstreams.chat, { max_tokens: 9, user: "u", metadata: { a: "b" } }],
+    ["Messages", messages, (wire) => decodeMessages(wire), upstreams.messages, { max_tokens: 9 }],
+    ["Responses", responses, callers.responses.request.decode, upstreams.responses, { store: false, user: "u" }],
   ];
 
   describe.each(cases)("in %s", (_name, conversation, decode, codec, fields) => {
@@ -293,7 +273,7 @@ describe("what an agent sends", () => {
   test.each(cases)(
     "%s, for an engine of each other protocol, is what was translated",
     (_name, conversation, decode, own) => {
-      for (const codec of [openaiChatUpstream, anthropicMessagesUpstream, openaiResponsesUpstream]) {
+      for (const codec of Object.values(upstreams)) {
         if (codec === own) continue;
         const wire = { model: "acme/one", max_tokens: 9, ...conversation };
         const request = { ...decode(wire as never), nativeNeeds: [] };
@@ -311,7 +291,7 @@ describe("what a protocol lets a caller write in two ways", () => {
   const name = fc.constantFrom("read", "write");
   const plain = (type: string, of: fc.Arbitrary<string>) => of.map((said) => [{ type, text: said }]);
 
-  const decodeResponses = (wire: unknown) => openaiResponsesCaller.request.decode(validateResponsesRequest(wire));
+  const decodeResponses = (wire: unknown) => callers.responses.request.decode(validated.responses(wire));
 
   /**
    * Rounds of a question, a call and its result. Each text is given as a string, in a list of one, or in a list of two.
@@ -390,19 +370,13 @@ describe("what a protocol lets a caller write in two ways", () => {
   }
 
   test("goes on in the caller's form: Messages", () => {
-    fc.assert(
-      fc.property(messages, (rounds) =>
-        holds(messagesOf(rounds), (wire) => decodeMessages(wire), anthropicMessagesUpstream, "messages"),
-      ),
-      { numRuns: 1_000 },
+    forAll([messages], 1_000, (rounds) =>
+      holds(messagesOf(rounds), (wire) => decodeMessages(wire), upstreams.messages, "messages"),
     );
   });
 
   test("goes on in the caller's form: Responses", () => {
-    fc.assert(
-      fc.property(responses, (rounds) => holds(responsesOf(rounds), decodeResponses, openaiResponsesUpstream, "input")),
-      { numRuns: 1_000 },
-    );
+    forAll([responses], 1_000, (rounds) => holds(responsesOf(rounds), decodeResponses, upstreams.responses, "input"));
   });
 
   test("but with a name that repeats in an item without a type it is written anew", () => {
@@ -410,8 +384,8 @@ describe("what a protocol lets a caller write in two ways", () => {
       '{"model":"acme/one","store":false,"input":[{"role":"user","content":"not metered","content":"metered"}]}';
     const body = JSON.parse(text);
     const own = ownOf(text, [], body);
-    const asked = openaiResponsesUpstream.request.encode(decodeResponses(body), ask) as Fields;
-    expect(sent(own, asked, openaiResponsesUpstream.request.forms).text).not.toContain("not metered");
+    const asked = upstreams.responses.request.encode(decodeResponses(body), ask) as Fields;
+    expect(sent(own, asked, upstreams.responses.request.forms).text).not.toContain("not metered");
   });
 
   test.each([
@@ -426,11 +400,7 @@ describe("what a protocol lets a caller write in two ways", () => {
     ["a result that did not", '[{"is_error":true}]', [{}]],
     ["a repeated name", '[{"content":[{"type":"text","text":"a","text":"b"}]}]', [{ content: "b" }]],
   ])("but %s is another thing", (_, text, asked) => {
-    const { handed } = sent(
-      ownOf(`{"messages":${text}}`),
-      { messages: asked },
-      anthropicMessagesUpstream.request.forms,
-    );
+    const { handed } = sent(ownOf(`{"messages":${text}}`), { messages: asked }, upstreams.messages.request.forms);
     expect(handed).toEqual([]);
   });
 });

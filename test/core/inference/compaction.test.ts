@@ -11,6 +11,7 @@ import {
   summaryTurn,
 } from "../../../src/core/inference/compaction.ts";
 import type { InferenceRequest, Turn } from "../../../src/core/inference/request.ts";
+import { forAll } from "../protocol/for-all.ts";
 
 type Request = Pick<InferenceRequest, "turns" | "compaction">;
 
@@ -61,28 +62,25 @@ const requestOf = ({ head, told, summary }: { head: Turn[]; told: Turn[]; summar
 
 describe("what is left out", () => {
   test("is the oldest, however often: the rest keeps its order, its instructions, its summary and its calls", () => {
-    fc.assert(
-      fc.property(conversation, fc.array(share, { minLength: 1, maxLength: 4 }), (of, shares) => {
-        const request = requestOf(of);
-        const before = [...request.turns];
-        for (const each of shares) leaveOut(request, each);
-        const { turns } = request;
-        const { leftOutTurns, notice, summary } = request.compaction!;
-        const kept = turns.filter((each) => each !== notice);
-        expect(kept).toEqual(before.filter((each) => kept.includes(each)));
-        expect(leftOutTurns).toBe(before.length - kept.length);
-        expect(kept.slice(0, of.head.length)).toEqual(of.head);
-        expect(kept.at(-1)).toBe(before.at(-1)!);
-        expect(withoutOrphans(turns)).toEqual(turns);
-        if (summary) expect(kept).toContain(summary);
-        // The newest turn is kept, and results of calls that were left out are not.
-        const newest = of.told.at(-1);
-        if (newest && newest.role !== "tool") expect(kept).toContain(newest);
-        expect(turns.filter((each) => each === notice)).toHaveLength(leftOutTurns > 0 ? 1 : 0);
-        if (notice) expect(turns[of.head.length]).toBe(notice);
-      }),
-      { numRuns: 500 },
-    );
+    forAll([conversation, fc.array(share, { minLength: 1, maxLength: 4 })], 500, (of, shares) => {
+      const request = requestOf(of);
+      const before = [...request.turns];
+      for (const each of shares) leaveOut(request, each);
+      const { turns } = request;
+      const { leftOutTurns, notice, summary } = request.compaction!;
+      const kept = turns.filter((each) => each !== notice);
+      expect(kept).toEqual(before.filter((each) => kept.includes(each)));
+      expect(leftOutTurns).toBe(before.length - kept.length);
+      expect(kept.slice(0, of.head.length)).toEqual(of.head);
+      expect(kept.at(-1)).toBe(before.at(-1)!);
+      expect(withoutOrphans(turns)).toEqual(turns);
+      if (summary) expect(kept).toContain(summary);
+      // The newest turn is kept, and results of calls that were left out are not.
+      const newest = of.told.at(-1);
+      if (newest && newest.role !== "tool") expect(kept).toContain(newest);
+      expect(turns.filter((each) => each === notice)).toHaveLength(leftOutTurns > 0 ? 1 : 0);
+      if (notice) expect(turns[of.head.length]).toBe(notice);
+    });
   });
 
   test("is as much as was asked, and no more", () => {

@@ -5,18 +5,13 @@
 import { describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
-import { Fold } from "../../../src/core/inference/result.ts";
-import {
-  anthropicMessagesCaller,
-  anthropicMessagesUpstream,
-} from "../../../src/core/protocol/anthropic-messages/codec.ts";
 import { carriedIn, signatureFor } from "../../../src/core/protocol/carried.ts";
 import type { CallerCodec, Loss, StreamEncoder } from "../../../src/core/protocol/codec.ts";
 import type { Dialect } from "../../../src/core/protocol/dialect.ts";
 import { dialects } from "../../../src/core/protocol/dialects.ts";
-import { openaiChatCaller, openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
-import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/core/protocol/openai-responses/codec.ts";
 import { encodeSse } from "../../../src/core/sse/decode.ts";
+import { callers, upstreams } from "./codecs.ts";
+import { folded } from "./reading.ts";
 
 type Json = Record<string, unknown>;
 const model = "acme/one";
@@ -65,19 +60,13 @@ function answerOf(name: EngineName, dialect: Dialect, streamed: boolean): Infere
   const { whole, deltas } = engines[name];
   if (!streamed) {
     const reply = { choices: [{ index: 0, message: whole, finish_reason: "tool_calls" }] };
-    return openaiChatUpstream.response.decode(reply, identity, { dialect });
+    return upstreams.chat.response.decode(reply, identity, { dialect });
   }
-  const decoder = openaiChatUpstream.stream.decoder(identity, { dialect });
+  const decoder = upstreams.chat.stream.decoder(identity, { dialect });
   return [
     ...deltas.flatMap((delta) => decoder.push({ data: JSON.stringify(delta) })),
     ...decoder.push({ data: "[DONE]" }),
   ];
-}
-
-function folded(events: readonly InferenceEvent[]) {
-  const fold = new Fold();
-  for (const event of events) fold.push(event);
-  return fold.result();
 }
 
 const tools = [{ type: "function", name: "weather" }];
@@ -98,10 +87,10 @@ const clients = {
     const wire = { model: asked, messages: [{ role: "user", content: "Oslo?" }], stream: !whole };
     let message: Json;
     if (whole) {
-      const reply = (openaiChatCaller as CallerCodec<unknown, unknown>).response.encode(folded(events), wire) as never;
+      const reply = (callers.chat as CallerCodec<unknown, unknown>).response.encode(folded(events), wire) as never;
       message = (reply as { choices: { message: Json }[] }).choices[0]!.message;
     } else {
-      const deltas = streamed(openaiChatCaller.stream.encoder(wire as never, context), events).flatMap(({ choices }) =>
+      const deltas = streamed(callers.chat.stream.encoder(wire as never, context), events).flatMap(({ choices }) =>
         (choices as { delta: Json }[]).map(({ delta }) => delta),
       );
       message = { role: "assistant", content: null };
@@ -121,10 +110,10 @@ const clients = {
       }
     }
     const messages = [...wire.messages, message, { role: "tool", tool_call_id: "g1", content: "4 C" }];
-    return openaiChatCaller.request.decode({ ...wire, messages } as never);
+    return callers.chat.request.decode({ ...wire, messages } as never);
   },
   messages: (events: InferenceEvent[], whole: boolean, asked = model): InferenceRequest => {
-    const caller = anthropicMessagesCaller();
+    const caller = callers.messages;
     const wire = { model: asked, max_tokens: 99, messages: [{ role: "user", content: "Oslo?" }], stream: !whole };
     const content: Json[] = [];
     if (whole) content.push(...(caller.response.encode(folded(events), wire as never).content as never as Json[]));
@@ -150,12 +139,12 @@ const clients = {
   responses: (events: InferenceEvent[], whole: boolean, asked = model): InferenceRequest => {
     const wire = { model: asked, input: [{ type: "message", role: "user", content: "Oslo?" }], tools, stream: !whole };
     const output = whole
-      ? (openaiResponsesCaller.response.encode(folded(events), wire as never).output as never as Json[])
-      : streamed(openaiResponsesCaller.stream.encoder(wire as never, context), events).flatMap(({ type, item }) =>
+      ? (callers.responses.response.encode(folded(events), wire as never).output as never as Json[])
+      : streamed(callers.responses.stream.encoder(wire as never, context), events).flatMap(({ type, item }) =>
           type === "response.output_item.done" ? [item as Json] : [],
         );
     const result = { type: "function_call_output", call_id: "g1", output: "4 C" };
-    return openaiResponsesCaller.request.decode({ ...wire, input: [...wire.input, ...output, result] } as never);
+    return callers.responses.request.decode({ ...wire, input: [...wire.input, ...output, result] } as never);
   },
 };
 
@@ -168,7 +157,7 @@ function asked(request: InferenceRequest, dialect: Dialect) {
     dialect,
     lost: (loss: Loss) => void lost.push(loss),
   };
-  const body = JSON.parse(JSON.stringify(openaiChatUpstream.request.encode(request, asking))) as { messages: Json[] };
+  const body = JSON.parse(JSON.stringify(upstreams.chat.request.encode(request, asking))) as { messages: Json[] };
   return { message: body.messages.find(({ role }) => role === "assistant")!, text: JSON.stringify(body), lost, asking };
 }
 
@@ -186,7 +175,7 @@ describe.each(["gemini", "openrouter"] as const)("%s", (name) => {
 
     test.each([true, false])("also where it came late (whole: %p)", (whole) => {
       if (name !== "gemini") return;
-      const decoder = openaiChatUpstream.stream.decoder(identity, { dialect: dialects.gemini });
+      const decoder = upstreams.chat.stream.decoder(identity, { dialect: dialects.gemini });
       const events = lateDeltas.flatMap((delta) => decoder.push({ data: JSON.stringify(delta) }));
       const request = client([...events, ...decoder.push({ data: "[DONE]" })], whole);
       const { message } = asked(request, dialects.gemini);
@@ -205,7 +194,7 @@ describe.each(["gemini", "openrouter"] as const)("%s", (name) => {
       expect(other.text).not.toContain("reasoning_details");
       expect(other.lost).toEqual(["carried"]);
       if (name === "openrouter") expect(other.text).toContain('"Hm."');
-      for (const codec of [anthropicMessagesUpstream, openaiResponsesUpstream]) {
+      for (const codec of [upstreams.messages, upstreams.responses]) {
         const text = JSON.stringify(codec.request.encode(request, other.asking));
         expect(text).not.toMatch(/AbC|c2VydmljZTpjYXJyaWVk/);
         expect(text).toContain("Oslo");
@@ -230,7 +219,7 @@ describe("an opaque value", () => {
   test("comes back up to a mebibyte a request", () => {
     const signature = signatureFor({ ...carried, value: [{ data: "x".repeat(60_000) }] })!;
     const parts = Array.from({ length: 30 }, () => ({ kind: "reasoning" as const, text: "", signature }));
-    const request = openaiChatCaller.request.decode({ model, messages: [{ role: "user", content: "hi" }] } as never);
+    const request = callers.chat.request.decode({ model, messages: [{ role: "user", content: "hi" }] } as never);
     request.turns = [...request.turns, { role: "assistant", parts }];
     const { message, lost } = asked(request, dialects.openrouter);
     expect(message.reasoning_details).toHaveLength(Math.floor((1024 * 1024) / signature.length));
@@ -257,7 +246,7 @@ describe("an opaque value", () => {
       callId: "x",
       value: "y",
     });
-    const request = openaiChatCaller.request.decode({ model, messages: [{ role: "user", content: "hi" }] } as never);
+    const request = callers.chat.request.decode({ model, messages: [{ role: "user", content: "hi" }] } as never);
     request.turns.push({
       role: "assistant",
       parts: [{ kind: "reasoning", text: "", ...(signature && { signature }) }],

@@ -3,10 +3,9 @@ import { expect } from "bun:test";
 import fc from "fast-check";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
-import { anthropicMessagesUpstream } from "../../../src/core/protocol/anthropic-messages/codec.ts";
 import type { contract } from "../../../src/core/protocol/contract.ts";
-import { openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
-import { openaiResponsesUpstream } from "../../../src/core/protocol/openai-responses/codec.ts";
+import { upstreams } from "./codecs.ts";
+import { forAll } from "./for-all.ts";
 
 type Path = (string | number)[];
 type Change = { kind: "replace"; by: unknown } | { kind: "remove" } | { kind: "add"; key: string; by: unknown };
@@ -52,39 +51,33 @@ export const anyChange =
 
 /** Any changed body is accepted, or refused with a client error, which `take` throws. */
 export function answersAnyChange(bodies: fc.Arbitrary<unknown>, take: (body: unknown) => unknown, runs: number): void {
-  fc.assert(
-    fc.property(bodies, (body) => {
-      try {
-        take(body);
-      } catch (thrown) {
-        expect(thrown).toBeInstanceOf(Fault);
-        const fault = thrown as Fault;
-        expect(fault.status).toBe(400);
-        expect(fault.message).not.toContain("does not match the contract");
-        expect(fault.message).not.toContain("undefined");
-        const param = fault.details.param;
-        if (param === undefined) expect(typeof body !== "object" || body === null || Array.isArray(body)).toBe(true);
-        else if (fault.code !== "missing_field") expect(fault.message).toContain(param);
-      }
-    }),
-    { numRuns: runs },
-  );
+  forAll([bodies], runs, (body) => {
+    try {
+      take(body);
+    } catch (thrown) {
+      expect(thrown).toBeInstanceOf(Fault);
+      const fault = thrown as Fault;
+      expect(fault.status).toBe(400);
+      expect(fault.message).not.toContain("does not match the contract");
+      expect(fault.message).not.toContain("undefined");
+      const param = fault.details.param;
+      if (param === undefined) expect(typeof body !== "object" || body === null || Array.isArray(body)).toBe(true);
+      else if (fault.code !== "missing_field") expect(fault.message).toContain(param);
+    }
+  });
 }
 
 /** The slow check that says what is wrong, and the fast compiled check, give the same verdict. */
 export function agrees(check: ReturnType<typeof contract>, bodies: fc.Arbitrary<unknown>, runs: number): void {
-  fc.assert(
-    fc.property(bodies, (body) => {
-      const clean = check.violation(body).message.includes("does not match the contract");
-      expect(clean).toBe(check.satisfied(body));
-    }),
-    { numRuns: runs },
-  );
+  forAll([bodies], runs, (body) => {
+    const clean = check.violation(body).message.includes("does not match the contract");
+    expect(clean).toBe(check.satisfied(body));
+  });
 }
 
 /** A request that was accepted can be sent to an engine of any protocol, or is refused with the name of the feature. */
 export function reachesEngines(request: InferenceRequest): void {
-  for (const upstream of [openaiChatUpstream, anthropicMessagesUpstream, openaiResponsesUpstream]) {
+  for (const upstream of Object.values(upstreams)) {
     try {
       const asked = JSON.parse(JSON.stringify(upstream.request.encode(request, ask)));
       expect((asked.messages ?? asked.input).length).toBeGreaterThan(0);

@@ -5,23 +5,18 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { AssistantPart, InferenceRequest, InputPart, Turn } from "../../../src/core/inference/request.ts";
-import {
-  anthropicMessagesCaller,
-  anthropicMessagesUpstream,
-} from "../../../src/core/protocol/anthropic-messages/codec.ts";
 import type { Loss, UpstreamCodec } from "../../../src/core/protocol/codec.ts";
 import type { Dialect } from "../../../src/core/protocol/dialect.ts";
 import { type DialectName, dialectNames, dialects } from "../../../src/core/protocol/dialects.ts";
-import { openaiChatCaller, openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
-import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/core/protocol/openai-responses/codec.ts";
+import { callers, upstreams } from "./codecs.ts";
+import { forAll } from "./for-all.ts";
 
 type Body = Record<string, unknown>;
-const engines = { chat: openaiChatUpstream, messages: anthropicMessagesUpstream, responses: openaiResponsesUpstream };
-type EngineName = keyof typeof engines;
+type EngineName = keyof typeof upstreams;
 
 function encoded(engine: EngineName, request: InferenceRequest, dialect: Dialect) {
   const lost = new Set<Loss>();
-  const codec: UpstreamCodec = engines[engine];
+  const codec: UpstreamCodec = upstreams[engine];
   const asked = {
     model: "m",
     stream: false,
@@ -35,10 +30,9 @@ function encoded(engine: EngineName, request: InferenceRequest, dialect: Dialect
 
 const model = "acme/one";
 const hi = { model, messages: [{ role: "user", content: "hi" }] };
-const chat = (more: object) => openaiChatCaller.request.decode({ ...hi, ...more } as never);
-const messages = (more: object) =>
-  anthropicMessagesCaller().request.decode({ ...hi, max_tokens: 100, ...more } as never);
-const responses = (more: object) => openaiResponsesCaller.request.decode({ model, input: "hi", ...more } as never);
+const chat = (more: object) => callers.chat.request.decode({ ...hi, ...more } as never);
+const messages = (more: object) => callers.messages.request.decode({ ...hi, max_tokens: 100, ...more } as never);
+const responses = (more: object) => callers.responses.request.decode({ model, input: "hi", ...more } as never);
 
 const thought = "The user wants Oslo; I call the tool.";
 const called = { id: "c1", type: "function", function: { name: "weather", arguments: '{"city":"Oslo"}' } };
@@ -266,14 +260,15 @@ describe("more than the engine takes is refused by its name", () => {
   test("stop sequences, with their number", () => {
     const request = messages({ stop_sequences: ["a", "b", "c", "d", "e", "f"] });
     expect(encoded("messages", request, dialects.generic).body.stop_sequences).toHaveLength(6);
-    const fault = engines.chat.request.refusal(request, dialects.openai);
+    const fault = upstreams.chat.request.refusal(request, dialects.openai);
     expect(fault).toMatchObject({ code: "unsupported_feature", details: { param: "stop_sequences" } });
     expect(fault?.message).toContain("at most 4 stop sequences, and 'stop_sequences' has 6");
   });
 
   test("tools, and their names", () => {
     const tools = (names: string[]) => chat({ tools: names.map((name) => ({ type: "function", function: { name } })) });
-    const refusal = (names: string[], dialect: Dialect) => engines.chat.request.refusal(tools(names), dialect)?.message;
+    const refusal = (names: string[], dialect: Dialect) =>
+      upstreams.chat.request.refusal(tools(names), dialect)?.message;
     const many = Array.from({ length: 129 }, (_, at) => `t${at}`);
     expect(refusal(many, dialects.openai)).toContain("at most 128 tools, and 'tools' has 129");
     expect(refusal(["a".repeat(65)], dialects.openai)).toContain("at most 64 characters");
@@ -312,21 +307,22 @@ function textsOf({ turns }: InferenceRequest, kinds: readonly string[]): string[
 }
 
 test("an encode in any dialect loses nothing but what the table of losses says", () => {
-  fc.assert(
-    fc.property(
+  forAll(
+    [
       fc.array(turn, { minLength: 1, maxLength: 6 }),
       fc.constantFrom(...dialectNames),
       fc.constantFrom("chat" as const, "messages" as const, "responses" as const),
-      (turns, name, engine) => {
-        const request: InferenceRequest = {
-          ...chat({}),
-          turns: [{ role: "user", parts: [{ kind: "text", text: "begin" }] }, ...turns],
-        };
-        const { body, lost } = encoded(engine, request, dialects[name]);
-        const text = JSON.stringify(body);
-        const kept = lost.includes("thoughts") ? ["text", "tool-call"] : ["text", "tool-call", "reasoning"];
-        for (const one of textsOf(request, kept)) expect(text).toContain(one);
-      },
-    ),
+    ],
+    100,
+    (turns, name, engine) => {
+      const request: InferenceRequest = {
+        ...chat({}),
+        turns: [{ role: "user", parts: [{ kind: "text", text: "begin" }] }, ...turns],
+      };
+      const { body, lost } = encoded(engine, request, dialects[name]);
+      const text = JSON.stringify(body);
+      const kept = lost.includes("thoughts") ? ["text", "tool-call"] : ["text", "tool-call", "reasoning"];
+      for (const one of textsOf(request, kept)) expect(text).toContain(one);
+    },
   );
 });

@@ -1,12 +1,12 @@
 /**
- * How engines report, one row for each dialect (docs/engines.md, What engines report). `recorded`: the numbers and fields
- * are those of a published answer; `written`: by what the maker, or the engine's code, says.
+ * How engines report, one row for each dialect (docs/engines.md, What engines report). `isRecorded`: the numbers and
+ * fields are those of a published answer; the others are by what the maker, or the engine's code, says.
  */
 import type { Usage } from "../../../src/core/inference/usage.ts";
 
 export interface DialectFixture {
   engine: string;
-  kind: "recorded" | "written";
+  isRecorded?: true;
   source: string;
   /** The members that the reply, or the chunk that ends a stream, has in this dialect. */
   told: Record<string, unknown>;
@@ -38,7 +38,6 @@ const openai = (prompt: number, output: number, more: object = {}) => ({
 export const dialectFixtures: DialectFixture[] = [
   {
     engine: "OpenAI",
-    kind: "written",
     source: "platform.openai.com, API reference, the chat completion object",
     told: openai(2006, 300, {
       prompt_tokens_details: { cached_tokens: 1920, audio_tokens: 0 },
@@ -48,42 +47,36 @@ export const dialectFixtures: DialectFixture[] = [
   },
   {
     engine: "vLLM",
-    kind: "written",
     source: "vllm/entrypoints/openai/protocol.py, UsageInfo",
     told: openai(40, 12, { prompt_tokens_details: { cached_tokens: 32 } }),
     usage: counts(8, 12, { cached: 32 }),
   },
   {
     engine: "vLLM, cache writes",
-    kind: "written",
     source: "vllm/entrypoints/openai/protocol.py, PromptTokenUsageInfo",
     told: openai(40, 12, { prompt_tokens_details: { cached_tokens: 16, created_cache_tokens: 20 } }),
     usage: counts(4, 12, { cached: 16, written: 20 }),
   },
   {
     engine: "SGLang",
-    kind: "written",
     source: "sglang/srt/entrypoints/openai/protocol.py, UsageInfo",
     told: openai(40, 12, { prompt_tokens_details: null, reasoning_tokens: 5 }),
     usage: counts(40, 12, { reasoning: 5 }),
   },
   {
     engine: "Ollama",
-    kind: "written",
     source: "ollama/openai/openai.go, Usage",
     told: openai(40, 12),
     usage: counts(40, 12),
   },
   {
     engine: "TGI",
-    kind: "written",
     source: "text-generation-inference/router/src/chat.rs, Usage",
     told: openai(40, 12),
     usage: counts(40, 12),
   },
   {
     engine: "OpenRouter",
-    kind: "written",
     source: "openrouter.ai/docs, usage accounting",
     told: openai(194, 20, {
       prompt_tokens_details: { cached_tokens: 100, cache_write_tokens: 50 },
@@ -94,21 +87,18 @@ export const dialectFixtures: DialectFixture[] = [
   },
   {
     engine: "DeepSeek",
-    kind: "written",
     source: "api-docs.deepseek.com, Create Chat Completion: prompt_tokens is the sum of hits and misses",
     told: openai(1234, 56, { prompt_cache_hit_tokens: 512, prompt_cache_miss_tokens: 722 }),
     usage: counts(722, 56, { cached: 512 }),
   },
   {
     engine: "Moonshot, a reply",
-    kind: "written",
     source: "platform.moonshot.ai, Chat: usage.cached_tokens",
     told: openai(19, 21, { cached_tokens: 10 }),
     usage: counts(9, 21, { cached: 10 }),
   },
   {
     engine: "Moonshot, a stream",
-    kind: "written",
     source: "platform.moonshot.ai, Chat: the last chunk has its usage within the choice",
     told: {},
     toldInChoice: openai(19, 13, { cached_tokens: 10 }),
@@ -116,7 +106,6 @@ export const dialectFixtures: DialectFixture[] = [
   },
   {
     engine: "LiteLLM",
-    kind: "written",
     source: "litellm/types/utils.py, Usage: prompt_tokens has what was read from the cache and written to it",
     told: openai(1234, 56, {
       prompt_tokens_details: { cached_tokens: 512 },
@@ -127,7 +116,7 @@ export const dialectFixtures: DialectFixture[] = [
   },
   {
     engine: "DashScope",
-    kind: "recorded",
+    isRecorded: true,
     source: "alibabacloud.com, Model Studio, Context cache; the numbers are of a published answer of qwen",
     told: openai(29_719, 435, {
       completion_tokens_details: { reasoning_tokens: 382, text_tokens: 435 },
@@ -143,7 +132,7 @@ export const dialectFixtures: DialectFixture[] = [
   },
   {
     engine: "Groq, a stream",
-    kind: "recorded",
+    isRecorded: true,
     source: "vercel/ai, packages/groq: an answer of gemma2-9b-it",
     told: {
       x_groq: {
@@ -163,7 +152,6 @@ export const dialectFixtures: DialectFixture[] = [
   },
   {
     engine: "xAI",
-    kind: "written",
     source: "docs.cloud.google.com, Reasoning for Grok models: reasoning_tokens apart from completion_tokens",
     told: {
       usage: {
@@ -178,21 +166,18 @@ export const dialectFixtures: DialectFixture[] = [
   },
   {
     engine: "Gemini",
-    kind: "written",
     source: "mozilla-ai/any-llm issue 1290: an answer of gemini-2.5-flash, whose thoughts are in the total alone",
     told: { usage: { prompt_tokens: 20, completion_tokens: 198, total_tokens: 623 } },
     usage: counts(20, 603, { reasoning: 405 }),
   },
   {
     engine: "llama.cpp",
-    kind: "written",
     source: "llama.cpp, server-task.cpp, result_timings::to_json",
     told: { ...openai(236, 35), timings: { cache_n: 200, prompt_n: 36, prompt_ms: 30.9, predicted_n: 35 } },
     usage: counts(36, 35, { cached: 200 }),
   },
   {
     engine: "llama.cpp, timings_per_token",
-    kind: "written",
     source: "llama.cpp, the README of its server, timings_per_token",
     told: { timings: { cache_n: 200, prompt_n: 36, prompt_ms: 30.9, predicted_n: 35 } },
     usage: counts(36, 35, { cached: 200 }),

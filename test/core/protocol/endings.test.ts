@@ -5,14 +5,10 @@
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
-import {
-  anthropicMessagesCaller,
-  anthropicMessagesUpstream,
-} from "../../../src/core/protocol/anthropic-messages/codec.ts";
 import type { CallerCodec, UpstreamCodec } from "../../../src/core/protocol/codec.ts";
-import { openaiChatCaller, openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
-import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/core/protocol/openai-responses/codec.ts";
 import { encodeSse } from "../../../src/core/sse/decode.ts";
+import { callers, upstreams } from "./codecs.ts";
+import { begin, call, part, piece, text } from "./events.ts";
 import { grammarProblem } from "./grammar.ts";
 import { bytes, decodedBy } from "./reading.ts";
 
@@ -23,13 +19,8 @@ const gone = new Fault("upstream_unavailable", "The node is gone.", { retryAfter
 const start: InferenceEvent = { type: "response-start", ...identity };
 const answer: InferenceEvent[] = [
   start,
-  { type: "part-start", index: 0, part: { kind: "text" } },
-  { type: "part-delta", index: 0, delta: "Twelve " },
-  { type: "part-delta", index: 0, delta: "geese." },
-  { type: "part-end", index: 0 },
-  { type: "part-start", index: 1, part: { kind: "tool-call", callId: "call_1", toolName: "look" } },
-  { type: "part-delta", index: 1, delta: '{"x":' },
-  { type: "part-delta", index: 1, delta: "1}" },
+  ...part(0, text, "Twelve ", "geese."),
+  ...[begin(1, call("look", "call_1")), piece(1, '{"x":'), piece(1, "1}")],
 ];
 
 interface Protocol {
@@ -38,19 +29,10 @@ interface Protocol {
   wire: object;
 }
 
-const protocols: Record<string, Protocol> = {
-  chat: { caller: openaiChatCaller, upstream: openaiChatUpstream, wire: { model: "m", messages: [], stream: true } },
-  messages: {
-    caller: anthropicMessagesCaller(),
-    upstream: anthropicMessagesUpstream,
-    wire: { model: "m", messages: [], stream: true },
-  },
-  responses: {
-    caller: openaiResponsesCaller,
-    upstream: openaiResponsesUpstream,
-    wire: { model: "m", input: "x", stream: true },
-  },
-} as unknown as Record<string, Protocol>;
+const chatWire = { model: "m", messages: [], stream: true };
+const wires = { chat: chatWire, messages: chatWire, responses: { model: "m", input: "x", stream: true } };
+const protocolOf = (name: keyof typeof wires) =>
+  ({ caller: callers[name], upstream: upstreams[name], wire: wires[name] }) as unknown as Protocol;
 
 /** The frames of the answer, after two heartbeats. */
 function written({ caller, wire }: Protocol): string[] {
@@ -60,37 +42,38 @@ function written({ caller, wire }: Protocol): string[] {
   return [...beats, ...frames].flatMap((text) => text.split(/(?<=\n\n)/)).filter((frame) => frame !== "");
 }
 
-for (const [name, protocol] of Object.entries(protocols))
+for (const name of ["chat", "messages", "responses"] as const)
   test(`${name}: wherever it is cut, it ends in a failure, and what was written stays`, () => {
+    const protocol = protocolOf(name);
     const frames = written(protocol);
     expect(frames.length).toBeGreaterThan(4);
     for (let cut = 0; cut <= frames.length; cut++) {
       const sent = frames.slice(0, cut);
       const ending = protocol.caller.stream.ending(protocol.wire as never, identity);
       for (const frame of sent) ending.saw(frame);
-      const text = sent.join("") + ending.end(gone, requestId);
-      const events = decodedBy(protocol.upstream, identity, [bytes(text)]);
+      const whole = sent.join("") + ending.end(gone, requestId);
+      const events = decodedBy(protocol.upstream, identity, [bytes(whole)]);
       expect([grammarProblem(events), events.at(-1)?.type]).toEqual([null, "response-failed"]);
-      expect(text).toContain("The node is gone.");
+      expect(whole).toContain("The node is gone.");
       const deltas = events.flatMap((event) => (event.type === "part-delta" ? [event.delta] : []));
       if (cut === frames.length) expect(deltas.join("")).toBe('Twelve geese.{"x":1}');
     }
   });
 
 test("responses: the numbers go on without a gap, and one that never began begins first", () => {
-  const frames = written(protocols.responses!);
+  const frames = written(protocolOf("responses"));
   for (let cut = 0; cut <= frames.length; cut++) {
-    const ending = openaiResponsesCaller.stream.ending(protocols.responses!.wire as never, identity);
+    const ending = callers.responses.stream.ending(wires.responses as never, identity);
     const sent = frames.slice(0, cut).join("");
     ending.saw(sent);
-    const text = sent + ending.end(gone, requestId);
-    const data = [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, json]) => JSON.parse(json!));
+    const whole = sent + ending.end(gone, requestId);
+    const data = [...whole.matchAll(/^data: (\{.*\})$/gm)].map(([, json]) => JSON.parse(json!));
     expect(data.map(({ sequence_number }) => sequence_number)).toEqual(data.map((_, index) => index));
     expect([data[0].type, data.at(-1).type, data.at(-1).response.id]).toEqual([
       "response.created",
       "response.failed",
       identity.responseId,
     ]);
-    expect(text.endsWith("data: [DONE]\n\n")).toBeTrue();
+    expect(whole.endsWith("data: [DONE]\n\n")).toBeTrue();
   }
 });

@@ -4,14 +4,12 @@ import fc from "fast-check";
 import type { InferenceEvent, PartHead, TokenLogprob } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
-import { anthropicMessagesCaller } from "../../../src/core/protocol/anthropic-messages/codec.ts";
 import type { MessagesRequest } from "../../../src/core/protocol/anthropic-messages/contract.ts";
 import type { StreamEncoder } from "../../../src/core/protocol/codec.ts";
-import { openaiChatCaller } from "../../../src/core/protocol/openai-chat/codec.ts";
 import type { ChatCompletionRequest } from "../../../src/core/protocol/openai-chat/contract.ts";
-import { openaiResponsesCaller } from "../../../src/core/protocol/openai-responses/codec.ts";
-import { validateResponsesRequest } from "../../../src/core/protocol/openai-responses/validate.ts";
 import { encodeSse } from "../../../src/core/sse/decode.ts";
+import { callers, validated } from "./codecs.ts";
+import { forAll } from "./for-all.ts";
 import { grammarProblem } from "./grammar.ts";
 import { interleaved, objectPieces, type Part, shuffle, toolName } from "./laws.ts";
 
@@ -19,10 +17,10 @@ const identity = { responseId: "answer-1", createdAtSeconds: 1_790_000_000, mode
 const context = { requestId: "req_1", identity, inputTokensEstimate: 3 };
 const model = "acme/writer-1";
 const chat = (more: object) => () =>
-  openaiChatCaller.stream.encoder({ model, messages: [], stream: true, ...more } as ChatCompletionRequest, context);
+  callers.chat.stream.encoder({ model, messages: [], stream: true, ...more } as ChatCompletionRequest, context);
 const responses = (more: object) => {
-  const wire = validateResponsesRequest({ model, input: "hello", stream: true, ...more });
-  return () => openaiResponsesCaller.stream.encoder(wire, context);
+  const wire = validated.responses({ model, input: "hello", stream: true, ...more });
+  return () => callers.responses.stream.encoder(wire, context);
 };
 const messages = { model, max_tokens: 9, messages: [], stream: true } as MessagesRequest;
 const grammar = [{ type: "custom", name: "patch" }];
@@ -31,7 +29,7 @@ const encoders: [string, () => StreamEncoder][] = [
   ["chat", chat({})],
   ["chat with usage and log probabilities", chat({ stream_options: { include_usage: true }, logprobs: true })],
   ["chat with a custom tool", chat({ tools: [{ type: "custom", custom: { name: "patch" } }] })],
-  ["Messages", () => anthropicMessagesCaller().stream.encoder(messages, context)],
+  ["Messages", () => callers.messages.stream.encoder(messages, context)],
   ["Responses", responses({ tools: grammar })],
   ["Responses with a summary of reasoning", responses({ reasoning: { summary: "auto" } })],
   ["Responses with log probabilities", responses({ include: ["message.output_text.logprobs"], top_logprobs: 1 })],
@@ -114,18 +112,15 @@ const framed = (encoder: StreamEncoder, event: InferenceEvent) =>
 
 describe.each(encoders)("%s", (_, encoder) => {
   test("a delta that is written as a frame is what pushing it would have written, and so is all that follows", () => {
-    fc.assert(
-      fc.property(streams, (events) => {
-        expect(grammarProblem(events.filter((event) => event !== null))).toBeNull();
-        const [one, other] = [encoder(), encoder()];
-        for (const event of events) {
-          if (event === null) expect(one.heartbeat()).toBe(other.heartbeat());
-          else expect(framed(one, event) ?? pushed(one, event)).toBe(pushed(other, event));
-        }
-        expect(one.end().map(encodeSse)).toEqual(other.end().map(encodeSse));
-      }),
-      { numRuns: 500 },
-    );
+    forAll([streams], 500, (events) => {
+      expect(grammarProblem(events.filter((event) => event !== null))).toBeNull();
+      const [one, other] = [encoder(), encoder()];
+      for (const event of events) {
+        if (event === null) expect(one.heartbeat()).toBe(other.heartbeat());
+        else expect(framed(one, event) ?? pushed(one, event)).toBe(pushed(other, event));
+      }
+      expect(one.end().map(encodeSse)).toEqual(other.end().map(encodeSse));
+    });
   });
 
   test.each<PartHead>([{ kind: "text" }, { kind: "reasoning" }, { kind: "tool-call", callId: "c", toolName: "f" }])(

@@ -6,6 +6,7 @@ import type { Native } from "../../../src/core/inference/request.ts";
 import type { Result } from "../../../src/core/inference/result.ts";
 import type { Usage } from "../../../src/core/inference/usage.ts";
 import type { ResponseIdentity, UpstreamCodec } from "../../../src/core/protocol/codec.ts";
+import { forAll } from "./for-all.ts";
 import { grammarProblem } from "./grammar.ts";
 import { bytes, cutAt, decodedBy, folded } from "./reading.ts";
 
@@ -117,52 +118,39 @@ export interface Subject {
 }
 
 export function holdsTheLaws(subject: Subject): void {
-  const { identity, upstream, answers, encoded, reply, endOf, opened = (result) => result } = subject;
-  const runs = { numRuns: subject.runs };
+  const { identity, upstream, answers, encoded, reply, endOf, runs, opened = (result) => result } = subject;
   const decoded = (chunks: Uint8Array[]) => decodedBy(upstream, identity, chunks);
 
   test("what is written is read back: decode(encode(events)) adds up to the same answer", () => {
-    fc.assert(
-      fc.property(answers, (events) => {
-        const back = decoded([bytes(encoded(events))]);
-        expect(grammarProblem(back)).toBeNull();
-        expect(opened(folded(back))).toEqual(folded(events));
-      }),
-      runs,
-    );
+    forAll([answers], runs, (events) => {
+      const back = decoded([bytes(encoded(events))]);
+      expect(grammarProblem(back)).toBeNull();
+      expect(opened(folded(back))).toEqual(folded(events));
+    });
   });
 
   test("stream and non-stream are the same answer", () => {
-    fc.assert(
-      fc.property(answers, (events) => {
-        const back = upstream.response.decode(JSON.parse(JSON.stringify(reply(folded(events)))), identity);
-        expect(grammarProblem(back)).toBeNull();
-        expect(opened(folded(back))).toEqual(folded(events));
-      }),
-      runs,
-    );
+    forAll([answers], runs, (events) => {
+      const back = upstream.response.decode(JSON.parse(JSON.stringify(reply(folded(events)))), identity);
+      expect(grammarProblem(back)).toBeNull();
+      expect(opened(folded(back))).toEqual(folded(events));
+    });
   });
 
   test("any cut of the bytes gives the same events", () => {
-    fc.assert(
-      fc.property(answers, fc.array(fc.nat(), { maxLength: 20 }), (events, cuts) => {
-        const whole = bytes(encoded(events));
-        expect(decoded(cutAt(whole, cuts))).toEqual(decoded([whole]));
-      }),
-      runs,
-    );
+    forAll([answers, fc.array(fc.nat(), { maxLength: 20 })], runs, (events, cuts) => {
+      const whole = bytes(encoded(events));
+      expect(decoded(cutAt(whole, cuts))).toEqual(decoded([whole]));
+    });
   });
 
   test("a stream that is cut before its end decodes to a failure, never to an answer", () => {
-    fc.assert(
-      fc.property(answers, fc.nat(), (events, where) => {
-        const whole = encoded(events);
-        const back = decoded([bytes(whole.slice(0, where % (endOf(whole) + 1)))]);
-        expect(grammarProblem(back)).toBeNull();
-        expect(back.at(-1)?.type).toBe("response-failed");
-      }),
-      runs,
-    );
+    forAll([answers, fc.nat()], runs, (events, where) => {
+      const whole = encoded(events);
+      const back = decoded([bytes(whole.slice(0, where % (endOf(whole) + 1)))]);
+      expect(grammarProblem(back)).toBeNull();
+      expect(back.at(-1)?.type).toBe("response-failed");
+    });
   });
 }
 

@@ -7,22 +7,14 @@
 import { describe, expect, test } from "bun:test";
 import { capabilityOf } from "../../../src/core/inference/needs.ts";
 import { type Capability, type InferenceRequest, withoutLostHints } from "../../../src/core/inference/request.ts";
-import {
-  anthropicMessagesCaller,
-  anthropicMessagesUpstream,
-} from "../../../src/core/protocol/anthropic-messages/codec.ts";
-import { validateMessagesRequest } from "../../../src/core/protocol/anthropic-messages/validate.ts";
-import { openaiChatCaller, openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
-import { validateChatRequest } from "../../../src/core/protocol/openai-chat/validate.ts";
-import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/core/protocol/openai-responses/codec.ts";
-import { validateResponsesRequest } from "../../../src/core/protocol/openai-responses/validate.ts";
+import { callers, upstreams, validated } from "./codecs.ts";
 import { type Answer, chatAnswers, messagesAnswers, responsesAnswers } from "./losses/answers.ts";
 import { chatProbes } from "./losses/chat-client.ts";
 import { messagesProbes } from "./losses/messages-client.ts";
 import { hintProbes, needProbes } from "./losses/needs.ts";
 import { judge, type Probe, says, table, text, user, verdictsIn, verdictTable } from "./losses/probe.ts";
 import { responsesProbes } from "./losses/responses-client.ts";
-import { ask, decoders, upstreams } from "./losses/sides.ts";
+import { ask, decoders } from "./losses/sides.ts";
 import { type ClientName, clientNames, type EngineName, engineNames } from "./pairs/wires.ts";
 import { folded } from "./reading.ts";
 
@@ -47,23 +39,20 @@ describe.each([
 
 const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1, model: "a/b" };
 const wires = {
-  chat: validateChatRequest(
-    {
-      model: "a/b",
-      ...says(user(text("a"))),
-      logprobs: true,
-      stop: "END",
-      tools: [{ type: "custom", custom: { name: "patch" } }],
-    },
-    [],
-  ),
-  messages: validateMessagesRequest({
+  chat: validated.chat({
+    model: "a/b",
+    ...says(user(text("a"))),
+    logprobs: true,
+    stop: "END",
+    tools: [{ type: "custom", custom: { name: "patch" } }],
+  }),
+  messages: validated.messages({
     model: "a/b",
     max_tokens: 1,
     ...says(user(text("a"))),
     stop_sequences: ["END"],
   }),
-  responses: validateResponsesRequest({
+  responses: validated.responses({
     model: "a/b",
     input: "a",
     include: ["message.output_text.logprobs"],
@@ -75,9 +64,9 @@ const wires = {
 };
 
 describe.each([
-  ["Answers of chat engines", chatAnswers, openaiChatUpstream],
-  ["Answers of Messages engines", messagesAnswers, anthropicMessagesUpstream],
-  ["Answers of Responses engines", responsesAnswers, openaiResponsesUpstream],
+  ["Answers of chat engines", chatAnswers, upstreams.chat],
+  ["Answers of Messages engines", messagesAnswers, upstreams.messages],
+  ["Answers of Responses engines", responsesAnswers, upstreams.responses],
 ] as const)("%s", (heading, answers, upstream) => {
   const rows = verdictTable(heading);
   test("each row has its trial, and each trial its row", () =>
@@ -86,9 +75,9 @@ describe.each([
     test(what, () => {
       const answer = folded(upstream.response.decode(reply, identity));
       const told: Record<ClientName, () => unknown> = {
-        chat: () => openaiChatCaller.response.encode(answer, wires.chat),
-        messages: () => anthropicMessagesCaller().response.encode(answer, wires.messages),
-        responses: () => openaiResponsesCaller.response.encode(answer, wires.responses),
+        chat: () => callers.chat.response.encode(answer, wires.chat),
+        messages: () => callers.messages.response.encode(answer, wires.messages),
+        responses: () => callers.responses.response.encode(answer, wires.responses),
       };
       const verdicts = clientNames.map((client) => judge(told[client], seen, client));
       expect(verdicts).toEqual(verdictsIn(rows.get(what)!, clientNames));

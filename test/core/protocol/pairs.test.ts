@@ -237,11 +237,12 @@ describe.each(pairs)("a client of %s in front of an engine of %s", (callerName, 
   test("errors: an engine's refusal is the client's own error, in our words", () => {
     const said: [number, string][] = [
       [400, "invalid_value"],
-      [401, "upstream_unavailable"],
-      [404, "upstream_unavailable"],
+      ...[401, 402, 403, 404, 500].map((status): [number, string] => [status, "upstream_unavailable"]),
+      [413, "invalid_value"],
       [429, "capacity_exceeded"],
-      [500, "upstream_unavailable"],
       [503, "overloaded"],
+      [504, "upstream_timeout"],
+      [529, "overloaded"],
     ];
     for (const [status, code] of said) {
       const fault = engine.codec.fault.decode(status, { error: { message: "SECRET", type: "x", code: "SECRET" } });

@@ -10,6 +10,7 @@ import { dialects } from "../../../src/core/protocol/dialects.ts";
 import { compact, type JsonObject } from "../../../src/core/protocol/json.ts";
 import { refusalFault as faultOf } from "../../../src/core/protocol/refusal.ts";
 import { kindOfRefusal } from "../../../src/core/upstream/attempt.ts";
+import { forAll } from "./for-all.ts";
 import { type ClientName, callers, clientNames, type EngineName, engineNames, engines } from "./pairs/wires.ts";
 
 interface Rendered {
@@ -17,78 +18,59 @@ interface Rendered {
 }
 const rendered = (caller: ClientName, fault: Fault) => callers[caller].codec.fault.encode(fault, "req_1") as Rendered;
 
-/** The engine, its error, and the engine's own count of the input in the error, if there is one. */
-const overflows: [who: string, error: { message: string; [key: string]: unknown }, tokens: number | undefined][] = [
-  [
-    "vLLM",
+/** The engine, its error, and its own count of the input and of the context in the error, if there are any. */
+const overflows: Record<string, [said: string | JsonObject, tokens?: number | undefined, context?: number]> = {
+  vLLM: [
     {
       message:
         "This model's maximum context length is 16384 tokens. However, you requested 122946 tokens (112946 in the messages, 10000 in the completion). Please reduce the length of the messages or completion.",
       type: "BadRequestError",
       code: 400,
     },
-    112946,
+    112_946,
+    16_384,
   ],
-  [
-    "vLLM, of the cap",
-    {
-      message:
-        "'max_tokens' or 'max_completion_tokens' is too large: 8000. This model's maximum context length is 4096 tokens and your request has 2778 input tokens (8000 > 4096 - 2778). None",
-    },
+  "vLLM, of the cap": [
+    "'max_tokens' or 'max_completion_tokens' is too large: 8000. This model's maximum context length is 4096 tokens and your request has 2778 input tokens (8000 > 4096 - 2778). None",
     2778,
+    4096,
   ],
-  [
-    "vLLM, with its parameter",
+  "vLLM, with its parameter": [
     {
       message:
         "This model's maximum context length is 2048 tokens. However, your request has 3008 input tokens. Please reduce the length of the input messages. (parameter=input_tokens, value=3008)",
       param: "input_tokens",
     },
     3008,
+    2048,
   ],
-  [
-    "vLLM, which stops counting where it is too much",
-    {
-      message:
-        "This model's maximum context length is 262144 tokens. However, you requested 128000 output tokens and your prompt contains at least 134145 input tokens, for a total of at least 262145 tokens. Please reduce the length of the input prompt or the number of requested output tokens. (parameter=input_tokens, value=134145)",
-    },
+  "vLLM, which stops counting where it is too much": [
+    "This model's maximum context length is 262144 tokens. However, you requested 128000 output tokens and your prompt contains at least 134145 input tokens, for a total of at least 262145 tokens. Please reduce the length of the input prompt or the number of requested output tokens. (parameter=input_tokens, value=134145)",
     undefined,
+    262_144,
   ],
-  [
-    "vLLM, lately",
-    {
-      message:
-        "You passed 202753 input tokens and requested 0 output tokens. However, the model's context length is only 202752 tokens, resulting in a maximum input length of 202752 tokens.",
-    },
-    202753,
+  "vLLM, lately": [
+    "You passed 202753 input tokens and requested 0 output tokens. However, the model's context length is only 202752 tokens, resulting in a maximum input length of 202752 tokens.",
+    202_753,
+    202_752,
   ],
-  [
-    "vLLM's core",
-    {
-      message:
-        "The decoder prompt (length 25938) is longer than the maximum model length of 4096. Make sure that `max_model_len` is no smaller than the number of text tokens.",
-    },
-    25938,
+  "vLLM's core": [
+    "The decoder prompt (length 25938) is longer than the maximum model length of 4096. Make sure that `max_model_len` is no smaller than the number of text tokens.",
+    25_938,
+    4096,
   ],
-  [
-    "vLLM's core, of text and images",
-    {
-      message:
-        "The prompt (total length 25938) is too long to fit into the model (context length 4096). Make sure that `max_model_len` is no smaller than the number of text tokens plus multimodal tokens.",
-    },
-    25938,
+  "vLLM's core, of text and images": [
+    "The prompt (total length 25938) is too long to fit into the model (context length 4096). Make sure that `max_model_len` is no smaller than the number of text tokens plus multimodal tokens.",
+    25_938,
+    4096,
   ],
-  ["SGLang", { message: "The input (40000 tokens) is longer than the model's context length (32768 tokens)." }, 40000],
-  [
-    "SGLang, with the completion",
-    {
-      message:
-        "Requested token count exceeds the model's maximum context length of 32768 tokens. You requested a total of 41000 tokens: 40000 tokens from the input messages and 1000 tokens for the completion. Please reduce the number of tokens in the input messages or the completion to fit within the limit.",
-    },
-    40000,
+  SGLang: ["The input (40000 tokens) is longer than the model's context length (32768 tokens).", 40_000, 32_768],
+  "SGLang, with the completion": [
+    "Requested token count exceeds the model's maximum context length of 32768 tokens. You requested a total of 41000 tokens: 40000 tokens from the input messages and 1000 tokens for the completion. Please reduce the number of tokens in the input messages or the completion to fit within the limit.",
+    40_000,
+    32_768,
   ],
-  [
-    "llama.cpp",
+  "llama.cpp": [
     {
       message: "request (14429 tokens) exceeds the available context size (8192 tokens), try increasing it",
       type: "exceed_context_size_error",
@@ -96,110 +78,92 @@ const overflows: [who: string, error: { message: string; [key: string]: unknown 
       n_prompt_tokens: 14429,
       n_ctx: 8192,
     },
-    14429,
+    14_429,
+    8192,
   ],
-  [
-    "llama.cpp, without the count",
-    { message: "the request exceeds the available context size. try increasing the context size" },
-    undefined,
-  ],
-  [
-    "OpenAI",
+  "llama.cpp, without the count": ["the request exceeds the available context size. try increasing the context size"],
+  OpenAI: [
     {
       message:
         "This model's maximum context length is 4097 tokens. However, your messages resulted in 4294 tokens. Please reduce the length of the messages.",
       code: "context_length_exceeded",
     },
     4294,
+    4097,
   ],
-  [
-    "OpenAI, of a limit on input",
-    {
-      message:
-        "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 289650 tokens. Please reduce the length of the messages.",
-    },
-    289650,
+  "OpenAI, of a limit on input": [
+    "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 289650 tokens. Please reduce the length of the messages.",
+    289_650,
   ],
-  [
-    "OpenAI, of completions",
-    {
-      message:
-        "This model's maximum context length is 4097 tokens, however you requested 4116 tokens (3860 in your prompt; 256 for the completion). Please reduce your prompt; or completion length.",
-    },
+  "OpenAI, of completions": [
+    "This model's maximum context length is 4097 tokens, however you requested 4116 tokens (3860 in your prompt; 256 for the completion). Please reduce your prompt; or completion length.",
     3860,
+    4097,
   ],
-  [
-    "OpenAI, of Responses",
+  "OpenAI, of Responses": [
     {
       message: "Your input exceeds the context window of this model. Please adjust your input and try again.",
       code: "context_length_exceeded",
     },
-    undefined,
   ],
-  ["Anthropic", { message: "prompt is too long: 213462 tokens > 200000 maximum" }, 213462],
-  [
-    "Anthropic, with the completion",
-    {
-      message:
-        "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease input length or `max_tokens` and try again",
-    },
-    178959,
+  Anthropic: ["prompt is too long: 213462 tokens > 200000 maximum", 213_462, 200_000],
+  "Anthropic, with the completion": [
+    "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease input length or `max_tokens` and try again",
+    178_959,
   ],
-  [
-    "OpenRouter",
-    {
-      message:
-        "This endpoint's maximum context length is 32768 tokens. However, you requested about 42832 tokens (42832 of text input). Please reduce the length of either one.",
-    },
-    42832,
+  OpenRouter: [
+    "This endpoint's maximum context length is 32768 tokens. However, you requested about 42832 tokens (42832 of text input). Please reduce the length of either one.",
+    42_832,
+    32_768,
   ],
-  ["xAI", { message: "This model's maximum prompt length is 131072 but the request contains 537812 tokens." }, 537812],
-  [
-    "Mistral",
-    { message: "Prompt contains 65673 tokens, too large for model with 32768 maximum context length" },
-    65673,
+  xAI: ["This model's maximum prompt length is 131072 but the request contains 537812 tokens.", 537_812, 131_072],
+  Mistral: ["Prompt contains 65673 tokens, too large for model with 32768 maximum context length", 65_673, 32_768],
+  Google: [
+    "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).",
+    1_196_265,
+    1_048_575,
   ],
-  [
-    "Google",
-    { message: "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575)." },
-    1196265,
-  ],
-  [
-    "text-generation-inference",
-    {
-      message:
-        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens and 200 `max_new_tokens`",
-    },
+  "text-generation-inference": [
+    "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens and 200 `max_new_tokens`",
     4000,
+    4096,
   ],
-  [
-    "LM Studio",
-    {
-      message:
-        "Trying to keep the first 111490 tokens when context the overflows. However, the model is loaded with context length of only 32768 tokens, which is not enough.",
-    },
-    111490,
+  "LM Studio": [
+    "Trying to keep the first 111490 tokens when context the overflows. However, the model is loaded with context length of only 32768 tokens, which is not enough.",
+    111_490,
   ],
-  ["LM Studio, lately", { message: "Cannot truncate prompt with n_keep (15028) >= n_ctx (7424)" }, 15028],
-  ["Ollama", { message: "prompt too long; exceeded max context length by 400 tokens" }, undefined],
-  [
-    "a Sluice",
+  "LM Studio, lately": ["Cannot truncate prompt with n_keep (15028) >= n_ctx (7424)", 15_028],
+  Ollama: ["prompt too long; exceeded max context length by 400 tokens"],
+  "a Sluice": [
     {
       message:
         "This model's maximum context length is 4096 tokens, and the input of about 5000 tokens exceeds the context window. Please reduce the length of the messages.",
       code: "context_length_exceeded",
     },
     5000,
+    4096,
   ],
-];
+  "llama.cpp, without words": [
+    { type: "exceed_context_size_error", message: "", n_prompt_tokens: 5000, n_ctx: 4096 },
+    5000,
+    4096,
+  ],
+  "Mistral, with draft tokens": [
+    "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+    40_000,
+    32_768,
+  ],
+  Copilot: ["prompt token count of 130000 exceeds the limit of 128000", 130_000, 128_000],
+};
 
 const refusalFault = (status: number, error: JsonObject) => faultOf(status, error, dialects.generic.refusals);
 
 describe("an engine that finds the input too long", () => {
-  test.each(overflows)("%s", (_, error, tokens) => {
-    const fault = refusalFault(400, error);
-    const { inputTokens, isAtLeast } = fault.details.overflow ?? {};
-    expect([fault.code, isAtLeast ? undefined : inputTokens]).toEqual(["context_length_exceeded", tokens]);
+  test.each(Object.entries(overflows))("%s", (_, [said, tokens, context]) => {
+    const fault = refusalFault(400, typeof said === "string" ? { message: said } : said);
+    const { inputTokens, isAtLeast, contextTokens } = fault.details.overflow ?? {};
+    expect(fault.code).toBe("context_length_exceeded");
+    expect([isAtLeast ? undefined : inputTokens, contextTokens]).toEqual([tokens, context]);
   });
 
   test("is not one that has had too many tokens in a minute", () => {
@@ -218,22 +182,20 @@ describe("an engine that finds the input too long", () => {
   test("never makes us say that the input would fit, and its numbers stand before ours", () => {
     const count = fc.integer({ min: 1, max: 1e9 });
     const maybe = fc.option(count, { nil: undefined });
-    fc.assert(
-      fc.property(count, count, maybe, maybe, fc.boolean(), (catalog, estimate, counted, context, isAtLeast) => {
-        const said = compact({ inputTokens: counted, contextTokens: context, isAtLeast: isAtLeast ? true : undefined });
-        const { overflow, body } = withOverflow(inputTooLong(said as SaidOverflow), catalog, estimate).details;
-        const contextTokens = context ?? catalog;
-        expect(overflow?.contextTokens).toBe(contextTokens);
-        expect(overflow?.inputTokens).toBeGreaterThan(contextTokens);
-        const least = isAtLeast ? Math.max(counted ?? 0, estimate) : (counted ?? 0);
-        if (counted !== undefined && counted > contextTokens) expect(overflow?.inputTokens).toBe(least);
-        else expect(overflow?.inputTokens).toBe(Math.max(estimate, contextTokens + 1));
-        const isEngines = overflow?.inputTokens === counted && counted !== Math.max(estimate, contextTokens + 1);
-        if (isEngines) expect(body?.input_tokens_by).toBe("engine");
-        if (overflow?.inputTokens !== counted) expect(body?.input_tokens_by).toBe("service");
-        expect(body?.context_tokens_by).toBe(context === undefined ? "catalog" : "engine");
-      }),
-    );
+    forAll([count, count, maybe, maybe, fc.boolean()], 100, (catalog, estimate, counted, context, isAtLeast) => {
+      const said = compact({ inputTokens: counted, contextTokens: context, isAtLeast: isAtLeast ? true : undefined });
+      const { overflow, body } = withOverflow(inputTooLong(said as SaidOverflow), catalog, estimate).details;
+      const contextTokens = context ?? catalog;
+      expect(overflow?.contextTokens).toBe(contextTokens);
+      expect(overflow?.inputTokens).toBeGreaterThan(contextTokens);
+      const least = isAtLeast ? Math.max(counted ?? 0, estimate) : (counted ?? 0);
+      if (counted !== undefined && counted > contextTokens) expect(overflow?.inputTokens).toBe(least);
+      else expect(overflow?.inputTokens).toBe(Math.max(estimate, contextTokens + 1));
+      const isEngines = overflow?.inputTokens === counted && counted !== Math.max(estimate, contextTokens + 1);
+      if (isEngines) expect(body?.input_tokens_by).toBe("engine");
+      if (overflow?.inputTokens !== counted) expect(body?.input_tokens_by).toBe("service");
+      expect(body?.context_tokens_by).toBe(context === undefined ? "catalog" : "engine");
+    });
     const other = new Fault("overloaded", "Busy.");
     expect(withOverflow(other, 1, 1)).toBe(other);
   });
@@ -247,42 +209,6 @@ describe("an engine that finds the input too long", () => {
       body: { context_tokens_by: "engine", input_tokens_by: "engine" },
     });
   });
-
-  test.each([
-    ["llama.cpp", { type: "exceed_context_size_error", message: "", n_prompt_tokens: 5000, n_ctx: 4096 }, 5000, 4096],
-    ["TGI", { message: "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens" }, 5000, 4096],
-    [
-      "SGLang",
-      { message: "The input (40000 tokens) is longer than the model's context length (32768 tokens)." },
-      40_000,
-      32_768,
-    ],
-    [
-      "Gemini",
-      { message: "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576)." },
-      1_100_000,
-      1_048_576,
-    ],
-    [
-      "Mistral",
-      {
-        message:
-          "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
-      },
-      40_000,
-      32_768,
-    ],
-    ["Anthropic", { message: "prompt is too long: 210000 tokens > 200000 maximum" }, 210_000, 200_000],
-    [
-      "xAI",
-      { message: "This model's maximum prompt length is 131072 but the request contains 537812 tokens." },
-      537_812,
-      131_072,
-    ],
-    ["Copilot", { message: "prompt token count of 130000 exceeds the limit of 128000" }, 130_000, 128_000],
-  ] as [string, JsonObject, number, number][])("%s gives both numbers", (_, error, inputTokens, contextTokens) =>
-    expect(refusalFault(400, error).details.overflow).toMatchObject({ inputTokens, contextTokens }),
-  );
 });
 
 describe("a 400 that is not about the request", () => {

@@ -9,6 +9,7 @@ import { dialects } from "../../../src/core/protocol/dialects.ts";
 import { decodeUsage as chat } from "../../../src/core/protocol/openai-chat/decode-stream.ts";
 import { decodeUsage as responses } from "../../../src/core/protocol/openai-responses/usage.ts";
 import type { Report } from "../../../src/core/protocol/report.ts";
+import { forAll } from "./for-all.ts";
 
 interface Said {
   prompt?: unknown;
@@ -99,18 +100,15 @@ describe.each(Object.entries(protocols))("a report of %s", (_, decode) => {
 
   test("is made of counts, and its words are short printable ASCII, whatever stands there", () => {
     const word = fc.oneof(fc.jsonValue(), fc.constantFrom(...mad), fc.string({ unit: "binary" }));
-    fc.assert(
-      fc.property(word, word, word, word, (prompt, cached, output, reasoning) => {
-        const report = decode({ prompt, cached, output, reasoning });
-        if (!report) return;
-        const { source, ...counts } = report.usage;
-        expect(source).toBe("reported");
-        for (const count of Object.values(counts)) expect(Number.isSafeInteger(count) && count >= 0).toBe(true);
-        expect(counts.reasoningTokens).toBeLessThanOrEqual(counts.outputTokens);
-        for (const words of Object.values(report.rejected?.said ?? {}))
-          expect(typeof words === "number" || /^[ -~]{0,40}$/.test(words)).toBe(true);
-      }),
-      { numRuns: 300 },
-    );
+    forAll([word, word, word, word], 300, (prompt, cached, output, reasoning) => {
+      const report = decode({ prompt, cached, output, reasoning });
+      if (!report) return;
+      const { source, ...counts } = report.usage;
+      expect(source).toBe("reported");
+      for (const count of Object.values(counts)) expect(Number.isSafeInteger(count) && count >= 0).toBe(true);
+      expect(counts.reasoningTokens).toBeLessThanOrEqual(counts.outputTokens);
+      for (const words of Object.values(report.rejected?.said ?? {}))
+        expect(typeof words === "number" || /^[ -~]{0,40}$/.test(words)).toBe(true);
+    });
   });
 });

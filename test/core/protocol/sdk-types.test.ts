@@ -5,16 +5,11 @@
 import { describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
-import { anthropicMessagesCaller } from "../../../src/core/protocol/anthropic-messages/codec.ts";
-import { validateMessagesRequest } from "../../../src/core/protocol/anthropic-messages/validate.ts";
 import type { StreamEncoder } from "../../../src/core/protocol/codec.ts";
-import { openaiChatCaller } from "../../../src/core/protocol/openai-chat/codec.ts";
-import { validateChatRequest } from "../../../src/core/protocol/openai-chat/validate.ts";
-import { openaiResponsesCaller } from "../../../src/core/protocol/openai-responses/codec.ts";
-import { validateResponsesRequest } from "../../../src/core/protocol/openai-responses/validate.ts";
 import { faultOf } from "../../harness/faults.ts";
+import { callers, upstreams, validated } from "./codecs.ts";
 import { says, text, user } from "./losses/probe.ts";
-import { ask, decoders, upstreams } from "./losses/sides.ts";
+import { ask, decoders } from "./losses/sides.ts";
 import { type EngineName, engineNames } from "./pairs/wires.ts";
 import { folded } from "./reading.ts";
 import { chatPlaces } from "./sdk-types/chat.ts";
@@ -71,17 +66,17 @@ function requestRows({ client, refusals, rows }: RequestPlace): void {
 
 const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1, model: "a/b" };
 const wires = {
-  chat: validateChatRequest({ model: "a/b", ...says(user(text("a"))), stream: true }, []),
-  messages: validateMessagesRequest({ model: "a/b", max_tokens: 1, ...says(user(text("a"))), stream: true }),
-  responses: validateResponsesRequest({ model: "a/b", input: "a", stream: true }),
+  chat: validated.chat({ model: "a/b", ...says(user(text("a"))), stream: true }),
+  messages: validated.messages({ model: "a/b", max_tokens: 1, ...says(user(text("a"))), stream: true }),
+  responses: validated.responses({ model: "a/b", input: "a", stream: true }),
 };
 
 function told(client: SdkName, reply: object): string {
   const answer = folded(upstreams[client].response.decode(JSON.parse(JSON.stringify(reply)), identity));
   const encoded = {
-    chat: () => openaiChatCaller.response.encode(answer, wires.chat),
-    messages: () => anthropicMessagesCaller().response.encode(answer, wires.messages),
-    responses: () => openaiResponsesCaller.response.encode(answer, wires.responses),
+    chat: () => callers.chat.response.encode(answer, wires.chat),
+    messages: () => callers.messages.response.encode(answer, wires.messages),
+    responses: () => callers.responses.response.encode(answer, wires.responses),
   };
   return JSON.stringify(encoded[client]());
 }
@@ -98,12 +93,12 @@ function answerRows({ client, reply, rows }: AnswerPlace): void {
 
 // ---- streams ---------------------------------------------------------------------------------------------------------
 
-const summarized = validateResponsesRequest({ model: "a/b", input: "a", reasoning: { summary: "auto" } });
+const summarized = validated.responses({ model: "a/b", input: "a", reasoning: { summary: "auto" } });
 const context = { requestId: "r", identity, inputTokensEstimate: 1 };
 const encoders: Record<SdkName, (() => StreamEncoder)[]> = {
-  chat: [() => openaiChatCaller.stream.encoder(wires.chat, context)],
-  messages: [() => anthropicMessagesCaller().stream.encoder(wires.messages, context)],
-  responses: [wires.responses, summarized].map((wire) => () => openaiResponsesCaller.stream.encoder(wire, context)),
+  chat: [() => callers.chat.stream.encoder(wires.chat, context)],
+  messages: [() => callers.messages.stream.encoder(wires.messages, context)],
+  responses: [wires.responses, summarized].map((wire) => () => callers.responses.stream.encoder(wire, context)),
 };
 
 const citation = { protocol: "anthropic-messages" as const, wire: { type: "char_location", cited_text: "a" } };

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { targetOf } from "../../../src/core/protocol/target.ts";
+import { forAll } from "./for-all.ts";
 
 const segment = fc.string({ unit: fc.constantFrom(..."abcXYZ019-_.~%2F%20:@!$&'()*+,;=|\\ é"), maxLength: 8 });
 const path = fc.array(segment, { maxLength: 5 }).map((segments) => `/${segments.join("/")}`);
@@ -9,33 +10,24 @@ const query = fc.option(fc.string({ unit: fc.constantFrom(..."ab=&%?/:"), maxLen
 const host = fc.constantFrom("localhost", "a", "example.com:8080", "[::1]:80", "127.0.0.1");
 
 test("of a URL, what the URL's own parser finds", () => {
-  fc.assert(
-    fc.property(host, path, query, fc.boolean(), (name, at, asked, hasFragment) => {
-      const url = new URL(`http://${name}${at}${asked === null ? "" : `?${asked}`}${hasFragment ? "#part?x" : ""}`);
-      // The runtime passes URLs that it has already parsed once.
-      expect(targetOf(url.href)).toEqual({ path: url.pathname, query: url.search.slice(1) });
-    }),
-    { numRuns: 2000 },
-  );
+  forAll([host, path, query, fc.boolean()], 2000, (name, at, asked, hasFragment) => {
+    const url = new URL(`http://${name}${at}${asked === null ? "" : `?${asked}`}${hasFragment ? "#part?x" : ""}`);
+    // The runtime passes URLs that it has already parsed once.
+    expect(targetOf(url.href)).toEqual({ path: url.pathname, query: url.search.slice(1) });
+  });
 });
 
 test("of a bare path, the same", () => {
-  fc.assert(
-    fc.property(path, query, (at, asked) => {
-      const target = targetOf(`${at}${asked === null ? "" : `?${asked}`}`);
-      expect(target).toEqual({ path: at, query: asked ?? "" });
-    }),
-    { numRuns: 2000 },
-  );
+  forAll([path, query], 2000, (at, asked) => {
+    const target = targetOf(`${at}${asked === null ? "" : `?${asked}`}`);
+    expect(target).toEqual({ path: at, query: asked ?? "" });
+  });
 });
 
 test("of any text, a path that begins with a slash, and no query or fragment in it", () => {
-  fc.assert(
-    fc.property(fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.webUrl()), (text) => {
-      expect(targetOf(text).path).toMatch(/^\/[^?#]*$/);
-    }),
-    { numRuns: 5000 },
-  );
+  forAll([fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.webUrl())], 5000, (text) => {
+    expect(targetOf(text).path).toMatch(/^\/[^?#]*$/);
+  });
 });
 
 test("of a path that looks like a URL, the path", () => {

@@ -4,6 +4,7 @@ import { Check } from "typebox/value";
 import { closestName } from "../../../src/core/schema/closest.ts";
 import { discriminator, type Shape } from "../../../src/core/schema/shape.ts";
 import { offences } from "../../../src/core/schema/walk.ts";
+import { forAll } from "../protocol/for-all.ts";
 
 const cat: Shape = {
   type: "object",
@@ -66,12 +67,7 @@ describe("what does not fit is found with its path, in document order", () => {
         fc.dictionary(name, tie("any"), { maxKeys: 3 }),
       ),
     })).any;
-    fc.assert(
-      fc.property(value, (each) => expect(found(each).length === 0).toBe(Check(schema as object, each))),
-      {
-        numRuns: 500,
-      },
-    );
+    forAll([value], 500, (each) => expect(found(each).length === 0).toBe(Check(schema as object, each)));
   });
 
   test("a list, also one without repetitions, is looked at whole, however long it is, and whether its head is quickly seen to fit", () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { encodeSse, SseDecoder, type SseMessage, SseOverflow } from "../../../src/core/sse/decode.ts";
+import { forAll } from "../protocol/for-all.ts";
 
 const utf8 = new TextEncoder();
 
@@ -87,23 +88,17 @@ describe("any cut of the bytes", () => {
   const limit = fc.constantFrom(0, 1, 8, 40, 1 << 20);
 
   test("gives the same messages, the same end and the same overflow", () => {
-    fc.assert(
-      fc.property(hostile, fc.array(fc.nat(), { maxLength: 40 }), limit, (bytes, places, frame_bytes_max) => {
-        const whole = decoded([bytes], frame_bytes_max);
-        expect(decoded(cut(bytes, places), frame_bytes_max)).toEqual(whole);
-        expect(decoded(cut(bytes, [...bytes.keys()]), frame_bytes_max)).toEqual(whole);
-      }),
-      { numRuns: 400 },
-    );
+    forAll([hostile, fc.array(fc.nat(), { maxLength: 40 }), limit], 400, (bytes, places, frame_bytes_max) => {
+      const whole = decoded([bytes], frame_bytes_max);
+      expect(decoded(cut(bytes, places), frame_bytes_max)).toEqual(whole);
+      expect(decoded(cut(bytes, [...bytes.keys()]), frame_bytes_max)).toEqual(whole);
+    });
   });
 
   test("decodes to what a plain reading of the standard gives", () => {
-    fc.assert(
-      fc.property(hostile, (bytes) => {
-        expect(read2(bytes)).toEqual(decoded([bytes]).messages);
-      }),
-      { numRuns: 400 },
-    );
+    forAll([hostile], 400, (bytes) => {
+      expect(read2(bytes)).toEqual(decoded([bytes]).messages);
+    });
   });
 
   /** The standard's algorithm written down naively: a second opinion. */
@@ -130,27 +125,22 @@ describe("any cut of the bytes", () => {
     const odd = [0x20, 0x61, 0x80, 0x82, 0xac, 0xbb, 0xbf, 0xc0, 0xc2, 0xe2, 0xed, 0xa0, 0xef, 0xf0, 0x9f, 0x98, 0xff];
     const value = fc.array(fc.constantFrom(...odd), { minLength: 1, maxLength: 12 });
     const reader = new TextDecoder("utf-8", { ignoreBOM: true });
-    fc.assert(
-      fc.property(fc.array(value, { minLength: 1, maxLength: 3 }), (values) => {
-        const bytes = values.flatMap((each) => [...utf8.encode("data: "), ...each, 0x0a, 0x0a]);
-        const expected = values.map((each) => ({ data: reader.decode(new Uint8Array(each)) }));
-        expect(decoded([new Uint8Array(bytes)]).messages).toEqual(expected);
-      }),
-      { numRuns: 2_000 },
-    );
+    forAll([fc.array(value, { minLength: 1, maxLength: 3 })], 2_000, (values) => {
+      const bytes = values.flatMap((each) => [...utf8.encode("data: "), ...each, 0x0a, 0x0a]);
+      const expected = values.map((each) => ({ data: reader.decode(new Uint8Array(each)) }));
+      expect(decoded([new Uint8Array(bytes)]).messages).toEqual(expected);
+    });
   });
 
   test("what was encoded is decoded as it was", () => {
     const word = fc.string({ unit: "grapheme", maxLength: 20 });
     const name = fc.stringMatching(/^[a-z_.]{1,20}$/);
     const message = fc.oneof(fc.record({ data: word }), fc.record({ event: name, data: word }));
-    fc.assert(
-      fc.property(fc.array(message, { maxLength: 20 }), fc.array(fc.nat(), { maxLength: 10 }), (messages, places) => {
-        const expected = messages.map((each) => ({ ...each, data: each.data.replace(/\r\n?/g, "\n") }));
-        const bytes = utf8.encode(messages.map(encodeSse).join(""));
-        expect(decoded(cut(bytes, places))).toEqual({ messages: expected, end: "whole" });
-      }),
-    );
+    forAll([fc.array(message, { maxLength: 20 }), fc.array(fc.nat(), { maxLength: 10 })], 100, (messages, places) => {
+      const expected = messages.map((each) => ({ ...each, data: each.data.replace(/\r\n?/g, "\n") }));
+      const bytes = utf8.encode(messages.map(encodeSse).join(""));
+      expect(decoded(cut(bytes, places))).toEqual({ messages: expected, end: "whole" });
+    });
   });
 
   test("leaves out the data of events that nobody reads, and of no other", () => {
@@ -158,16 +148,13 @@ describe("any cut of the bytes", () => {
     const text = data.map((words) => words.join(""));
     const named = fc.record({ event: fc.constantFrom("read", "unread"), data: text });
     const message: fc.Arbitrary<SseMessage> = fc.oneof(named, fc.record({ data: text }));
-    fc.assert(
-      fc.property(fc.array(message, { maxLength: 8 }), fc.array(fc.nat(), { maxLength: 10 }), (messages, places) => {
-        const bytes = utf8.encode(messages.map(encodeSse).join(""));
-        const decoder = new SseDecoder({ frame_bytes_max: 1 << 20 }, (event) => event === "read");
-        const seen = cut(bytes, places).flatMap((chunk) => decoder.push(chunk));
-        expect(seen).toEqual(messages.map((each) => (each.event === "unread" ? { ...each, data: "" } : each)));
-        expect(decoder.isBetween).toBe(messages.length > 0);
-      }),
-      { numRuns: 1_000 },
-    );
+    forAll([fc.array(message, { maxLength: 8 }), fc.array(fc.nat(), { maxLength: 10 })], 1_000, (messages, places) => {
+      const bytes = utf8.encode(messages.map(encodeSse).join(""));
+      const decoder = new SseDecoder({ frame_bytes_max: 1 << 20 }, (event) => event === "read");
+      const seen = cut(bytes, places).flatMap((chunk) => decoder.push(chunk));
+      expect(seen).toEqual(messages.map((each) => (each.event === "unread" ? { ...each, data: "" } : each)));
+      expect(decoder.isBetween).toBe(messages.length > 0);
+    });
   });
 
   test("bounds the data of events that nobody reads, too", () => {

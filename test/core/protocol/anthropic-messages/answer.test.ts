@@ -1,8 +1,9 @@
 /** What Messages clients read: the stream frame by frame, the whole message, and its end. */
 import { describe, expect, test } from "bun:test";
 import { Compile } from "typebox/compile";
-import type { InferenceEvent, PartHead } from "../../../../src/core/inference/event.ts";
+import type { InferenceEvent } from "../../../../src/core/inference/event.ts";
 import { Fault } from "../../../../src/core/inference/fault.ts";
+import type { Native } from "../../../../src/core/inference/request.ts";
 import type { Usage } from "../../../../src/core/inference/usage.ts";
 import { anthropicMessagesCaller } from "../../../../src/core/protocol/anthropic-messages/codec.ts";
 import {
@@ -14,6 +15,7 @@ import {
 import { unsigned } from "../../../../src/core/protocol/anthropic-messages/signature.ts";
 import { openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import { SseDecoder } from "../../../../src/core/sse/decode.ts";
+import { begin, call, failed, finish, over, piece, text, writtenBy } from "../events.ts";
 import { folded } from "../reading.ts";
 import { streamProblem } from "./stream-grammar.ts";
 
@@ -31,18 +33,7 @@ const usage: Usage = {
 };
 
 const start: InferenceEvent = { type: "response-start", ...identity };
-const begin = (index: number, part: PartHead): InferenceEvent => ({ type: "part-start", index, part });
-const piece = (index: number, delta: string): InferenceEvent => ({ type: "part-delta", index, delta });
-const finish = (index: number, more: object = {}): InferenceEvent => ({ type: "part-end", index, ...more });
 const used: InferenceEvent = { type: "usage", usage };
-const over = (reason: "stop" | "length" | "tool_calls" | "content_filter", stopSequence?: string): InferenceEvent => ({
-  type: "response-end",
-  reason,
-  ...(stopSequence ? { stopSequence } : {}),
-});
-const call = (callId: string): PartHead => ({ kind: "tool-call", callId, toolName: "f" });
-const text: PartHead = { kind: "text" };
-
 const isEvent = Compile(MessageStreamEvent);
 const isMessage = Compile(Message);
 const isError = Compile(MessagesError);
@@ -50,7 +41,7 @@ const isError = Compile(MessagesError);
 /** Frames as a reader sees them, each checked against the contract and all against the grammar. */
 function frames(...events: InferenceEvent[]) {
   const encoder = caller.stream.encoder(request, context);
-  const out = [...events.flatMap((event) => encoder.push(event)), ...encoder.end()];
+  const out = writtenBy(encoder, events);
   expect(streamProblem(out)).toBeNull();
   const data = out.map((frame) => JSON.parse(frame.data) as Record<string, never>);
   for (const event of data) expect(isEvent.Check(event)).toBe(true);
@@ -115,7 +106,7 @@ describe("a stream", () => {
       begin(0, text),
       piece(0, "a"),
       piece(0, "b"),
-      begin(1, call("c")),
+      begin(1, call("f", "c")),
       finish(0),
       piece(1, '{"x":'),
       piece(1, "1}"),
@@ -131,41 +122,6 @@ describe("a stream", () => {
       ["content_block_delta"],
       ["content_block_delta", "content_block_stop"],
       [],
-    ]);
-  });
-
-  test("of interleaved calls holds the later ones, and writes each when its turn comes", () => {
-    const events = brief(
-      frames(
-        start,
-        begin(0, call("a")),
-        begin(1, call("b")),
-        begin(2, text),
-        piece(1, '{"b"'),
-        piece(0, '{"a":1'),
-        piece(2, "so"),
-        piece(1, ":2}"),
-        piece(0, "}"),
-        finish(2),
-        finish(1),
-        finish(0),
-        over("tool_calls"),
-      ),
-    );
-    expect(events).toEqual([
-      "message_start",
-      "content_block_start 0 f",
-      'content_block_delta 0 {"a":1',
-      "content_block_delta 0 }",
-      "content_block_stop 0",
-      "content_block_start 1 f",
-      'content_block_delta 1 {"b":2}',
-      "content_block_stop 1",
-      "content_block_start 2 ",
-      "content_block_delta 2 so",
-      "content_block_stop 2",
-      "message_delta",
-      "message_stop",
     ]);
   });
 
@@ -215,14 +171,7 @@ describe("a stream", () => {
     const fault = new Fault("overloaded", "The model is overloaded. Please try again shortly.", {
       cause: new Error("secret"),
     });
-    const events = frames(
-      start,
-      begin(0, text),
-      piece(0, "a"),
-      { type: "response-failed", fault },
-      finish(0),
-      over("stop"),
-    );
+    const events = frames(start, begin(0, text), piece(0, "a"), failed(fault), finish(0), over("stop"));
     expect(events.slice(3)).toEqual([
       {
         type: "error",
@@ -230,7 +179,7 @@ describe("a stream", () => {
         request_id: context.requestId,
       },
     ] as never);
-    expect(frames({ type: "response-failed", fault }).map(({ type }) => type)).toEqual(["error"] as never);
+    expect(frames(failed(fault)).map(({ type }) => type)).toEqual(["error"] as never);
   });
 
   test("that breaks off without its end is a failure too", () => {
@@ -249,7 +198,7 @@ const whole = (...events: InferenceEvent[]) => {
 
 describe("a message", () => {
   test("is all of it at once", () => {
-    const citation = { protocol: "anthropic-messages", wire: { type: "char_location", cited_text: "a" } };
+    const citation: Native = { protocol: "anthropic-messages", wire: { type: "char_location", cited_text: "a" } };
     expect(
       whole(
         begin(0, { kind: "reasoning" }),
@@ -262,7 +211,7 @@ describe("a message", () => {
         finish(2, { citations: [citation] }),
         begin(3, text),
         finish(3),
-        begin(4, call("a")),
+        begin(4, call("f", "a")),
         piece(4, '{"x":[1]}'),
         finish(4),
         used,
@@ -313,7 +262,7 @@ describe("the arguments of a call", () => {
   };
   for (const [what, [written, input, fragments]] of Object.entries(inputs))
     test(`written as ${what}`, () => {
-      const events = [begin(0, call("a")), ...written.map((part) => piece(0, part)), finish(0), over("length")];
+      const events = [begin(0, call("f", "a")), ...written.map((part) => piece(0, part)), finish(0), over("length")];
       const message = whole(...events);
       expect(message.content).toEqual([
         { type: "tool_use", id: "a", name: "f", input: input as Record<string, unknown> },
@@ -329,7 +278,7 @@ describe("the arguments of a call", () => {
 describe("why it ended", () => {
   const refusal: InferenceEvent[] = [begin(0, { kind: "refusal" }), piece(0, "No."), finish(0)];
   const said: InferenceEvent[] = [begin(0, text), piece(0, "x"), finish(0)];
-  const called: InferenceEvent[] = [begin(0, call("a")), finish(0)];
+  const called: InferenceEvent[] = [begin(0, call("f", "a")), finish(0)];
   const ends: Record<string, [events: InferenceEvent[], reason: string, sequence: string | null]> = {
     "of itself": [[...said, over("stop")], "end_turn", null],
     "at a sequence that was asked for": [[...said, over("stop", "END")], "stop_sequence", "END"],

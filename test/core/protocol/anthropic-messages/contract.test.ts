@@ -14,7 +14,11 @@ const webSearch = { type: "web_search_20250305", name: "web_search", max_uses: 8
 const use = { type: "tool_use", id: "toolu_1", name: "look_up", input: {} };
 const result = { type: "tool_result", tool_use_id: "toolu_1", content: "4 degrees" };
 const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
-const image = { type: "image", source: { type: "base64", media_type: "image/png", data: png } };
+const imageOf = (more: object) => ({
+  type: "image",
+  source: { type: "base64", media_type: "image/png", data: png, ...more },
+});
+const image = imageOf({});
 const pdf = { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0xLjQK" } };
 const cache = { cache_control: { type: "ephemeral", ttl: "1h" } };
 
@@ -127,10 +131,7 @@ describe("a request that clients really send is accepted", () => {
       { type: "search_result", source: "https://a", title: "A", content: [{ type: "text", text: "x" }] },
     ),
     "an image by URL": content({ type: "image", source: { type: "url", url: "https://a/b.png" } }),
-    "an image that is another kind than it says": content({
-      ...image,
-      source: { ...image.source, media_type: "image/gif" },
-    }),
+    "an image that is another kind than it says": content(imageOf({ media_type: "image/gif" })),
     "a tool result without content, and one that failed": loop(
       { type: "tool_result", tool_use_id: "toolu_1" },
       { ...result, is_error: true },
@@ -231,9 +232,6 @@ describe("a request that is wrong is refused at its first offence", () => {
       says(user, { role: "user", content: [{ type: "video" }] }),
       "invalid_value messages[1].content[0].type",
     ],
-    "a block without a type": [content({ text: "x" }), "missing_field messages[0].content[0].type"],
-    "a text without text": [content({ type: "text" }), "missing_field messages[0].content[0].text"],
-    "a tool use of the user's": [content(use), "invalid_value messages[0].content[0].type"],
     "a tool result of the assistant's": [
       says(user, { role: "assistant", content: [result] }),
       "invalid_value messages[1].content[0].type",
@@ -246,7 +244,6 @@ describe("a request that is wrong is refused at its first offence", () => {
       says(user, { role: "assistant", content: [{ ...use, input: "{}" }] }),
       "invalid_value messages[1].content[0].input",
     ],
-    "a tool result that answers nothing": [content(result), "invalid_value messages[0].content[0].tool_use_id"],
     "a tool result before its tool use": [
       says({ role: "user", content: [result] }, { role: "assistant", content: [use] }),
       "invalid_value messages[0].content[0].tool_use_id",
@@ -257,45 +254,43 @@ describe("a request that is wrong is refused at its first offence", () => {
       "invalid_value messages[2].content[0].content[0].type",
     ],
     "an error flag of a string": [loop({ ...result, is_error: "no" }), "invalid_value messages[2].content[0].is_error"],
-    "an image without a source": [content({ type: "image" }), "missing_field messages[0].content[0].source"],
-    "an image of a kind nobody shows": [
-      content({ type: "image", source: { ...image.source, media_type: "image/tiff" } }),
-      "invalid_value messages[0].content[0].source.media_type",
-    ],
-    "an image that is text": [
-      content({ type: "image", source: { ...image.source, data: "aGVsbG8gd29ybGQhISEh" } }),
-      "invalid_value messages[0].content[0].source.data",
-    ],
-    "an image that is not base64": [
-      content({ type: "image", source: { ...image.source, data: `${png}!` } }),
-      "invalid_value messages[0].content[0].source.data",
-    ],
-    "an image that is nothing": [
-      content({ type: "image", source: { ...image.source, data: "" } }),
-      "invalid_value messages[0].content[0].source.data",
-    ],
     "an image in a result that is none": [
-      loop({ ...result, content: [{ type: "image", source: { ...image.source, data: "AAAA" } }] }),
+      loop({ ...result, content: [imageOf({ data: "AAAA" })] }),
       "invalid_value messages[2].content[0].content[0].source.data",
-    ],
-    "an image in a document that is none": [
-      content({
-        type: "document",
-        source: { type: "content", content: [{ type: "image", source: { ...image.source, data: "AAAA" } }] },
-      }),
-      "invalid_value messages[0].content[0].source.content[0].source.data",
-    ],
-    "an image over plain HTTP": [
-      content({ type: "image", source: { type: "url", url: "http://a/b.png" } }),
-      "invalid_value messages[0].content[0].source.url",
-    ],
-    "a PDF that is not base64": [
-      content({ ...pdf, source: { ...pdf.source, data: "%PDF-1.4" } }),
-      "invalid_value messages[0].content[0].source.data",
     ],
   };
   for (const [what, [body, expected]] of Object.entries(refused))
     test(what, () => expect(verdict(body)).toBe(expected));
+
+  /** Of a block that is the user's first: the code, and the path within the block. */
+  const blocks: Record<string, [block: object, verdict: string]> = {
+    "a block without a type": [{ text: "x" }, "missing_field type"],
+    "a text without text": [{ type: "text" }, "missing_field text"],
+    "a tool use of the user's": [use, "invalid_value type"],
+    "a tool result that answers nothing": [result, "invalid_value tool_use_id"],
+    "an image without a source": [{ type: "image" }, "missing_field source"],
+    "an image of a kind nobody shows": [imageOf({ media_type: "image/tiff" }), "invalid_value source.media_type"],
+    "an image that is text": [imageOf({ data: "aGVsbG8gd29ybGQhISEh" }), "invalid_value source.data"],
+    "an image that is not base64": [
+      { type: "image", source: { ...image.source, data: `${png}!` } },
+      "invalid_value source.data",
+    ],
+    "an image that is nothing": [imageOf({ data: "" }), "invalid_value source.data"],
+    "an image in a document that is none": [
+      {
+        type: "document",
+        source: { type: "content", content: [imageOf({ data: "AAAA" })] },
+      },
+      "invalid_value source.content[0].source.data",
+    ],
+    "an image over plain HTTP": [
+      { type: "image", source: { type: "url", url: "http://a/b.png" } },
+      "invalid_value source.url",
+    ],
+    "a PDF that is not base64": [{ ...pdf, source: { ...pdf.source, data: "%PDF-1.4" } }, "invalid_value source.data"],
+  };
+  for (const [what, [block, expected]] of Object.entries(blocks))
+    test(what, () => expect(verdict(content(block))).toBe(expected.replace(" ", " messages[0].content[0].")));
 });
 
 describe("what the service does not have is refused by name", () => {

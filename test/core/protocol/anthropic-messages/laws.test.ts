@@ -4,20 +4,12 @@ import fc from "fast-check";
 import type { InferenceEvent, PartHead } from "../../../../src/core/inference/event.ts";
 import type { Native } from "../../../../src/core/inference/request.ts";
 import type { Result } from "../../../../src/core/inference/result.ts";
-import {
-  anthropicMessagesCaller,
-  anthropicMessagesUpstream,
-} from "../../../../src/core/protocol/anthropic-messages/codec.ts";
 import type { MessagesRequest } from "../../../../src/core/protocol/anthropic-messages/contract.ts";
 import type { StreamEncoder, UpstreamCodec } from "../../../../src/core/protocol/codec.ts";
-import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import type { ChatCompletionRequest } from "../../../../src/core/protocol/openai-chat/contract.ts";
-import {
-  openaiResponsesCaller,
-  openaiResponsesUpstream,
-} from "../../../../src/core/protocol/openai-responses/codec.ts";
-import { validateResponsesRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
 import { encodeSse, SseDecoder, type SseMessage } from "../../../../src/core/sse/decode.ts";
+import { callers, upstreams, validated } from "../codecs.ts";
+import { forAll } from "../for-all.ts";
 import { grammarProblem } from "../grammar.ts";
 import {
   holdsTheLaws,
@@ -39,7 +31,7 @@ import { streamProblem } from "./stream-grammar.ts";
 
 const identity = { responseId: `msg_${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
 const context = { requestId: `req_${"0".repeat(32)}`, identity, inputTokensEstimate: 17 };
-const caller = anthropicMessagesCaller();
+const caller = callers.messages;
 const wire = {
   model: "acme/writer-1",
   max_tokens: 9,
@@ -111,7 +103,7 @@ const encoded = (events: readonly InferenceEvent[]) => written(events).map(encod
 
 const subject: Subject = {
   identity,
-  upstream: anthropicMessagesUpstream,
+  upstream: upstreams.messages,
   answers: answer.map(({ events }) => events),
   encoded,
   reply: (result) => caller.response.encode(result, wire),
@@ -123,16 +115,14 @@ describe("Messages", () => {
   holdsTheLaws(subject);
 
   test("however parts interleave, each is written whole, and the stream is a legal one", () => {
-    fc.assert(
-      fc.property(answer, ({ events, interleaved }) => {
-        for (const variant of [events, interleaved]) {
-          expect(streamProblem(written(variant))).toBeNull();
-          const back = decodedBy(anthropicMessagesUpstream, identity, [bytes(encoded(variant))]);
-          expect(grammarProblem(back)).toBeNull();
-          expect(folded(back)).toEqual(folded(events));
-        }
-      }),
-    );
+    forAll([answer], 100, ({ events, interleaved }) => {
+      for (const variant of [events, interleaved]) {
+        expect(streamProblem(written(variant))).toBeNull();
+        const back = decodedBy(upstreams.messages, identity, [bytes(encoded(variant))]);
+        expect(grammarProblem(back)).toBeNull();
+        expect(folded(back)).toEqual(folded(events));
+      }
+    });
   });
 
   test("whatever an engine sends, what leaves is grammatical and a client can read it", () => {
@@ -197,13 +187,10 @@ describe("Messages", () => {
       ),
       fc.anything(),
     );
-    fc.assert(
-      fc.property(fc.array(event, { maxLength: 12 }), fc.boolean(), (values, stop) => {
-        const events = survived(subject, [...values, ...(stop ? [{ type: "message_stop" }] : [])]);
-        expect(streamProblem(written(events))).toBeNull();
-      }),
-      { numRuns: 500 },
-    );
+    forAll([fc.array(event, { maxLength: 12 }), fc.boolean()], 500, (values, stop) => {
+      const events = survived(subject, [...values, ...(stop ? [{ type: "message_stop" }] : [])]);
+      expect(streamProblem(written(events))).toBeNull();
+    });
   });
 
   test("whatever events come, in whatever order, what is written is a legal stream, and so it is with a heartbeat anywhere", () => {
@@ -228,20 +215,17 @@ describe("Messages", () => {
       usage.map((usage): InferenceEvent => ({ type: "usage", usage })),
       fc.constant<InferenceEvent>({ type: "response-end", reason: "stop" }),
     );
-    fc.assert(
-      fc.property(fc.array(event, { maxLength: 20 }), (events) => {
-        const encoder = caller.stream.encoder(wire, context);
-        const frames = new SseDecoder();
-        const out = events.flatMap((event) =>
-          event === "beat"
-            ? frames.push(bytes(encoder.heartbeat()))
-            : frames.push(bytes(encoder.push(event).map(encodeSse).join(""))),
-        );
-        out.push(...encoder.end());
-        expect(streamProblem(out)).toBeNull();
-      }),
-      { numRuns: 1000 },
-    );
+    forAll([fc.array(event, { maxLength: 20 })], 1000, (events) => {
+      const encoder = caller.stream.encoder(wire, context);
+      const frames = new SseDecoder();
+      const out = events.flatMap((event) =>
+        event === "beat"
+          ? frames.push(bytes(encoder.heartbeat()))
+          : frames.push(bytes(encoder.push(event).map(encodeSse).join(""))),
+      );
+      out.push(...encoder.end());
+      expect(streamProblem(out)).toBeNull();
+    });
   });
 });
 
@@ -252,7 +236,7 @@ describe("every pair of protocols", () => {
     stream: true,
     stream_options: { include_usage: true },
   } as unknown as ChatCompletionRequest;
-  const responsesWire = validateResponsesRequest({ model: "acme/writer-1", input: "hello", stream: true });
+  const responsesWire = validated.responses({ model: "acme/writer-1", input: "hello", stream: true });
 
   /** Events are written for a client, and read back as if an engine had written them. */
   const through = (encoder: StreamEncoder, upstream: UpstreamCodec) => (events: readonly InferenceEvent[]) => {
@@ -260,9 +244,9 @@ describe("every pair of protocols", () => {
     return decodedBy(upstream, identity, [bytes(frames.map(encodeSse).join(""))]);
   };
   const sides = [
-    () => through(openaiChatCaller.stream.encoder(chatWire, context), openaiChatUpstream),
-    () => through(caller.stream.encoder(wire, context), anthropicMessagesUpstream),
-    () => through(openaiResponsesCaller.stream.encoder(responsesWire, context), openaiResponsesUpstream),
+    () => through(callers.chat.stream.encoder(chatWire, context), upstreams.chat),
+    () => through(caller.stream.encoder(wire, context), upstreams.messages),
+    () => through(callers.responses.stream.encoder(responsesWire, context), upstreams.responses),
   ];
 
   test("carries text, calls, ends and usage, so that each costs what it costs in chat", () => {
@@ -273,16 +257,14 @@ describe("every pair of protocols", () => {
       usage,
       reason,
     });
-    fc.assert(
-      fc.property(answer, ({ events }) => {
-        const asAnswered = kept(folded(events));
-        for (const engine of sides)
-          for (const client of sides) {
-            const read = client()(engine()(events));
-            expect(grammarProblem(read)).toBeNull();
-            expect(kept(folded(read))).toEqual(asAnswered);
-          }
-      }),
-    );
+    forAll([answer], 100, ({ events }) => {
+      const asAnswered = kept(folded(events));
+      for (const engine of sides)
+        for (const client of sides) {
+          const read = client()(engine()(events));
+          expect(grammarProblem(read)).toBeNull();
+          expect(kept(folded(read))).toEqual(asAnswered);
+        }
+    });
   });
 });

@@ -1,22 +1,14 @@
 /** Tools that a Messages caller lists by their type alone, as functions, and their calls and results. */
 import { describe, expect, test } from "bun:test";
 import { Compile } from "typebox/compile";
-import {
-  anthropicMessagesCaller,
-  anthropicMessagesUpstream,
-} from "../../../../src/core/protocol/anthropic-messages/codec.ts";
 import { publishedTools } from "../../../../src/core/protocol/anthropic-messages/published-tools.ts";
-import { validateMessagesRequest } from "../../../../src/core/protocol/anthropic-messages/validate.ts";
-import { openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
-import { openaiResponsesUpstream } from "../../../../src/core/protocol/openai-responses/codec.ts";
 import { faultOf } from "../../../harness/faults.ts";
+import { callers, upstreams, validated } from "../codecs.ts";
 import { folded } from "../reading.ts";
 
 const ask = { model: "engine", stream: true, outputTokens_max: 4096 };
 const base = { model: "acme/writer-1", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] };
-const centre = (body: object) =>
-  anthropicMessagesCaller().request.decode(validateMessagesRequest({ ...base, ...body }));
-const upstreams = { chat: openaiChatUpstream, messages: anthropicMessagesUpstream, responses: openaiResponsesUpstream };
+const centre = (body: object) => callers.messages.request.decode(validated.messages({ ...base, ...body }));
 
 /** Inputs as Anthropic's documentation shows them, and what is no input. */
 const calls: Record<string, { good: object[]; bad: object[] }> = {
@@ -69,8 +61,10 @@ describe.each(Object.entries(publishedTools))("%s", (type, { name }) => {
 
   test("keeps what a client says beside its type, for engines that know it", () => {
     const more = { cache_control: { type: "ephemeral" }, strict: true, max_characters: 100 };
-    const [asked] = anthropicMessagesUpstream.request.encode(centre({ tools: [{ ...listed, ...more }] }), ask)
-      .tools as Record<string, unknown>[];
+    const [asked] = upstreams.messages.request.encode(centre({ tools: [{ ...listed, ...more }] }), ask).tools as Record<
+      string,
+      unknown
+    >[];
     expect(asked).toMatchObject({ name, cache_control: { type: "ephemeral" }, strict: true });
     expect(asked).not.toHaveProperty("max_characters");
     expect(asked).toHaveProperty("input_schema.properties.command");
@@ -91,10 +85,10 @@ describe.each(Object.entries(publishedTools))("%s", (type, { name }) => {
         },
       ],
     };
-    const wire = validateMessagesRequest({ ...base, tools: [listed] });
-    const answer = folded(openaiChatUpstream.response.decode(reply, identity));
+    const wire = validated.messages({ ...base, tools: [listed] });
+    const answer = folded(upstreams.chat.response.decode(reply, identity));
     const use = { type: "tool_use", id: "c1", name, input };
-    expect(anthropicMessagesCaller().response.encode(answer, wire)).toMatchObject({
+    expect(callers.messages.response.encode(answer, wire)).toMatchObject({
       content: [use],
       stop_reason: "tool_use",
     });
@@ -125,7 +119,7 @@ test.each([
   ["a version that nobody published", { type: "bash_20991231", name: "bash" }, "unsupported_feature tools[0].type"],
   ["computer use", { type: "computer_20251124", name: "computer" }, "unsupported_feature tools[0].type"],
 ])("%s is refused", (_, tool, told) => {
-  const { code, details, message } = faultOf(() => validateMessagesRequest({ ...base, tools: [tool] }))!;
+  const { code, details, message } = faultOf(() => validated.messages({ ...base, tools: [tool] }))!;
   expect(`${code} ${details.param}`).toBe(told);
   if (code === "unsupported_feature") expect(message).toContain(tool.type);
 });

@@ -2,15 +2,10 @@
 
 import { describe, expect, test } from "bun:test";
 import type { InferenceRequest } from "../../../../src/core/inference/request.ts";
-import {
-  anthropicMessagesCaller,
-  anthropicMessagesUpstream,
-} from "../../../../src/core/protocol/anthropic-messages/codec.ts";
+import { anthropicMessagesCaller } from "../../../../src/core/protocol/anthropic-messages/codec.ts";
 import { unsigned } from "../../../../src/core/protocol/anthropic-messages/signature.ts";
-import { validateMessagesRequest } from "../../../../src/core/protocol/anthropic-messages/validate.ts";
-import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
-import { validateChatRequest } from "../../../../src/core/protocol/openai-chat/validate.ts";
 import { faultOf } from "../../../harness/faults.ts";
+import { callers, upstreams, validated } from "../codecs.ts";
 
 const ask = { model: "writer-awq", stream: true, outputTokens_max: 4096 };
 const base = { model: "acme/writer-1", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] };
@@ -31,11 +26,11 @@ const marked = { cache_control: { type: "ephemeral", ttl: "1h" } };
 type Asked = Record<string, unknown> & { messages: unknown[] };
 const wired = (value: unknown) => JSON.parse(JSON.stringify(value)) as Asked;
 const centre = (body: object, options = {}): InferenceRequest =>
-  anthropicMessagesCaller(options).request.decode(validateMessagesRequest({ ...base, ...body }));
+  anthropicMessagesCaller(options).request.decode(validated.messages({ ...base, ...body }));
 const toChat = (body: object, options = {}) =>
-  wired(openaiChatUpstream.request.encode(centre(body), { ...ask, ...options }));
+  wired(upstreams.chat.request.encode(centre(body), { ...ask, ...options }));
 const toMessages = (body: object, options = {}) =>
-  wired(anthropicMessagesUpstream.request.encode(centre(body), { ...ask, ...options }));
+  wired(upstreams.messages.request.encode(centre(body), { ...ask, ...options }));
 const says = (...messages: unknown[]) => ({ messages });
 const user = (...content: unknown[]) => ({ role: "user", content });
 const assistant = (...content: unknown[]) => ({ role: "assistant", content });
@@ -141,20 +136,22 @@ describe("a chat engine is asked", () => {
     const { messages } = toChat(
       says(
         user(text("Look.")),
-        assistant(use("a"), use("b"), use("c"), use("d")),
+        assistant(use("a"), use("b"), use("c"), use("d"), use("e")),
         user(
           result("a", "no such place", { is_error: true }),
           result("b", [{ type: "tool_reference", tool_name: "fly" }]),
           { type: "tool_result", tool_use_id: "c" },
           result("d", [image], { is_error: true }),
+          result("e", [], { is_error: true }),
         ),
       ),
     );
-    expect(messages.slice(2, 6).map((message) => (message as { content: unknown }).content)).toEqual([
+    expect(messages.slice(2, 7).map((message) => (message as { content: unknown }).content)).toEqual([
       "Error: no such place",
       "The tool fly is available.",
       "",
       "Error: The result is attached to the next message.",
+      "Error: ",
     ]);
   });
 
@@ -199,6 +196,11 @@ describe("a chat engine is asked", () => {
       ),
     );
     expect(messages[1]).toEqual({ role: "assistant", content: "!", reasoning_content: "hm" });
+    const sealed = assistant({ type: "redacted_thinking", data: "d" }, text("!"));
+    expect(toChat(says(user(text("?")), sealed, user(text("?")))).messages[1]).toEqual({
+      role: "assistant",
+      content: "!",
+    });
   });
 
   test("with messages of one role in a row as one turn", () => {
@@ -267,8 +269,8 @@ describe("thinking", () => {
 
   test("becomes a level of effort: its own where it is named, else that of the budget", () => {
     expect(effort({ thinking: { type: "enabled", budget_tokens: 1024 } })).toBe("low");
-    expect(effort({ thinking: { type: "enabled", budget_tokens: 8000 } })).toBe("medium");
-    expect(effort({ thinking: { type: "enabled", budget_tokens: 31_999 } })).toBe("high");
+    expect(effort({ thinking: { type: "enabled", budget_tokens: 4096 } })).toBe("medium");
+    expect(effort({ thinking: { type: "enabled", budget_tokens: 16_384 } })).toBe("high");
     expect(effort({ thinking: { type: "enabled", budget_tokens: 31_999 }, output_config: { effort: "low" } })).toBe(
       "low",
     );
@@ -306,9 +308,9 @@ describe("the line that changes with every request", () => {
 
   test("stays where a switch says so, and where it is no line at the head", () => {
     const kept = anthropicMessagesCaller({ keep_billing_line: true }).request.decode(
-      validateMessagesRequest({ ...base, system: line("1.0") }),
+      validated.messages({ ...base, system: line("1.0") }),
     );
-    expect(JSON.stringify(openaiChatUpstream.request.encode(kept, ask))).toContain("billing");
+    expect(JSON.stringify(upstreams.chat.request.encode(kept, ask))).toContain("billing");
     expect(JSON.stringify(toChat({ system: `Say ${line("1.0")}` }))).toContain("billing");
   });
 });
@@ -366,9 +368,9 @@ describe("a Messages engine is asked", () => {
 
   const chat = (body: object) =>
     wired(
-      anthropicMessagesUpstream.request.encode(
-        openaiChatCaller.request.decode(
-          validateChatRequest({ model: "acme/writer-1", messages: [{ role: "user", content: "Hello" }], ...body }, []),
+      upstreams.messages.request.encode(
+        callers.chat.request.decode(
+          validated.chat({ model: "acme/writer-1", messages: [{ role: "user", content: "Hello" }], ...body }),
         ),
         ask,
       ),

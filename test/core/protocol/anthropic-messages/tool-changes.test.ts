@@ -1,19 +1,12 @@
 /** Tools that a conversation adds and removes, efforts that it sets, and instructions that end with their turn. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import {
-  anthropicMessagesCaller,
-  anthropicMessagesUpstream,
-} from "../../../../src/core/protocol/anthropic-messages/codec.ts";
 import { decodeRequest } from "../../../../src/core/protocol/anthropic-messages/decode-request.ts";
-import {
-  validateCountTokens,
-  validateMessagesRequest,
-} from "../../../../src/core/protocol/anthropic-messages/validate.ts";
-import { openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
-import { openaiResponsesUpstream } from "../../../../src/core/protocol/openai-responses/codec.ts";
+import { validateCountTokens } from "../../../../src/core/protocol/anthropic-messages/validate.ts";
 import { busyness } from "../../../harness/busyness.ts";
 import { faultOf } from "../../../harness/faults.ts";
+import { callers, upstreams, validated } from "../codecs.ts";
+import { forAll } from "../for-all.ts";
 
 const ask = { model: "engine", stream: true, outputTokens_max: 4096 };
 const user = { role: "user", content: "Hello" };
@@ -26,11 +19,10 @@ const removes = (name: string) => ({ type: "tool_removal", tool: named(name) });
 const defines = (definition: object) => ({ type: "tool_addition", tool: { type: "tool_definition", definition } });
 const says = (...messages: unknown[]) => ({ messages: [user, ...messages] });
 
-const centre = (body: object) =>
-  anthropicMessagesCaller().request.decode(validateMessagesRequest({ ...base, ...body }));
+const centre = (body: object) => callers.messages.request.decode(validated.messages({ ...base, ...body }));
 const namesOf = (body: object) => centre(body).tools.map(({ name }) => name);
 
-const refusalOf = (body: object) => faultOf(() => validateMessagesRequest({ ...base, ...body }))!;
+const refusalOf = (body: object) => faultOf(() => validated.messages({ ...base, ...body }))!;
 const told = (body: object) => {
   const { code, details } = refusalOf(body);
   return `${code} ${details.param}`;
@@ -78,7 +70,7 @@ describe("the tools in force", () => {
       ...listed,
       ...says(system({ type: "text", text: "NOTE" }, removes("f"), defines(tool("new")))),
     });
-    for (const upstream of [openaiChatUpstream, anthropicMessagesUpstream, openaiResponsesUpstream]) {
+    for (const upstream of Object.values(upstreams)) {
       const asked = JSON.stringify(upstream.request.encode(request, ask));
       expect(asked).toMatch(/"name":"g".*"name":"h".*"name":"new"/);
       expect(asked).toContain("NOTE");
@@ -101,29 +93,26 @@ describe("the tools in force", () => {
   test("are for every history what one change after the other makes of them", () => {
     const names = ["f", "g", "new"];
     const change = fc.record({ name: fc.constantFrom(...names), kind: fc.constantFrom("add", "remove", "define") });
-    fc.assert(
-      fc.property(fc.array(fc.array(change, { maxLength: 3 }), { maxLength: 5 }), (history) => {
-        const offered = new Map([
-          ["f", true],
-          ["g", true],
-        ]);
-        const messages: object[] = [];
-        for (const turn of history) {
-          const possible = turn.filter(({ name, kind }) => {
-            if (kind !== "define" && !offered.has(name)) return false;
-            offered.set(name, kind !== "remove");
-            return true;
-          });
-          const blocks = possible.map(({ name, kind }) =>
-            kind === "define" ? defines(tool(name)) : kind === "add" ? adds(name) : removes(name),
-          );
-          messages.push(system(...blocks), user);
-        }
-        const wanted = [...offered].flatMap(([name, isOffered]) => (isOffered ? [name] : []));
-        expect(namesOf({ tools: [tool("f"), tool("g")], ...says(...messages) })).toEqual(wanted);
-      }),
-      { numRuns: 200 },
-    );
+    forAll([fc.array(fc.array(change, { maxLength: 3 }), { maxLength: 5 })], 200, (history) => {
+      const offered = new Map([
+        ["f", true],
+        ["g", true],
+      ]);
+      const messages: object[] = [];
+      for (const turn of history) {
+        const possible = turn.filter(({ name, kind }) => {
+          if (kind !== "define" && !offered.has(name)) return false;
+          offered.set(name, kind !== "remove");
+          return true;
+        });
+        const blocks = possible.map(({ name, kind }) =>
+          kind === "define" ? defines(tool(name)) : kind === "add" ? adds(name) : removes(name),
+        );
+        messages.push(system(...blocks), user);
+      }
+      const wanted = [...offered].flatMap(([name, isOffered]) => (isOffered ? [name] : []));
+      expect(namesOf({ tools: [tool("f"), tool("g")], ...says(...messages) })).toEqual(wanted);
+    });
   });
 
   test("are found in ten thousand changes of ten thousand tools without delay", () => {
@@ -154,35 +143,6 @@ describe("a change that cannot be made is told with its field", () => {
       { tools: [tool("bash")], ...says(system(defines({ type: "bash_20250124", name: "bash" }))) },
       "invalid_value messages[1].content[0].tool.definition.name",
     ],
-    "a definition without a name": [
-      says(system(defines({ input_schema: {} }))),
-      "missing_field messages[1].content[0].tool.definition.name",
-    ],
-    "a definition without a schema": [
-      says(system(defines({ name: "f" }))),
-      "missing_field messages[1].content[0].tool.definition.input_schema",
-    ],
-    "a removal by definition": [
-      says(system({ type: "tool_removal", tool: { type: "tool_definition", definition: tool("f") } })),
-      "invalid_value messages[1].content[0].tool.type",
-    ],
-    "no tool at all": [says(system({ type: "tool_addition" })), "missing_field messages[1].content[0].tool"],
-    "null for a tool": [
-      says(system({ type: "tool_removal", tool: null })),
-      "invalid_value messages[1].content[0].tool",
-    ],
-    "a reference without a name": [
-      says(system({ type: "tool_removal", tool: { type: "tool_reference" } })),
-      "missing_field messages[1].content[0].tool.name",
-    ],
-    "a tool of a server": [
-      says(system({ type: "tool_addition", tool: { type: "mcp_toolset_reference", server_name: "s" } })),
-      "unsupported_feature messages[1].content[0].tool.type",
-    ],
-    "a hosted tool and nothing else": [
-      says(system(defines({ type: "web_search_20250305", name: "web_search" }))),
-      "unsupported_feature messages[1].content[0].tool.definition.type",
-    ],
     "a choice of what was removed": [
       { tools: [tool("f"), tool("g")], tool_choice: { type: "tool", name: "f" }, ...says(system(removes("f"))) },
       "invalid_value tool_choice.name",
@@ -210,6 +170,33 @@ describe("a change that cannot be made is told with its field", () => {
     ],
   };
   test.each(Object.entries(refused))("%s", (_, [body, wanted]) => expect(told(body)).toBe(wanted));
+
+  /** The code, and the path within the change. */
+  const alone: Record<string, [change: object, told: string]> = {
+    "a definition without a name": [defines({ input_schema: {} }), "missing_field tool.definition.name"],
+    "a definition without a schema": [defines({ name: "f" }), "missing_field tool.definition.input_schema"],
+    "a removal by definition": [
+      { type: "tool_removal", tool: { type: "tool_definition", definition: tool("f") } },
+      "invalid_value tool.type",
+    ],
+    "no tool at all": [{ type: "tool_addition" }, "missing_field tool"],
+    "null for a tool": [{ type: "tool_removal", tool: null }, "invalid_value tool"],
+    "a reference without a name": [
+      { type: "tool_removal", tool: { type: "tool_reference" } },
+      "missing_field tool.name",
+    ],
+    "a tool of a server": [
+      { type: "tool_addition", tool: { type: "mcp_toolset_reference", server_name: "s" } },
+      "unsupported_feature tool.type",
+    ],
+    "a hosted tool and nothing else": [
+      defines({ type: "web_search_20250305", name: "web_search" }),
+      "unsupported_feature tool.definition.type",
+    ],
+  };
+  test.each(Object.entries(alone))("%s", (_, [change, wanted]) =>
+    expect(told(says(system(change)))).toBe(wanted.replace(" ", " messages[1].content[0].")),
+  );
 
   test("and names the type, which is what clients look for", () =>
     expect(refusalOf({ messages: [{ role: "user", content: [removes("f")] }] }).message).toContain("tool_removal"));

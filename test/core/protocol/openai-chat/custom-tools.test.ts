@@ -5,6 +5,7 @@ import type { InferenceEvent } from "../../../../src/core/inference/event.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import { validateChatRequest } from "../../../../src/core/protocol/openai-chat/validate.ts";
 import { encodeSse } from "../../../../src/core/sse/decode.ts";
+import { forAll } from "../for-all.ts";
 import { cutAt, folded } from "../reading.ts";
 
 const identity = { responseId: `chatcmpl-${"0".repeat(32)}`, createdAtSeconds: 1, model: "acme/writer-1" };
@@ -75,18 +76,15 @@ describe("a custom tool", () => {
   });
 
   test("is called with plain text, however the engine cut its JSON", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "binary" }), fc.array(fc.nat(), { maxLength: 6 }), (input, cuts) => {
-        const events = calls(...cutAt(JSON.stringify({ input }), cuts));
-        const fragments = streamed(events);
-        expect(fragments[0]).toEqual(expect.objectContaining({ type: "custom", custom: { name: "patch", input: "" } }));
-        expect(fragments.some((fragment) => fragment.function)).toBe(false);
-        expect(fragments.map(({ custom }) => custom?.input ?? "").join("")).toBe(input);
-        const [call] = openaiChatCaller.response.encode(folded(events), left).choices[0]!.message.tool_calls!;
-        expect(call).toEqual({ id: "c", type: "custom", custom: { name: "patch", input } });
-      }),
-      { numRuns: 200 },
-    );
+    forAll([fc.string({ unit: "binary" }), fc.array(fc.nat(), { maxLength: 6 })], 200, (input, cuts) => {
+      const events = calls(...cutAt(JSON.stringify({ input }), cuts));
+      const fragments = streamed(events);
+      expect(fragments[0]).toEqual(expect.objectContaining({ type: "custom", custom: { name: "patch", input: "" } }));
+      expect(fragments.some((fragment) => fragment.function)).toBe(false);
+      expect(fragments.map(({ custom }) => custom?.input ?? "").join("")).toBe(input);
+      const [call] = openaiChatCaller.response.encode(folded(events), left).choices[0]!.message.tool_calls!;
+      expect(call).toEqual({ id: "c", type: "custom", custom: { name: "patch", input } });
+    });
   });
 
   test("gets what an engine wrote that is no such JSON", () => {

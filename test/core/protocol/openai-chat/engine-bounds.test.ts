@@ -1,11 +1,10 @@
 /** `bounds: engine`: requests that engines take are not refused, and the specification's bounds stay for all other models. */
 import { describe, expect, test } from "bun:test";
-import { anthropicMessagesCaller } from "../../../../src/core/protocol/anthropic-messages/codec.ts";
 import { dialects } from "../../../../src/core/protocol/dialects.ts";
 import { beyondAll } from "../../../../src/core/protocol/engine-options.ts";
-import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import { validateChatRequest } from "../../../../src/core/protocol/openai-chat/validate.ts";
 import { faultOf } from "../../../harness/faults.ts";
+import { callers, upstreams } from "../codecs.ts";
 
 const hi = { model: "acme/one", messages: [{ role: "user", content: "hi" }] };
 const tools = (...names: string[]) => names.map((name) => ({ type: "function", function: { name } }));
@@ -76,22 +75,22 @@ test("a tool that was valid for another model is still held to the specification
 
 test("the absolute bounds hold for Messages too", () => {
   const listed = Array.from({ length: 4097 }, (_, at) => ({ name: `t${at}`, input_schema: { type: "object" } }));
-  const request = anthropicMessagesCaller().request.decode({ ...hi, max_tokens: 9, tools: listed } as never);
+  const request = callers.messages.request.decode({ ...hi, max_tokens: 9, tools: listed } as never);
   expect(beyondAll(request)).toMatchObject({ code: "invalid_value", details: { param: "tools" } });
   expect(beyondAll({ ...request, tools: request.tools.slice(1) })).toBeNull();
 });
 
 test("an empty list of tools needs no capability, and engines get none", () => {
-  const request = openaiChatCaller.request.decode({ ...hi, tools: [], tool_choice: "auto" } as never);
+  const request = callers.chat.request.decode({ ...hi, tools: [], tool_choice: "auto" } as never);
   expect(request.needs).toEqual([]);
-  const asked = openaiChatUpstream.request.encode(request, { model: "m", stream: false, outputTokens_max: 9 });
+  const asked = upstreams.chat.request.encode(request, { model: "m", stream: false, outputTokens_max: 9 });
   expect([asked.tools, asked.tool_choice]).toEqual([undefined, undefined]);
 });
 
 test("max is the engine's word for it, and refused where it has none", () => {
-  const request = openaiChatCaller.request.decode({ ...hi, reasoning_effort: "max" } as never);
+  const request = callers.chat.request.decode({ ...hi, reasoning_effort: "max" } as never);
   const asked = { model: "m", stream: false, outputTokens_max: 9, dialect: dialects.vllm };
-  expect(openaiChatUpstream.request.encode(request, asked).reasoning_effort).toBe("max");
-  const fault = openaiChatUpstream.request.refusal(request, dialects.openai);
+  expect(upstreams.chat.request.encode(request, asked).reasoning_effort).toBe("max");
+  const fault = upstreams.chat.request.refusal(request, dialects.openai);
   expect(fault).toMatchObject({ code: "invalid_value", details: { param: "reasoning_effort" } });
 });

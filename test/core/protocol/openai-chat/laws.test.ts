@@ -6,6 +6,7 @@ import { compact } from "../../../../src/core/protocol/json.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import type { ChatCompletionRequest } from "../../../../src/core/protocol/openai-chat/contract.ts";
 import { encodeSse } from "../../../../src/core/sse/decode.ts";
+import { forAll } from "../for-all.ts";
 import {
   holdsTheLaws,
   inOrder,
@@ -154,12 +155,9 @@ describe("chat completions", () => {
       },
       { weight: 1, arbitrary: fc.anything() },
     );
-    fc.assert(
-      fc.property(fc.array(chunk, { maxLength: 12 }), fc.boolean(), (chunks, done) => {
-        const events = survived(subject, chunks, done ? "[DONE]" : undefined);
-        expect(encoded(events).match(/data: \[DONE\]/g)?.length).toBe(1);
-      }),
-      { numRuns: 500 },
-    );
+    forAll([fc.array(chunk, { maxLength: 12 }), fc.boolean()], 500, (chunks, done) => {
+      const events = survived(subject, chunks, done ? "[DONE]" : undefined);
+      expect(encoded(events).match(/data: \[DONE\]/g)?.length).toBe(1);
+    });
   });
 });

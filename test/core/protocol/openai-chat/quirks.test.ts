@@ -19,8 +19,11 @@ const delta = (delta: unknown, finish: string | null = null, more: object = {}) 
 const call = (fragment: unknown, ...others: unknown[]) => delta({ tool_calls: [fragment, ...others] });
 const fn = (name: string | undefined, args: string | undefined) => ({ name, arguments: args });
 
-function toolsOf(raw: string) {
-  return answerOf(raw).parts.flatMap(({ head, text }) =>
+/** The answer that these chunks mean, when `[DONE]` ends them. */
+const answered = (...chunks: unknown[]) => answerOf(sse(...chunks));
+
+function toolsIn(...chunks: unknown[]) {
+  return answered(...chunks).parts.flatMap(({ head, text }) =>
     head.kind === "tool-call" ? [[head.callId, head.toolName, text]] : [],
   );
 }
@@ -88,46 +91,44 @@ describe("tool calls", () => {
     ],
   };
   for (const [quirk, chunks] of Object.entries(same)) {
-    test(quirk, () => expect(toolsOf(sse(...chunks, delta({}, "tool_calls")))).toEqual(twoCalls));
+    test(quirk, () => expect(toolsIn(...chunks, delta({}, "tool_calls"))).toEqual(twoCalls));
   }
 
   test("the same id for two calls is made unique", () => {
-    const ids = toolsOf(
-      sse(
-        call({ index: 0, id: "a", function: fn("f", "{}") }, { index: 1, id: "a", function: fn("g", "{}") }),
-        delta({}, "stop"),
-      ),
+    const ids = toolsIn(
+      call({ index: 0, id: "a", function: fn("f", "{}") }, { index: 1, id: "a", function: fn("g", "{}") }),
+      delta({}, "stop"),
     ).map(([id]) => id);
     expect(ids).toEqual(["a", "a_1"]);
   });
 
   test("missing ids are made", () => {
-    const ids = toolsOf(
-      sse(call({ index: 0, function: fn("f", "{}") }, { index: 0, function: fn("g", "{}") }), delta({}, "stop")),
+    const ids = toolsIn(
+      call({ index: 0, function: fn("f", "{}") }, { index: 0, function: fn("g", "{}") }),
+      delta({}, "stop"),
     ).map(([id]) => id);
     expect(new Set(ids).size).toBe(2);
     expect(ids.every((id) => /^call_0+1_\d$/.test(id ?? ""))).toBe(true);
   });
 
   test("finish_reason stop after tool calls means tool_calls", () => {
-    expect(answerOf(sse(call({ index: 0, id: "a", function: fn("f", "{}") }), delta({}, "stop"))).reason).toBe(
-      "tool_calls",
-    );
+    expect(answered(call({ index: 0, id: "a", function: fn("f", "{}") }), delta({}, "stop")).reason).toBe("tool_calls");
   });
 
   test("finish_reason tool_calls without any means stop", () => {
-    expect(answerOf(sse(delta({ content: "hi" }), delta({}, "tool_calls"))).reason).toBe("stop");
+    expect(answered(delta({ content: "hi" }), delta({}, "tool_calls")).reason).toBe("stop");
   });
 
   test("arguments cut at the token limit are handed on as they are", () => {
-    const answer = answerOf(sse(call({ index: 0, id: "a", function: fn("f", '{"x":') }), delta({}, "length")));
+    const answer = answered(call({ index: 0, id: "a", function: fn("f", '{"x":') }), delta({}, "length"));
     expect(answer.reason).toBe("length");
     expect(answer.parts[0]?.text).toBe('{"x":');
   });
 
   test("text after tool calls is a new part", () => {
-    const kinds = answerOf(
-      sse(call({ index: 0, id: "a", function: fn("f", "{}") }), delta({ content: "so" }, "stop")),
+    const kinds = answered(
+      call({ index: 0, id: "a", function: fn("f", "{}") }),
+      delta({ content: "so" }, "stop"),
     ).parts.map((part) => part.head.kind);
     expect(kinds).toEqual(["tool-call", "text"]);
   });
@@ -141,6 +142,7 @@ describe("tool calls", () => {
 
 describe("text, reasoning and ends", () => {
   const hello = (raw: string) => answerOf(raw).parts.map(({ head, text }) => [head.kind, text]);
+  const helloIn = (...chunks: unknown[]) => hello(sse(...chunks));
 
   test("a first chunk without choices, empty tool_calls, null content, repeated role", () => {
     const raw = sse(
@@ -154,9 +156,10 @@ describe("text, reasoning and ends", () => {
   });
 
   test("text, finish_reason and usage in one chunk", () => {
-    const answer = answerOf(
-      sse({ ...delta({ content: "hello" }, "stop"), usage: { prompt_tokens: 3, completion_tokens: 1 } }),
-    );
+    const answer = answered({
+      ...delta({ content: "hello" }, "stop"),
+      usage: { prompt_tokens: 3, completion_tokens: 1 },
+    });
     expect(answer.parts[0]?.text).toBe("hello");
     expect(answer.usage).toMatchObject({ inputTokens: 3, outputTokens: 1, source: "reported" });
   });
@@ -166,7 +169,7 @@ describe("text, reasoning and ends", () => {
       choices: [],
       usage: { prompt_tokens: 10, completion_tokens: 0, prompt_tokens_details: { cached_tokens: 4 } },
     };
-    expect(answerOf(sse(delta({ content: "x" }), delta({}, "stop"), late)).usage).toMatchObject({
+    expect(answered(delta({ content: "x" }), delta({}, "stop"), late).usage).toMatchObject({
       inputTokens: 6,
       cachedInputTokens: 4,
       outputTokens: 0,
@@ -176,20 +179,18 @@ describe("text, reasoning and ends", () => {
 
   test("usage that says nothing is no report", () => {
     for (const usage of [null, {}, 7, { total_tokens: 9 }, { prompt_tokens: null }]) {
-      expect(answerOf(sse({ ...delta({ content: "x" }, "stop"), usage })).usage.source).toBe("counted");
+      expect(answered({ ...delta({ content: "x" }, "stop"), usage }).usage.source).toBe("counted");
     }
   });
 
   test("reasoning under either name; reasoning after text opens a new part", () => {
     expect(
-      hello(
-        sse(
-          delta({ reasoning: "hm" }),
-          delta({ reasoning_content: "m" }),
-          delta({ content: "a" }),
-          delta({ reasoning: "b" }),
-          delta({}, "stop"),
-        ),
+      helloIn(
+        delta({ reasoning: "hm" }),
+        delta({ reasoning_content: "m" }),
+        delta({ content: "a" }),
+        delta({ reasoning: "b" }),
+        delta({}, "stop"),
       ),
     ).toEqual([
       ["reasoning", "hmm"],
@@ -199,7 +200,7 @@ describe("text, reasoning and ends", () => {
   });
 
   test("both names with the same text count once", () => {
-    expect(hello(sse(delta({ reasoning: "hm", reasoning_content: "hm" }), delta({ content: "a" }, "stop")))).toEqual([
+    expect(helloIn(delta({ reasoning: "hm", reasoning_content: "hm" }), delta({ content: "a" }, "stop"))).toEqual([
       ["reasoning", "hm"],
       ["text", "a"],
     ]);
@@ -211,7 +212,7 @@ describe("text, reasoning and ends", () => {
   });
 
   test("[DONE] without a finish_reason ends an answer that had begun", () => {
-    expect(answerOf(sse(delta({ content: "hello" }))).reason).toBe("stop");
+    expect(answered(delta({ content: "hello" })).reason).toBe("stop");
   });
 
   test("[DONE] without a finish_reason ends no answer whose call is cut", () => {
@@ -238,8 +239,8 @@ describe("text, reasoning and ends", () => {
   });
 
   test("the matched stop sequence is kept", () => {
-    expect(answerOf(sse(delta({ content: "x" }), delta({}, "stop", { stop_reason: "END" }))).stopSequence).toBe("END");
-    expect(answerOf(sse(delta({ content: "x" }), delta({}, "stop", { matched_stop: "END" }))).stopSequence).toBe("END");
+    expect(answered(delta({ content: "x" }), delta({}, "stop", { stop_reason: "END" })).stopSequence).toBe("END");
+    expect(answered(delta({ content: "x" }), delta({}, "stop", { matched_stop: "END" })).stopSequence).toBe("END");
   });
 });
 
@@ -274,16 +275,14 @@ describe("log probabilities", () => {
   });
 
   test("those of reasoning and of calls (llama.cpp sends them beside every delta) open no text", () => {
-    const kinds = answerOf(
-      sse(
-        delta({ role: "assistant", content: null }, null, withTop("<think>", 1)),
-        delta({ reasoning_content: "h" }, null, withTop("h", 1)),
-        delta({ reasoning_content: "m" }, null, withTop("m", 1)),
-        delta({ content: "a" }, null, withTop("a", 1)),
-        call({ index: 0, id: "a", function: fn("f", "{}") }),
-        delta({ tool_calls: [{ index: 0, function: fn(undefined, "") }] }, null, withTop("}", 1)),
-        delta({}, "tool_calls"),
-      ),
+    const kinds = answered(
+      delta({ role: "assistant", content: null }, null, withTop("<think>", 1)),
+      delta({ reasoning_content: "h" }, null, withTop("h", 1)),
+      delta({ reasoning_content: "m" }, null, withTop("m", 1)),
+      delta({ content: "a" }, null, withTop("a", 1)),
+      call({ index: 0, id: "a", function: fn("f", "{}") }),
+      delta({ tool_calls: [{ index: 0, function: fn(undefined, "") }] }, null, withTop("}", 1)),
+      delta({}, "tool_calls"),
     ).parts.map(({ head, text, logprobs }) => [head.kind, text, logprobs?.map((each) => each.token).join("")]);
     expect(kinds).toEqual([
       ["reasoning", "hm", undefined],
@@ -293,25 +292,21 @@ describe("log probabilities", () => {
   });
 
   test("tokens whose text comes later, because a character is not whole, keep theirs", () => {
-    const [part] = answerOf(
-      sse(
-        delta({ role: "assistant", content: null }, null, withTop("", 1)),
-        delta({ content: "" }, null, withTop("<0xC3>", 1)),
-        delta({ content: "ü" }, null, withTop("<0xBC>", 1)),
-        delta({}, "stop"),
-      ),
+    const [part] = answered(
+      delta({ role: "assistant", content: null }, null, withTop("", 1)),
+      delta({ content: "" }, null, withTop("<0xC3>", 1)),
+      delta({ content: "ü" }, null, withTop("<0xBC>", 1)),
+      delta({}, "stop"),
     ).parts;
     expect(part?.text).toBe("ü");
     expect(part?.logprobs?.map((each) => each.token)).toEqual(["", "<0xC3>", "<0xBC>"]);
   });
 
   test("a token without text at the end is a marker, and nobody's", () => {
-    const [part] = answerOf(
-      sse(
-        delta({ role: "assistant", content: "a" }, null, withTop("a", 1)),
-        delta({ content: "" }, null, withTop("<|end|>", 1)),
-        delta({}, "stop"),
-      ),
+    const [part] = answered(
+      delta({ role: "assistant", content: "a" }, null, withTop("a", 1)),
+      delta({ content: "" }, null, withTop("<|end|>", 1)),
+      delta({}, "stop"),
     ).parts;
     expect([part?.text, part?.logprobs?.map((each) => each.token)]).toEqual(["a", ["a"]]);
   });
@@ -470,21 +465,10 @@ describe("llama-server of llama-cpp-python 0.3.36", () => {
       done;
     expect(answerOf(raw).parts.map((part) => part.logprobs?.map((each) => each.token))).toEqual([undefined, [" so"]]);
   });
-
-  test("its refusals: the context by its type, the key as the operator's", () => {
-    const refused = (code: number, type: string, message: string) =>
-      openaiChatUpstream.fault.decode(code, { error: { code, message, type } });
-    const long = "request (100022 tokens) exceeds the available context size (16384 tokens), try increasing it";
-    expect(refused(400, "exceed_context_size_error", long).code).toBe("context_length_exceeded");
-    expect(refused(401, "authentication_error", "Invalid API Key").code).toBe("upstream_unavailable");
-    expect(refused(503, "unavailable_error", "Loading model").code).toBe("overloaded");
-    const template = "Unable to generate parser for this template. Error: Jinja Exception: roles must alternate";
-    expect(refused(400, "invalid_request_error", template).code).toBe("invalid_value");
-  });
 });
 
 test("a finish_reason that every object has is one that nobody knows", () => {
   for (const reason of ["constructor", "toString", "__proto__"]) {
-    expect(answerOf(sse(delta({ content: "hello" }, reason))).reason).toBe("stop");
+    expect(answered(delta({ content: "hello" }, reason)).reason).toBe("stop");
   }
 });

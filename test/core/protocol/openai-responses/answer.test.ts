@@ -4,12 +4,6 @@ import fc from "fast-check";
 import type { InferenceEvent, PartHead } from "../../../../src/core/inference/event.ts";
 import { Fault } from "../../../../src/core/inference/fault.ts";
 import { CustomInput, customArguments, customInputOf } from "../../../../src/core/protocol/custom-tool.ts";
-import { openaiChatCaller } from "../../../../src/core/protocol/openai-chat/codec.ts";
-import { validateChatRequest } from "../../../../src/core/protocol/openai-chat/validate.ts";
-import {
-  openaiResponsesCaller,
-  openaiResponsesUpstream,
-} from "../../../../src/core/protocol/openai-responses/codec.ts";
 import type { InputItem, ResponseObject } from "../../../../src/core/protocol/openai-responses/contract.ts";
 import {
   historyOf,
@@ -18,9 +12,11 @@ import {
   storable,
   withResolved,
 } from "../../../../src/core/protocol/openai-responses/references.ts";
-import { validateResponsesRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
 import { encodeSse, SseDecoder } from "../../../../src/core/sse/decode.ts";
 import { faultOf } from "../../../harness/faults.ts";
+import { callers, upstreams, validated } from "../codecs.ts";
+import { begin, call, failed, finish, over, part, piece, text, writtenBy } from "../events.ts";
+import { forAll } from "../for-all.ts";
 import { folded } from "../reading.ts";
 import { lifecycleProblem } from "./lifecycle.ts";
 
@@ -28,25 +24,19 @@ const responseId = `resp_${"a".repeat(32)}`;
 const identity = { responseId, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
 const requestId = `req_${"b".repeat(32)}`;
 const start: InferenceEvent = { type: "response-start", ...identity };
-const part = (index: number, head: PartHead, ...deltas: string[]): InferenceEvent[] => [
-  { type: "part-start", index, part: head },
-  ...deltas.map((delta): InferenceEvent => ({ type: "part-delta", index, delta })),
-  { type: "part-end", index },
-];
-const call = (toolName: string, callId = "c1"): PartHead => ({ kind: "tool-call", callId, toolName });
-const request = (more: object = {}) => validateResponsesRequest({ model: "acme/writer-1", input: "hello", ...more });
+const request = (more: object = {}) => validated.responses({ model: "acme/writer-1", input: "hello", ...more });
 const encoderOf = (wire = request()) =>
-  openaiResponsesCaller.stream.encoder(wire, { requestId, identity, inputTokensEstimate: 1 });
+  callers.responses.stream.encoder(wire, { requestId, identity, inputTokensEstimate: 1 });
 
 function streamed(wire: ReturnType<typeof request>, ...events: InferenceEvent[]) {
   const encoder = encoderOf(wire);
-  const frames = [...events.flatMap((event) => encoder.push(event)), ...encoder.end()];
+  const frames = writtenBy(encoder, events);
   expect(lifecycleProblem(frames)).toBeNull();
   return frames.slice(0, -1).map(({ data }) => JSON.parse(data));
 }
 
 function whole(wire: ReturnType<typeof request>, ...events: InferenceEvent[]): ResponseObject {
-  return openaiResponsesCaller.response.encode(folded(events), wire);
+  return callers.responses.response.encode(folded(events), wire);
 }
 
 describe("the way back of tools", () => {
@@ -57,11 +47,7 @@ describe("the way back of tools", () => {
   ];
 
   test("a namespaced tool is called by its own name and its namespace", () => {
-    const events = [
-      start,
-      ...part(0, call("agents__spawn"), '{"a"', ":1}"),
-      { type: "response-end", reason: "tool_calls" } as const,
-    ];
+    const events = [start, ...part(0, call("agents__spawn"), '{"a"', ":1}"), over("tool_calls")];
     const item = { type: "function_call", call_id: "c1", name: "spawn", namespace: "agents", arguments: '{"a":1}' };
     expect(whole(request({ tools }), ...events).output).toMatchObject([item]);
     const done = streamed(request({ tools }), ...events).find(({ type }) => type.endsWith("arguments.done"));
@@ -72,7 +58,7 @@ describe("the way back of tools", () => {
     const events = [
       start,
       ...part(0, call("apply_patch"), '{"in', 'put":"*** Begin\\n', "+\\u00e", '9\\"', '"}'),
-      { type: "response-end", reason: "tool_calls" } as const,
+      over("tool_calls"),
     ];
     const input = '*** Begin\n+é"';
     const told = streamed(request({ tools }), ...events);
@@ -90,11 +76,7 @@ describe("the way back of tools", () => {
       { type: "additional_tools", role: "developer", tools },
       { role: "user", content: "go" },
     ];
-    const events = [
-      start,
-      ...part(0, call("exec"), customArguments("ls")),
-      { type: "response-end", reason: "tool_calls" } as const,
-    ];
+    const events = [start, ...part(0, call("exec"), customArguments("ls")), over("tool_calls")];
     const [item] = whole(request({ input }), ...events).output;
     expect(item).toMatchObject({ type: "custom_tool_call", name: "exec", input: "ls" });
     expect(item).not.toHaveProperty("namespace");
@@ -110,25 +92,18 @@ describe("the way back of tools", () => {
       history: [{ type: "message", role: "user", content: "another" }],
       items: new Map(),
     });
-    const rest = openaiResponsesCaller.request.remainder(known);
-    const events = [
-      start,
-      ...part(0, call("agents__spawn"), "{}"),
-      { type: "response-end", reason: "tool_calls" } as const,
-    ];
+    const rest = callers.responses.request.remainder(known);
+    const events = [start, ...part(0, call("agents__spawn"), "{}"), over("tool_calls")];
     expect(whole(rest, ...events)).toEqual(whole(known, ...events));
     expect(streamed(rest, ...events)).toEqual(streamed(known, ...events));
     expect(JSON.stringify(rest)).not.toContain("secret");
     const stored = request({ input });
-    expect(openaiResponsesCaller.request.remainder(stored)).toBe(stored);
+    expect(callers.responses.request.remainder(stored)).toBe(stored);
   });
 
   test("an engine that speaks of namespaces and custom tools itself is taken at its word", () => {
     const head: PartHead = { kind: "tool-call", callId: "c1", toolName: "spawn", namespace: "agents", custom: true };
-    const [item] = whole(request({ tools }), start, ...part(0, head, '{"input":"x"}'), {
-      type: "response-end",
-      reason: "tool_calls",
-    }).output;
+    const [item] = whole(request({ tools }), start, ...part(0, head, '{"input":"x"}'), over("tool_calls")).output;
     expect(item).toMatchObject({
       type: "custom_tool_call",
       name: "spawn",
@@ -138,23 +113,19 @@ describe("the way back of tools", () => {
   });
 
   test("any text survives being an argument, however it is cut", () => {
-    fc.assert(
-      fc.property(
-        fc.string({ unit: "binary" }),
-        fc.array(fc.nat(), { maxLength: 8 }),
-        fc.boolean(),
-        (text, cuts, ascii) => {
-          const json = customArguments(text);
-          const written = ascii
-            ? json.replace(/[^ -~]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`)
-            : json;
-          const at = [...new Set(cuts.map((cut) => cut % written.length))].sort((a, b) => a - b);
-          const reader = new CustomInput();
-          const pieces = [0, ...at].map((from, index) => reader.push(written.slice(from, at[index] ?? written.length)));
-          expect(pieces.join("") + reader.end()).toBe(text);
-        },
-      ),
-      { numRuns: 200 },
+    forAll(
+      [fc.string({ unit: "binary" }), fc.array(fc.nat(), { maxLength: 8 }), fc.boolean()],
+      200,
+      (text, cuts, ascii) => {
+        const json = customArguments(text);
+        const written = ascii
+          ? json.replace(/[^ -~]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`)
+          : json;
+        const at = [...new Set(cuts.map((cut) => cut % written.length))].sort((a, b) => a - b);
+        const reader = new CustomInput();
+        const pieces = [0, ...at].map((from, index) => reader.push(written.slice(from, at[index] ?? written.length)));
+        expect(pieces.join("") + reader.end()).toBe(text);
+      },
     );
   });
 
@@ -176,9 +147,6 @@ describe("the way back of tools", () => {
 });
 
 describe("items that an engine tells side by side", () => {
-  const begin = (index: number, head: PartHead): InferenceEvent => ({ type: "part-start", index, part: head });
-  const piece = (index: number, delta: string): InferenceEvent => ({ type: "part-delta", index, delta });
-  const finish = (index: number): InferenceEvent => ({ type: "part-end", index });
   /** What the client gets for each event, in short. */
   const heard = (...events: InferenceEvent[]) => {
     const encoder = encoderOf();
@@ -208,7 +176,7 @@ describe("items that an engine tells side by side", () => {
       [piece(1, "}"), ["delta 1 }"]],
       [finish(1), []],
       [finish(0), []],
-      [{ type: "response-end", reason: "tool_calls" }, ["done 1"]],
+      [over("tool_calls"), ["done 1"]],
     ];
     expect(heard(...steps.map(([event]) => event))).toEqual(steps.map(([, said]) => said));
   });
@@ -217,7 +185,7 @@ describe("items that an engine tells side by side", () => {
     const told = streamed(
       request(),
       ...[start, begin(0, call("f", "c1")), piece(0, '{"x"'), begin(1, call("g", "c2")), piece(1, "{}"), finish(1)],
-      { type: "response-failed", fault: new Fault("overloaded", "Busy.") },
+      failed(new Fault("overloaded", "Busy.")),
     );
     expect(told.filter(({ type }) => type.endsWith("item.added")).map(({ item }) => item.call_id)).toEqual(["c1"]);
     expect(told.some(({ type }) => type.endsWith("item.done"))).toBe(false);
@@ -228,11 +196,11 @@ describe("items that an engine tells side by side", () => {
     const logprobs = (token: string) => [{ token, logprob: -1, bytes: null, top_logprobs: [] }];
     const told = streamed(
       request({ top_logprobs: 0, include: ["message.output_text.logprobs"] }),
-      ...[start, begin(0, call("f", "c1")), begin(1, { kind: "text" })],
-      { type: "part-delta", index: 1, delta: "a", logprobs: logprobs("a") },
-      { type: "part-delta", index: 1, delta: "b", logprobs: logprobs("b") },
+      ...[start, begin(0, call("f", "c1")), begin(1, text)],
+      piece(1, "a", { logprobs: logprobs("a") }),
+      piece(1, "b", { logprobs: logprobs("b") }),
       ...[piece(0, "{}"), finish(0), finish(1)],
-      { type: "response-end", reason: "stop" },
+      over("stop"),
     );
     const deltas = told.filter(({ type }) => type === "response.output_text.delta");
     expect(deltas.map(({ delta, logprobs }) => [delta, logprobs[0].token])).toEqual([
@@ -244,15 +212,15 @@ describe("items that an engine tells side by side", () => {
 
 describe("the end", () => {
   test("an item that the limit cut is incomplete and last, whatever else was open", () => {
-    const events: InferenceEvent[] = [
+    const events = [
       start,
-      { type: "part-start", index: 0, part: call("f", "c1") },
-      { type: "part-start", index: 1, part: call("g", "c2") },
-      { type: "part-delta", index: 1, delta: '{"y' },
-      { type: "part-delta", index: 0, delta: "{}" },
-      { type: "part-end", index: 0 },
-      { type: "part-end", index: 1 },
-      { type: "response-end", reason: "length" },
+      begin(0, call("f", "c1")),
+      begin(1, call("g", "c2")),
+      piece(1, '{"y'),
+      piece(0, "{}"),
+      finish(0),
+      finish(1),
+      over("length"),
     ];
     const last = streamed(request(), ...events).at(-1);
     expect(last.type).toBe("response.incomplete");
@@ -270,7 +238,7 @@ describe("the end", () => {
       reasoningTokens: 3,
       source: "reported",
     } as const;
-    expect(whole(request(), start, { type: "usage", usage }, { type: "response-end", reason: "stop" }).usage).toEqual({
+    expect(whole(request(), start, { type: "usage", usage }, over("stop")).usage).toEqual({
       input_tokens: 14,
       input_tokens_details: { cached_tokens: 7, cache_write_tokens: 2 },
       output_tokens: 4,
@@ -287,7 +255,7 @@ describe("the end", () => {
     [new Fault("upstream_unavailable", "Away.", { retryAfterSeconds: 1 }), "server_error"],
     [new Fault("internal_error", "Broken."), "server_error"],
   ])("a failure is one that Codex knows: %s", (fault, code) => {
-    const told = streamed(request(), start, ...part(0, call("f"), "{}"), { type: "response-failed", fault });
+    const told = streamed(request(), start, ...part(0, call("f"), "{}"), failed(fault));
     const { type, response } = told.at(-1);
     expect([type, response.status, response.error.code]).toEqual(["response.failed", "failed", code]);
     expect(response.error.request_id).toBe(requestId);
@@ -298,7 +266,7 @@ describe("the end", () => {
 
   test("a failure before anything, and events without an end, are whole streams that failed", () => {
     const fault = new Fault("overloaded", "Busy.");
-    expect(streamed(request(), { type: "response-failed", fault }).map(({ type }) => type)).toEqual([
+    expect(streamed(request(), failed(fault)).map(({ type }) => type)).toEqual([
       "response.created",
       "response.in_progress",
       "response.failed",
@@ -311,9 +279,9 @@ describe("the end", () => {
     const wire = request({ tools: [{ type: "custom", name: "patch" }] });
     const cut = (head: PartHead, ...deltas: string[]): ResponseObject => {
       const encoder = encoderOf(wire);
-      const events: InferenceEvent[] = [start, ...part(0, { kind: "text" }, "whole"), ...part(1, head, ...deltas)];
+      const events = [start, ...part(0, text, "whole"), ...part(1, head, ...deltas)];
       const sent = events.slice(0, -1).flatMap((event) => encoder.push(event));
-      const ending = openaiResponsesCaller.stream.ending(wire, identity);
+      const ending = callers.responses.stream.ending(wire, identity);
       ending.saw(sent.map(encodeSse).join(""));
       const frames = ending.end(new Fault("overloaded", "Busy."), requestId);
       const [failed, end] = frames.trim().split("\n\n");
@@ -329,10 +297,7 @@ describe("the end", () => {
       done,
       { type: "custom_tool_call", input: "ab" },
     ]);
-    expect(cut({ kind: "text" }, "be", "gun").output).toMatchObject([
-      done,
-      { status: "incomplete", content: [{ text: "begun" }] },
-    ]);
+    expect(cut(text, "be", "gun").output).toMatchObject([done, { status: "incomplete", content: [{ text: "begun" }] }]);
   });
 
   test("a silent model is heard of: created first, then in_progress, and the numbers go on", () => {
@@ -342,7 +307,7 @@ describe("the end", () => {
       ...new SseDecoder().push(new TextEncoder().encode(beats)),
       ...encoder.push(start),
       ...new SseDecoder().push(new TextEncoder().encode(encoder.heartbeat())),
-      ...encoder.push({ type: "response-end", reason: "stop" }),
+      ...encoder.push(over("stop")),
     ];
     expect(frames.map(({ event }) => event)).toEqual([
       "response.created",
@@ -358,7 +323,7 @@ describe("the end", () => {
 
   test("an error outside a stream has the envelope of chat, and the type by which Codex knows its limit", () => {
     const body = { window: "week", resets_at: 1, plan_type: "pro" };
-    expect(openaiResponsesCaller.fault.encode(new Fault("usage_limit_reached", "Full.", { body }), requestId)).toEqual({
+    expect(callers.responses.fault.encode(new Fault("usage_limit_reached", "Full.", { body }), requestId)).toEqual({
       error: {
         message: "Full.",
         type: "usage_limit_reached",
@@ -368,14 +333,14 @@ describe("the end", () => {
         ...body,
       },
     });
-    expect(openaiResponsesCaller.fault.encode(new Fault("overloaded", "Busy."), requestId)).toMatchObject({
+    expect(callers.responses.fault.encode(new Fault("overloaded", "Busy."), requestId)).toMatchObject({
       error: { type: "api_error", code: "overloaded" },
     });
   });
 
   test("an input that is too long is said of the input, whatever the engine calls it", () => {
-    const fault = openaiResponsesUpstream.fault.decode(400, { error: { message: "prompt is too long" } });
-    expect(openaiResponsesCaller.fault.encode(fault, requestId)).toMatchObject({
+    const fault = upstreams.responses.fault.decode(400, { error: { message: "prompt is too long" } });
+    expect(callers.responses.fault.encode(fault, requestId)).toMatchObject({
       error: { code: "context_length_exceeded", param: "input" },
     });
   });
@@ -383,13 +348,7 @@ describe("the end", () => {
   test("log probabilities are shown to whoever asked, as many as were asked for", () => {
     const token = (token: string) => ({ token, logprob: -1, bytes: null });
     const logprobs = [{ ...token("a"), top_logprobs: [token("a"), token("b")] }];
-    const events: InferenceEvent[] = [
-      start,
-      { type: "part-start", index: 0, part: { kind: "text" } },
-      { type: "part-delta", index: 0, delta: "a", logprobs },
-      { type: "part-end", index: 0 },
-      { type: "response-end", reason: "stop" },
-    ];
+    const events = [start, begin(0, text), piece(0, "a", { logprobs }), finish(0), over("stop")];
     const shown = (more: object) => streamed(request(more), ...events).at(-1).response.output[0].content[0].logprobs;
     expect(shown({})).toEqual([]);
     expect(shown({ top_logprobs: 1 })).toEqual([
@@ -403,8 +362,8 @@ describe("reasoning", () => {
   const thinks: InferenceEvent[] = [
     start,
     ...part(0, { kind: "reasoning" }, "Let me", " think."),
-    ...part(1, { kind: "text" }, "So be it."),
-    { type: "response-end", reason: "stop" },
+    ...part(1, text, "So be it."),
+    over("stop"),
   ];
   const thought = "Let me think.";
   const types = (told: { type: string; output_index?: number }[]) =>
@@ -449,56 +408,11 @@ describe("reasoning", () => {
   );
 
   test("of which there is none has no summary", () => {
-    const events: InferenceEvent[] = [
-      start,
-      ...part(0, { kind: "reasoning", encrypted: "E" }),
-      { type: "response-end", reason: "stop" },
-    ];
+    const events = [start, ...part(0, { kind: "reasoning", encrypted: "E" }), over("stop")];
     const told = streamed(request({ reasoning: { summary: "auto" } }), ...events);
     expect(types(told)).toEqual(["output_item.added", "output_item.done"]);
     expect(told.at(-1).response.output[0]).toMatchObject({ summary: [], content: [] });
   });
-
-  test.each(["summary", "content"])(
-    "that an engine tells as its %s reaches each client in its own form, once",
-    (form) => {
-      const said = {
-        summary: { type: "summary_text", place: { summary_index: 0 } },
-        content: { type: "reasoning_text", place: { content_index: 0 } },
-      }[form]!;
-      const item = { id: "rs_1", type: "reasoning", summary: [], content: [] };
-      const done = { ...item, [form]: [{ type: said.type, text: thought }] };
-      const kind = form === "summary" ? "reasoning_summary_text" : "reasoning_text";
-      const response = { status: "completed", output: [done] };
-      const frames = [
-        { type: "response.output_item.added", output_index: 0, item },
-        ...["Let me", " think."].map((delta) => ({
-          ...{ type: `response.${kind}.delta`, output_index: 0, item_id: item.id, delta },
-          ...said.place,
-        })),
-        { ...{ type: `response.${kind}.done`, output_index: 0, item_id: item.id, text: thought }, ...said.place },
-        { type: "response.output_item.done", output_index: 0, item: done },
-        { type: "response.completed", response },
-      ];
-      const decoder = openaiResponsesUpstream.stream.decoder(identity);
-      const streamedEvents = frames.flatMap((frame) =>
-        decoder.push({ event: frame.type, data: JSON.stringify(frame) }),
-      );
-      for (const events of [streamedEvents, openaiResponsesUpstream.response.decode(response, identity)]) {
-        const asked = request({ reasoning: { summary: "auto" } });
-        const summarized = { summary: [{ type: "summary_text", text: thought }], content: [] };
-        expect(streamed(asked, ...events).at(-1).response.output).toMatchObject([summarized]);
-        expect(whole(asked, ...events).output).toMatchObject([summarized]);
-        const plain = { summary: [], content: [{ type: "reasoning_text", text: thought }] };
-        expect(streamed(request(), ...events).at(-1).response.output).toMatchObject([plain]);
-        expect(whole(request(), ...events).output).toMatchObject([plain]);
-        const chat = validateChatRequest({ model: "acme/writer-1", messages: [{ role: "user", content: "a" }] }, []);
-        expect(openaiChatCaller.response.encode(folded(events), chat)).toMatchObject({
-          choices: [{ message: { reasoning_content: thought } }],
-        });
-      }
-    },
-  );
 
   test("what is no wish for a summary is refused by its path", () => {
     for (const key of ["summary", "generate_summary"])
@@ -507,28 +421,24 @@ describe("reasoning", () => {
 });
 
 describe("reasoning comes back", () => {
-  const ended: InferenceEvent = { type: "response-end", reason: "stop" };
   const back = (
     wire: ReturnType<typeof request>,
     event: InferenceEvent[],
     forget: boolean | "content" | "encrypted_content",
     model = "acme/writer-1",
   ) => {
-    const [item] = whole(wire, start, ...event, ended).output as unknown as Record<string, unknown>[];
+    const [item] = whole(wire, start, ...event, over("stop")).output as unknown as Record<string, unknown>[];
     const forgotten = forget === true ? { content: undefined } : forget ? { [forget]: undefined } : {};
     const input = [
       { ...item, ...forgotten },
       { role: "user", content: "go on" },
     ];
-    const turns = openaiResponsesCaller.request.decode(
-      validateResponsesRequest(JSON.parse(JSON.stringify({ model, input }))),
+    const turns = callers.responses.request.decode(
+      validated.responses(JSON.parse(JSON.stringify({ model, input }))),
     ).turns;
     return turns[0]?.role === "assistant" ? turns[0].parts[0] : null;
   };
-  const signed: InferenceEvent[] = [
-    ...part(0, { kind: "reasoning" }, "hm").slice(0, 2),
-    { type: "part-end", index: 0, signature: "S" },
-  ];
+  const signed: InferenceEvent[] = [...part(0, { kind: "reasoning" }, "hm").slice(0, 2), finish(0, { signature: "S" })];
 
   test("an engine's signature, with its text, though the client forgets the text", () => {
     for (const forget of [true, false])
@@ -563,17 +473,14 @@ describe("reasoning comes back", () => {
       { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "gAAAAforeign" },
       { role: "user", content: "a" },
     ];
-    expect(openaiResponsesCaller.request.decode(request({ input })).turns).toHaveLength(1);
+    expect(callers.responses.request.decode(request({ input })).turns).toHaveLength(1);
   });
 });
 
 describe("state", () => {
   const tools = [{ type: "function", name: "f" }];
   const first = request({ input: [{ role: "user", content: "one" }], tools });
-  const answer = whole(first, start, ...part(0, { kind: "text" }, "yes"), ...part(1, call("f"), "{}"), {
-    type: "response-end",
-    reason: "tool_calls",
-  });
+  const answer = whole(first, start, ...part(0, text, "yes"), ...part(1, call("f"), "{}"), over("tool_calls"));
   const kept = storable(first, answer);
   const output = { type: "function_call_output", call_id: "c1", output: "done" };
 
@@ -591,10 +498,7 @@ describe("state", () => {
 
   test("reasoning that was told as a summary is kept, and reaches the engine once", () => {
     const wire = request({ reasoning: { summary: "auto" } });
-    const told = whole(wire, start, ...part(0, { kind: "reasoning" }, "hm"), ...part(1, { kind: "text" }, "yes"), {
-      type: "response-end",
-      reason: "stop",
-    });
+    const told = whole(wire, start, ...part(0, { kind: "reasoning" }, "hm"), ...part(1, text, "yes"), over("stop"));
     const turn = storable(wire, told)!;
     const byId = request({ previous_response_id: responseId, input: "more" });
     const items = new Map(told.output.map(({ id }) => [id, itemOf(turn, id)!]));
@@ -606,7 +510,7 @@ describe("state", () => {
       withResolved(byId, { history: historyOf([turn]), items: new Map() }),
       withResolved(byItems, { history: null, items }),
     ]) {
-      const { turns } = openaiResponsesCaller.request.decode(whole);
+      const { turns } = callers.responses.request.decode(whole);
       expect(turns[1]).toEqual({
         role: "assistant",
         parts: [
@@ -625,11 +529,11 @@ describe("state", () => {
   test("a request goes on from a stored response, by its id or by references, and is the same to an engine", () => {
     const byId = request({ previous_response_id: responseId, input: [output], tools });
     const history = kept && historyOf([kept]);
-    const one = openaiResponsesCaller.request.decode(withResolved(byId, { history, items: new Map() }));
+    const one = callers.responses.request.decode(withResolved(byId, { history, items: new Map() }));
     const references = answer.output.map(({ id }) => ({ type: "item_reference", id }));
     const byItems = request({ input: [{ role: "user", content: "one" }, ...references, output], tools });
     const items = new Map(answer.output.map((item) => [item.id, item as unknown as InputItem]));
-    const two = openaiResponsesCaller.request.decode(withResolved(byItems, { history: null, items }));
+    const two = callers.responses.request.decode(withResolved(byItems, { history: null, items }));
     expect(one.turns).toEqual(two.turns);
     expect(one.turns.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
     expect(
@@ -656,8 +560,8 @@ describe("state", () => {
     };
     expect(said(() => withResolved(byId, nothing))).toEqual([code, "previous_response_id"]);
     expect(said(() => withResolved(byItem, nothing))).toEqual([code, "input[1].id"]);
-    expect(said(() => openaiResponsesCaller.request.decode(byId))).toEqual([code, "previous_response_id"]);
-    expect(said(() => openaiResponsesCaller.request.decode(byItem))).toEqual([code, "input[1].id"]);
+    expect(said(() => callers.responses.request.decode(byId))).toEqual([code, "previous_response_id"]);
+    expect(said(() => callers.responses.request.decode(byItem))).toEqual([code, "input[1].id"]);
     expect(referencesOf(byItem).items[0]?.responseId).toBeNull();
     const orphan = request({ previous_response_id: responseId, input: [{ ...output, call_id: "c9" }] });
     expect(said(() => withResolved(orphan, { history: kept && historyOf([kept]), items: new Map() }))).toEqual([

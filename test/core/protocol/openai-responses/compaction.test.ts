@@ -7,7 +7,7 @@ import fc from "fast-check";
 import type { InferenceEvent } from "../../../../src/core/inference/event.ts";
 import type { UpstreamCodec } from "../../../../src/core/protocol/codec.ts";
 import { contract } from "../../../../src/core/protocol/contract.ts";
-import { openaiCompactCaller, openaiResponsesCaller } from "../../../../src/core/protocol/openai-responses/codec.ts";
+import { openaiCompactCaller } from "../../../../src/core/protocol/openai-responses/codec.ts";
 import {
   CompactedResponse,
   type OutputCompaction,
@@ -15,12 +15,11 @@ import {
   ResponsesStreamEvent,
 } from "../../../../src/core/protocol/openai-responses/contract.ts";
 import { sealCompaction } from "../../../../src/core/protocol/openai-responses/sealed-compaction.ts";
-import {
-  validateCompactRequest,
-  validateResponsesRequest,
-} from "../../../../src/core/protocol/openai-responses/validate.ts";
+import { validateCompactRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
 import { encodeSse, SseDecoder } from "../../../../src/core/sse/decode.ts";
 import { upstreamCodecs, upstreamProtocols } from "../../../../src/core/upstream/codecs.ts";
+import { callers, validated } from "../codecs.ts";
+import { forAll } from "../for-all.ts";
 import { inOrder, type Part, pieces, said, usage } from "../laws.ts";
 import { bytes, folded } from "../reading.ts";
 import { lifecycleProblem } from "./lifecycle.ts";
@@ -28,8 +27,8 @@ import { lifecycleProblem } from "./lifecycle.ts";
 const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
 const user = { role: "user", content: "hello" };
 const trigger = { type: "compaction_trigger" };
-const asked = validateResponsesRequest({ model: "acme/writer-1", input: [user, trigger], store: false });
-const wire = openaiResponsesCaller.request.remainder(asked);
+const asked = validated.responses({ model: "acme/writer-1", input: [user, trigger], store: false });
+const wire = callers.responses.request.remainder(asked);
 
 const summary = fc.string({ unit: "binary", minLength: 1 }).map((text) => `${text.toWellFormed()}x`);
 const tool: fc.Arbitrary<Part> = pieces.map((deltas) => ({
@@ -53,7 +52,7 @@ const answers = fc
 
 function encoded(events: readonly InferenceEvent[]): string {
   const context = { requestId: `req_${"0".repeat(32)}`, identity, inputTokensEstimate: 1 };
-  const encoder = openaiResponsesCaller.stream.encoder(wire, context);
+  const encoder = callers.responses.stream.encoder(wire, context);
   const frames = events.flatMap((event) => {
     if (event.type === "part-delta") expect(encoder.frame(event)).toBeNull();
     return encoder.push(event);
@@ -67,40 +66,34 @@ const aCompaction = contract(CompactedResponse);
 
 describe("an answer to it", () => {
   test("is one item, whatever else the model said, and the stream ends with what the whole is", () => {
-    fc.assert(
-      fc.property(answers, (events) => {
-        const result = folded(events);
-        const whole = openaiResponsesCaller.response.encode(result, wire);
-        expect(aResponse.satisfied(whole)).toBe(true);
-        expect(whole.output.map(({ type }) => type)).toEqual(["compaction"]);
-        const text = result.parts.map((part) => (part.head.kind === "text" ? part.text : "")).join("");
-        const { encrypted_content: sealed } = whole.output[0] as OutputCompaction;
-        expect(sealed.startsWith("compaction.1:")).toBe(true);
-        expect(sealed).toContain(text);
-        expect(sealed.includes("left out.]")).toBe(result.leftOutTurns !== undefined);
-        expect(sealed.includes("[This summary breaks off here")).toBe(result.reason !== "stop");
-        const frames = new SseDecoder().push(bytes(encoded(events)));
-        expect(lifecycleProblem(frames)).toBeNull();
-        for (const { data } of frames.slice(0, -1)) expect(anEvent.satisfied(JSON.parse(data))).toBe(true);
-        expect(JSON.parse(frames.at(-2)!.data).response).toEqual(JSON.parse(JSON.stringify(whole)));
-        const compacted = openaiCompactCaller.response.encode(result, wire);
-        expect(aCompaction.satisfied(compacted)).toBe(true);
-        expect(compacted.output).toEqual(whole.output as OutputCompaction[]);
-      }),
-      { numRuns: 100 },
-    );
+    forAll([answers], 100, (events) => {
+      const result = folded(events);
+      const whole = callers.responses.response.encode(result, wire);
+      expect(aResponse.satisfied(whole)).toBe(true);
+      expect(whole.output.map(({ type }) => type)).toEqual(["compaction"]);
+      const text = result.parts.map((part) => (part.head.kind === "text" ? part.text : "")).join("");
+      const { encrypted_content: sealed } = whole.output[0] as OutputCompaction;
+      expect(sealed.startsWith("compaction.1:")).toBe(true);
+      expect(sealed).toContain(text);
+      expect(sealed.includes("left out.]")).toBe(result.leftOutTurns !== undefined);
+      expect(sealed.includes("[This summary breaks off here")).toBe(result.reason !== "stop");
+      const frames = new SseDecoder().push(bytes(encoded(events)));
+      expect(lifecycleProblem(frames)).toBeNull();
+      for (const { data } of frames.slice(0, -1)) expect(anEvent.satisfied(JSON.parse(data))).toBe(true);
+      expect(JSON.parse(frames.at(-2)!.data).response).toEqual(JSON.parse(JSON.stringify(whole)));
+      const compacted = openaiCompactCaller.response.encode(result, wire);
+      expect(aCompaction.satisfied(compacted)).toBe(true);
+      expect(compacted.output).toEqual(whole.output as OutputCompaction[]);
+    });
   });
 
   test("that fails is failed at any place, and leaves its item open", () => {
-    fc.assert(
-      fc.property(answers, fc.nat(), (events, where) => {
-        const frames = new SseDecoder().push(bytes(encoded(events.slice(0, where % events.length))));
-        expect(lifecycleProblem(frames)).toBeNull();
-        expect(frames.map(({ event }) => event)).not.toContain("response.output_item.done");
-        expect(frames.at(-2)?.event).toBe("response.failed");
-      }),
-      { numRuns: 100 },
-    );
+    forAll([answers, fc.nat()], 100, (events, where) => {
+      const frames = new SseDecoder().push(bytes(encoded(events.slice(0, where % events.length))));
+      expect(lifecycleProblem(frames)).toBeNull();
+      expect(frames.map(({ event }) => event)).not.toContain("response.output_item.done");
+      expect(frames.at(-2)?.event).toBe("response.failed");
+    });
   });
 
   test("needs what the request's bytes hold no longer: that it is one, and the newest messages of the user", () => {
@@ -117,24 +110,21 @@ describe.each(upstreamProtocols.map((protocol): [string, UpstreamCodec] => [prot
   "an engine that speaks %s",
   (_, { request }) => {
     const rendered = (input: object[]) => {
-      const decoded = openaiResponsesCaller.request.decode(validateResponsesRequest({ model: "acme/writer-1", input }));
+      const decoded = callers.responses.request.decode(validated.responses({ model: "acme/writer-1", input }));
       return request.encode(decoded, { model: "m", stream: true, outputTokens_max: 100 });
     };
 
     test("reads the summary as a message where the item stands, as the model wrote it", () => {
-      fc.assert(
-        fc.property(summary, (text) => {
-          const item = { type: "compaction", encrypted_content: sealCompaction(text) };
-          const body = JSON.stringify(
-            rendered([{ role: "user", content: "BEFORE" }, item, { role: "user", content: "AFTER" }]),
-          );
-          const escaped = JSON.stringify(text).slice(1, -1);
-          expect(body).toContain(escaped);
-          expect(body.indexOf("BEFORE")).toBeLessThan(body.indexOf("This summary stands in place"));
-          expect(body.lastIndexOf(escaped)).toBeLessThan(body.indexOf("AFTER"));
-        }),
-        { numRuns: 50 },
-      );
+      forAll([summary], 50, (text) => {
+        const item = { type: "compaction", encrypted_content: sealCompaction(text) };
+        const body = JSON.stringify(
+          rendered([{ role: "user", content: "BEFORE" }, item, { role: "user", content: "AFTER" }]),
+        );
+        const escaped = JSON.stringify(text).slice(1, -1);
+        expect(body).toContain(escaped);
+        expect(body.indexOf("BEFORE")).toBeLessThan(body.indexOf("This summary stands in place"));
+        expect(body.lastIndexOf(escaped)).toBeLessThan(body.indexOf("AFTER"));
+      });
     });
   },
 );

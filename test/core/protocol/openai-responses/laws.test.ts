@@ -5,14 +5,11 @@ import type { InferenceEvent } from "../../../../src/core/inference/event.ts";
 import type { Result, ResultPart } from "../../../../src/core/inference/result.ts";
 import type { Usage } from "../../../../src/core/inference/usage.ts";
 import { contract } from "../../../../src/core/protocol/contract.ts";
-import {
-  openaiResponsesCaller,
-  openaiResponsesUpstream,
-} from "../../../../src/core/protocol/openai-responses/codec.ts";
 import { ResponseObject, ResponsesStreamEvent } from "../../../../src/core/protocol/openai-responses/contract.ts";
 import { unseal } from "../../../../src/core/protocol/openai-responses/sealed-reasoning.ts";
-import { validateResponsesRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
 import { encodeSse, SseDecoder } from "../../../../src/core/sse/decode.ts";
+import { callers, upstreams, validated } from "../codecs.ts";
+import { forAll } from "../for-all.ts";
 import { grammarProblem } from "../grammar.ts";
 import {
   holdsTheLaws,
@@ -34,10 +31,10 @@ import { lifecycleProblem } from "./lifecycle.ts";
 
 const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
 const asked = { model: "acme/writer-1", input: "hello", stream: true };
-const wire = validateResponsesRequest(asked);
+const wire = validated.responses(asked);
 /** A request that gets reasoning as a summary; the other form is the model's own text. */
-const summarized = validateResponsesRequest({ ...asked, reasoning: { summary: "auto" } });
-const few = { numRuns: 40 };
+const summarized = validated.responses({ ...asked, reasoning: { summary: "auto" } });
+const few = 40;
 
 const thought: fc.Arbitrary<Part> = fc.oneof(
   fc.record({ deltas: pieces, signature: fc.option(fc.string(), { nil: undefined }) }).map(({ deltas, signature }) => ({
@@ -90,7 +87,7 @@ const twice = fc
 
 function encoded(events: readonly InferenceEvent[], by = wire): string {
   const context = { requestId: `req_${"0".repeat(32)}`, identity, inputTokensEstimate: 1 };
-  const encoder = openaiResponsesCaller.stream.encoder(by, context);
+  const encoder = callers.responses.stream.encoder(by, context);
   return [...events.flatMap((event) => encoder.push(event)), ...encoder.end()].map(encodeSse).join("");
 }
 
@@ -112,13 +109,13 @@ const aResponse = contract(ResponseObject);
 
 const subjectBy = (by: typeof wire): Subject => ({
   identity,
-  upstream: openaiResponsesUpstream,
+  upstream: upstreams.responses,
   answers,
   encoded: (events) => encoded(events, by),
-  reply: (result) => openaiResponsesCaller.response.encode(result, by),
+  reply: (result) => callers.responses.response.encode(result, by),
   endOf: (stream) => stream.search(/event: response\.(completed|incomplete)\n/),
   opened,
-  runs: few.numRuns,
+  runs: few,
 });
 
 describe.each([
@@ -129,64 +126,52 @@ describe.each([
   holdsTheLaws(subject);
 
   test("every stream has the whole lifecycle, and every event of it satisfies the contract", () => {
-    fc.assert(
-      fc.property(answers, fc.boolean(), (events, fails) => {
-        const whole = encoded(fails ? events.slice(0, -1) : events, by);
-        const frames = new SseDecoder().push(bytes(whole));
-        expect(lifecycleProblem(frames)).toBeNull();
-        for (const { data } of frames.slice(0, -1)) {
-          const value = JSON.parse(data);
-          if (!anEvent.satisfied(value)) throw new Error(anEvent.violation(value).message);
-        }
-      }),
-      few,
-    );
+    forAll([answers, fc.boolean()], few, (events, fails) => {
+      const whole = encoded(fails ? events.slice(0, -1) : events, by);
+      const frames = new SseDecoder().push(bytes(whole));
+      expect(lifecycleProblem(frames)).toBeNull();
+      for (const { data } of frames.slice(0, -1)) {
+        const value = JSON.parse(data);
+        if (!anEvent.satisfied(value)) throw new Error(anEvent.violation(value).message);
+      }
+    });
   });
 
   test("the last event of a stream carries the whole object, to the byte of one that was not streamed", () => {
-    fc.assert(
-      fc.property(answers, (events) => {
-        const whole = openaiResponsesCaller.response.encode(folded(events), by);
-        expect(aResponse.satisfied(whole)).toBe(true);
-        const frames = new SseDecoder().push(bytes(encoded(events, by)));
-        expect(JSON.parse(frames.at(-2)?.data ?? "null").response).toEqual(JSON.parse(JSON.stringify(whole)));
-      }),
-      few,
-    );
+    forAll([answers], few, (events) => {
+      const whole = callers.responses.response.encode(folded(events), by);
+      expect(aResponse.satisfied(whole)).toBe(true);
+      const frames = new SseDecoder().push(bytes(encoded(events, by)));
+      expect(JSON.parse(frames.at(-2)?.data ?? "null").response).toEqual(JSON.parse(JSON.stringify(whole)));
+    });
   });
 
   test("however parts interleave, each is an item of its own, whole and closed before the next opens", () => {
-    fc.assert(
-      fc.property(twice, ({ events, sideBySide }) => {
-        const whole = encoded(sideBySide, by);
-        expect(lifecycleProblem(new SseDecoder().push(bytes(whole)))).toBeNull();
-        const back = decodedBy(openaiResponsesUpstream, identity, [bytes(whole)]);
-        expect(grammarProblem(back)).toBeNull();
-        expect(opened(folded(back))).toEqual(folded(events));
-      }),
-      { numRuns: 200 },
-    );
+    forAll([twice], 200, ({ events, sideBySide }) => {
+      const whole = encoded(sideBySide, by);
+      expect(lifecycleProblem(new SseDecoder().push(bytes(whole)))).toBeNull();
+      const back = decodedBy(upstreams.responses, identity, [bytes(whole)]);
+      expect(grammarProblem(back)).toBeNull();
+      expect(opened(folded(back))).toEqual(folded(events));
+    });
   });
 
   test("wherever a stream fails whose parts interleave, it holds what was added, and no item that was not ended is done", () => {
-    fc.assert(
-      fc.property(twice, fc.nat(), ({ sideBySide }, where) => {
-        const kept = sideBySide.slice(0, 1 + (where % (sideBySide.length - 1)));
-        const frames = new SseDecoder().push(bytes(encoded(kept, by)));
-        expect(lifecycleProblem(frames)).toBeNull();
-        const called = folded([...kept, { type: "response-end", reason: "stop" }]).parts.flatMap(({ head, text }) =>
-          head.kind === "tool-call" && !head.custom ? [[head.callId, text]] : [],
-        );
-        for (const { event, data } of frames) {
-          if (event !== "response.output_item.done") continue;
-          const { item } = JSON.parse(data);
-          if (item.type !== "function_call") continue;
-          expect(() => JSON.parse(item.arguments)).not.toThrow();
-          expect(called).toContainEqual([item.call_id, item.arguments]);
-        }
-      }),
-      { numRuns: 200 },
-    );
+    forAll([twice, fc.nat()], 200, ({ sideBySide }, where) => {
+      const kept = sideBySide.slice(0, 1 + (where % (sideBySide.length - 1)));
+      const frames = new SseDecoder().push(bytes(encoded(kept, by)));
+      expect(lifecycleProblem(frames)).toBeNull();
+      const called = folded([...kept, { type: "response-end", reason: "stop" }]).parts.flatMap(({ head, text }) =>
+        head.kind === "tool-call" && !head.custom ? [[head.callId, text]] : [],
+      );
+      for (const { event, data } of frames) {
+        if (event !== "response.output_item.done") continue;
+        const { item } = JSON.parse(data);
+        if (item.type !== "function_call") continue;
+        expect(() => JSON.parse(item.arguments)).not.toThrow();
+        expect(called).toContainEqual([item.call_id, item.arguments]);
+      }
+    });
   });
 
   test("whatever an engine sends, what leaves is grammatical and a client can read it", () => {
@@ -236,12 +221,9 @@ describe.each([
       },
       { weight: 1, arbitrary: fc.anything() },
     );
-    fc.assert(
-      fc.property(fc.array(event, { maxLength: 12 }), (sent) => {
-        const events = survived(subject, sent);
-        expect(lifecycleProblem(new SseDecoder().push(bytes(encoded(events, by))))).toBeNull();
-      }),
-      { numRuns: 400 },
-    );
+    forAll([fc.array(event, { maxLength: 12 })], 400, (sent) => {
+      const events = survived(subject, sent);
+      expect(lifecycleProblem(new SseDecoder().push(bytes(encoded(events, by))))).toBeNull();
+    });
   });
 });

@@ -3,10 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../../src/core/inference/event.ts";
 import type { Fault } from "../../../../src/core/inference/fault.ts";
 import type { Result } from "../../../../src/core/inference/result.ts";
-import {
-  openaiResponsesCaller,
-  openaiResponsesUpstream,
-} from "../../../../src/core/protocol/openai-responses/codec.ts";
+import { callers, upstreams } from "../codecs.ts";
 import { grammarProblem } from "../grammar.ts";
 import { decodedBytewise, folded } from "../reading.ts";
 
@@ -17,7 +14,7 @@ interface Told {
   [key: string]: unknown;
 }
 
-const eventsOf = (raw: string) => decodedBytewise(openaiResponsesUpstream, identity, raw);
+const eventsOf = (raw: string) => decodedBytewise(upstreams.responses, identity, raw);
 
 const sse = (...events: Told[]) =>
   events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
@@ -315,9 +312,9 @@ describe("engines that nobody here wrote", () => {
 
   test("what llama.cpp cannot read of a request is the caller's to change, though it says 500", () => {
     const said = { error: { code: 500, message: "image input is not supported - hint: mmproj", type: "server_error" } };
-    const fault = openaiResponsesUpstream.fault.decode(500, said);
+    const fault = upstreams.responses.fault.decode(500, said);
     expect(fault).toMatchObject({ code: "invalid_value", details: { param: "messages" } });
-    expect(openaiResponsesCaller.fault.encode(fault, "req_1")).toMatchObject({ error: { param: "input" } });
+    expect(callers.responses.fault.encode(fault, "req_1")).toMatchObject({ error: { param: "input" } });
   });
 });
 
@@ -338,9 +335,9 @@ describe("ends", () => {
   test("an answer that used up its cap was cut by it, though its engine calls it completed", () => {
     const ended = (cap: number | undefined, ...output: unknown[]) => {
       const response = (completed(...output) as unknown as { response: unknown }).response;
-      const streamed = openaiResponsesUpstream.stream.decoder(identity, { outputTokens_max: cap });
+      const streamed = upstreams.responses.stream.decoder(identity, { outputTokens_max: cap });
       const events = [...streamed.push({ data: JSON.stringify(completed(...output)) }), ...streamed.end()];
-      const whole = openaiResponsesUpstream.response.decode(response, identity, { outputTokens_max: cap });
+      const whole = upstreams.responses.response.decode(response, identity, { outputTokens_max: cap });
       expect(folded(whole)).toEqual(folded(events));
       return folded(whole).reason;
     };
@@ -400,7 +397,7 @@ describe("ends", () => {
 
 describe("whole replies", () => {
   const events = (reply: unknown) => {
-    const told = openaiResponsesUpstream.response.decode(reply, identity);
+    const told = upstreams.responses.response.decode(reply, identity);
     expect(grammarProblem(told)).toBeNull();
     return told;
   };
@@ -426,7 +423,7 @@ describe("whole replies", () => {
   });
 
   test("an engine's refusal is ours, in our words", () => {
-    const fault = openaiResponsesUpstream.fault.decode(400, { error: { message: "secret", code: "x" } });
+    const fault = upstreams.responses.fault.decode(400, { error: { message: "secret", code: "x" } });
     expect([fault.code, fault.message.includes("secret")]).toEqual(["invalid_value", false]);
   });
 });

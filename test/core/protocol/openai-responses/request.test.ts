@@ -2,26 +2,20 @@
 
 import { describe, expect, test } from "bun:test";
 import { withoutLostHints } from "../../../../src/core/inference/request.ts";
-import { anthropicMessagesUpstream } from "../../../../src/core/protocol/anthropic-messages/codec.ts";
-import { openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
-import {
-  openaiResponsesCaller,
-  openaiResponsesUpstream,
-} from "../../../../src/core/protocol/openai-responses/codec.ts";
 import type { ResponseObject } from "../../../../src/core/protocol/openai-responses/contract.ts";
 import { storable, withResolved } from "../../../../src/core/protocol/openai-responses/references.ts";
-import { validateResponsesRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
 import { faultOf } from "../../../harness/faults.ts";
+import { callers, upstreams, validated } from "../codecs.ts";
 
 const stored = { id: `resp_${"0".repeat(32)}`, status: "completed", output: [] } as unknown as ResponseObject;
 const ask = { model: "engine", stream: true, outputTokens_max: 1000 };
 const body = (more: object) => ({ model: "acme/writer-1", input: "hello", ...more });
-const centre = (more: object) => openaiResponsesCaller.request.decode(validateResponsesRequest(sent(body(more))));
+const centre = (more: object) => callers.responses.request.decode(validated.responses(sent(body(more))));
 // Through JSON, as it reaches an engine.
 const sent = (value: unknown) => JSON.parse(JSON.stringify(value)) as Record<string, unknown>;
-const toChat = (more: object) => sent(openaiChatUpstream.request.encode(centre(more), ask));
-const toMessages = (more: object) => sent(anthropicMessagesUpstream.request.encode(centre(more), ask));
-const toResponses = (more: object) => sent(openaiResponsesUpstream.request.encode(centre(more), ask));
+const toChat = (more: object) => sent(upstreams.chat.request.encode(centre(more), ask));
+const toMessages = (more: object) => sent(upstreams.messages.request.encode(centre(more), ask));
+const toResponses = (more: object) => sent(upstreams.responses.request.encode(centre(more), ask));
 
 function refused(more: object): { code: string; param: string | undefined } {
   const { code, details } = faultOf(() => centre(more))!;
@@ -244,7 +238,7 @@ describe("the rest", () => {
     expect(request.reasoning?.effort).toBe("high");
     expect(withoutLostHints(request, { capabilities: new Set() }).reasoning).toBeUndefined();
     expect(request.cacheKey).toBe("k");
-    expect(Object.keys(sent(openaiChatUpstream.request.encode(request, ask)))).not.toContain("max_tokens");
+    expect(Object.keys(sent(upstreams.chat.request.encode(request, ask)))).not.toContain("max_tokens");
   });
 
   test("an engine of the same protocol is told of effort and summary as the caller said, and asked for what it encrypts", () => {
@@ -323,7 +317,7 @@ describe("the rest", () => {
   });
 
   test("an engine is refused what it has no words for, by name", () => {
-    const refusal = openaiResponsesUpstream.request.refusal({ ...centre({}), stop: ["x"] });
+    const refusal = upstreams.responses.request.refusal({ ...centre({}), stop: ["x"] });
     expect(refusal?.code).toBe("unsupported_feature");
     expect(refusal?.details.param).toBe("stop");
   });
@@ -364,11 +358,11 @@ describe("a configuration update", () => {
     ]));
 
   test("stays in force in a stored conversation", () => {
-    const wire = validateResponsesRequest({ ...body({ input: "go on" }), previous_response_id: "resp_1" });
+    const wire = validated.responses({ ...body({ input: "go on" }), previous_response_id: "resp_1" });
     const history = [low, { type: "message", role: "user", content: "hello" }] as never;
-    const request = openaiResponsesCaller.request.decode(withResolved(wire, { history, items: new Map() }));
+    const request = callers.responses.request.decode(withResolved(wire, { history, items: new Map() }));
     expect(request.reasoning?.effort).toBe("low");
-    expect(storable(validateResponsesRequest(body({ input: [low, said] })), stored)?.input).toMatchObject([
+    expect(storable(validated.responses(body({ input: [low, said] })), stored)?.input).toMatchObject([
       { type: "configuration_update", id: expect.stringMatching(/^cu_/) },
       { type: "message" },
     ]);

@@ -11,18 +11,16 @@ import {
 } from "../../../../src/core/protocol/openai-responses/server-event.ts";
 import { encodeSse } from "../../../../src/core/sse/decode.ts";
 import { times } from "../../../harness/depth.ts";
+import { forAll } from "../for-all.ts";
 
 test("any events in whole frames come out as they went in, without the end of the stream", () => {
   const events = fc.array(fc.record({ type: fc.string(), delta: fc.string({ unit: "grapheme" }) }));
-  fc.assert(
-    fc.property(events, fc.boolean(), (all, isLast) => {
-      const data = all.map((event) => JSON.stringify(event));
-      const frames = data.map((text) => encodeSse({ event: "response.x", data: text }));
-      if (isLast) frames.push(encodeSse({ data: "[DONE]" }));
-      expect([...eventsIn(frames.join(""))]).toEqual(data);
-    }),
-    { numRuns: times(100, 1000) },
-  );
+  forAll([events, fc.boolean()], times(100, 1000), (all, isLast) => {
+    const data = all.map((event) => JSON.stringify(event));
+    const frames = data.map((text) => encodeSse({ event: "response.x", data: text }));
+    if (isLast) frames.push(encodeSse({ data: "[DONE]" }));
+    expect([...eventsIn(frames.join(""))]).toEqual(data);
+  });
 });
 
 test("a lane and the id of a request are fields of an event", () => {
@@ -74,11 +72,8 @@ describe("an event of a client", () => {
 
   test("of any other form is a Fault that names the field", () => {
     const anything = fc.oneof(fc.anything(), fc.record({ type: fc.anything(), stream_id: fc.anything() }));
-    fc.assert(
-      fc.property(anything, (event) => {
-        expect(() => validateClientEvent(event)).toThrow(expect.objectContaining({ name: "Fault" }));
-      }),
-      { numRuns: times(200, 2000) },
-    );
+    forAll([anything], times(200, 2000), (event) => {
+      expect(() => validateClientEvent(event)).toThrow(expect.objectContaining({ name: "Fault" }));
+    });
   });
 });

@@ -4,36 +4,25 @@
  * answer with it.
  */
 import type { File } from "./declarations.ts";
+import { under } from "./place.ts";
 
 type Groups = Record<string, readonly string[]>;
 
 const insideHostedResults = [
-  "bash_code_execution_output",
-  "bash_code_execution_result",
-  "bash_code_execution_tool_result_error",
-  "code_execution_output",
-  "code_execution_result",
-  "code_execution_tool_result_error",
+  ...under("bash_code_execution_", "output", "result", "tool_result_error"),
+  ...under("code_execution_", "output", "result", "tool_result_error"),
   "encrypted_code_execution_result",
-  "text_editor_code_execution_create_result",
-  "text_editor_code_execution_str_replace_result",
-  "text_editor_code_execution_tool_result_error",
-  "text_editor_code_execution_view_result",
-  "tool_search_tool_result_error",
-  "tool_search_tool_search_result",
-  "web_fetch_result",
-  "web_fetch_tool_result_error",
-  "web_search_result",
-  "web_search_tool_result_error",
+  ...under("text_editor_code_execution_", "create_result", "str_replace_result", "tool_result_error", "view_result"),
+  ...under("tool_search_tool_", "result_error", "search_result"),
+  ...under("web_fetch_", "result", "tool_result_error"),
+  ...under("web_search_", "result", "tool_result_error"),
 ];
 
 const messages: Groups = {
   "inside the results of hosted tools, which are refused": insideHostedResults,
   "inside browser use, which is refused": [
     "coordinate",
-    "download_completed",
-    "download_failed",
-    "download_started",
+    ...under("download_", "completed", "failed", "started"),
     "ref",
     "tab_opened",
   ],
@@ -42,22 +31,15 @@ const messages: Groups = {
   "marks on a cache: docs/protocols.md, `cache_control`": ["ephemeral"],
   "the answer itself, a JSON Schema, and details of an answer": ["message", "object", "refusal"],
   "diagnostics of caches, which are left out": [
-    "messages_changed",
-    "model_changed",
-    "previous_message_not_found",
-    "system_changed",
-    "tools_changed",
-    "unavailable",
+    ...["messages_changed", "model_changed", "system_changed", "tools_changed"],
+    ...["previous_message_not_found", "unavailable"],
   ],
 };
 
 const betaMessages: Groups = {
   ...messages,
   "inside the results of the advisor, which are refused": [
-    "advisor_message",
-    "advisor_redacted_result",
-    "advisor_result",
-    "advisor_tool_result_error",
+    ...under("advisor_", "message", "redacted_result", "result", "tool_result_error"),
   ],
   "settings of edits of the context, and of compaction": [
     "input_tokens",
@@ -129,11 +111,8 @@ const responses: Groups = {
   ],
   "of the WebSocket alone": [
     "invalid_request_error",
-    "response.create",
-    "response.steer",
-    "response.steer.accepted",
-    "response.steer.failed",
-    "response.steer.pending",
+    ...["response.create", "response.steer"],
+    ...under("response.steer.", "accepted", "failed", "pending"),
   ],
 };
 

@@ -2,8 +2,9 @@
 import { publishedTools } from "../../../../src/core/protocol/anthropic-messages/published-tools.ts";
 import { assistant, png, says, text, user } from "../losses/probe.ts";
 import { typesOf } from "./declarations.ts";
-import { answered, carried, each, leftOut, type Place, passedOver, refused, union } from "./place.ts";
+import { answered, carried, each, leftOut, type Place, passedOver, placesOf, refused, union } from "./place.ts";
 
+const { request, answer, events } = placesOf("messages");
 const stable = (name: string) => typesOf("messages", name);
 const beta = (name: string) => typesOf("betaMessages", name);
 
@@ -45,16 +46,9 @@ const hostedBlocks = [
 ];
 
 export const messagesPlaces: Record<string, Place> = {
-  "Messages: block of a message": {
-    kind: "request",
-    client: "messages",
-    known: union(stable("ContentBlockParam"), beta("BetaContentBlockParam")),
-    refusals: (type) => [
-      { body: inUser({ type }), param: "messages[0].content[0].type" },
-      { body: inAssistant({ type }), param: "messages[1].content[0].type" },
-      { body: inSystem({ type }), param: "messages[1].content[0].type" },
-    ],
-    rows: {
+  "Messages: block of a message": request(
+    union(stable("ContentBlockParam"), beta("BetaContentBlockParam")),
+    {
       text: carried(inUser(text("MARK")), /MARK/),
       image: carried(inUser(image), /iVBORw0KGgo/),
       document: carried(inUser(plain), /MARK/),
@@ -70,28 +64,24 @@ export const messagesPlaces: Record<string, Place> = {
       tool_removal: carried(inSystem({ type: "tool_removal", tool: reference }), /^(?!.*"name":"f")/),
       ...each(hostedBlocks, () => refused),
     },
-  },
-  "Messages: block of a system message": {
-    kind: "request",
-    client: "messages",
-    known: union(stable("SystemMessageParam.content"), beta("BetaSystemMessageParam.content")),
-    refusals: refusedIn(inSystem, "messages[1].content[0].type"),
-    rows: {
+    (type) => [
+      { body: inUser({ type }), param: "messages[0].content[0].type" },
+      { body: inAssistant({ type }), param: "messages[1].content[0].type" },
+      { body: inSystem({ type }), param: "messages[1].content[0].type" },
+    ],
+  ),
+  "Messages: block of a system message": request(
+    union(stable("SystemMessageParam.content"), beta("BetaSystemMessageParam.content")),
+    {
       text: carried(inSystem(text("MARK")), /MARK/),
       tool_addition: carried(inSystem({ type: "tool_addition", tool: reference }), /"name":"f"/),
       tool_removal: carried(inSystem({ type: "tool_removal", tool: reference }), /^(?!.*"name":"f")/),
     },
-  },
-  "Messages: tool that is added or removed": {
-    kind: "request",
-    client: "messages",
-    known: union(beta("BetaRequestToolAdditionBlock.tool"), beta("BetaRequestToolRemovalBlock.tool")),
-    refusals: (type) =>
-      ["tool_addition", "tool_removal"].map((change) => ({
-        body: inSystem({ type: change, tool: { type, server_name: "s" } }),
-        param: "messages[1].content[0].tool.type",
-      })),
-    rows: {
+    refusedIn(inSystem, "messages[1].content[0].type"),
+  ),
+  "Messages: tool that is added or removed": request(
+    union(beta("BetaRequestToolAdditionBlock.tool"), beta("BetaRequestToolRemovalBlock.tool")),
+    {
       tool_reference: carried(inSystem({ type: "tool_removal", tool: reference }), /^(?!.*"name":"f")/),
       tool_definition: carried(
         inSystem({ type: "tool_addition", tool: { type: "tool_definition", definition: { ...tool, name: "MARK" } } }),
@@ -100,13 +90,15 @@ export const messagesPlaces: Record<string, Place> = {
       mcp_tool_reference: refused,
       mcp_toolset_reference: refused,
     },
-  },
-  "Messages: part of a tool's result": {
-    kind: "request",
-    client: "messages",
-    known: union(stable("ToolResultBlockParam.content"), beta("BetaToolResultBlockParam.content")),
-    refusals: refusedIn((block) => result([block]), "messages[2].content[0].content[0].type"),
-    rows: {
+    (type) =>
+      ["tool_addition", "tool_removal"].map((change) => ({
+        body: inSystem({ type: change, tool: { type, server_name: "s" } }),
+        param: "messages[1].content[0].tool.type",
+      })),
+  ),
+  "Messages: part of a tool's result": request(
+    union(stable("ToolResultBlockParam.content"), beta("BetaToolResultBlockParam.content")),
+    {
       text: carried(result([text("RESULT")]), /RESULT/),
       image: carried(result([image]), /iVBORw0KGgo/),
       document: carried(result([plain]), /MARK/),
@@ -114,24 +106,20 @@ export const messagesPlaces: Record<string, Place> = {
       tool_reference: carried(result([{ type: "tool_reference", tool_name: "FOUND" }]), /FOUND/),
       browser_state: refused,
     },
-  },
-  "Messages: source of an image": {
-    kind: "request",
-    client: "messages",
-    known: union(stable("ImageBlockParam.source"), beta("BetaImageBlockParam.source")),
-    refusals: refusedIn((source) => inUser({ type: "image", source }), "messages[0].content[0].source.type"),
-    rows: {
+    refusedIn((block) => result([block]), "messages[2].content[0].content[0].type"),
+  ),
+  "Messages: source of an image": request(
+    union(stable("ImageBlockParam.source"), beta("BetaImageBlockParam.source")),
+    {
       base64: carried(inUser(image), /iVBORw0KGgo/),
       url: carried(inUser({ type: "image", source: { type: "url", url: "https://MARK" } }), /MARK/),
       file: refused,
     },
-  },
-  "Messages: source of a document": {
-    kind: "request",
-    client: "messages",
-    known: union(stable("DocumentBlockParam.source"), beta("BetaRequestDocumentBlock.source")),
-    refusals: refusedIn((source) => inUser(document(source)), "messages[0].content[0].source.type"),
-    rows: {
+    refusedIn((source) => inUser({ type: "image", source }), "messages[0].content[0].source.type"),
+  ),
+  "Messages: source of a document": request(
+    union(stable("DocumentBlockParam.source"), beta("BetaRequestDocumentBlock.source")),
+    {
       base64: carried(
         inUser(document({ type: "base64", media_type: "application/pdf", data: "JVBERi0x" })),
         /JVBERi0x/,
@@ -141,13 +129,11 @@ export const messagesPlaces: Record<string, Place> = {
       file: refused,
       url: refused,
     },
-  },
-  "Messages: tool": {
-    kind: "request",
-    client: "messages",
-    known: union(stable("ToolUnion"), beta("BetaToolUnion")),
-    refusals: (type) => [{ body: { tools: [tool, { type, name: "x" }] }, param: "tools[1].type" }],
-    rows: {
+    refusedIn((source) => inUser(document(source)), "messages[0].content[0].source.type"),
+  ),
+  "Messages: tool": request(
+    union(stable("ToolUnion"), beta("BetaToolUnion")),
+    {
       custom: carried({ tools: [{ ...tool, type: "custom", description: "MARK" }] }, /MARK/),
       ...each(Object.keys(publishedTools), (type) =>
         carried({ tools: [{ type, name: publishedTools[type]!.name }] }, new RegExp(`"${publishedTools[type]!.name}"`)),
@@ -185,67 +171,45 @@ export const messagesPlaces: Record<string, Place> = {
         () => refused,
       ),
     },
-  },
-  "Messages: choice of a tool": {
-    kind: "request",
-    client: "messages",
-    known: union(stable("ToolChoice"), beta("BetaToolChoice")),
-    refusals: () => [],
-    rows: {
-      auto: carried({ tools: [tool], tool_choice: { type: "auto" } }, /"auto"/),
-      any: carried({ tools: [tool], tool_choice: { type: "any" } }, /"required"|"any"/),
-      none: carried({ tools: [tool], tool_choice: { type: "none" } }, /"none"/),
-      tool: carried({ tools: [tool], tool_choice: { type: "tool", name: "f" } }, /"required"|"type":"tool"/),
-    },
-  },
-  "Messages: thinking": {
-    kind: "request",
-    client: "messages",
-    known: union(stable("ThinkingConfigParam"), beta("BetaThinkingConfigParam")),
-    refusals: () => [],
-    rows: {
-      enabled: carried({ thinking: { type: "enabled", budget_tokens: 1024 } }, /"low"|1024/),
-      disabled: carried({ thinking: { type: "disabled" } }, /"none"|"disabled"/),
-      ...each(["adaptive", "between_tools"], (type) => carried({ thinking: { type } }, new RegExp(type))),
-    },
-  },
-  "Messages: form of the answer": {
-    kind: "request",
-    client: "messages",
-    known: union(stable("JSONOutputFormat"), beta("BetaJSONOutputFormat")),
-    refusals: () => [],
-    rows: { json_schema: carried({ output_config: { format: { type: "json_schema", schema: { MARK: 1 } } } }, /MARK/) },
-  },
-  "Messages: edit of the context": {
-    kind: "request",
-    client: "messages",
-    known: beta("BetaContextManagementConfig.edits"),
-    refusals: refusedIn((edit) => ({ context_management: { edits: [edit] } }), "context_management.edits[0].type"),
-    rows: {
+    (type) => [{ body: { tools: [tool, { type, name: "x" }] }, param: "tools[1].type" }],
+  ),
+  "Messages: choice of a tool": request(union(stable("ToolChoice"), beta("BetaToolChoice")), {
+    auto: carried({ tools: [tool], tool_choice: { type: "auto" } }, /"auto"/),
+    any: carried({ tools: [tool], tool_choice: { type: "any" } }, /"required"|"any"/),
+    none: carried({ tools: [tool], tool_choice: { type: "none" } }, /"none"/),
+    tool: carried({ tools: [tool], tool_choice: { type: "tool", name: "f" } }, /"required"|"type":"tool"/),
+  }),
+  "Messages: thinking": request(union(stable("ThinkingConfigParam"), beta("BetaThinkingConfigParam")), {
+    enabled: carried({ thinking: { type: "enabled", budget_tokens: 1024 } }, /"low"|1024/),
+    disabled: carried({ thinking: { type: "disabled" } }, /"none"|"disabled"/),
+    ...each(["adaptive", "between_tools"], (type) => carried({ thinking: { type } }, new RegExp(type))),
+  }),
+  "Messages: form of the answer": request(union(stable("JSONOutputFormat"), beta("BetaJSONOutputFormat")), {
+    json_schema: carried({ output_config: { format: { type: "json_schema", schema: { MARK: 1 } } } }, /MARK/),
+  }),
+  "Messages: edit of the context": request(
+    beta("BetaContextManagementConfig.edits"),
+    {
       clear_thinking_20251015: leftOut({ context_management: { edits: [{ type: "clear_thinking_20251015" }] } }, {}),
       clear_tool_uses_20250919: refused,
       compact_20260112: refused,
     },
-  },
-  "Messages: block of an answer": {
-    kind: "answer",
-    client: "messages",
-    known: union(stable("ContentBlock"), beta("BetaContentBlock")),
-    reply: (type) => reply({ type, id: "x", name: "x", input: {}, content: [] }, text("TEXT")),
-    rows: {
+    refusedIn((edit) => ({ context_management: { edits: [edit] } }), "context_management.edits[0].type"),
+  ),
+  "Messages: block of an answer": answer(
+    union(stable("ContentBlock"), beta("BetaContentBlock")),
+    {
       text: answered(reply(text("MARK")), /MARK/),
       thinking: answered(reply(signed), /MARK/),
       redacted_thinking: answered(reply({ type: "redacted_thinking", data: "MARK" }), /MARK/),
       tool_use: answered(reply({ type: "tool_use", id: "c1", name: "f", input: { MARK: 1 } }), /MARK/),
       ...each(hostedBlocks, () => passedOver),
     },
-  },
-  "Messages: citation of a text": {
-    kind: "answer",
-    client: "messages",
-    known: union(stable("TextCitation"), beta("BetaTextCitation")),
-    reply: () => reply(text("TEXT")),
-    rows: each(
+    (type) => reply({ type, id: "x", name: "x", input: {}, content: [] }, text("TEXT")),
+  ),
+  "Messages: citation of a text": answer(
+    union(stable("TextCitation"), beta("BetaTextCitation")),
+    each(
       [
         "char_location",
         "content_block_location",
@@ -255,12 +219,11 @@ export const messagesPlaces: Record<string, Place> = {
       ],
       (type) => answered(reply(text("a", { citations: [{ type, cited_text: "MARK" }] })), new RegExp(`${type}.*MARK`)),
     ),
-  },
-  "Messages: event of a stream": {
-    kind: "events",
-    client: "messages",
-    known: union(stable("RawMessageStreamEvent"), beta("BetaRawMessageStreamEvent")),
-    rows: each(
+    () => reply(text("TEXT")),
+  ),
+  "Messages: event of a stream": events(
+    union(stable("RawMessageStreamEvent"), beta("BetaRawMessageStreamEvent")),
+    each(
       [
         "content_block_delta",
         "content_block_start",
@@ -271,16 +234,11 @@ export const messagesPlaces: Record<string, Place> = {
       ],
       () => ({ verdict: "carried" as const }),
     ),
-  },
-  "Messages: delta of a block": {
-    kind: "events",
-    client: "messages",
-    known: union(stable("RawContentBlockDelta"), beta("BetaRawContentBlockDelta")),
-    rows: {
-      ...each(["citations_delta", "input_json_delta", "signature_delta", "text_delta", "thinking_delta"], () => ({
-        verdict: "carried" as const,
-      })),
-      compaction_delta: passedOver,
-    },
-  },
+  ),
+  "Messages: delta of a block": events(union(stable("RawContentBlockDelta"), beta("BetaRawContentBlockDelta")), {
+    ...each(["citations_delta", "input_json_delta", "signature_delta", "text_delta", "thinking_delta"], () => ({
+      verdict: "carried" as const,
+    })),
+    compaction_delta: passedOver,
+  }),
 };

@@ -55,6 +55,26 @@ export const refused: RequestRow = { verdict: "refused" };
 export const answered = (reply: object, seen: RegExp): AnswerRow => ({ verdict: "carried", reply, seen });
 export const passedOver = { verdict: "left out" } as const;
 
+/** The places of a client; a place in requests without `refusals` carries or leaves out each type. */
+export const placesOf = (client: SdkName) => ({
+  request(
+    known: readonly string[],
+    rows: RequestPlace["rows"],
+    refusals: RequestPlace["refusals"] = () => [],
+  ): RequestPlace {
+    return { kind: "request", client, known, rows, refusals };
+  },
+  answer(known: readonly string[], rows: AnswerPlace["rows"], reply: AnswerPlace["reply"]): AnswerPlace {
+    return { kind: "answer", client, known, rows, reply };
+  },
+  events(known: readonly string[], rows: EventPlace["rows"]): EventPlace {
+    return { kind: "events", client, known, rows };
+  },
+});
+
+/** The types of a family, which begin with the same words. */
+export const under = (beginning: string, ...ends: string[]) => ends.map((end) => beginning + end);
+
 /** The same row for each of several types. */
 export function each<Row>(types: readonly string[], row: (type: string) => Row): Record<string, Row> {
   return Object.fromEntries(types.map((type) => [type, row(type)]));

@@ -1,8 +1,9 @@
 /** Each type of OpenAI's SDK of Responses, its beta among them. */
 import { png } from "../losses/probe.ts";
 import { typesOf } from "./declarations.ts";
-import { answered, carried, each, leftOut, type Place, passedOver, refused, union } from "./place.ts";
+import { answered, carried, each, leftOut, type Place, passedOver, placesOf, refused, under, union } from "./place.ts";
 
+const { request, answer, events } = placesOf("responses");
 const stable = (name: string) => typesOf("responses", name);
 const beta = (name: string) => typesOf("betaResponses", name);
 
@@ -70,12 +71,9 @@ const strangeItems = [
 ];
 
 export const responsesPlaces: Record<string, Place> = {
-  "Responses: item of the input": {
-    kind: "request",
-    client: "responses",
-    known: union(stable("ResponseInputItem"), beta("BetaResponseInputItem")),
-    refusals: (type) => [{ body: input({ type, id: "x" }), param: "input[1].type" }],
-    rows: {
+  "Responses: item of the input": request(
+    union(stable("ResponseInputItem"), beta("BetaResponseInputItem")),
+    {
       message: carried(input({ type: "message", role: "user", content: "MARK" }), /MARK/),
       function_call: carried(result("a"), /MARK/),
       function_call_output: carried(result("RESULT"), /RESULT/),
@@ -98,38 +96,26 @@ export const responsesPlaces: Record<string, Place> = {
         () => refused,
       ),
     },
-  },
-  "Responses: part of the input": {
-    kind: "request",
-    client: "responses",
-    known: union(
-      stable("ResponseInputContent"),
-      stable("ResponseFunctionCallOutputItem"),
-      beta("BetaResponseInputContent"),
-    ),
-    refusals: () => [],
-    rows: {
+    (type) => [{ body: input({ type, id: "x" }), param: "input[1].type" }],
+  ),
+  "Responses: part of the input": request(
+    union(stable("ResponseInputContent"), stable("ResponseFunctionCallOutputItem"), beta("BetaResponseInputContent")),
+    {
       input_text: carried(shown({ type: "input_text", text: "MARK" }), /MARK/),
       input_image: carried(shown(image), /iVBORw0KGgo/),
       input_file: carried(shown(file), /JVBERi0x/),
     },
-  },
-  "Responses: part of an answer in the input": {
-    kind: "request",
-    client: "responses",
-    known: union(stable("ResponseOutputMessage.content"), beta("BetaResponseOutputMessage.content")),
-    refusals: () => [],
-    rows: {
+  ),
+  "Responses: part of an answer in the input": request(
+    union(stable("ResponseOutputMessage.content"), beta("BetaResponseOutputMessage.content")),
+    {
       output_text: carried(told({ type: "output_text", text: "MARK", annotations: [] }), /MARK/),
       refusal: carried(told({ type: "refusal", refusal: "MARK" }), /MARK/),
     },
-  },
-  "Responses: tool": {
-    kind: "request",
-    client: "responses",
-    known: union(stable("Tool"), beta("BetaTool")),
-    refusals: (type) => [{ body: { tools: [tool, { type }] }, param: "tools[1].type" }],
-    rows: {
+  ),
+  "Responses: tool": request(
+    union(stable("Tool"), beta("BetaTool")),
+    {
       function: carried({ tools: [tool] }, /MARK/),
       custom: carried({ tools: [custom] }, /MARK/),
       namespace: carried({ tools: [{ type: "namespace", name: "space", tools: [tool] }] }, /space/),
@@ -139,28 +125,17 @@ export const responsesPlaces: Record<string, Place> = {
         () => refused,
       ),
     },
-  },
-  "Responses: tool in a namespace": {
-    kind: "request",
-    client: "responses",
-    known: stable("NamespaceTool.tools"),
-    refusals: () => [],
-    rows: each(["function", "custom"], (type) =>
+    (type) => [{ body: { tools: [tool, { type }] }, param: "tools[1].type" }],
+  ),
+  "Responses: tool in a namespace": request(
+    stable("NamespaceTool.tools"),
+    each(["function", "custom"], (type) =>
       carried({ tools: [{ type: "namespace", name: "space", tools: [{ ...tool, type }] }] }, /space/),
     ),
-  },
-  "Responses: choice of a tool": {
-    kind: "request",
-    client: "responses",
-    known: union(stable("ResponseCreateParamsBase.tool_choice"), beta("ResponseCreateParamsBase.tool_choice")),
-    refusals: (type) => [
-      { body: { tools: [tool], tool_choice: { type } }, param: "tool_choice.type" },
-      {
-        body: { tools: [tool], tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type }] } },
-        param: "tool_choice.tools[0].type",
-      },
-    ],
-    rows: {
+  ),
+  "Responses: choice of a tool": request(
+    union(stable("ResponseCreateParamsBase.tool_choice"), beta("ResponseCreateParamsBase.tool_choice")),
+    {
       function: carried({ tools: [tool], tool_choice: { type: "function", name: "f" } }, /"required"|"type":"tool"/),
       custom: carried({ tools: [custom], tool_choice: { type: "custom", name: "patch" } }, /"required"|"type":"tool"/),
       allowed_tools: carried(
@@ -188,24 +163,25 @@ export const responsesPlaces: Record<string, Place> = {
         () => refused,
       ),
     },
-  },
-  "Responses: form of the answer": {
-    kind: "request",
-    client: "responses",
-    known: union(stable("ResponseFormatTextConfig"), beta("BetaResponseFormatTextConfig")),
-    refusals: () => [],
-    rows: {
+    (type) => [
+      { body: { tools: [tool], tool_choice: { type } }, param: "tool_choice.type" },
+      {
+        body: { tools: [tool], tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type }] } },
+        param: "tool_choice.tools[0].type",
+      },
+    ],
+  ),
+  "Responses: form of the answer": request(
+    union(stable("ResponseFormatTextConfig"), beta("BetaResponseFormatTextConfig")),
+    {
       text: leftOut({ text: { format: { type: "text" } } }, {}),
       json_object: carried({ text: { format: { type: "json_object" } } }, /json_object/),
       json_schema: carried({ text: { format: schema } }, /MARK/),
     },
-  },
-  "Responses: item of an answer": {
-    kind: "answer",
-    client: "responses",
-    known: union(stable("ResponseOutputItem"), beta("BetaResponseOutputItem")),
-    reply: (type) => reply({ type, id: "x", call_id: "c", name: "x", output: "x", tools: [] }, message(text)),
-    rows: {
+  ),
+  "Responses: item of an answer": answer(
+    union(stable("ResponseOutputItem"), beta("BetaResponseOutputItem")),
+    {
       message: answered(reply(message({ ...text, text: "MARK" })), /MARK/),
       reasoning: answered(reply(thought), /MARK/),
       function_call: answered(reply(call), /MARK/),
@@ -215,104 +191,59 @@ export const responsesPlaces: Record<string, Place> = {
         () => passedOver,
       ),
     },
-  },
-  "Responses: part of an answer": {
-    kind: "answer",
-    client: "responses",
-    known: stable("ResponseOutputMessage.content"),
-    reply: () => reply(message(text)),
-    rows: {
+    (type) => reply({ type, id: "x", call_id: "c", name: "x", output: "x", tools: [] }, message(text)),
+  ),
+  "Responses: part of an answer": answer(
+    stable("ResponseOutputMessage.content"),
+    {
       output_text: answered(reply(message({ ...text, text: "MARK" })), /MARK/),
       refusal: answered(reply(message({ type: "refusal", refusal: "MARK" })), /MARK/),
     },
-  },
-  "Responses: part of reasoning": {
-    kind: "answer",
-    client: "responses",
-    known: union(stable("ResponseReasoningItem.content"), stable("ResponseReasoningItem.summary")),
-    reply: () => reply(message(text)),
-    rows: {
+    () => reply(message(text)),
+  ),
+  "Responses: part of reasoning": answer(
+    union(stable("ResponseReasoningItem.content"), stable("ResponseReasoningItem.summary")),
+    {
       reasoning_text: answered(
         reply({ type: "reasoning", summary: [], content: [{ type: "reasoning_text", text: "MARK" }] }),
         /"type":"reasoning_text","text":"MARK"/,
       ),
       summary_text: answered(reply(thought), /"text":"MARK"/),
     },
-  },
-  "Responses: event of a stream": {
-    kind: "events",
-    client: "responses",
-    known: union(stable("ResponseStreamEvent"), beta("BetaResponseStreamEvent")),
-    rows: {
-      ...each(
-        [
-          "response.completed",
-          "response.content_part.added",
-          "response.content_part.done",
-          "response.created",
-          "response.custom_tool_call_input.delta",
-          "response.custom_tool_call_input.done",
-          "response.failed",
-          "response.function_call_arguments.delta",
-          "response.function_call_arguments.done",
-          "response.in_progress",
-          "response.incomplete",
-          "response.output_item.added",
-          "response.output_item.done",
-          "response.output_text.delta",
-          "response.output_text.done",
-          "response.reasoning_summary_part.added",
-          "response.reasoning_summary_part.done",
-          "response.reasoning_summary_text.delta",
-          "response.reasoning_summary_text.done",
-          "response.reasoning_text.delta",
-          "response.reasoning_text.done",
-          "response.refusal.delta",
-          "response.refusal.done",
-        ],
-        () => ({ verdict: "carried" as const }),
-      ),
-      ...each(
-        [
-          "error",
-          "response.audio.delta",
-          "response.audio.done",
-          "response.audio.transcript.delta",
-          "response.audio.transcript.done",
-          "response.code_interpreter_call.completed",
-          "response.code_interpreter_call.in_progress",
-          "response.code_interpreter_call.interpreting",
-          "response.code_interpreter_call_code.delta",
-          "response.code_interpreter_call_code.done",
-          "response.compaction.compacting",
-          "response.file_search_call.completed",
-          "response.file_search_call.in_progress",
-          "response.file_search_call.searching",
-          "response.image_generation_call.completed",
-          "response.image_generation_call.generating",
-          "response.image_generation_call.in_progress",
-          "response.image_generation_call.partial_image",
-          "response.mcp_call.completed",
-          "response.mcp_call.failed",
-          "response.mcp_call.in_progress",
-          "response.mcp_call_arguments.delta",
-          "response.mcp_call_arguments.done",
-          "response.mcp_list_tools.completed",
-          "response.mcp_list_tools.failed",
-          "response.mcp_list_tools.in_progress",
-          "response.output_text.annotation.added",
-          "response.queued",
-          "response.shell_call_command.added",
-          "response.shell_call_command.delta",
-          "response.shell_call_command.done",
-          "response.shell_call_output_content.delta",
-          "response.shell_call_output_content.done",
-          "response.web_search_call.completed",
-          "response.web_search_call.in_progress",
-          "response.web_search_call.searching",
-        ],
-        () => passedOver,
-      ),
-    },
-  },
+    () => reply(message(text)),
+  ),
+  "Responses: event of a stream": events(union(stable("ResponseStreamEvent"), beta("BetaResponseStreamEvent")), {
+    ...each(
+      [
+        ...under("response.", "created", "in_progress", "completed", "incomplete", "failed"),
+        ...under("response.output_item.", "added", "done"),
+        ...under("response.content_part.", "added", "done"),
+        ...under("response.output_text.", "delta", "done"),
+        ...under("response.refusal.", "delta", "done"),
+        ...under("response.reasoning_text.", "delta", "done"),
+        ...under("response.reasoning_summary_part.", "added", "done"),
+        ...under("response.reasoning_summary_text.", "delta", "done"),
+        ...under("response.function_call_arguments.", "delta", "done"),
+        ...under("response.custom_tool_call_input.", "delta", "done"),
+      ],
+      () => ({ verdict: "carried" as const }),
+    ),
+    ...each(
+      [
+        ...["error", "response.queued", "response.compaction.compacting", "response.output_text.annotation.added"],
+        ...under("response.audio.", "delta", "done", "transcript.delta", "transcript.done"),
+        ...under("response.code_interpreter_call.", "in_progress", "interpreting", "completed"),
+        ...under("response.code_interpreter_call_code.", "delta", "done"),
+        ...under("response.file_search_call.", "in_progress", "searching", "completed"),
+        ...under("response.image_generation_call.", "in_progress", "generating", "partial_image", "completed"),
+        ...under("response.mcp_call.", "in_progress", "completed", "failed"),
+        ...under("response.mcp_call_arguments.", "delta", "done"),
+        ...under("response.mcp_list_tools.", "in_progress", "completed", "failed"),
+        ...under("response.shell_call_command.", "added", "delta", "done"),
+        ...under("response.shell_call_output_content.", "delta", "done"),
+        ...under("response.web_search_call.", "in_progress", "searching", "completed"),
+      ],
+      () => passedOver,
+    ),
+  }),
 };
