@@ -6,13 +6,12 @@ import type { Admit, Ledger } from "../../../src/core/store/ledger.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { batchCall, encodeBatch } from "../../../src/stores/postgres/ledger-batch.ts";
 import { databaseKinds } from "../../harness/depth.ts";
-import { until } from "../../harness/until.ts";
-import { admitOf, ledgerForTests, newHex, type Store, settleOf } from "./ledger-stores.ts";
+import { allRead, emptyBooks, isAllRead } from "./books.ts";
+import { admitOf, expectChecked, ledgerForTests, newHex, type Store, settleOf } from "./ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 
 const noon = new Date("2026-03-10T12:00:00.000Z");
-const unread = "select 1 from usage_audit a join usage_record r on r.xact >= a.read_until";
 const hours = (count: number) => new Date(noon.getTime() + count * 3_600_000);
 
 for (const name of databaseKinds(import.meta.path)) {
@@ -22,10 +21,7 @@ for (const name of databaseKinds(import.meta.path)) {
     let organization: string;
     ledgerForTests(name, (opened) => ({ store, book } = opened), { isBalanced: false });
     beforeEach(async () => {
-      await store.db.exec(
-        "truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_total, usage_rolled; update usage_audit set looked_at = null; " +
-          "truncate audit_entry; update audit_head set number = 0, hash = decode(repeat('00', 32), 'hex')",
-      );
+      await emptyBooks(store);
       await store.setClock(noon);
       organization = await store.newOrganization();
     });
@@ -42,16 +38,8 @@ for (const name of databaseKinds(import.meta.path)) {
       await store.setClock(hours(count));
       await served(0);
     };
-    /**
-     * Audits once all records are read: transactions of other databases on the server can keep an audit from reading
-     * further.
-     */
     const audited = async () => {
-      const isRead = async () => {
-        await book.rollUp();
-        return (await store.db.query(unread)).length === 0;
-      };
-      await until(isRead, 20_000, "all records to be read");
+      await allRead(store, book);
       return book.audit();
     };
     const seals = async () =>
@@ -61,10 +49,7 @@ for (const name of databaseKinds(import.meta.path)) {
       );
     const tamper = (change: string) =>
       store.db.query(`update usage_past set used = used + 1 where kind = 'session' and ${change}`);
-    const agrees = async () => {
-      expect(await book.check()).toEqual([]);
-      expect(await book.check(true)).toEqual([]);
-    };
+    const agrees = () => expectChecked(book);
     const sessionSeal = (recorded: number, records: number) => ({ kind: "session", recorded, records });
 
     test("an ended window is summed once and sealed with its sum and count; its records are not read again", async () => {
@@ -220,7 +205,7 @@ for (const name of databaseKinds(import.meta.path)) {
     test("records are read once each, however small the pieces are", async () => {
       await audited();
       for (const nanos of [1, 20, 300]) await served(nanos);
-      while ((await store.db.query(unread)).length > 0) await store.db.query("select usage_audit_read(1)");
+      while (!(await isAllRead(store))) await store.db.query("select usage_audit_read(1)");
       await moveOn(6);
       expect(await audited()).toMatchObject({ differing: 0 });
       expect(await seals()).toEqual([sessionSeal(321, 3)]);

@@ -4,16 +4,15 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { noUsage } from "../../../src/core/inference/usage.ts";
-import { uuidOf } from "../../../src/core/store/ids.ts";
-import type { Command, Ledger, UsageLimits } from "../../../src/core/store/ledger.ts";
+import type { Admit, Command, Ledger, UsageLimits } from "../../../src/core/store/ledger.ts";
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
 import type { ModelSubject } from "./budget-model.ts";
+import { amount, batchOf, extraUsage, lease, recovery, setExtra, time } from "./law-steps.ts";
 import { comparable, LedgerModel, type ModelOrganization } from "./ledger-model.ts";
-import { admitOf, factsOf, ledgerForTests, newRequestId, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { admitOf, expectChecked, growOf, ledgerForTests, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { models, parents, patterns, Staff } from "./staff.ts";
 
 const hour_ms = 3_600_000;
-const amount = fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 6000 }));
 /** Always with one limit at least: what was never limited is tried in budgets.test.ts. */
 const limits: fc.Arbitrary<UsageLimits> = fc.record({
   session: amount,
@@ -31,7 +30,7 @@ const command = fc.oneof(
       inputNanos: nanosOf(800),
       outputTokens: fc.integer({ min: 1, max: 200 }),
       least: fc.integer({ min: 1, max: 200 }),
-      lease_ms: fc.constantFrom(1_000, hour_ms, 100 * hour_ms),
+      lease_ms: lease,
     }),
   },
   {
@@ -44,26 +43,10 @@ const command = fc.oneof(
   { weight: 3, arbitrary: fc.record({ verb: fc.constant("settle" as const), which, nanos: nanosOf(3000) }) },
 );
 const step = fc.oneof(
-  {
-    weight: 8,
-    arbitrary: fc.record({
-      kind: fc.constant("batch" as const),
-      commands: fc.uniqueArray(command, { minLength: 1, maxLength: 8, selector: (one) => one.which }),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      kind: fc.constant("time" as const),
-      by_ms: fc.oneof(
-        fc.integer({ min: 0, max: 2 * hour_ms }),
-        fc.constantFrom(1, 5 * hour_ms, 168 * hour_ms),
-        fc.integer({ min: 0, max: 40 * 24 * hour_ms }),
-      ),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("recover" as const) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("extra" as const), enabled: fc.boolean(), capNanos: amount }) },
+  { weight: 8, arbitrary: batchOf(command) },
+  { weight: 3, arbitrary: time },
+  { weight: 1, arbitrary: recovery },
+  { weight: 1, arbitrary: extraUsage },
   {
     weight: 2,
     arbitrary: fc.record({ kind: fc.constant("limit" as const), subject: fc.integer({ min: 0, max: 3 }), limits }),
@@ -143,10 +126,7 @@ for (const name of databaseKinds(import.meta.path)) {
           };
           const model = new LedgerModel(new Map([[id, organization]]), () => now_ms);
           for (const [place, limits] of first.entries()) await staff.limit(place, limits);
-          const requests = Array.from({ length: 10 }, (_, at) => ({
-            ...factsOf(id, newRequestId()),
-            model: models[at % models.length]!,
-          }));
+          const requests = Array.from({ length: 10 }, (_, at) => admitOf(id, { model: models[at % models.length]! }));
 
           for (const one of steps) {
             switch (one.kind) {
@@ -165,11 +145,7 @@ for (const name of databaseKinds(import.meta.path)) {
                 break;
               }
               case "extra":
-                organization.extra = { enabled: one.enabled, capNanos: one.capNanos };
-                await store.db.query(
-                  "update organization set extra_usage_enabled = $2, extra_usage_cap_nanos = $3 where id = $1",
-                  [uuidOf(id, "org_"), one.enabled, one.capNanos],
-                );
+                organization.extra = await setExtra(store, id, one);
                 break;
               case "limit":
                 await staff.limit(one.subject, one.limits);
@@ -206,8 +182,7 @@ for (const name of databaseKinds(import.meta.path)) {
             }));
             expect(inOrder(windows)).toEqual(inOrder(modelled(model, id, staff.of(key))));
           }
-          expect(await book.check()).toEqual([]);
-          expect(await book.check(true)).toEqual([]);
+          await expectChecked(book);
           await store.setClock(new Date(now_ms + 1e11));
           await book.recover(1000); // the next history begins with an empty house
         }),
@@ -240,28 +215,19 @@ const isLimited = ({ limits }: ModelSubject): boolean => Object.values(limits).s
 
 type GeneratedCommand = typeof command extends fc.Arbitrary<infer T> ? T : never;
 
-function commandOf(
-  asked: GeneratedCommand,
-  requests: readonly ReturnType<typeof factsOf>[],
-  staff: Staff,
-  plan: UsageLimits,
-): Command {
-  const facts = requests[asked.which]!;
-  const { requestId, organizationId } = facts;
+function commandOf(asked: GeneratedCommand, requests: readonly Admit[], staff: Staff, plan: UsageLimits): Command {
+  const request = { ...requests[asked.which]!, limits: plan };
   switch (asked.verb) {
     case "admit": {
       const { inputNanos, outputTokens, lease_ms } = asked;
       const outputTokens_min = Math.min(outputTokens, asked.least);
-      const keyId = staff.keys[asked.key]!;
-      const held = { inputNanos, outputTokens, outputTokens_min, lease_ms };
-      return admitOf(organizationId, { ...facts, keyId, limits: plan, ...held });
+      return { ...request, keyId: staff.keys[asked.key]!, inputNanos, outputTokens, outputTokens_min, lease_ms };
     }
     case "grow": {
-      const nanosTotal_min = Math.min(asked.least, asked.nanosTotal);
-      const { number, nanosTotal } = asked;
-      return { verb: "grow", requestId, organizationId, number, limits: plan, nanosTotal, nanosTotal_min };
+      const { number, nanosTotal, least } = asked;
+      return growOf(request, nanosTotal, Math.min(least, nanosTotal), { number });
     }
     case "settle":
-      return settleOf({ ...facts, limits: plan }, asked.nanos, { usage: noUsage });
+      return settleOf(request, asked.nanos, { usage: noUsage });
   }
 }

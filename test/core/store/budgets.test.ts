@@ -1,12 +1,21 @@
 // Limits of keys and teams: what the ledger guarantees for them, on every store.
 import { describe, expect, test } from "bun:test";
-import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
+import type { Budget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, AdmitAnswer, GrowAnswer, Ledger } from "../../../src/core/store/ledger.ts";
-import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import { databaseKinds } from "../../harness/depth.ts";
-import { setSubject } from "../../harness/limits.ts";
-import { admitOf, asking, ledgerForTests, newHex, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import {
+  admitOf,
+  asking,
+  checkpointOf,
+  growOf,
+  ledgerForTests,
+  newHex,
+  type Store,
+  settleOf,
+  unlimited,
+} from "./ledger-stores.ts";
+import { limitSubject } from "./subject-limits.ts";
 
 const noon = new Date("2026-03-10T12:00:00.000Z");
 const hours = (count: number) => new Date(noon.getTime() + count * 3_600_000);
@@ -19,13 +28,8 @@ for (const name of databaseKinds(import.meta.path)) {
     const newKey = () => `key_${newHex()}`;
     const newTeam = () => Bun.randomUUIDv7();
     /** Sets a subject's limits. Returns whether earlier use had to be summed. */
-    async function limit(organization: string, id: string, budget: Partial<Budget>, team: string | null = null) {
-      const uuid = id.startsWith("key_") ? bare(id, "key_") : id;
-      const subject = { id: uuid, organization: bare(organization, "org_"), team, budget: { ...noBudget, ...budget } };
-      const isUnsummed = await store.db.transaction((tx) => setSubject(tx, subject));
-      if (isUnsummed) await sumEarlier(store.db, uuid);
-      return isUnsummed;
-    }
+    const limit = (organization: string, id: string, budget: Partial<Budget>, team: string | null = null) =>
+      limitSubject(store.db, organization, id, budget, team);
     /** A request that needs a thousand nanos: ten output tokens of ten nanos each, and nine hundred for its input. */
     const asked = (organization: string, keyId: string, change: Partial<Admit> = {}) => ({
       ...admitOf(organization, change),
@@ -117,26 +121,16 @@ for (const name of databaseKinds(import.meta.path)) {
       await limit(organization, key, { session: 1_500 });
       const command = asked(organization, key, { outputTokens: 200, outputTokens_min: 10 });
       expect(await admit(command)).toMatchObject({ answer: "granted", nanos: 1_500, outputTokens: 140 });
-      const grow = {
-        verb: "grow",
-        requestId: command.requestId,
-        organizationId: organization,
-        number: 1,
-        limits: unlimited,
-      } as const;
-      expect(await run<GrowAnswer>({ ...grow, nanosTotal: 2_000, nanosTotal_min: 1_600 })).toMatchObject({
+      expect(await run<GrowAnswer>(growOf(command, 2_000, 1_600))).toMatchObject({
         answer: "full",
         limits: [{ limitedBy: "key", window: "session" }],
       });
       await limit(organization, key, { session: 1_800 });
-      expect(await run<GrowAnswer>({ ...grow, nanosTotal: 2_000, nanosTotal_min: 1_600 })).toEqual({
-        answer: "granted",
-        nanos: 1_800,
-      });
+      expect(await run<GrowAnswer>(growOf(command, 2_000, 1_600))).toEqual({ answer: "granted", nanos: 1_800 });
       // The limit is lowered below what is held: what is not needed is given back, and use beyond the limit is
       // uncharged.
       await limit(organization, key, { session: 1_200 });
-      expect(await run<GrowAnswer>({ ...grow, number: 2, nanosTotal: 1_800, nanosTotal_min: 500 })).toEqual({
+      expect(await run<GrowAnswer>(growOf(command, 1_800, 500, { number: 2 }))).toEqual({
         answer: "granted",
         nanos: 1_200,
       });
@@ -241,16 +235,11 @@ for (const name of databaseKinds(import.meta.path)) {
       await limit(organization, key, { session: 5_000 });
       const command = asked(organization, key, { lease_ms: 1_000 });
       await admit(command);
-      const usage = { inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 90, reasoningTokens: 0 };
-      const { requestId } = command;
-      await run({
-        ...{ verb: "checkpoint", requestId, organizationId: organization, number: 1, lease_ms: 1_000 },
-        usage: { ...usage, source: "counted" },
-      });
+      await run(checkpointOf(command, { outputTokens: 90 }, { lease_ms: 1_000 }));
       await limit(organization, key, { session: 300 });
       await store.setClock(new Date(noon.getTime() + 10_000));
       expect((await book.recover(10)).settled).toBeGreaterThanOrEqual(1);
-      expect(await book.receipt(organization, requestId)).toMatchObject({
+      expect(await book.receipt(organization, command.requestId)).toMatchObject({
         recovered: true,
         nanos: { charged: 300, uncharged: 600 },
       });

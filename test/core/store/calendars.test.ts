@@ -6,7 +6,16 @@ import type { AdmitAnswer, Ledger } from "../../../src/core/store/ledger.ts";
 import { setCalendar } from "../../../src/stores/postgres/ledger.ts";
 import { standings } from "../../../src/stores/postgres/standing.ts";
 import { databaseKinds } from "../../harness/depth.ts";
-import { admitOf, expectBalanced, ledgerForTests, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import {
+  admitOf,
+  asking,
+  expectBalanced,
+  growOf,
+  ledgerForTests,
+  type Store,
+  settleOf,
+  unlimited,
+} from "./ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 const monday = { weekStarts: "monday", monthStarts: 1 } as const;
@@ -35,6 +44,7 @@ for (const name of databaseKinds(import.meta.path)) {
     let book: Ledger;
     ledgerForTests(name, (opened) => ({ store, book } = opened), { isBalanced: false });
 
+    const { run, serve } = asking(() => book);
     const at = (instant: string | number) => store.setClock(new Date(instant));
     const monthStarts = (day: string) => Number(day.slice(8));
 
@@ -113,12 +123,8 @@ for (const name of databaseKinds(import.meta.path)) {
       expect(await book.run([fits])).toMatchObject([
         { answer: "granted", nanos: share - 1000, windows: { month: bridge } },
       ]);
-      const grow = { verb: "grow", requestId: fits.requestId, organizationId: organization, limits } as const;
-      expect(await book.run([{ ...grow, number: 1, nanosTotal: share + 500, nanosTotal_min: 1 }])).toMatchObject([
-        { answer: "granted", nanos: share },
-      ]);
-      const [settled] = await book.run([settleOf(fits, share + 700)]);
-      expect(settled).toEqual({ answer: "settled", charged: share, uncharged: 700 });
+      expect(await run(growOf(fits, share + 500, 1))).toEqual({ answer: "granted", nanos: share });
+      expect(await run(settleOf(fits, share + 700))).toEqual({ answer: "settled", charged: share, uncharged: 700 });
       const receipt = await book.receipt(organization, fits.requestId);
       expect(receipt?.windows?.month).toMatchObject({ limit: share, usedAfter: share, resetAt: to });
       const standing = (await standings(store.db).standings([organization])).get(organization);
@@ -159,11 +165,10 @@ for (const name of databaseKinds(import.meta.path)) {
       const organization = await store.newOrganization();
       await at("2026-11-20T08:00:00Z");
       const admit = admitOf(organization);
-      await book.run([admit]);
-      await book.run([settleOf(admit, 10)]);
+      await serve(admit, 10);
       await setCalendar(store.db, organization, { ...monday, zone: "Europe/Berlin" });
       const key = uuidOf(admit.keyId, "key_");
-      await store.db.query("select usage_set_subject($1, $2, null, $3)", [
+      await store.db.query("select usage_set_subject($1, $2, null, null, $3)", [
         key,
         uuidOf(organization, "org_"),
         "{null,null,72000,null}",
@@ -194,9 +199,7 @@ for (const name of databaseKinds(import.meta.path)) {
       const organization = await store.newOrganization();
       await at("2026-11-15T08:00:00Z");
       await setCalendar(store.db, organization, { ...monday, zone: "Europe/Berlin" });
-      const admit = admitOf(organization);
-      await book.run([admit]);
-      await book.run([settleOf(admit, 10)]);
+      await serve(admitOf(organization), 10);
       const before = await book.windows(organization, unlimited);
       // As if Berlin had gone over to another offset.
       await store.db.query("update usage_anchor set zone = 'Europe/Kyiv' where organization_id = $1", [

@@ -1,9 +1,9 @@
 // What was learned of models, on both kinds of database.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Calibrations, InputRatio, OutputSums } from "../../../src/core/store/calibration.ts";
 import { calibrations } from "../../../src/stores/postgres/calibration.ts";
-import { kindsFor, type Owned } from "../../stores/postgres/databases.ts";
+import { databaseForTests, kindsFor, type Owned } from "../../stores/postgres/databases.ts";
 
 setDefaultTimeout(60_000);
 
@@ -14,12 +14,11 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
   describe(`what was learned, on ${kind}`, () => {
     let owned: Owned;
     let store: Calibrations;
-    beforeAll(async () => {
-      owned = await open();
+    databaseForTests(open, (opened) => {
+      owned = opened;
       store = calibrations(owned.db);
     });
     beforeEach(() => owned.db.exec("truncate input_calibration, output_calibration"));
-    afterAll(() => owned.drop());
 
     const inputsOf = (...models: string[]) => new Map(models.map((model) => [model, input]));
 

@@ -1,8 +1,7 @@
 // Which secrets there are, read in pieces, on both kinds of database; and a node that missed the announcement of one.
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { NewSecret } from "../../../src/core/store/directory.ts";
-import { idOf } from "../../../src/core/store/ids.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { existingSecretsIn } from "../../../src/stores/postgres/existing-secrets.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
@@ -10,40 +9,25 @@ import { metricIn, metricsOf } from "../../attacks/talk.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
-import { kinds, type Owned } from "../../stores/postgres/databases.ts";
-import { newSecret, unrestricted } from "./new-key.ts";
+import { databaseForTests, kinds, type Owned } from "../../stores/postgres/databases.ts";
+import { addKey, addOrganization } from "./made.ts";
+import { newSecret } from "./new-key.ts";
 
 setDefaultTimeout(60_000);
 
 const actor = "cli:ann";
-/** Makes organizations and keys in a database. */
-function maker({ db }: Owned) {
-  const admin = administration(db);
-  return {
-    admin,
-    async organization(): Promise<string> {
-      const id = idOf(Bun.randomUUIDv7(), "org_");
-      await admin.createOrganization({ id, slug: id.slice(4), name: "Acme", plan: null, actor });
-      return id;
-    },
-    async key(organizationId: string, secret = newSecret()): Promise<{ id: string; secret: NewSecret }> {
-      const id = idOf(Bun.randomUUIDv7(), "key_");
-      await admin.createKey({
-        ...{ ...unrestricted, id, organizationId, name: "laptop", scopes: ["models:read"], secret, actor },
-      });
-      return { id, secret };
-    },
-  };
+/** Adds a key, to a new organization if none is given. */
+async function keyIn({ db }: Owned, organizationId?: string): Promise<{ id: string; secret: NewSecret }> {
+  const secret = newSecret();
+  const { id } = await addKey(db, organizationId ?? (await addOrganization(db)).id, { secret });
+  return { id, secret };
 }
 
 const fingerprintOf = ({ hash }: NewSecret) => hash.slice(0, 8).toHex();
 
 describe.each(kinds.map((one) => [one.kind, one] as const))("%s", (_kind, { open }) => {
   let owned: Owned;
-  beforeAll(async () => {
-    owned = await open();
-  });
-  afterAll(() => owned.drop());
+  databaseForTests(open, (opened) => (owned = opened));
 
   async function readAll(keys_max: number): Promise<{ fingerprints: string[]; pieces: number }> {
     const store = existingSecretsIn(owned.db, keys_max);
@@ -62,8 +46,9 @@ describe.each(kinds.map((one) => [one.kind, one] as const))("%s", (_kind, { open
 
   test("each secret that may be used is in one piece, and none that was revoked or whose grace is over", async () => {
     expect(await readAll(10)).toEqual({ fingerprints: [], pieces: 1 });
-    const { admin, organization, key } = maker(owned);
-    const [acme, closed] = [await organization(), await organization()];
+    const admin = administration(owned.db);
+    const [acme, closed] = [(await addOrganization(owned.db)).id, (await addOrganization(owned.db)).id];
+    const key = (organizationId: string) => keyIn(owned, organizationId);
     const kept = await Promise.all(Array.from({ length: 6 }, () => key(acme)));
     const revoked = await key(acme);
     await admin.revokeKey({ id: revoked.id, old: false, actor });
@@ -85,8 +70,7 @@ describe.each(kinds.map((one) => [one.kind, one] as const))("%s", (_kind, { open
   });
 
   test("keys that were made last come first", async () => {
-    const { organization, key } = maker(owned);
-    const newest = await key(await organization());
+    const newest = await keyIn(owned);
     const { fingerprints } = await existingSecretsIn(owned.db, 1).piece(null);
     expect(fingerprints.toHex()).toBe(fingerprintOf(newest.secret));
   });
@@ -102,8 +86,7 @@ test("a node reads them again when it may have missed an announcement", async ()
     const [before] = await owned.db.query<{ keys: number }>("select count(*)::int as keys from key_secret");
     const keys = before!.keys;
     await until(async () => (await count()) === keys, 10_000, "the node to have read them");
-    const { organization, key } = maker(owned);
-    await key(await organization());
+    await keyIn(owned);
     await until(async () => (await count()) === keys + 1, 10_000, "the node to hear of a key");
     // A key that is not announced, as if its announcement had been lost.
     const copied = await owned.db.query<{ id: string }>(

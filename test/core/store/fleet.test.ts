@@ -1,9 +1,9 @@
 /** The reports of the fleet's processes, on both kinds of database. */
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { ProcessReport } from "../../../src/core/store/fleet.ts";
 import { fleet, fleetReports } from "../../../src/stores/postgres/fleet-reports.ts";
 import { reportOf } from "../../admin/management/fleet-reports.ts";
-import { kindsFor, type Owned, withClock } from "../../stores/postgres/databases.ts";
+import { databaseForTests, kindsFor, type Owned, withClock } from "../../stores/postgres/databases.ts";
 
 setDefaultTimeout(60_000);
 
@@ -12,11 +12,8 @@ const at = (second: number) => new Date(Date.UTC(2026, 10, 25, 12, 0, second));
 for (const { kind, open } of kindsFor(import.meta.path))
   describe(kind, () => {
     let owned: Owned;
-    beforeAll(async () => {
-      owned = await open();
-    });
+    databaseForTests(open, (opened) => (owned = opened));
     beforeEach(() => owned.db.exec("truncate fleet_process"));
-    afterAll(() => owned.drop());
 
     const reportAt = (second: number, report: ProcessReport) =>
       withClock(owned.db, at(second), () => fleetReports(owned.db).report(report));

@@ -1,17 +1,26 @@
 // Requests that another node recovered, and whose own node then says what it had forwarded.
 import { describe, expect, test } from "bun:test";
 import { noUsage } from "../../../src/core/inference/usage.ts";
-import { noBudget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, Ledger, Settle, SettleAnswer, UsageLimits } from "../../../src/core/store/ledger.ts";
 import type { reportGroups } from "../../../src/core/store/report.ts";
-import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { requestList } from "../../../src/stores/postgres/request-list.ts";
 import { databaseKinds } from "../../harness/depth.ts";
-import { setSubject } from "../../harness/limits.ts";
-import { admitOf, asking, ledgerForTests, newHex, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import {
+  admitOf,
+  asking,
+  checkpointOf,
+  expectBalanced,
+  expectChecked,
+  ledgerForTests,
+  newHex,
+  type Store,
+  settleOf,
+  unlimited,
+} from "./ledger-stores.ts";
 import { limitModels } from "./model-limits.ts";
+import { limitSubject, setBudget } from "./subject-limits.ts";
 
 const noon = new Date("2026-03-10T12:00:00.000Z");
 const after = (seconds: number) => new Date(noon.getTime() + seconds * 1_000);
@@ -20,7 +29,7 @@ for (const name of databaseKinds(import.meta.path)) {
   describe(`late settlements on ${name}`, () => {
     let store: Store;
     let book: Ledger;
-    const { run } = asking(() => book);
+    const { run, serve } = asking(() => book);
 
     ledgerForTests(name, (opened) => ({ store, book } = opened), { clock: noon });
 
@@ -32,9 +41,7 @@ for (const name of databaseKinds(import.meta.path)) {
       const requestId = `req_${noon.getTime().toString(16).padStart(12, "0")}${newHex().slice(12)}`;
       const command = admitOf(organization, { requestId, ...change });
       expect(await run(command)).toMatchObject({ answer: "granted" });
-      const { organizationId, stream, lease_ms } = command;
-      const usage = stream ? said : noUsage;
-      await run({ verb: "checkpoint", requestId, organizationId, number: 1, usage, lease_ms });
+      await run(checkpointOf(command, command.stream ? said : noUsage));
       await store.setClock(after(60));
       expect((await node.recover(1_000)).settled).toBe(1);
       return command;
@@ -98,9 +105,8 @@ for (const name of databaseKinds(import.meta.path)) {
 
     test("reports count one request with all of its tokens and nanos, for its key, team, model and hour, before a roll-up and after", async () => {
       const organization = await store.newOrganization();
-      const [keyId, team] = [`key_${newHex()}`, Bun.randomUUIDv7()];
-      const subject = { id: bare(keyId, "key_"), organization: bare(organization, "org_"), team, budget: noBudget };
-      await store.db.transaction((tx) => setSubject(tx, subject));
+      const keyId = `key_${newHex()}`;
+      await setBudget(store.db, organization, keyId, {}, Bun.randomUUIDv7());
       const command = await recovered(organization, { keyId });
       await store.setClock(after(7_200));
       expect(await run(settlement(command))).toEqual(late(330));
@@ -120,7 +126,7 @@ for (const name of databaseKinds(import.meta.path)) {
           { operation: "chat.completions", requests: 1, nanos: 170n, outputTokens: 7 },
         ]);
       }
-      for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
+      await expectChecked(book);
     });
     const plain = ({ source: _, ...rest }: Record<string, unknown>) => rest;
 
@@ -159,33 +165,24 @@ for (const name of databaseKinds(import.meta.path)) {
     test("it counts in the key and the team of its admission, up to what they may use", async () => {
       const organization = await store.newOrganization();
       const [keyId, team] = [`key_${newHex()}`, Bun.randomUUIDv7()];
-      const set = (id: string, of: string | null, month: number | null) =>
-        store.db.transaction((tx) =>
-          setSubject(tx, { id, organization: bare(organization, "org_"), team: of, budget: { ...noBudget, month } }),
-        );
+      const set = (id: string, of: string | null, month: number) =>
+        setBudget(store.db, organization, id, { month }, of);
       await set(team, null, 1_100);
-      await set(bare(keyId, "key_"), team, 5_000);
+      await set(keyId, team, 5_000);
       const command = await recovered(organization, { keyId });
-      await set(bare(keyId, "key_"), null, 5_000);
+      await set(keyId, null, 5_000);
       await set(team, null, 400);
       expect(await run(settlement(command))).toEqual(late(230, 100));
       const [key] = await book.budgets(organization, keyId);
       expect(key).toMatchObject({ subject: "key", running: 0, windows: { month: { used: 400, held: 0 } } });
-      for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
+      await expectChecked(book);
     });
 
     test("it counts in what is counted since its request was recovered, whose earlier use that is", async () => {
       const organization = await store.newOrganization();
       const [keyId, uuid] = [`key_${newHex()}`, bare(organization, "org_")];
       const command = await recovered(organization, { keyId });
-      const subject = {
-        id: bare(keyId, "key_"),
-        organization: uuid,
-        team: null,
-        budget: { ...noBudget, month: 5_000 },
-      };
-      await store.db.transaction((tx) => setSubject(tx, subject));
-      await sumEarlier(store.db, subject.id);
+      await limitSubject(store.db, organization, keyId, { month: 5_000 });
       await limitModels(store.db, uuid, uuid, command.model, { week: 5_000 });
       await limitModels(store.db, uuid, uuid, "other/*", { week: 5_000 });
       const used = async () =>
@@ -201,14 +198,14 @@ for (const name of databaseKinds(import.meta.path)) {
         [command.model, 500],
         ["other/*", 0],
       ]);
-      for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
+      await expectChecked(book);
     });
 
     test("it counts in the windows of its admission, when they are over and sealed too", async () => {
       const organization = await store.newOrganization();
       const command = await recovered(organization);
       await store.setClock(after(40 * 86_400));
-      await run(settleOf(await admitted(organization), 10));
+      await serve(admitOf(organization), 10);
       await book.audit();
       await book.audit();
       expect(await run(settlement(command))).toEqual(late(330));
@@ -219,15 +216,8 @@ for (const name of databaseKinds(import.meta.path)) {
       );
       expect([session!.used, month!.used]).toEqual([500, 500]);
       expect((await book.windows(organization, unlimited)).month.used).toBe(10);
-      for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
-      expect((await book.audit()).differing).toBe(0);
-      expect(await book.check()).toEqual([]);
+      await expectBalanced(book);
     });
-    async function admitted(organization: string) {
-      const command = admitOf(organization);
-      await run(command);
-      return command;
-    }
 
     test("extra usage goes on as extra usage", async () => {
       const organization = await store.newOrganization({ extra: { enabled: true, capNanos: 1_200 } });

@@ -8,16 +8,25 @@ import { uuidOf } from "../../../src/core/store/ids.ts";
 import type { Admit, Command, Ledger, UsageLimits } from "../../../src/core/store/ledger.ts";
 import { setCalendar } from "../../../src/stores/postgres/ledger.ts";
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
+import { amount, batchOf, extraUsage, lease, recovery, setExtra, time } from "./law-steps.ts";
 import { comparable, LedgerModel, lateIdOf, type ModelOrganization, sumOf } from "./ledger-model.ts";
-import { admitOf, factsOf, ledgerForTests, newRequestId, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import {
+  admitOf,
+  checkpointOf,
+  expectBalanced,
+  growOf,
+  ledgerForTests,
+  newRequestId,
+  type Store,
+  settleOf,
+  unlimited,
+} from "./ledger-stores.ts";
 import { hasCalendar, withAnchor, withCalendar } from "./windows-model.ts";
 
-const hour_ms = 3_600_000;
-const limit = fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 6000 }));
 const limits: fc.Arbitrary<UsageLimits> = fc.record({
-  session: limit,
-  week: limit,
-  month: limit,
+  session: amount,
+  week: amount,
+  month: amount,
   concurrentRequests: fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 4 })),
 });
 const tokens = fc.integer({ min: 0, max: 60 });
@@ -31,7 +40,6 @@ const usage: fc.Arbitrary<Usage> = fc.record({
 });
 /** One of twelve requests, of which the first eight belong to one organization. */
 const which = fc.integer({ min: 0, max: 11 });
-const lease = fc.constantFrom(1_000, hour_ms, 100 * hour_ms);
 const command = fc.oneof(
   {
     weight: 4,
@@ -79,27 +87,9 @@ const command = fc.oneof(
   },
 );
 const step = fc.oneof(
-  {
-    weight: 8,
-    arbitrary: fc.record({
-      kind: fc.constant("batch" as const),
-      commands: fc.uniqueArray(command, { minLength: 1, maxLength: 8, selector: (one) => one.which }),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      kind: fc.constant("time" as const),
-      by_ms: fc.oneof(
-        fc.integer({ min: 0, max: 2 * hour_ms }),
-        fc.constantFrom(1, 5 * hour_ms, 7 * 24 * hour_ms),
-        fc.integer({ min: 0, max: 40 * 24 * hour_ms }),
-        // Time never goes back here. If it did, it would depend on who has read the session meanwhile whether a session
-        // that ended is open again. The histories test what must hold in that case (test/histories).
-      ),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("recover" as const) }) },
+  { weight: 8, arbitrary: batchOf(command) },
+  { weight: 3, arbitrary: time },
+  { weight: 1, arbitrary: recovery },
   {
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant("plan" as const), plan: fc.integer({ min: 0, max: 1 }), limits }),
@@ -133,7 +123,7 @@ const step = fc.oneof(
       nanos: fc.integer({ min: -3000, max: 3000 }),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("extra" as const), enabled: fc.boolean(), capNanos: limit }) },
+  { weight: 1, arbitrary: extraUsage },
 );
 const history = fc.record({
   anchorAt_ms: fc.integer({ min: Date.UTC(2025, 0, 1), max: Date.UTC(2026, 0, 31) }),
@@ -163,9 +153,7 @@ for (const name of databaseKinds(import.meta.path)) {
             organizations.map((id) => [id, { anchors: [first], extra: { enabled: false, capNanos: null } }]),
           );
           const model = new LedgerModel(known, () => now_ms);
-          const requests = Array.from({ length: 12 }, (_, index) =>
-            factsOf(organizations[index < 8 ? 0 : 1]!, newRequestId()),
-          );
+          const requests = Array.from({ length: 12 }, (_, index) => admitOf(organizations[index < 8 ? 0 : 1]!));
           const current = [...plans];
           await store.setClock(new Date(now_ms));
 
@@ -214,14 +202,9 @@ for (const name of databaseKinds(import.meta.path)) {
                 expect([await added(), await added()]).toEqual([expected, expected]);
                 break;
               }
-              case "extra": {
-                known.get(organizations[0]!)!.extra = { enabled: one.enabled, capNanos: one.capNanos };
-                await store.db.query(
-                  "update organization set extra_usage_enabled = $2, extra_usage_cap_nanos = $3 where id = $1",
-                  [uuidOf(organizations[0]!, "org_"), one.enabled, one.capNanos],
-                );
+              case "extra":
+                known.get(organizations[0]!)!.extra = await setExtra(store, organizations[0]!, one);
                 break;
-              }
             }
           }
 
@@ -240,9 +223,7 @@ for (const name of databaseKinds(import.meta.path)) {
               expect(tokensOf(receipt.usage)).toEqual(tokensOf(sumOf(record!.usage, late?.usage ?? noUsage)));
             expect(receipt?.outcome === "running").toBe(model.holds.has(requestId));
           }
-          expect((await book.audit()).differing).toBe(0);
-          expect(await book.check()).toEqual([]);
-          expect(await book.check(true)).toEqual([]);
+          await expectBalanced(book);
           await store.setClock(new Date(now_ms + 1e11));
           await book.recover(1000); // the next history begins with an empty house
         }),
@@ -265,47 +246,25 @@ function tokensOf({ source: _, ...counts }: Usage) {
 
 type GeneratedCommand = typeof command extends fc.Arbitrary<infer T> ? T : never;
 
-function commandOf(asked: GeneratedCommand, requests: ReturnType<typeof factsOf>[], plans: UsageLimits[]): Command {
-  const facts = requests[asked.which]!;
-  const { requestId, organizationId } = facts;
+function commandOf(asked: GeneratedCommand, requests: readonly Admit[], plans: UsageLimits[]): Command {
+  const request = requests[asked.which]!;
+  if (asked.verb === "checkpoint") {
+    const { number, lease_ms } = asked;
+    return checkpointOf(request, asked.usage, { number, lease_ms });
+  }
+  const limits = plans[asked.plan]!;
   switch (asked.verb) {
     case "admit": {
       const { inputNanos, outputTokens, lease_ms } = asked;
-      const prices = { ...facts.prices, output: asked.price };
+      const prices = { ...request.prices, output: asked.price };
       const outputTokens_min = Math.min(outputTokens, asked.least);
-      const change: Partial<Admit> = {
-        ...facts,
-        prices,
-        limits: plans[asked.plan]!,
-        inputNanos,
-        outputTokens,
-        outputTokens_min,
-        lease_ms,
-      };
-      return admitOf(organizationId, change);
+      return { ...request, prices, limits, inputNanos, outputTokens, outputTokens_min, lease_ms };
     }
     case "grow": {
-      const nanosTotal_min = Math.min(asked.least, asked.nanosTotal);
-      return {
-        verb: "grow",
-        requestId,
-        organizationId,
-        number: asked.number,
-        limits: plans[asked.plan]!,
-        nanosTotal: asked.nanosTotal,
-        nanosTotal_min,
-      };
+      const { number, nanosTotal, least } = asked;
+      return growOf(request, nanosTotal, Math.min(least, nanosTotal), { number, limits });
     }
-    case "checkpoint":
-      return {
-        verb: "checkpoint",
-        requestId,
-        organizationId,
-        number: asked.number,
-        usage: asked.usage,
-        lease_ms: asked.lease_ms,
-      };
     case "settle":
-      return settleOf({ ...facts, limits: plans[asked.plan]! }, asked.nanos, { usage: asked.usage });
+      return settleOf({ ...request, limits }, asked.nanos, { usage: asked.usage });
   }
 }

@@ -1,14 +1,13 @@
 // The stores that keep a ledger, each migrated to the schema of this build, with a clock that a test can set.
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { migrate } from "../../../db/migrate.ts";
-import { noUsage } from "../../../src/core/inference/usage.ts";
+import { noUsage, type Usage } from "../../../src/core/inference/usage.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
 import type {
   Admit,
   AdmitAnswer,
+  Checkpoint,
+  Grow,
   Ledger,
   LedgerAnswer,
   RequestFacts,
@@ -17,10 +16,10 @@ import type {
 } from "../../../src/core/store/ledger.ts";
 import { claimCurrency } from "../../../src/stores/postgres/currency.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
-import { embeddedDatabase } from "../../../src/stores/postgres/embedded.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
+import { kinds } from "../../stores/postgres/databases.ts";
 
 export interface Store {
   db: Database;
@@ -37,15 +36,8 @@ export interface Store {
 
 export const stores: Record<"pglite" | "postgres", () => Promise<Store>> = {
   async pglite() {
-    const folder = mkdtempSync(join(tmpdir(), "sluice-ledger-"));
-    const db = await embeddedDatabase(join(folder, "data"));
-    return open(db, {
-      another: async () => db,
-      async close() {
-        await db.close();
-        rmSync(folder, { recursive: true, force: true });
-      },
-    });
+    const { db, drop } = await kinds[0]!.open();
+    return open(db, { another: async () => db, close: drop });
   },
   async postgres() {
     const { url, drop } = await migratedDatabase();
@@ -96,14 +88,24 @@ export function ledgerForTests(
 /** Asks a ledger for one command at a time. */
 export function asking(book: () => Ledger) {
   const run = async <Of extends LedgerAnswer>(command: Command) => (await book().run([command]))[0] as Of;
-  return { run, admit: (command: Admit) => run<AdmitAnswer>(command) };
+  /** Admits a request and settles it. */
+  const serve = async (command: Admit, nanos: number, change: Partial<Settle> = {}) => {
+    await run(command);
+    return run(settleOf(command, nanos, change));
+  };
+  return { run, serve, admit: (command: Admit) => run<AdmitAnswer>(command) };
 }
 
 type Command = Parameters<Ledger["run"]>[0][number];
 
+/** Every total equals the sum of its records, by a quick check and a full one. */
+export async function expectChecked(book: Ledger): Promise<void> {
+  for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
+}
+
 /** Every total equals the sum of its records, by each kind of check. */
 export async function expectBalanced(book: Ledger): Promise<void> {
-  for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
+  await expectChecked(book);
   expect(await book.audit()).toMatchObject({ differing: 0 });
   expect(await book.check()).toEqual([]);
 }
@@ -171,6 +173,27 @@ export function admitOf(organizationId: string, change: Partial<Admit> = {}): Ad
     lease_ms: 60_000,
     ...change,
   };
+}
+
+/** A growth of a request's hold to `nanosTotal`, or at least to `nanosTotal_min`. */
+export function growOf(
+  admit: Admit,
+  nanosTotal: number,
+  nanosTotal_min = nanosTotal,
+  change: Partial<Grow> = {},
+): Grow {
+  const { requestId, organizationId, limits } = admit;
+  return { verb: "grow", requestId, organizationId, number: 1, limits, nanosTotal, nanosTotal_min, ...change };
+}
+
+/** The first checkpoint of a request, which extends its lease by a minute. */
+export function checkpointOf(
+  { requestId, organizationId }: Pick<Admit, "requestId" | "organizationId">,
+  usage: Partial<Usage>,
+  change: Partial<Checkpoint> = {},
+): Checkpoint {
+  const known = { requestId, organizationId, number: 1, usage: { ...noUsage, ...usage }, lease_ms: 60_000 };
+  return { verb: "checkpoint", ...known, ...change };
 }
 
 export function settleOf(

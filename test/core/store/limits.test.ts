@@ -11,7 +11,10 @@ import { limits } from "../../../src/stores/postgres/limits.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { setSubject } from "../../harness/limits.ts";
 import { until } from "../../harness/until.ts";
+import { lockAwaited } from "../../stores/postgres/databases.ts";
 import { admitOf, newHex, openLedger, type Store, settleOf } from "./ledger-stores.ts";
+import { addTeam } from "./made.ts";
+import { setBudget } from "./subject-limits.ts";
 
 setDefaultTimeout(60_000);
 
@@ -29,12 +32,8 @@ for (const name of databaseKinds(import.meta.path)) {
     afterAll(() => store.close());
 
     const number = async () => (await told.changes(null)).number;
-    const set = (key: string, budget: Partial<Budget>, team: string | null = null) => {
-      const [id, owner] = [bare(key, "key_"), bare(organization, "org_")];
-      return store.db.transaction((tx) =>
-        setSubject(tx, { id, organization: owner, team, budget: { ...noBudget, ...budget } }),
-      );
-    };
+    const set = (key: string, budget: Partial<Budget>, team: string | null = null) =>
+      setBudget(store.db, organization, key, budget, team);
     const newKey = () => `key_${newHex()}`;
 
     test("a key, a team and an organization's extra usage are named when their limits change, once for all changes", async () => {
@@ -44,11 +43,7 @@ for (const name of databaseKinds(import.meta.path)) {
       const key = newKey();
       await set(key, { session: 5 });
       await set(key, { session: 7 });
-      const teamId = `team_${newHex()}`;
-      await acts.createTeam({
-        ...{ id: teamId, organizationId: organization, name: "writers", limits: noBudget },
-        actor: "cli:test",
-      });
+      const { id: teamId } = await addTeam(store.db, organization);
       const between = await number();
       await acts.setExtraUsage(organization, { enabled: true, capNanos: 9 }, "cli:test");
       const { subjects } = await told.changes(since);
@@ -69,13 +64,9 @@ for (const name of databaseKinds(import.meta.path)) {
     });
 
     test("a grant says in which team the key is, limited or not, also when it is asked again", async () => {
-      const teamId = `team_${newHex()}`;
-      const budget = noBudget;
-      const acts = administration(store.db);
-      const made = { id: teamId, organizationId: organization, name: "readers", limits: budget };
-      await acts.createTeam({ ...made, actor: "cli:test" });
+      const { id: teamId } = await addTeam(store.db, organization);
       const [inside, outside] = [newKey(), newKey()];
-      await set(inside, {}, bare(teamId, "team_"));
+      await set(inside, {}, teamId);
       for (const [keyId, expected] of [
         [inside, teamId],
         [outside, undefined],
@@ -103,20 +94,8 @@ for (const name of databaseKinds(import.meta.path)) {
         await held.promise;
       });
       await begun.promise;
-      const owner = bare(elsewhere, "org_");
-      const quick = store.db.transaction((tx) =>
-        setSubject(tx, { id: bare(second, "key_"), organization: owner, team: null, budget: noBudget }),
-      );
-      await until(
-        async () =>
-          (
-            await store.db.query(
-              "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-            )
-          ).length > 0,
-        10_000,
-        "the second change to wait",
-      );
+      const quick = setBudget(store.db, elsewhere, second, {});
+      await lockAwaited(store.db);
       expect(await told.changes(since)).toMatchObject({ number: since, subjects: [] });
       held.resolve();
       await Promise.all([slow, quick]);
@@ -125,7 +104,7 @@ for (const name of databaseKinds(import.meta.path)) {
 
     test("more changes than can be named, and numbers that went back, may be anybody's", async () => {
       const since = await number();
-      await store.db.query("select usage_limits_changed(gen_random_uuid()) from generate_series(1, 1001)");
+      await store.db.query("select usage_limits_changed(array[gen_random_uuid()]) from generate_series(1, 1001)");
       expect((await told.changes(since)).subjects).toBeNull();
       expect((await told.changes(since + 5_000)).subjects).toBeNull();
     });

@@ -1,8 +1,6 @@
 // A person as a subject of the ledger: all keys of a person in an organization share the person's limits, in every store.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { memberIdOf } from "../../../src/admin/store/limits.ts";
-import type { StoredTeam } from "../../../src/admin/store/team.ts";
-import { newKey, secretOf } from "../../../src/core/auth/credential.ts";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import type { Command, Ledger } from "../../../src/core/store/ledger.ts";
@@ -14,8 +12,9 @@ import { standings } from "../../../src/stores/postgres/standing.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { setLimits } from "../../harness/limits.ts";
 import { newMember } from "../../harness/members.ts";
-import { admitOf, asking, ledgerForTests, newHex, type Store, settleOf } from "./ledger-stores.ts";
-import { unrestricted } from "./new-key.ts";
+import { admitOf, asking, ledgerForTests, type Store, settleOf } from "./ledger-stores.ts";
+import { addKey, addTeam } from "./made.ts";
+import { newSecret } from "./new-key.ts";
 
 setDefaultTimeout(60_000);
 const noon = new Date("2026-03-10T12:00:00.000Z");
@@ -35,19 +34,8 @@ for (const name of databaseKinds(import.meta.path))
 
     const member = (organization: string, team: string | null = null) =>
       newMember(store.db, Bun.randomUUIDv7(), { organization, team });
-    async function newKeyOf(organizationId: string, personId: string | null, teamId: string | null = null) {
-      const secret = secretOf(newKey(crypto.getRandomValues(new Uint8Array(64))));
-      const id = `key_${newHex()}`;
-      await administration(store.db).createKey({
-        ...{ ...unrestricted, id, organizationId, name: id, scopes: [...scopes], teamId, personId, secret, actor },
-      });
-      return { id, hash: secret.hash };
-    }
-    async function newTeam(organizationId: string, limits = noBudget) {
-      const id = `team_${newHex()}`;
-      const given = { id, organizationId, name: id, limits, actor };
-      return (await administration(store.db).createTeam(given)) as StoredTeam;
-    }
+    const newKeyOf = (organizationId: string, personId: string | null, teamId: string | null = null) =>
+      addKey(store.db, organizationId, { teamId, personId });
     async function limit(personId: string, organizationId: string, limits: Partial<Budget> | null) {
       await setLimits(store.db, { subject: "person", id: personId, organizationId }, { own: limits ?? {} });
     }
@@ -85,7 +73,7 @@ for (const name of databaseKinds(import.meta.path))
 
     test("key, person and team are counted side by side, in this order, and running requests count for a person who gets a limit", async () => {
       const acme = await store.newOrganization();
-      const team = await newTeam(acme, budget({ week: 50_000 }));
+      const team = await addTeam(store.db, acme, { limits: budget({ week: 50_000 }) });
       const ann = await member(acme, team.name);
       const key = await newKeyOf(acme, ann, team.id);
       const [running, settled] = [asked(acme, key.id), asked(acme, key.id)];
@@ -108,7 +96,7 @@ for (const name of databaseKinds(import.meta.path))
     test("a person's own limits count before the team's, and those before the organization's; the person follows the membership", async () => {
       const acme = await store.newOrganization();
       const administrator = administration(store.db);
-      const team = await newTeam(acme);
+      const team = await addTeam(store.db, acme);
       const whole = { subject: "organization", id: acme, organizationId: acme } as const;
       await setLimits(store.db, { subject: "team", id: team.id, organizationId: acme }, { members: { week: 3_000 } });
       const ann = await member(acme, team.name);
@@ -149,12 +137,13 @@ for (const name of databaseKinds(import.meta.path))
     test("every node is informed of a change of a person's limits by the ID, and the person's rates reach the directory", async () => {
       const acme = await store.newOrganization();
       const ann = await member(acme);
-      const key = await newKeyOf(acme, ann);
+      const secret = newSecret();
+      await addKey(store.db, acme, { personId: ann, secret });
       const { number } = await limitStore(store.db).changes(null);
       await limit(ann, acme, { requestsPerMinute: 7 });
       expect((await limitStore(store.db).changes(number)).subjects).toEqual([ann]);
       const memberId = memberIdOf(acme, ann);
-      expect((await directory(store.db).credential(key.hash))?.rates).toEqual([
+      expect((await directory(store.db).credential(secret.hash))?.rates).toEqual([
         { limitedBy: "person", id: memberId, limits: { requestsPerMinute: 7, tokensPerMinute: null } },
       ]);
     });

@@ -4,7 +4,16 @@ import { matchesModel } from "../../../src/core/store/budget.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { Admit, AdmitAnswer, GrowAnswer, Ledger, UsageLimits } from "../../../src/core/store/ledger.ts";
 import { databaseKinds } from "../../harness/depth.ts";
-import { admitOf, asking, ledgerForTests, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import {
+  admitOf,
+  asking,
+  checkpointOf,
+  growOf,
+  ledgerForTests,
+  type Store,
+  settleOf,
+  unlimited,
+} from "./ledger-stores.ts";
 import { type House, house, limitModels, type Whose, whose } from "./model-limits.ts";
 
 const noon = new Date("2026-03-10T12:00:00.000Z");
@@ -135,23 +144,16 @@ for (const name of databaseKinds(import.meta.path)) {
       const [command, lapsing] = [asked(at), asked(at, "acme/large", { lease_ms: 1_000 })];
       await book.run([command, lapsing]);
       await limit(at, "person", "acme/large", { session: 2_200 });
-      const { requestId, organizationId } = command;
-      const grow = { verb: "grow", requestId, organizationId, number: 1, limits: unlimited } as const;
-      expect(await run<GrowAnswer>({ ...grow, nanosTotal: 1_500, nanosTotal_min: 1_300 })).toMatchObject({
+      expect(await run<GrowAnswer>(growOf(command, 1_500, 1_300))).toMatchObject({
         answer: "full",
         limits: [{ limitedBy: "person", models: "acme/large", window: "session" }],
       });
-      expect(await run<GrowAnswer>({ ...grow, nanosTotal: 1_500, nanosTotal_min: 1_100 })).toEqual({
-        answer: "granted",
-        nanos: 1_200,
-      });
-      const usage = { inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 90, reasoningTokens: 0 };
-      const progress = { requestId: lapsing.requestId, organizationId, number: 1, lease_ms: 1_000 };
-      await run({ verb: "checkpoint", ...progress, usage: { ...usage, source: "counted" } });
+      expect(await run<GrowAnswer>(growOf(command, 1_500, 1_100))).toEqual({ answer: "granted", nanos: 1_200 });
+      await run(checkpointOf(lapsing, { outputTokens: 90 }, { lease_ms: 1_000 }));
       await limit(at, "person", "acme/large", { session: 1_500 });
       await store.setClock(new Date(noon.getTime() + 10_000));
       expect((await book.recover(10)).settled).toBeGreaterThanOrEqual(1);
-      expect(await book.receipt(organizationId, lapsing.requestId)).toMatchObject({
+      expect(await book.receipt(at.organization, lapsing.requestId)).toMatchObject({
         nanos: { charged: 900, uncharged: 0 },
       });
       // The limit has 600 left.

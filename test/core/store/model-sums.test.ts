@@ -8,7 +8,7 @@ import { matchesModel } from "../../../src/core/store/budget.ts";
 import type { Admit, Ledger, UsageLimits } from "../../../src/core/store/ledger.ts";
 import type { ReportRow } from "../../../src/core/store/report.ts";
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
-import { factsOf, ledgerForTests, newRequestId, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { admitOf, checkpointOf, ledgerForTests, type Store, settleOf } from "./ledger-stores.ts";
 import { models, parents, patterns, Staff } from "./staff.ts";
 
 const minute_ms = 60_000;
@@ -90,14 +90,12 @@ for (const name of databaseKinds(import.meta.path)) {
             switch (one.kind) {
               case "admit": {
                 const { key, model, outputTokens, lease_ms } = one;
-                const facts = { ...factsOf(id, newRequestId()), keyId: staff.keys[key]!, model };
-                const hold = { limits: unlimited, inputNanos: 100, outputTokens, outputTokens_min: 1, lease_ms };
-                const admit: Admit = { verb: "admit", ...facts, ...hold };
+                const asked = { keyId: staff.keys[key]!, model, outputTokens, outputTokens_min: 1, lease_ms };
+                const admit = admitOf(id, asked);
                 const [answer] = await book.run([admit]);
                 if (answer!.answer !== "granted") break;
                 admitted.push({ admit, team: staff.teamIdOf(key) });
-                const progress = { requestId: facts.requestId, organizationId: id, number: 1, lease_ms };
-                await book.run([{ verb: "checkpoint", ...progress, usage: { ...noUsage, outputTokens: one.tokens } }]);
+                await book.run([checkpointOf(admit, { outputTokens: one.tokens }, { lease_ms })]);
                 break;
               }
               case "settle": {

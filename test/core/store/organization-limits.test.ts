@@ -1,18 +1,26 @@
 // An organization's own limits: they replace its plan's, limit by limit, higher or lower, wherever the ledger decides.
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { newKey as newSecret, secretOf } from "../../../src/core/auth/credential.ts";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
-import { scopes } from "../../../src/core/store/directory.ts";
-import type { Admit, AdmitAnswer, Ledger, WindowKind } from "../../../src/core/store/ledger.ts";
+import type { AdmitAnswer, Ledger, WindowKind } from "../../../src/core/store/ledger.ts";
 import { not_limited } from "../../../src/core/store/rates.ts";
-import { administration } from "../../../src/stores/postgres/administration.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { limits as limitStore } from "../../../src/stores/postgres/limits.ts";
 import { standings } from "../../../src/stores/postgres/standing.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { setLimits, setRaise } from "../../harness/limits.ts";
-import { admitOf, asking, ledgerForTests, newHex, type Store, settleOf, unlimited } from "./ledger-stores.ts";
-import { unrestricted } from "./new-key.ts";
+import {
+  admitOf,
+  asking,
+  checkpointOf,
+  growOf,
+  ledgerForTests,
+  newHex,
+  type Store,
+  settleOf,
+  unlimited,
+} from "./ledger-stores.ts";
+import { addKey } from "./made.ts";
+import { newSecret } from "./new-key.ts";
 
 setDefaultTimeout(60_000);
 const noon = new Date("2026-03-10T12:00:00.000Z");
@@ -28,10 +36,6 @@ for (const name of databaseKinds(import.meta.path))
     const asked = (of = organization) => ({ ...admitOf(of, { limits: plan }), keyId: `key_${newHex()}` });
     const set = (own: Partial<Budget>) =>
       setLimits(store.db, { subject: "organization", id: organization, organizationId: organization }, { own });
-    const grown = ({ requestId }: Admit, nanosTotal: number) => {
-      const amounts = { limits: plan, nanosTotal, nanosTotal_min: nanosTotal };
-      return { verb: "grow", requestId, organizationId: organization, number: 1, ...amounts } as const;
-    };
     const fullBy = (window: WindowKind) => ({
       answer: "full",
       limits: [{ limitedBy: "organization", window, resetAt: expect.any(Date) }],
@@ -62,14 +66,14 @@ for (const name of databaseKinds(import.meta.path))
       expect((await standings(store.db).standings([organization])).get(organization)).toMatchObject({
         ...{ concurrentRequests: 9, windows: { session: { limit: 4_000 }, week: { limit: 3_000 } } },
       });
-      expect(await run(grown(commands[0]!, 1_500))).toMatchObject(fullBy("week"));
+      expect(await run(growOf(commands[0]!, 1_500))).toMatchObject(fullBy("week"));
       // A window is never charged past the limit in force.
-      expect(await run(settleOf({ ...commands[0]!, limits: plan }, 5_000))).toMatchObject({ charged: 1_000 });
+      expect(await run(settleOf(commands[0]!, 5_000))).toMatchObject({ charged: 1_000 });
       await set({ week: 6_000 });
-      expect(await run(grown(commands[2]!, 1_500))).toMatchObject(fullBy("session"));
+      expect(await run(growOf(commands[2]!, 1_500))).toMatchObject(fullBy("session"));
       await set({ session: not_limited, week: 6_000 });
-      expect(await run(grown(commands[2]!, 1_500))).toEqual({ answer: "granted", nanos: 1_500 });
-      expect(await run(settleOf({ ...commands[2]!, limits: plan }, 1_500))).toMatchObject({ charged: 1_500 });
+      expect(await run(growOf(commands[2]!, 1_500))).toEqual({ answer: "granted", nanos: 1_500 });
+      expect(await run(settleOf(commands[2]!, 1_500))).toMatchObject({ charged: 1_500 });
       await set({});
       expect(await admit(asked())).toMatchObject({ answer: "exhausted", windows: { session: { limit: 2_000 } } });
     });
@@ -102,22 +106,17 @@ for (const name of databaseKinds(import.meta.path))
       await set({ session: 300 });
       const command = { ...asked(), lease_ms: 1_000, inputNanos: 0, outputTokens: 30, outputTokens_min: 1 };
       expect(await admit(command)).toMatchObject({ answer: "granted", nanos: 300 });
-      const usage = { inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
-      const { requestId } = command;
-      await run({
-        ...{ verb: "checkpoint", requestId, organizationId: organization, number: 1, lease_ms: 1_000 },
-        usage: { ...usage, outputTokens: 90, source: "counted" },
-      });
+      await run(checkpointOf(command, { outputTokens: 90 }, { lease_ms: 1_000 }));
       await store.setClock(new Date(noon.getTime() + 60_000));
       expect((await book.recover(10)).settled).toBeGreaterThanOrEqual(1);
-      expect(await book.receipt(organization, requestId)).toMatchObject({ nanos: { charged: 300, uncharged: 600 } });
+      expect(await book.receipt(organization, command.requestId)).toMatchObject({
+        nanos: { charged: 300, uncharged: 600 },
+      });
     });
 
     test("of a minute reach the directory, and so do those that say none", async () => {
-      const secret = secretOf(newSecret(crypto.getRandomValues(new Uint8Array(64))));
-      const id = `key_${newHex()}`;
-      const made = { ...unrestricted, id, organizationId: organization, name: "app", scopes: [...scopes], secret };
-      await administration(store.db).createKey({ ...made, actor: "cli:test" });
+      const secret = newSecret();
+      await addKey(store.db, organization, { secret });
       const own = async () => (await directory(store.db).credential(secret.hash))!.overPlan?.own;
       expect(await own()).toEqual({ requestsPerMinute: null, tokensPerMinute: null });
       await set({ requestsPerMinute: 7, tokensPerMinute: not_limited });

@@ -8,18 +8,13 @@ import type { Ledger, LedgerDifference } from "../../../src/core/store/ledger.ts
 import { readAuditHead } from "../../../src/stores/postgres/acts.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { databaseKinds } from "../../harness/depth.ts";
-import { until } from "../../harness/until.ts";
-import { admitOf, ledgerForTests, type Store, settleOf } from "./ledger-stores.ts";
+import { allRead, emptyBooks } from "./books.ts";
+import { admitOf, asking, ledgerForTests, type Store } from "./ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 
 const noon = new Date("2026-03-10T12:00:00.000Z");
 const hours = (count: number) => new Date(noon.getTime() + count * 3_600_000);
-const unread = "select 1 from usage_audit a join usage_record r on r.xact >= a.read_until";
-const empty = `truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_total,
-  usage_rolled, audit_entry;
-  update audit_head set number = 0, hash = decode(repeat('00', 32), 'hex');
-  update usage_audit set looked_at = null, sealed_until = read_until`;
 
 /**
  * SQL that makes the nanos by kind of token in a table of roll-ups the sums of the charges that the records have now.
@@ -42,31 +37,20 @@ for (const name of databaseKinds(import.meta.path)) {
     let organization: string;
     ledgerForTests(name, (opened) => ({ store, book } = opened), { isBalanced: false });
     beforeEach(async () => {
-      await store.db.exec(empty);
+      await emptyBooks(store);
       await store.setClock(noon);
       organization = await store.newOrganization();
     });
 
+    const { serve } = asking(() => book);
     const served = async (nanos: number) => {
       const command = admitOf(organization, { lease_ms: 100 * 3_600_000 });
-      await book.run([command]);
-      await book.run([settleOf(command, nanos)]);
+      await serve(command, nanos);
       return command.requestId;
     };
     let looks = 0;
-    /**
-     * Waits until all records are read: transactions of other databases on the server can keep an audit from reading
-     * further.
-     */
-    const allRead = async () => {
-      const isRead = async () => {
-        await book.rollUp();
-        return (await store.db.query(unread)).length === 0;
-      };
-      await until(isRead, 20_000, "all records to be read");
-    };
     const pass = async () => {
-      await allRead();
+      await allRead(store, book);
       looks += 1;
       await store.setClock(hours(looks));
       await book.audit();
@@ -176,7 +160,7 @@ for (const name of databaseKinds(import.meta.path)) {
 
       // An administrator marks the record as sealed already.
       await served(9);
-      await allRead();
+      await allRead(store, book);
       await isFound("update usage_audit set sealed_until = read_until", "update usage_audit set sealed_until = 0");
     });
 

@@ -1,6 +1,6 @@
 // People as administrators change them: suspended, forgotten, given memberships; each change reaches every node.
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { newKey, secretOf } from "../../../src/core/auth/credential.ts";
 import { deadlineIn, judge, type PeoplePolicy } from "../../../src/core/auth/verdict.ts";
 import { decode, encode } from "../../../src/core/schema/codec.ts";
@@ -13,8 +13,9 @@ import type { Database } from "../../../src/stores/postgres/database.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
 import { until } from "../../harness/until.ts";
-import { kindsFor, withClock } from "../../stores/postgres/databases.ts";
-import { unrestricted } from "./new-key.ts";
+import { databaseForTests, kindsFor, withClock } from "../../stores/postgres/databases.ts";
+import { addKey, addOrganization } from "./made.ts";
+import { newSecret } from "./new-key.ts";
 
 setDefaultTimeout(60_000);
 const day_ms = 86_400_000;
@@ -29,22 +30,15 @@ const membership = (organization: string | null, fields: Partial<NamedMembership
 for (const { kind, open } of kindsFor(import.meta.path))
   describe(kind, () => {
     let db: Database;
-    let drop: () => Promise<void>;
-    beforeAll(async () => {
-      ({ db, drop } = await open());
+    databaseForTests(open, async (owned) => {
+      ({ db } = owned);
       // Another administrator, so that each of these people can be suspended and forgotten.
       const rights = { role: "admin", organizationId: null, expiresAt: null } as const;
       const secret = secretOf(newKey(crypto.getRandomValues(new Uint8Array(64)), "slo_"));
       await administration(db).createOperator({ id: idOf(uuid(), "op_"), name: "ann", ...rights, secret, actor });
     });
-    afterAll(() => drop());
 
-    async function organization() {
-      const slug = `org-${uuid()}`;
-      const id = idOf(uuid(), "org_");
-      await administration(db).createOrganization({ id, slug, name: slug, plan: null, actor });
-      return { slug, id };
-    }
+    const organization = () => addOrganization(db);
     const person = (memberships: NamedMembership[] = [], fields: object = {}) =>
       people(db).confirm({
         ...{ id: idOf(uuid(), "per_"), issuer: "https://login.example", subject: uuid(), kind: "person" },
@@ -53,21 +47,9 @@ for (const { kind, open } of kindsFor(import.meta.path))
       });
     /** A key that belongs to the person. */
     async function keyOf(personId: string, organizationId: string, keyScopes = [...scopes]) {
-      const id = idOf(uuid(), "key_");
-      const text = newKey(crypto.getRandomValues(new Uint8Array(64)));
-      await administration(db).createKey({
-        ...{
-          ...unrestricted,
-          id,
-          organizationId,
-          name: id,
-          scopes: keyScopes,
-          secret: secretOf(text),
-          actor,
-          personId,
-        },
-      });
-      return secretOf(text).hash;
+      const secret = newSecret();
+      await addKey(db, organizationId, { scopes: keyScopes, secret, personId });
+      return secret.hash;
     }
     const refusal = async (hash: Uint8Array, policy: PeoplePolicy | null = revoking) => {
       const verdict = judge(await directory(db).credential(hash), hash.toHex(), policy);

@@ -1,11 +1,9 @@
 // People as an issuer vouches for them: found or made, confirmed, with memberships by rules and by hand.
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { StoredTeam } from "../../../src/admin/store/team.ts";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { hashKey } from "../../../src/core/auth/credential.ts";
 import type { Identity, Issuer, Rule } from "../../../src/core/auth/identity.ts";
 import { judge } from "../../../src/core/auth/verdict.ts";
-import { noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare, idOf } from "../../../src/core/store/ids.ts";
 import type { NamedMembership } from "../../../src/core/store/people.ts";
@@ -17,7 +15,8 @@ import { directory } from "../../../src/stores/postgres/directory.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
 import { setLimits } from "../../harness/limits.ts";
 import { until } from "../../harness/until.ts";
-import { kindsFor, withClock } from "../../stores/postgres/databases.ts";
+import { databaseForTests, kindsFor, withClock } from "../../stores/postgres/databases.ts";
+import { addOrganization, addTeam } from "./made.ts";
 
 setDefaultTimeout(60_000);
 const day_ms = 86_400_000;
@@ -44,23 +43,9 @@ const member = (organization: string | null, fields: Partial<NamedMembership> = 
 for (const { kind, open } of kindsFor(import.meta.path))
   describe(kind, () => {
     let db: Database;
-    let drop: () => Promise<void>;
-    beforeAll(async () => {
-      const owned = await open();
-      ({ db, drop } = owned);
-    });
-    afterAll(() => drop());
+    databaseForTests(open, (owned) => ({ db } = owned));
 
-    async function organization() {
-      const slug = `org-${uuid()}`;
-      const input = { id: idOf(uuid(), "org_"), slug, name: slug, plan: null, actor: "cli:ann" };
-      await administration(db).createOrganization(input);
-      return { slug, id: input.id };
-    }
-    const team = (organizationId: string, name: string) =>
-      administration(db).createTeam({
-        ...{ id: idOf(uuid(), "team_"), organizationId, name, limits: noBudget, actor: "cli:ann" },
-      });
+    const organization = () => addOrganization(db);
     const lastAudit = async () => (await administration(db).listAudit({ limit: 1 }))[0]!;
 
     test("one subject of one issuer is one person, however many come at once", async () => {
@@ -92,13 +77,13 @@ for (const { kind, open } of kindsFor(import.meta.path))
 
     test("memberships follow the rules: given, changed, lost, regained, each written down once", async () => {
       const acme = await organization();
-      const research = await team(acme.id, "research");
+      const research = await addTeam(db, acme.id, { name: "research" });
       const first = member(acme.slug, { team: "research", scopes: ["models:read"], models: ["a/b"] });
       const given = await people(db).confirm(of("cat", { memberships: [first, member(acme.slug), member("gone")] }));
       expect(given.memberships).toMatchObject([
         { organization: acme.slug, role: "member", scopes: ["models:read"], models: ["a/b"], source: "rule" },
       ]);
-      expect(given.memberships[0]!.team).toEqual({ id: (research as { id: string }).id, name: "research" });
+      expect(given.memberships[0]!.team).toEqual({ id: research.id, name: "research" });
       expect(given.missing).toEqual([member("gone")]);
       const made = await lastAudit();
       expect(made).toMatchObject({ action: "person.create", subject: given.id, actor: "service" });
@@ -209,7 +194,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
 
     test("a person's identity tokens call as one key in an organization, however many come at once, which follows to a team", async () => {
       const acme = await organization();
-      const { id: research } = (await team(acme.id, "research")) as StoredTeam;
+      const { id: research } = await addTeam(db, acme.id, { name: "research" });
       const confirm = (name: string | null) =>
         people(db).confirm(of("gus", { memberships: [{ ...member(acme.slug), team: name }] }));
       const person = await confirm(null);

@@ -9,7 +9,7 @@ import { plans } from "../../../src/stores/postgres/plans.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { dollars } from "../../harness/money.ts";
 import { until } from "../../harness/until.ts";
-import { admitOf, type Store, stores } from "./ledger-stores.ts";
+import { admitOf, growOf, type Store, stores, unlimited } from "./ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 
@@ -55,16 +55,14 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
   test("a lowered limit takes back what is held beyond the least, and bounds recovery", async () => {
     const organization = await store.newOrganization();
     const book = ledger(store.db, { recovery: "hold" });
-    const limits = { session: 1_000_000, week: null, month: null, concurrentRequests: null };
-    const admit = { ...admitOf(organization, { limits, inputNanos: 0, outputTokens: 1_000 }), lease_ms: 60_000 };
+    const limits = { ...unlimited, session: 1_000_000 };
+    const admit = admitOf(organization, { limits, inputNanos: 0, outputTokens: 1_000 });
     const [granted] = await book.run([admit]);
     const nanos = (granted as { nanos: number }).nanos;
-    const { requestId, organizationId } = admit;
     let number = 0;
     const grow = (session: number, nanosTotal_min: number) => {
       number += 1;
-      const amounts = { limits: { ...limits, session }, nanosTotal: nanos, nanosTotal_min };
-      return book.run([{ verb: "grow", requestId, organizationId, number, ...amounts }]);
+      return book.run([growOf(admit, nanos, nanosTotal_min, { number, limits: { ...limits, session } })]);
     };
     expect(await grow(1_000_000, 10)).toEqual([{ answer: "granted", nanos }]);
     expect(await grow(nanos - 5, 10)).toEqual([{ answer: "granted", nanos: nanos - 5 }]);
@@ -76,7 +74,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await published.publish([named("test", 7)], 0);
     await store.setClock(new Date(Date.now() + hour_ms));
     expect((await book.recover(10)).settled).toBe(1);
-    expect((await book.receipt(organization, requestId))?.nanos).toEqual({ held: 10, charged: 7, uncharged: 3 });
+    expect((await book.receipt(organization, admit.requestId))?.nanos).toEqual({ held: 10, charged: 7, uncharged: 3 });
     await store.setClock(null);
     await book.close();
   });

@@ -1,8 +1,7 @@
 // Organizations with policies for their keys, that are renamed, keep no content, or are closed: on both kinds of database.
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
-import type { StoredKey } from "../../../src/admin/store/key.ts";
 import type { Organization, Policies } from "../../../src/admin/store/organization.ts";
 import { judge } from "../../../src/core/auth/verdict.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
@@ -17,7 +16,16 @@ import { keptResponses } from "../../../src/stores/postgres/responses.ts";
 import { holds } from "../../harness/depth.ts";
 import { findHook, setHook } from "../../harness/destinations.ts";
 import { setLimits } from "../../harness/limits.ts";
-import { kinds, kindsFor, lockAwaited, type Open, type Owned, withClock } from "../../stores/postgres/databases.ts";
+import {
+  databaseForTests,
+  kindsFor,
+  lockAwaited,
+  type Open,
+  type Owned,
+  openDatabase,
+  withClock,
+} from "../../stores/postgres/databases.ts";
+import { addKey, addOrganization, addTeam } from "./made.ts";
 import { newSecret, unrestricted } from "./new-key.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
@@ -32,32 +40,22 @@ function contract(open: Open): void {
   let owned: Owned;
   let store: ReturnType<typeof directory>;
   let admin: ReturnType<typeof administration>;
-  beforeAll(async () => {
-    owned = await open();
+  databaseForTests(open, (opened) => {
+    owned = opened;
     store = directory(owned.db);
     admin = administration(owned.db);
   });
-  afterAll(() => owned.drop());
 
   const newId = (prefix: "org_" | "key_") => idOf(Bun.randomUUIDv7(), prefix);
-  async function organization(slug?: string): Promise<Organization> {
-    const id = newId("org_");
-    const made = await admin.createOrganization({ id, slug: slug ?? id.slice(4), name: "Acme", plan: "pro", actor });
-    if (typeof made === "string" || "repeated" in made) throw new Error(`refused: ${JSON.stringify(made)}`);
-    return made;
-  }
-
-  function createKey(owner: Organization, secret = newSecret(), expiresAt: Date | null = null) {
-    return admin.createKey({
+  const organization = (slug?: string) => addOrganization(owned.db, { plan: "pro", ...(slug && { slug }) });
+  const key = (owner: Organization, secret = newSecret(), expiresAt: Date | null = null) =>
+    addKey(owned.db, owner.id, { secret, expiresAt });
+  /** Asks for a key that may be refused. */
+  const createKey = (owner: Organization) =>
+    admin.createKey({
       ...{ ...unrestricted, id: newId("key_"), organizationId: owner.id, name: "app", scopes: ["inference:create"] },
-      ...{ expiresAt, secret, actor },
+      ...{ secret: newSecret(), actor },
     });
-  }
-  async function key(owner: Organization, secret = newSecret(), expiresAt: Date | null = null): Promise<StoredKey> {
-    const made = await createKey(owner, secret, expiresAt);
-    if (typeof made === "string" || "repeated" in made) throw new Error(`refused: ${JSON.stringify(made)}`);
-    return made;
-  }
   const changed = (answer: Awaited<ReturnType<typeof admin.setPolicies>> | "slug_taken"): Organization => {
     if (answer === null || typeof answer === "string" || "stale" in answer) throw new Error(JSON.stringify(answer));
     return answer;
@@ -366,11 +364,7 @@ function contract(open: Open): void {
       const [gone, stays] = [await key(owner), await key(other)];
       const whole = { subject: "organization", id: owner.id, organizationId: owner.id } as const;
       await setLimits(owned.db, whole, { keys: { week: 5 } });
-      const team = await admin.createTeam({
-        ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId: owner.id, name: "t", actor },
-        limits: { ...noBudget, week: 5 },
-      });
-      expect(team).toHaveProperty("id");
+      await addTeam(owned.db, owner.id, { limits: { ...noBudget, week: 5 } });
       const operatorOf = async ({ id: organizationId }: Organization) => {
         const id = idOf(Bun.randomUUIDv7(), "op_");
         const about = { id, name: id, role: "organization-admin", organizationId, expiresAt: null } as const;
@@ -401,16 +395,10 @@ function contract(open: Open): void {
 }
 
 test("a use that has to be noted waits for a transaction that changes the key", async () => {
-  const owned = await kinds.find(({ kind }) => kind === "postgres")!.open();
+  const owned = await openDatabase();
   try {
     const [admin, store] = [administration(owned.db), directory(owned.db)];
-    const id = idOf(Bun.randomUUIDv7(), "org_");
-    await admin.createOrganization({ id, slug: "acme", name: "Acme", plan: "pro", actor });
-    const made = await admin.createKey({
-      ...{ ...unrestricted, id: idOf(Bun.randomUUIDv7(), "key_"), organizationId: id, name: "app" },
-      ...{ scopes: ["inference:create"], secret: { hash: new Uint8Array(32), prefix: "a", suffix: "b" }, actor },
-    });
-    const { id: keyId } = made as StoredKey;
+    const { id: keyId } = await addKey(owned.db, (await addOrganization(owned.db)).id);
     let noting: Promise<void> | undefined;
     await owned.db.transaction(async (tx) => {
       await tx.query("select 1 from api_key where id = $1 for update", [keyId.slice(4)]);

@@ -1,21 +1,29 @@
 // Raises: limits that count until an instant, on top of those of a plan, a team, a person or a key, whatever store is
 // under it.
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { newKey as newSecret, secretOf } from "../../../src/core/auth/credential.ts";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
-import { scopes } from "../../../src/core/store/directory.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, AdmitAnswer, Command, GrowAnswer, Ledger } from "../../../src/core/store/ledger.ts";
-import { administration } from "../../../src/stores/postgres/administration.ts";
-import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { limits as limitStore } from "../../../src/stores/postgres/limits.ts";
 import { standings } from "../../../src/stores/postgres/standing.ts";
 import { databaseKinds } from "../../harness/depth.ts";
-import { setRaise, setSubject } from "../../harness/limits.ts";
-import { admitOf, asking, ledgerForTests, newHex, type Store, settleOf, unlimited } from "./ledger-stores.ts";
-import { unrestricted } from "./new-key.ts";
+import { setRaise } from "../../harness/limits.ts";
+import {
+  admitOf,
+  asking,
+  checkpointOf,
+  growOf,
+  ledgerForTests,
+  newHex,
+  type Store,
+  settleOf,
+  unlimited,
+} from "./ledger-stores.ts";
+import { addKey } from "./made.ts";
+import { newSecret } from "./new-key.ts";
+import { limitSubject } from "./subject-limits.ts";
 
 setDefaultTimeout(60_000);
 const noon = new Date("2026-03-10T12:00:00.000Z");
@@ -24,7 +32,6 @@ const hour_ms = 3_600_000;
 /** The end of the raises in these tests; below it, the last instant before the end. */
 const end = after(hour_ms);
 const before = after(hour_ms - 1);
-const actor = "operator:ann";
 
 for (const name of databaseKinds(import.meta.path))
   describe(`raises on ${name}`, () => {
@@ -36,18 +43,8 @@ for (const name of databaseKinds(import.meta.path))
     const newKey = () => `key_${newHex()}`;
     /** A request that needs a thousand nanos. */
     const asked = (keyId: string, change: Partial<Admit> = {}) => ({ ...admitOf(organization, change), keyId });
-    const growth = ({ requestId }: Admit, number: number, nanosTotal: number, limits = unlimited) => {
-      const amounts = { limits, nanosTotal, nanosTotal_min: nanosTotal };
-      return { verb: "grow", requestId, organizationId: organization, number, ...amounts } as const;
-    };
-    async function limit(id: string, budget: Partial<Budget>, team: string | null = null) {
-      const uuid = bare(id, id.startsWith("key_") ? "key_" : "team_");
-      const subject = {
-        ...{ id: uuid, organization: bare(organization, "org_"), team: team && bare(team, "team_") },
-        budget: { ...noBudget, ...budget },
-      };
-      if (await store.db.transaction((tx) => setSubject(tx, subject))) await sumEarlier(store.db, uuid);
-    }
+    const limit = (id: string, budget: Partial<Budget>, team: string | null = null) =>
+      limitSubject(store.db, organization, id, budget, team);
     const raise = (id: string, limits: Partial<Budget> | null, until = end) =>
       setRaise(store.db, { id, organizationId: organization }, limits && { limits: { ...noBudget, ...limits }, until });
     const shown = async (id: string) => (await standings(store.db).standings([id])).get(id);
@@ -86,11 +83,11 @@ for (const name of databaseKinds(import.meta.path))
       const [running, other] = [asked(key, { lease_ms: 10 * hour_ms }), asked(key, { lease_ms: 10 * hour_ms })];
       expect(await answersOf([running, other])).toEqual(["granted", "granted"]);
       await store.setClock(before);
-      expect(await run<GrowAnswer>(growth(running, 1, 4_000))).toEqual({ answer: "granted", nanos: 4_000 });
+      expect(await run<GrowAnswer>(growOf(running, 4_000))).toEqual({ answer: "granted", nanos: 4_000 });
       await store.setClock(end);
-      expect(await run<GrowAnswer>(growth(running, 2, 4_500))).toMatchObject({ answer: "full" });
+      expect(await run<GrowAnswer>(growOf(running, 4_500, 4_500, { number: 2 }))).toMatchObject({ answer: "full" });
       // A review: 3,000 of the 4,000 were delivered already, and stay held.
-      const review = { ...growth(running, 3, 4_000), nanosTotal_min: 3_000 };
+      const review = growOf(running, 4_000, 3_000, { number: 3 });
       expect(await run<GrowAnswer>(review)).toEqual({ answer: "granted", nanos: 3_000 });
       expect(await run(settleOf(other, 800))).toMatchObject({ charged: 800, uncharged: 0 });
       expect(await run(settleOf(running, 3_000))).toEqual({ answer: "settled", charged: 1_200, uncharged: 1_800 });
@@ -130,13 +127,13 @@ for (const name of databaseKinds(import.meta.path))
       });
       expect(await admit(all[1] as Admit)).toMatchObject({ answer: "granted", windows: { session: { limit: 5_000 } } });
       await store.setClock(end);
-      expect(await run<GrowAnswer>(growth(all[1] as Admit, 1, 1_100, limits))).toMatchObject({ answer: "full" });
+      expect(await run<GrowAnswer>(growOf(all[1] as Admit, 1_100))).toMatchObject({ answer: "full" });
       const late = await admit(ours());
       expect(late).toMatchObject({ answer: "reserved", kinds: ["session"], windows: { session: { limit: 2_000 } } });
       expect(await book.reading(organization, limits)).toMatchObject({
         ...{ concurrentRequests: 3, windows: { session: { limit: 2_000 } } },
       });
-      for (const one of [1, 3, 5, 6]) await run(settleOf({ ...(all[one] as Admit), limits }, 900));
+      for (const one of [1, 3, 5, 6]) await run(settleOf(all[one] as Admit, 900));
       expect((await book.windows(organization, limits)).session).toMatchObject({ used: 2_000, held: 0 });
       expect(await book.receipt(organization, all[1]!.requestId)).toMatchObject({ nanos: { charged: 900 } });
     });
@@ -174,15 +171,10 @@ for (const name of databaseKinds(import.meta.path))
         await raise(organization, { session: 5_000 });
         const command = asked(newKey(), { limits: { ...unlimited, session: 300 }, lease_ms: 1_000 });
         await admit(command);
-        const usage = { inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
-        const { requestId } = command;
-        await run({
-          ...{ verb: "checkpoint", requestId, organizationId: organization, number: 1, lease_ms: 1_000 },
-          usage: { ...usage, outputTokens: 90, source: "counted" },
-        });
+        await run(checkpointOf(command, { outputTokens: 90 }, { lease_ms: 1_000 }));
         await store.setClock(clock);
         expect((await book.recover(10)).settled).toBeGreaterThanOrEqual(1);
-        expect(await book.receipt(organization, requestId)).toMatchObject({
+        expect(await book.receipt(organization, command.requestId)).toMatchObject({
           nanos: { charged, uncharged: 900 - charged },
         });
         // The node is back, and had delivered more.
@@ -218,13 +210,8 @@ for (const name of databaseKinds(import.meta.path))
     });
 
     test("the directory has raised limits of a minute until the instant, of a key and of a plan", async () => {
-      const acts = administration(store.db);
-      const secret = secretOf(newSecret(crypto.getRandomValues(new Uint8Array(64))));
-      const id = newKey();
-      await acts.createKey({
-        ...{ ...unrestricted, id, organizationId: organization, name: "app", scopes: [...scopes], secret, actor },
-        limits: { ...noBudget, requestsPerMinute: 5 },
-      });
+      const secret = newSecret();
+      const { id } = await addKey(store.db, organization, { secret, limits: { ...noBudget, requestsPerMinute: 5 } });
       const seen = async () => {
         const { rates, overPlan } = (await directory(store.db).credential(secret.hash))!;
         return { rates: rates.map(({ limits }) => limits), raise: overPlan?.raise };

@@ -1,11 +1,11 @@
 // Refused requests, on both kinds of database.
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { LimitMet } from "../../../src/core/inference/fault.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { NewRefused, RefusedRequests } from "../../../src/core/store/refused.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
-import { kindsFor, type Owned } from "../../stores/postgres/databases.ts";
+import { databaseForTests, kindsFor } from "../../stores/postgres/databases.ts";
 
 setDefaultTimeout(60_000);
 
@@ -25,16 +25,13 @@ const refusedBy = (organizationId: string, change: Partial<NewRefused> = {}): Ne
 
 for (const { kind, open } of kindsFor(import.meta.path)) {
   describe(`refused requests on ${kind}`, () => {
-    let owned: Owned;
     let store: RefusedRequests;
-    beforeAll(async () => {
-      owned = await open();
-      await owned.db.exec(`
+    databaseForTests(open, async ({ db }) => {
+      await db.exec(`
         create or replace function store_now() returns timestamptz language sql volatile
         as $$ select timestamptz '2026-11-21 03:00:00.700Z' $$`);
-      store = refusedRequests(owned.db);
+      store = refusedRequests(db);
     });
-    afterAll(() => owned.drop());
 
     const kept = async (requests: NewRefused[]) => {
       const found = await Promise.all(requests.map(({ requestId }) => store.find(requestId)));

@@ -1,16 +1,13 @@
 // Responses that can be continued, on both kinds of database.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { newKey, secretOf } from "../../../src/core/auth/credential.ts";
-import { scopes } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { KeptResponse, Reader, ResponseStore } from "../../../src/features/responses/store/responses.ts";
-import { administration } from "../../../src/stores/postgres/administration.ts";
 import { keptResponses } from "../../../src/stores/postgres/responses.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { newMember } from "../../harness/members.ts";
 import { type Store, stores } from "./ledger-stores.ts";
-import { unrestricted } from "./new-key.ts";
+import { addKey } from "./made.ts";
 
 setDefaultTimeout(60_000);
 
@@ -88,22 +85,7 @@ for (const kind of databaseKinds(import.meta.path)) {
         await newMember(owned.db, "ann", { organization: owner }),
         await newMember(owned.db, "bob", { organization: owner }),
       ];
-      const keyOf = async (personId: string | null) => {
-        const id = idOf(Bun.randomUUIDv7(), "key_");
-        const secret = secretOf(newKey(crypto.getRandomValues(new Uint8Array(64))));
-        const made = {
-          ...unrestricted,
-          id,
-          organizationId: owner,
-          name: id,
-          scopes,
-          personId,
-          secret,
-          actor: "cli:ann",
-        };
-        await administration(owned.db).createKey({ ...made, scopes: [...scopes] });
-        return id;
-      };
+      const keyOf = async (personId: string | null) => (await addKey(owned.db, owner, { personId })).id;
       const [anns, annsOther, bobs, nobodys] = [
         await keyOf(ann),
         await keyOf(ann),

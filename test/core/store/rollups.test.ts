@@ -5,7 +5,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { noUsage } from "../../../src/core/inference/usage.ts";
-import { noBudget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, Ledger, Settle } from "../../../src/core/store/ledger.ts";
 import {
@@ -19,11 +18,12 @@ import {
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { batchCall, encodeBatch } from "../../../src/stores/postgres/ledger-batch.ts";
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
-import { setSubject } from "../../harness/limits.ts";
 import { until } from "../../harness/until.ts";
 import { lockAwaited } from "../../stores/postgres/databases.ts";
-import { admitOf, newHex, type Store, settleOf, stores } from "./ledger-stores.ts";
+import { allRead, emptyBooks } from "./books.ts";
+import { admitOf, expectChecked, newHex, type Store, settleOf, stores } from "./ledger-stores.ts";
 import { always, type Plain, plainSum } from "./report-model.ts";
+import { setBudget } from "./subject-limits.ts";
 
 setDefaultTimeout(120_000);
 
@@ -148,10 +148,7 @@ for (const name of databaseKinds(import.meta.path)) {
     beforeEach(() => begin());
 
     async function begin(): Promise<void> {
-      await store.db.exec(
-        "truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_total, usage_rolled, usage_subject; update usage_audit set looked_at = null; " +
-          "truncate audit_entry; update audit_head set number = 0, hash = decode(repeat('00', 32), 'hex')",
-      );
+      await emptyBooks(store);
       await at(start_ms);
       owners = [await owner(), await owner()];
       open = [];
@@ -172,9 +169,7 @@ for (const name of databaseKinds(import.meta.path)) {
 
     /** Moves a key of the first organization into a team, or out of one; neither has limits. */
     async function moved(key: number, team: number | null): Promise<void> {
-      const organization = bare(owners[0]!, "org_");
-      const subject = { id: bare(keys[key]!, "key_"), organization, team: team === null ? null : teams[team]! };
-      await store.db.transaction((tx) => setSubject(tx, { ...subject, budget: { ...noBudget } }));
+      await setBudget(store.db, owners[0]!, keys[key]!, {}, team === null ? null : teams[team]!);
     }
 
     async function act(one: Step): Promise<void> {
@@ -252,27 +247,20 @@ for (const name of databaseKinds(import.meta.path)) {
       for (const zone of zones) {
         for (const by of [["day"], ["organization", "month"], ["key", "day"], ["model", "month"]] as ReportGroup[][]) {
           for (const time of length === 0 ? [always] : [always, part]) {
-            const query = { ...time, by, zone, organizationId: null, rows_max: 100_000 };
-            const report = await node().report(query);
-            expect({ zone, by, rows: summed(report.rows!) }).toEqual({
-              zone,
-              by,
-              rows: await plainSum(store.db, query),
-            });
+            await tellsPlainly({ ...time, by, zone, organizationId: null, rows_max: 100_000 });
           }
         }
       }
       for (const filter of filters) {
         for (const by of [[], ["month"], ["organization"], ["key", "day"], ["hour", "model"]] as ReportGroup[][]) {
-          const query = { ...always, by, organizationId: null, rows_max: 100_000, ...filter };
-          const report = await node().report(query);
-          expect({ filter, by, rows: summed(report.rows!) }).toEqual({
-            filter,
-            by,
-            rows: await plainSum(store.db, query),
-          });
+          await tellsPlainly({ ...always, by, organizationId: null, rows_max: 100_000, ...filter });
         }
       }
+    }
+
+    async function tellsPlainly(query: ReportQuery): Promise<void> {
+      const { rows } = await node().report(query);
+      expect({ query, rows: summed(rows!) }).toEqual({ query, rows: await plainSum(store.db, query) });
     }
 
     /**
@@ -303,18 +291,8 @@ for (const name of databaseKinds(import.meta.path)) {
       );
       expect(total).toEqual(totalOf([...plain.values()]));
     }
-    async function readAll(): Promise<void> {
-      const isRead = async () => {
-        await node().rollUp();
-        const unread = "select 1 from usage_audit a join usage_record r on r.xact >= a.read_until";
-        return (await store.db.query(unread)).length === 0;
-      };
-      await until(isRead, 20_000, "all records to be read");
-    }
-    async function agrees(): Promise<void> {
-      expect(await node().check()).toEqual([]);
-      expect(await node().check(true)).toEqual([]);
-    }
+    const readAll = () => allRead(store, node());
+    const agrees = () => expectChecked(node());
     const days = () =>
       store.db.query<{ day: Date; records: number; sealed: boolean }>(
         "select starts_at as day, records, sealed_at is not null as sealed from usage_rolled order by 1",

@@ -6,9 +6,9 @@ import { noBudget } from "../../../src/core/store/budget.ts";
 import type { Admit, Ledger } from "../../../src/core/store/ledger.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { databaseKinds } from "../../harness/depth.ts";
-import { setSubject } from "../../harness/limits.ts";
 import { admitOf, expectBalanced, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { house, limitModels, whose } from "./model-limits.ts";
+import { setBudget } from "./subject-limits.ts";
 
 setDefaultTimeout(60_000);
 
@@ -43,12 +43,8 @@ test.each(cases)(
     const { store, nodes } = opened.get(name)!;
     const { organization, key, ids } = await house(store);
     if (pattern !== all) await limitModels(store.db, ids.organization, ids[one], pattern, room);
-    else if (one !== "organization") {
-      const team = one === "key" ? ids.team : null;
-      await store.db.transaction((tx) =>
-        setSubject(tx, { id: ids[one], organization: ids.organization, team, budget: room }),
-      );
-    }
+    else if (one !== "organization")
+      await setBudget(store.db, organization, ids[one], room, one === "key" ? ids.team : null);
     const limits = one === "organization" && pattern === all ? { ...unlimited, week: room.week } : unlimited;
     const asked = (of: string): Admit => ({ ...admitOf(organization, { limits }), keyId: key, model: of });
     const commands = Array.from({ length: 1_000 }, () => asked(model));

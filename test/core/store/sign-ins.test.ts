@@ -1,6 +1,6 @@
 // Sessions of browsers, sign-ins of devices, devices that wait, and counted uses: what ends, and what happens once.
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { hashKey, key_random_bytes, newKey, secretOf } from "../../../src/core/auth/credential.ts";
 import { judge } from "../../../src/core/auth/verdict.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
@@ -20,7 +20,8 @@ import { signIns } from "../../../src/stores/postgres/sign-ins.ts";
 import { useCounts } from "../../../src/stores/postgres/use-counts.ts";
 import { setLimits } from "../../harness/limits.ts";
 import { newMember } from "../../harness/members.ts";
-import { kindsFor, withClock } from "../../stores/postgres/databases.ts";
+import { databaseForTests, kindsFor, withClock } from "../../stores/postgres/databases.ts";
+import { addOrganization, addTeam } from "./made.ts";
 
 setDefaultTimeout(60_000);
 const hour_ms = 3_600_000;
@@ -34,11 +35,7 @@ const secret = () => newKey(random(key_random_bytes), "slt_");
 for (const { kind, open } of kindsFor(import.meta.path))
   describe(kind, () => {
     let db: Database;
-    let drop: () => Promise<void>;
-    beforeAll(async () => {
-      ({ db, drop } = await open());
-    });
-    afterAll(() => drop());
+    databaseForTests(open, (owned) => ({ db } = owned));
 
     async function person() {
       const confirmed = await people(db).confirm({
@@ -46,12 +43,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
       });
       return confirmed.id;
     }
-    async function organization() {
-      const slug = `org-${uuid()}`;
-      const input = { id: idOf(uuid(), "org_"), slug, name: slug, plan: null, actor: "cli:ann" };
-      await administration(db).createOrganization(input);
-      return input.id;
-    }
+    const organization = async () => (await addOrganization(db)).id;
     const now = async () => (await db.query<{ at: Date }>("select store_now() as at"))[0]!.at;
     const later = async (ms: number) => new Date((await now()).getTime() + ms);
 
@@ -178,11 +170,8 @@ for (const { kind, open } of kindsFor(import.meta.path))
         const organizationId = await organization();
         const whole = { subject: "organization", id: organizationId, organizationId } as const;
         await setLimits(db, whole, { keys: { requestsPerMinute: 1 } });
-        const made = await administration(db).createTeam({
-          ...{ id: idOf(uuid(), "team_"), organizationId, name: "research", actor: "cli:ann" },
-          limits: { ...noBudget, requestsPerMinute: 5 },
-        });
-        const teamId = (made as { id: string }).id;
+        const limits = { ...noBudget, requestsPerMinute: 5 };
+        const { id: teamId } = await addTeam(db, organizationId, { name: "research", limits });
         const signIn = await begun({ organizationId });
         expect((await credential(signIn.token))!.rates).toEqual([]);
         const give = (team: string | null) =>

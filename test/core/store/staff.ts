@@ -5,7 +5,6 @@ import { matchesModel, noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { UsageLimits } from "../../../src/core/store/ledger.ts";
-import { administration } from "../../../src/stores/postgres/administration.ts";
 import { setTeam, sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
 import { uuidOfSubject } from "../../../src/stores/postgres/standing.ts";
@@ -13,9 +12,8 @@ import { setLimits, setRaise } from "../../harness/limits.ts";
 import { issuer, newMember } from "../../harness/members.ts";
 import { limitsOfMember, type ModelPeople, type ModelRaise, type ModelSubject, underRaise } from "./budget-model.ts";
 import { newHex, type Store, unlimited } from "./ledger-stores.ts";
-import { limitModels, newKeyOf } from "./model-limits.ts";
-
-const actor = "cli:test";
+import { addKey, addTeam } from "./made.ts";
+import { limitModels } from "./model-limits.ts";
 
 /** The models that requests ask for, and patterns that match one, two or none of them. */
 export const models = ["acme/large", "acme/small", "plain"] as const;
@@ -74,13 +72,10 @@ export class Staff {
 
   static async hired(store: Store, organization: string, now_ms: () => number): Promise<Staff> {
     const person = await newMember(store.db, newHex(), { organization });
-    const keys = Array.from({ length: 4 }, () => `key_${newHex()}`);
-    for (const [place, id] of keys.entries()) await newKeyOf(store, organization, id, isHers(place) ? person : null);
-    const teams = [`team_${newHex()}`, `team_${newHex()}`];
-    for (const id of teams) {
-      const made = { id, organizationId: organization, name: id, limits: noBudget, actor };
-      await administration(store.db).createTeam(made);
-    }
+    const keys: string[] = [];
+    for (const place of [0, 1, 2, 3])
+      keys.push((await addKey(store.db, organization, { personId: isHers(place) ? person : null })).id);
+    const teams = [(await addTeam(store.db, organization)).id, (await addTeam(store.db, organization)).id];
     const member = memberIdOf(organization, person);
     return new Staff(store, organization, person, keys, teams, member, now_ms);
   }

@@ -9,9 +9,9 @@ import { administration } from "../../../src/stores/postgres/administration.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
 import { databaseKinds } from "../../harness/depth.ts";
-import { admitOf, newHex, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
+import { admitOf, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
+import { addKey, addTeam } from "./made.ts";
 import { limitModels } from "./model-limits.ts";
-import { newSecret, unrestricted } from "./new-key.ts";
 
 setDefaultTimeout(60_000);
 
@@ -35,20 +35,10 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
   });
 
   async function newKey(organizationId: string, budget: Partial<Budget>, teamId: string | null = null) {
-    const made = await acts.createKey({
-      ...{ ...unrestricted, id: `key_${newHex()}`, organizationId, name: "app", scopes: ["inference:create"] },
-      ...{ teamId, secret: newSecret(), limits: { ...noBudget, ...budget }, actor: "cli:test" },
-    });
-    if (typeof made === "string" || "repeated" in made) throw new Error("was not made");
-    return made.id;
+    return (await addKey(store.db, organizationId, { teamId, limits: { ...noBudget, ...budget } })).id;
   }
   async function newTeam(organizationId: string, budget: Partial<Budget>) {
-    const made = await acts.createTeam({
-      ...{ id: `team_${newHex()}`, organizationId, name: newHex(), limits: { ...noBudget, ...budget } },
-      ...{ actor: "cli:test" },
-    });
-    if (typeof made === "string" || "repeated" in made) throw new Error("was not made");
-    return made.id;
+    return (await addTeam(store.db, organizationId, { limits: { ...noBudget, ...budget } })).id;
   }
   async function use(organizationId: string, keyId: string, nanos: number) {
     const change = { keyId, limits, inputNanos: nanos, outputTokens: 0, outputTokens_min: 0 };

@@ -1,7 +1,7 @@
 // Teams and limits as an administrator sets them: two changes at once, teams that were removed, and what the audit log
 // keeps.
 
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { management } from "../../../src/admin/management/client.ts";
 import type { LimitValueChanges } from "../../../src/admin/management/limit-shape.ts";
 import { allOf } from "../../../src/admin/management/page.ts";
@@ -12,25 +12,18 @@ import { administration } from "../../../src/stores/postgres/administration.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
-import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { emptyLedger } from "../../admin/management/empty-ledger.ts";
 import { listKeys, listTeams } from "../../admin/management/lists.ts";
 import { inMoney, inNanos } from "../../harness/limits.ts";
-import { migratedDatabase } from "../../harness/migrated-database.ts";
+import { databaseForTests, openDatabase } from "../../stores/postgres/databases.ts";
 
 const pro = { ...noLimits, name: "pro", week: 1_000 };
 let db: Database;
-let drop: () => Promise<void>;
 let organizations = 0;
-beforeAll(async () => {
-  const fresh = await migratedDatabase();
-  drop = fresh.drop;
-  db = await serverDatabase(fresh.url);
+setDefaultTimeout(60_000);
+databaseForTests(openDatabase, async (owned) => {
+  ({ db } = owned);
   await plans(db).publish([pro], 0);
-}, 60_000);
-afterAll(async () => {
-  await db.close();
-  await drop();
 });
 
 async function setup() {

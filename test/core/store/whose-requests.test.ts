@@ -3,9 +3,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import type { ListedRequest } from "../../../src/admin/store/request-list.ts";
-import type { StoredTeam } from "../../../src/admin/store/team.ts";
-import { newKey, secretOf } from "../../../src/core/auth/credential.ts";
-import { noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare, idOf } from "../../../src/core/store/ids.ts";
 import type { Admit, Ledger, Receipt } from "../../../src/core/store/ledger.ts";
@@ -17,7 +14,7 @@ import { requestList } from "../../../src/stores/postgres/request-list.ts";
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
 import { setLimits } from "../../harness/limits.ts";
 import { admitOf, ledgerForTests, newHex, type Store, settleOf } from "./ledger-stores.ts";
-import { unrestricted } from "./new-key.ts";
+import { addKey, addTeam } from "./made.ts";
 import { always } from "./report-model.ts";
 
 setDefaultTimeout(120_000);
@@ -62,24 +59,11 @@ for (const name of databaseKinds(import.meta.path))
 
     ledgerForTests(name, (opened) => ({ store, book } = opened), { isBalanced: false });
 
-    async function newTeam(organizationId: string): Promise<string> {
-      const id = `team_${newHex()}`;
-      const given = { id, organizationId, name: id, limits: noBudget, actor };
-      await administration(store.db).createTeam(given);
-      return ((await administration(store.db).findTeam(id)) as StoredTeam).id;
-    }
+    const newTeam = async (organizationId: string) => (await addTeam(store.db, organizationId)).id;
     async function member(organization: string, team: string | null, id = idOf(Bun.randomUUIDv7(), "per_")) {
       const one = { organization, team, role: "member", scopes, models: null } as const;
       const known = { issuer: "https://login.example", subject: id, kind: "person" } as const;
       await people(store.db).confirm({ id, ...known, name: `Name of ${id}`, memberships: [one] });
-      return id;
-    }
-    async function newKeyOf(organizationId: string, personId: string | null, teamId: string | null) {
-      const secret = secretOf(newKey(crypto.getRandomValues(new Uint8Array(64))));
-      const id = `key_${newHex()}`;
-      await administration(store.db).createKey({
-        ...{ ...unrestricted, id, organizationId, name: id, scopes: [...scopes], teamId, personId, secret, actor },
-      });
       return id;
     }
     async function limit(personId: string, organizationId: string, week: number | null) {
@@ -102,11 +86,8 @@ for (const name of databaseKinds(import.meta.path))
         places.map(async ([at, whose]) => {
           const personId = whose === null ? null : people[whose];
           const teamId = at === 0 && whose === 0 ? teams[0]! : null;
-          return {
-            organizationId: organizations[at],
-            personId,
-            id: await newKeyOf(organizations[at], personId, teamId),
-          };
+          const { id } = await addKey(store.db, organizations[at], { personId, teamId });
+          return { organizationId: organizations[at], personId, id };
         }),
       );
       const asked: { admit: Admit; personId: string | null }[] = [];

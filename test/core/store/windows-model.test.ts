@@ -81,19 +81,6 @@ describe("weeks and months", () => {
     );
   });
 
-  test("the 31st is clamped to each month's end and comes back", () => {
-    const anchor_ms = Date.UTC(2023, 0, 31, 8);
-    const starts = Array.from({ length: 15 }, (_, months) =>
-      new Date(monthStart(anchor_ms, months)).toISOString().slice(0, 10),
-    );
-    const found = starts.map((_, months) =>
-      new Date(monthOf(anchor_ms, monthStart(anchor_ms, months)).startsAt_ms).toISOString().slice(0, 10),
-    );
-    expect(found).toEqual(starts);
-    expect(found.slice(0, 4)).toEqual(["2023-01-31", "2023-02-28", "2023-03-31", "2023-04-30"]);
-    expect(found[13]).toBe("2024-02-29");
-  });
-
   test("neither overlap nor leave a gap over any row of new anchors, and no open window's end ever moves", () => {
     const changes = fc.array(fc.record({ after_ms: fc.integer({ min: 0, max: 90 * day_ms }), anchor_ms: instants }), {
       maxLength: 5,

@@ -1,17 +1,14 @@
 /** A database keeps the currency of its first start. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { claimCurrency, currencyOf, problemOfCurrencies } from "../../../src/stores/postgres/currency.ts";
-import { kindsFor, type Owned } from "./databases.ts";
+import { databaseForTests, kindsFor, type Owned } from "./databases.ts";
 
 setDefaultTimeout(60_000);
 
 for (const { kind, open } of kindsFor(import.meta.path)) {
   describe(`on ${kind}`, () => {
     let owned: Owned;
-    beforeAll(async () => {
-      owned = await open();
-    });
-    afterAll(() => owned.drop());
+    databaseForTests(open, (opened) => (owned = opened));
 
     test("a new database takes the first currency, whoever comes at once, and keeps it", async () => {
       const { db } = owned;

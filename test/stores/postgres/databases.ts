@@ -1,5 +1,6 @@
 // A database for one test alone, of either kind: the same suites run on both.
 
+import { afterAll, beforeAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -51,6 +52,16 @@ export const kindsFor = (file: string) => kinds.filter(({ kind }) => databaseKin
  * CPU.
  */
 export const openDatabase: Open = kinds[1]!.open;
+
+/** A database for a group of tests: opened before them, and dropped after them. */
+export function databaseForTests(open: Open, opened: (owned: Owned) => unknown): void {
+  let owned: Owned;
+  beforeAll(async () => {
+    owned = await open();
+    await opened(owned);
+  });
+  afterAll(() => owned.drop());
+}
 
 export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), "sluice-test-database-"));

@@ -3,14 +3,13 @@
 import { expect, test } from "bun:test";
 import type { AdmitAnswer, Command, UsageLimits } from "../../../src/core/store/ledger.ts";
 import { decodeAnswers } from "../../../src/stores/postgres/ledger-answers.ts";
-import { admitOf, newRequestId, settleOf, unlimited } from "../../core/store/ledger-stores.ts";
+import { admitOf, growOf, settleOf } from "../../core/store/ledger-stores.ts";
 
 const organization = "org_01890000000070008000000000000001";
 const limits: UsageLimits = { session: 1000, week: 5000, month: 9000, concurrentRequests: 3 };
-const names = { requestId: newRequestId(), organizationId: organization };
 const admit = admitOf(organization, { limits });
 const settle = settleOf(admitOf(organization), 70);
-const grow: Command = { verb: "grow", ...names, number: 1, limits: unlimited, nanosTotal: 20, nanosTotal_min: 10 };
+const grow = growOf(admitOf(organization), 20, 10);
 
 const at_ms = Date.UTC(2026, 0, 31, 10);
 const hour_ms = 3_600_000;

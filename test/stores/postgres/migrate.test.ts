@@ -1,6 +1,6 @@
 // The migrator: each migration once, in order, whole or not at all, however many nodes start it and however often.
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
   assertCurrent,
   type Migration,
@@ -16,7 +16,7 @@ import { within } from "../../../src/core/time/cancellation.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { freshDatabase } from "../../harness/services.ts";
 import { until } from "../../harness/until.ts";
-import { emptied, kinds, type Open, type Owned } from "./databases.ts";
+import { databaseForTests, emptied, kinds, type Open, type Owned } from "./databases.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
 setDefaultTimeout(60_000);
@@ -28,10 +28,10 @@ for (const { kind, open } of kinds) describe(kind, () => contract(open));
 
 function contract(open: Open): void {
   let owned: Owned;
-  beforeAll(async () => {
-    owned = await open({ migrated: false });
-  });
-  afterAll(() => owned.drop());
+  databaseForTests(
+    () => open({ migrated: false }),
+    (opened) => (owned = opened),
+  );
   const fresh = async () => {
     await emptied(owned.db);
     return owned.db;

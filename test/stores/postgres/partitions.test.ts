@@ -5,8 +5,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Ledger } from "../../../src/core/store/ledger.ts";
 import type { Database, Lane } from "../../../src/stores/postgres/database.ts";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
-import { admitOf, type Store, settleOf, stores } from "../../core/store/ledger-stores.ts";
+import { admitOf, asking, openLedger, type Store } from "../../core/store/ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 
@@ -17,26 +16,19 @@ describe("upkeep", () => {
   let bystander: Lane;
   let organization: string;
   beforeAll(async () => {
-    store = await stores.postgres();
+    ({ store, book } = await openLedger("postgres"));
     other = await store.another();
-    book = ledger(store.db, { recovery: "checkpoint" });
     organization = await store.newOrganization();
   });
-  afterAll(async () => {
-    await book.close();
-    await store.close();
-  });
+  afterAll(() => store.close());
   beforeEach(async () => {
     bystander = await other.lane({});
     await bystander.query("begin");
   });
   afterEach(() => bystander.close());
 
-  const serve = async () => {
-    const command = admitOf(organization);
-    await book.run([command]);
-    expect((await book.run([settleOf(command, 5)]))[0]).toMatchObject({ answer: "settled" });
-  };
+  const asked = asking(() => book);
+  const serve = async () => expect(await asked.serve(admitOf(organization), 5)).toMatchObject({ answer: "settled" });
   /**
    * Serves requests as long as `work` is under way, and before and after it. Their ids are of today, whatever the
    * store's clock says, so today's month has records and its partition is kept.

@@ -1,14 +1,14 @@
 // A batch looks rows up by their keys, whatever the statistics say of the tables: a count of rows that was taken while a
 // table was nearly empty must not make it read whole indexes, dead entries included.
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Command } from "../../../src/core/store/ledger.ts";
 import type { Transaction } from "../../../src/stores/postgres/database.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { decodeAnswers } from "../../../src/stores/postgres/ledger-answers.ts";
 import { batchCall, encodeBatch } from "../../../src/stores/postgres/ledger-batch.ts";
-import { admitOf, settleOf, unlimited } from "../../core/store/ledger-stores.ts";
-import { kindsFor, type Owned } from "./databases.ts";
+import { admitOf, checkpointOf, growOf, settleOf, unlimited } from "../../core/store/ledger-stores.ts";
+import { databaseForTests, kindsFor, type Owned } from "./databases.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
 setDefaultTimeout(60_000);
@@ -20,8 +20,8 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
     const organization = `org_${Bun.randomUUIDv7().replaceAll("-", "")}`;
     const running = Array.from({ length: rows }, () => admitOf(organization));
     let owned: Owned;
-    beforeAll(async () => {
-      owned = await open();
+    databaseForTests(open, async (opened) => {
+      owned = opened;
       await owned.db.query(
         "insert into organization (id, slug, name, anchor_at) values ($1, 'one', 'One', '2026-01-31Z')",
         [organization.slice(4)],
@@ -39,7 +39,6 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         insert into organization (id, slug, name, anchor_at)
           select gen_random_uuid(), 'other-' || n, '', '2026-01-31Z' from generate_series(1, ${rows}) n;`);
     });
-    afterAll(() => owned.drop());
 
     for (const counted of [0, 1, 2, 40]) {
       test(`where ${counted} rows were counted, a batch reads what it names`, async () => {
@@ -50,18 +49,10 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
           [counted],
         );
         const [grown, extended, settled] = running.splice(0, 3).map((one) => ({ ...one, limits: unlimited }));
-        const names = { requestId: grown!.requestId, organizationId: organization };
         const commands: Command[] = [
           admitOf(organization),
-          { verb: "grow", ...names, number: 1, limits: unlimited, nanosTotal: 2000, nanosTotal_min: 2000 },
-          {
-            verb: "checkpoint",
-            ...names,
-            requestId: extended!.requestId,
-            number: 1,
-            usage: settleOf(grown!, 0).usage,
-            lease_ms: 1,
-          },
+          growOf(grown!, 2000),
+          checkpointOf(extended!, {}, { lease_ms: 1 }),
           settleOf(settled!, 5),
         ];
         const { answers, read } = await db.transaction(async (tx) => {

@@ -5,9 +5,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Ledger } from "../../../src/core/store/ledger.ts";
 import type { Lane } from "../../../src/stores/postgres/database.ts";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { batchCall, encodeBatch } from "../../../src/stores/postgres/ledger-batch.ts";
-import { admitOf, type Store, settleOf, stores } from "../../core/store/ledger-stores.ts";
+import { admitOf, asking, openLedger, type Store, settleOf } from "../../core/store/ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 
@@ -19,8 +18,7 @@ describe("an old snapshot", () => {
   let bystander: Lane;
   let organization: string;
   beforeAll(async () => {
-    store = await stores.postgres();
-    book = ledger(store.db, { recovery: "checkpoint" });
+    ({ store, book } = await openLedger("postgres"));
     organization = await store.newOrganization();
     bystander = await (await store.another()).lane({});
     await bystander.query("begin isolation level repeatable read");
@@ -28,7 +26,6 @@ describe("an old snapshot", () => {
   });
   afterAll(async () => {
     await bystander.close();
-    await book.close();
     await store.close();
   });
 
@@ -60,11 +57,8 @@ describe("an old snapshot", () => {
   const pagesOfSweep = () => pages("select * from usage_recover(100, false, '{}', usage_record_id(store_now()))", []);
 
   test("costs a batch and a sweep no more after many batches than after a few", async () => {
-    const spend = async () => {
-      const command = admitOf(organization);
-      await book.run([command]);
-      await book.run([settleOf(command, 1)]);
-    };
+    const { serve } = asking(() => book);
+    const spend = () => serve(admitOf(organization), 1);
     for (let count = 0; count < 40; count++) await spend();
     const [batch, sweep] = [await pagesOfBatch(), await pagesOfSweep()];
     for (let count = 0; count < batches; count++) await spend();

@@ -1,9 +1,9 @@
 // Whatever goes into a database comes out the same, and the same from both kinds.
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { DatabaseError } from "../../../src/stores/postgres/database-error.ts";
-import { kinds, type Open, type Owned } from "./databases.ts";
+import { databaseForTests, kinds, type Open, type Owned } from "./databases.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
 setDefaultTimeout(60_000);
@@ -12,10 +12,7 @@ for (const { kind, open } of kinds) describe(kind, () => contract(open));
 
 function contract(open: Open): void {
   let owned: Owned;
-  beforeAll(async () => {
-    owned = await open();
-  });
-  afterAll(() => owned.drop());
+  databaseForTests(open, (opened) => (owned = opened));
 
   const back = async (type: string, value: unknown): Promise<unknown> => {
     const [row] = await owned.db.query<{ value: unknown }>(`select $1::${type} as value`, [value]);

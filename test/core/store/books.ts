@@ -1,0 +1,31 @@
+// Books without records, and records that are all read: for tests of what is made of records.
+
+import type { Ledger } from "../../../src/core/store/ledger.ts";
+import { until } from "../../harness/until.ts";
+import type { Store } from "./ledger-stores.ts";
+
+/** Empties the books and the audit log, so that nothing of another test is read. */
+export async function emptyBooks({ db }: Store): Promise<void> {
+  await db.exec(`
+    truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_total,
+      usage_rolled, usage_subject, audit_entry;
+    update audit_head set number = 0, hash = decode(repeat('00', 32), 'hex');
+    update usage_audit set looked_at = null, sealed_until = read_until`);
+}
+
+export async function isAllRead({ db }: Store): Promise<boolean> {
+  const unread = "select 1 from usage_audit a join usage_record r on r.xact >= a.read_until";
+  return (await db.query(unread)).length === 0;
+}
+
+/**
+ * Waits until all records are read: transactions of other databases on the server can keep an audit from reading
+ * further.
+ */
+export async function allRead(store: Store, book: Ledger): Promise<void> {
+  const isRead = async () => {
+    await book.rollUp();
+    return isAllRead(store);
+  };
+  await until(isRead, 20_000, "all records to be read");
+}

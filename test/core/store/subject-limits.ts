@@ -1,0 +1,27 @@
+// Limits of keys and teams, set directly in the ledger.
+
+import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
+import { bare } from "../../../src/core/store/ids.ts";
+import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
+import type { Database } from "../../../src/stores/postgres/database.ts";
+import { setSubject } from "../../harness/limits.ts";
+
+/** Sets the limits in force of a key or a team, by its ID or UUID. Returns whether its earlier use is not summed yet. */
+export function setBudget(
+  db: Database,
+  organization: string,
+  id: string,
+  budget: Partial<Budget>,
+  team: string | null = null,
+): Promise<boolean> {
+  const uuidOf = (one: string) => one.replace(/^(key|team)_/, "");
+  const subject = { id: uuidOf(id), organization: bare(organization, "org_"), team: team && uuidOf(team) };
+  return db.transaction((tx) => setSubject(tx, { ...subject, budget: { ...noBudget, ...budget } }));
+}
+
+/** Sets limits likewise, and sums the earlier use where that is due; returns whether it was. */
+export async function limitSubject(db: Database, ...what: [string, string, Partial<Budget>, (string | null)?]) {
+  const isUnsummed = await setBudget(db, ...what);
+  if (isUnsummed) await sumEarlier(db, what[1].replace(/^(key|team)_/, ""));
+  return isUnsummed;
+}
