@@ -62,14 +62,16 @@ describe("the environment", () => {
     });
   });
 
+  const aPort = "must be a whole number from 0 to 65535";
+  const noHost = "HOST must be an address or host name to listen on, such as 127.0.0.1, 0.0.0.0 or ::";
   test.each([
-    [{ PORT: "abc" }, 'PORT must be a whole number from 0 to 65535, not "abc"'],
-    [{ PORT: "65536" }, 'PORT must be a whole number from 0 to 65535, not "65536"'],
-    [{ PORT: "-1" }, 'PORT must be a whole number from 0 to 65535, not "-1"'],
-    [{ PORT: "80.5" }, 'PORT must be a whole number from 0 to 65535, not "80.5"'],
+    [{ PORT: "abc" }, `PORT ${aPort}, not "abc"`],
+    [{ PORT: "65536" }, `PORT ${aPort}, not "65536"`],
+    [{ PORT: "-1" }, `PORT ${aPort}, not "-1"`],
+    [{ PORT: "80.5" }, `PORT ${aPort}, not "80.5"`],
     [
       { SLUICE_OPERATOR_PORT: "tcp://10.0.0.1:9090" },
-      'SLUICE_OPERATOR_PORT must be a whole number from 0 to 65535, not "tcp://10.0.0.1:9090"; Kubernetes set it: set enableServiceLinks: false for the pod',
+      `SLUICE_OPERATOR_PORT ${aPort}, not "tcp://10.0.0.1:9090"; Kubernetes set it: set enableServiceLinks: false for the pod`,
     ],
     [{ SLUICE_MIGRATE: "no" }, 'SLUICE_MIGRATE must be true or false, not "no"'],
     [{ SLUICE_CONSOLE_PORT: "8080" }, "SLUICE_CONSOLE_PORT must differ from PORT (8080)"],
@@ -93,14 +95,8 @@ describe("the environment", () => {
       { SLUICE_CLIENT_ADDRESS_HEADER: "x-real-ip:", SLUICE_TRUSTED_PROXIES: "::1" },
       'SLUICE_CLIENT_ADDRESS_HEADER must name a header such as x-forwarded-for, not "x-real-ip:"',
     ],
-    [
-      { HOST: "http://localhost" },
-      'HOST must be an address or host name to listen on, such as 127.0.0.1, 0.0.0.0 or ::, not "http://localhost"',
-    ],
-    [
-      { HOST: "127.0.0.1:8080" },
-      'HOST must be an address or host name to listen on, such as 127.0.0.1, 0.0.0.0 or ::, not "127.0.0.1:8080"',
-    ],
+    [{ HOST: "http://localhost" }, `${noHost}, not "http://localhost"`],
+    [{ HOST: "127.0.0.1:8080" }, `${noHost}, not "127.0.0.1:8080"`],
     [
       { DATABASE_URL: "mysql://root:hunter2@db/x" },
       "DATABASE_URL must be a URL such as postgres://user@host:5432/name; its text is not shown because it may contain a password",

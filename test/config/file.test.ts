@@ -3,6 +3,8 @@ import { loadConfiguration } from "../../src/config/load.ts";
 import { upstreamProtocols } from "../../src/core/upstream/codecs.ts";
 import { configured, example, problemsOf, withModel } from "./reading.ts";
 
+const upstream = (fields: string) => `upstreams: { main: { url: "http://127.0.0.1:9000/v1", ${fields} } }\n`;
+
 describe("sluice.yaml", () => {
   test("the example in the repository loads, with every section in force", () => {
     const { catalog, upstreams, metering, limits } = configured(example, { MAIN_KEY: "slumber" });
@@ -55,7 +57,6 @@ describe("sluice.yaml", () => {
   });
 
   test("a limit may be the whole fleet's: with Redis, or on the embedded database, and of requests alone", () => {
-    const upstream = (fields: string) => `upstreams: { main: { url: "http://127.0.0.1:9000/v1", ${fields} } }\n`;
     const shared = upstream("concurrent_max: 32, scope: fleet");
     const postgres = { DATABASE_URL: "postgres://x@y/z" };
     const capacityOf = (text: string, env = {}) => configured(text, env).upstreams[0]?.capacity;
@@ -82,7 +83,6 @@ describe("sluice.yaml", () => {
   });
 
   test("an engine may get a priority by plan, in a header that is named, and be asked for running counts", () => {
-    const upstream = (fields: string) => `upstreams: { main: { url: "http://127.0.0.1:9000/v1", ${fields} } }\n`;
     const whole = upstream("identity_headers: { priority: x-p }, priorities: { pro: -1 }, running_usage: timings");
     expect(configured(whole).upstreams[0]).toMatchObject({
       ...{ identityHeaders: { priority: "x-p" }, priorities: { pro: -1 }, runningUsage: "timings" },
@@ -163,142 +163,103 @@ models:
   });
 });
 
+const sectionNames =
+  "server, upstreams, models, plans, metering, limits, messages, responses, answers, reload, log, metrics, telemetry, images, reports, webhooks, smtp, identity";
+const anAmount = "must be an amount from 0.000000001 to 1000000, with 9 decimals at most";
+const nothing = "is empty; remove the file to use the defaults, or create one with: sluice init --upstream URL";
+
 describe("a mistake in sluice.yaml is named with line, column and field", () => {
-  test.each<[name: string, text: string, problems: string[]]>([
-    [
-      "nothing in it",
-      "",
-      ["is empty; remove the file to use the defaults, or create one with: sluice init --upstream URL"],
-    ],
-    [
-      "comments alone",
-      "# plans:\n#  pro: {}\n",
-      ["is empty; remove the file to use the defaults, or create one with: sluice init --upstream URL"],
-    ],
-    [
-      "plain text",
-      "hello",
-      [
-        '1:1: must be a mapping of fields (server, upstreams, models, plans, metering, limits, messages, responses, answers, reload, log, metrics, telemetry, images, reports, webhooks, smtp, identity), not "hello"',
-      ],
-    ],
-    [
-      "a list",
-      "- a",
-      [
-        "1:1: must be a mapping of fields (server, upstreams, models, plans, metering, limits, messages, responses, answers, reload, log, metrics, telemetry, images, reports, webhooks, smtp, identity), not a list",
-      ],
-    ],
-    ["a tab", "plans:\n\tpro: {}", ["2:1: is indented with a tab; use spaces"]],
+  test.each<[name: string, text: string, ...problems: string[]]>([
+    ["nothing in it", "", nothing],
+    ["comments alone", "# plans:\n#  pro: {}\n", nothing],
+    ["plain text", "hello", `1:1: must be a mapping of fields (${sectionNames}), not "hello"`],
+    ["a list", "- a", `1:1: must be a mapping of fields (${sectionNames}), not a list`],
+    ["a tab", "plans:\n\tpro: {}", "2:1: is indented with a tab; use spaces"],
     [
       "uneven indentation",
       "plans:\n    pro: {}\n  more: {}\n",
-      ["3:1: is not indented like the lines around it, or follows an unclosed bracket"],
+      "3:1: is not indented like the lines around it, or follows an unclosed bracket",
     ],
-    ["two colons", "plans: pro: {}", ["1:8: has two ':' on one line, or its text needs quotes"]],
-    ["an open quote", 'plans: "pro', ["1:12: has no closing quote or bracket, or no ':' after a name"]],
+    ["two colons", "plans: pro: {}", "1:8: has two ':' on one line, or its text needs quotes"],
+    ["an open quote", 'plans: "pro', "1:12: has no closing quote or bracket, or no ':' after a name"],
     [
       "two documents",
       "plans: {}\n---\nplans: {}",
-      ["2:1: starts a second document (---); the file must contain only one"],
+      "2:1: starts a second document (---); the file must contain only one",
     ],
-    ["an unknown field", "modles: []", ["1:1: modles: is not a known field; did you mean 'models'?"]],
-    [
-      "an unknown field like no other",
-      "colour: red",
-      [
-        "1:1: colour: is not a known field; known are server, upstreams, models, plans, metering, limits, messages, responses, answers, reload, log, metrics, telemetry, images, reports, webhooks, smtp, identity",
-      ],
-    ],
+    ["an unknown field", "modles: []", "1:1: modles: is not a known field; did you mean 'models'?"],
+    ["an unknown field like no other", "colour: red", `1:1: colour: is not a known field; known are ${sectionNames}`],
     [
       "an unknown field in camel case",
       withModel({ maxOutputTokens: 5 }),
-      ["2:163: models[0].maxOutputTokens: is not a known field; did you mean 'max_output_tokens'?"],
+      "2:163: models[0].maxOutputTokens: is not a known field; did you mean 'max_output_tokens'?",
     ],
     [
       "a merge key",
       "plans:\n  a: &a { session: 1 }\n  b:\n    <<: *a\n",
-      ["4:5: plans.b.<<: is not a known field; merge keys are not supported, write the fields out"],
+      "4:5: plans.b.<<: is not a known field; merge keys are not supported, write the fields out",
     ],
-    ["a field twice", "plans: {}\nplans: {}", ["2:1: plans: is a duplicate; first on line 1"]],
-    [
-      "a plan twice",
-      "plans:\n  team: {}\n  team: { session: 5 }",
-      ["3:3: plans.team: is a duplicate; first on line 2"],
-    ],
-    ["a name that is no text", "? [a, b]\n: 1", ["1:3: has a name that is not plain text; write name: value"]],
+    ["a field twice", "plans: {}\nplans: {}", "2:1: plans: is a duplicate; first on line 1"],
+    ["a plan twice", "plans:\n  team: {}\n  team: { session: 5 }", "3:3: plans.team: is a duplicate; first on line 2"],
+    ["a name that is no text", "? [a, b]\n: 1", "1:3: has a name that is not plain text; write name: value"],
     [
       "a name of Object.prototype",
       "plans: { __proto__: { session: 1 } }\nconstructor: 1",
-      [
-        "1:10: plans.__proto__: must be a name: letters, digits, '.', '_' and '-', at most 63, starting with a letter or digit",
-        "2:1: constructor: is not a known field; known are server, upstreams, models, plans, metering, limits, messages, responses, answers, reload, log, metrics, telemetry, images, reports, webhooks, smtp, identity",
-      ],
+      "1:10: plans.__proto__: must be a name: letters, digits, '.', '_' and '-', at most 63, starting with a letter or digit",
+      `2:1: constructor: is not a known field; known are ${sectionNames}`,
     ],
     [
       "an alias of nothing",
       "plans: *nothing",
-      ["1:8: plans: is an alias (*) without an earlier anchor (&); if it is text, put it in quotes"],
+      "1:8: plans: is an alias (*) without an earlier anchor (&); if it is text, put it in quotes",
     ],
     [
       "a missing field",
       "upstreams:\n  main: {}",
-      ["2:9: upstreams.main.url: is missing; it must be text of 1 to 2048 characters"],
+      "2:9: upstreams.main.url: is missing; it must be text of 1 to 2048 characters",
     ],
-    [
-      "a field without a value",
-      "plans:\n  team:\n    session:",
-      ["3:13: plans.team.session: must be an amount from 0.000000001 to 1000000, with 9 decimals at most, not empty"],
-    ],
+    ["a field without a value", "plans:\n  team:\n    session:", `3:13: plans.team.session: ${anAmount}, not empty`],
     [
       "a number in quotes",
       'plans: { team: { requests_per_minute: "600" } }',
-      [
-        '1:39: plans.team.requests_per_minute: must be a whole number from 1 to 1000000000, not "600"; write it without quotes',
-      ],
+      '1:39: plans.team.requests_per_minute: must be a whole number from 1 to 1000000000, not "600"; write it without quotes',
     ],
     [
       "a number with separators",
       "plans: { team: { session: 1_000_000 } }",
-      [
-        '1:27: plans.team.session: must be an amount from 0.000000001 to 1000000, with 9 decimals at most, not "1_000_000"; write only the digits',
-      ],
+      `1:27: plans.team.session: ${anAmount}, not "1_000_000"; write only the digits`,
     ],
     [
       "a fraction",
       "plans: { team: { concurrent_requests: 1.5 } }",
-      ['1:39: plans.team.concurrent_requests: must be a whole number from 1 to 1000000, not "1.5"'],
+      '1:39: plans.team.concurrent_requests: must be a whole number from 1 to 1000000, not "1.5"',
     ],
     [
       "an infinite number",
       "metering: { lease_s: .inf }",
-      ['1:22: metering.lease_s: must be a number from 0.1 to 3600, not ".inf"'],
+      '1:22: metering.lease_s: must be a number from 0.1 to 3600, not ".inf"',
     ],
     [
       "a limit that nothing passes",
       "plans: { team: { concurrent_requests: 0 } }",
-      ['1:39: plans.team.concurrent_requests: must be a whole number from 1 to 1000000, not "0"'],
+      '1:39: plans.team.concurrent_requests: must be a whole number from 1 to 1000000, not "0"',
     ],
     [
       "a limit beyond what is exact",
       "plans: { team: { month: 1000000000000001 } }",
-      [
-        '1:25: plans.team.month: must be an amount from 0.000000001 to 1000000, with 9 decimals at most, not "1000000000000001"',
-      ],
+      `1:25: plans.team.month: ${anAmount}, not "1000000000000001"`,
     ],
     [
       "an unknown protocol",
       'upstreams: { main: { url: "http://x", protocol: openai } }',
-      [`1:49: upstreams.main.protocol: must be one of ${upstreamProtocols.join(", ")}, not "openai"`],
+      `1:49: upstreams.main.protocol: must be one of ${upstreamProtocols.join(", ")}, not "openai"`,
     ],
     [
       "a capability with a slip",
       withModel({ capabilities: ["tool"] }),
-      [
-        "2:179: models[0].capabilities[0]: must be one of tools, parallel_tools, vision, reasoning, structured_output, logprobs, files, audio_input, not \"tool\"; did you mean 'tools'?",
-      ],
+      "2:179: models[0].capabilities[0]: must be one of tools, parallel_tools, vision, reasoning, structured_output, logprobs, files, audio_input, not \"tool\"; did you mean 'tools'?",
     ],
-  ])("%s", (_, text, problems) => {
+  ])("%s", (_, text, ...problems) => {
     expect(problemsOf(text)).toEqual(problems);
   });
 

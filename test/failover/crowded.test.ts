@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { bodyOf, seen } from "./callers.ts";
+import { configOf } from "./config.ts";
 import { type Engine, startEngine, words } from "./engine.ts";
 
 const engines = [startEngine(), startEngine()] as [Engine, Engine];
@@ -11,19 +12,10 @@ let sluice: Sluice;
 beforeAll(async () => {
   const [one, other] = engines;
   sluice = await startSluice({
-    config: [
-      "upstreams:",
-      `  canary-many: { url: "${one.url}", replicas: ["${other.url}"], load: { interval_ms: 100 } }`,
-      "metering: { currency: USD }",
-      "models:",
-      "  - id: acme/many",
-      "    created: 1790000000",
-      "    context_window: 131072",
-      "    prices: { input: 0.1, output: 0.4 }",
-      "    routes: [{ upstream: canary-many, model: m }]",
-      "plans: { pro: {} }",
-      "",
-    ].join("\n"),
+    config: configOf(
+      { "canary-many": { url: one.url, replicas: [other.url], load: { interval_ms: 100 } } },
+      { many: ["canary-many"] },
+    ),
     operatorsWords: ["canary-many"],
   });
 }, 60_000);

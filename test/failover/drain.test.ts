@@ -8,6 +8,7 @@ import { join } from "node:path";
 import type { Drain } from "../../src/admin/management/upstreams.ts";
 import { type SluiceOptions, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
+import { configOf } from "./config.ts";
 import { type Rig, startRig, upstreamNames } from "./rig.ts";
 
 setDefaultTimeout(60_000);
@@ -92,18 +93,7 @@ test("an engine that there is not, one that is not drained, and a time that is p
 
 test("a drain outlasts a restart", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "sluice-drain-"));
-  const config = [
-    "upstreams:",
-    `  ${first}: { url: "${rig.walls[0]!.url}" }`,
-    "metering: { currency: USD }",
-    "models:",
-    "  - id: acme/ok-alone",
-    "    created: 1790000000",
-    "    context_window: 131072",
-    "    prices: { input: 0.1, output: 0.4 }",
-    `    routes: [{ upstream: ${first}, model: ok-alone }]`,
-    "plans: { pro: {} }",
-  ].join("\n");
+  const config = configOf({ [first]: { url: rig.walls[0]!.url } }, { "ok-alone": [first] });
   const options: SluiceOptions = { config, store: "pglite", operatorsWords: [first], dataDir };
   const before = await startSluice(options);
   const { key } = before;

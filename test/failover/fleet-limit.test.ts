@@ -13,6 +13,7 @@ import { type Service, startRedis } from "../harness/services.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { bodyOf } from "./callers.ts";
+import { configOf } from "./config.ts";
 import { type Engine, startEngine } from "./engine.ts";
 
 setDefaultTimeout(180_000);
@@ -26,19 +27,12 @@ let engine: Engine;
 let nodes: Sluice[];
 let key: string;
 
-const configOf = (limit: string) => `
-upstreams:
-  engine: { url: "${engine.url}", ${limit}, queue: { wait_ms_max: 3600000 } }
-metering: { currency: USD }
-models:
-  - id: acme/writer
-    created: 1790000000
-    context_window: 131072
-    prices: { input: 0.001, output: 0.001 }
-    routes: [{ upstream: engine, model: m }]
-`;
+const cheap = { input: 0.001, output: 0.001 };
 const file = join(folder, "sluice.yaml");
-const configure = (limit: string) => writeFileSync(file, configOf(limit));
+const configure = (limit: object) => {
+  const upstream = { url: engine.url, queue: { wait_ms_max: 3_600_000 }, ...limit };
+  writeFileSync(file, configOf({ engine: upstream }, { writer: ["engine"] }, { prices: cheap }));
+};
 
 async function startNode(at: number): Promise<Sluice> {
   return startSluice({
@@ -55,7 +49,7 @@ beforeAll(async () => {
   redisPid = Number(/process_id:(\d+)/.exec(await client.info("server"))![1]);
   client.disconnect();
   engine = startEngine();
-  configure(`concurrent_max: ${slots}, scope: fleet`);
+  configure({ concurrent_max: slots, scope: "fleet" });
   nodes = [];
   for (const at of [0, 1, 2]) nodes.push(await startNode(at));
   await nodes[0]!.json("org", "create", "noisy", "--plan", "unlimited");
@@ -200,15 +194,15 @@ test("while Redis is silent each node keeps its even share, and the metric says 
 test("a reload changes limit and scope under load: what runs ends, and the new limit holds", async () => {
   const asking = load();
   await until(isFull, 15_000, "the engine to be full");
-  const reload = (limit: string) => {
+  const reload = (limit: object) => {
     configure(limit);
     for (const node of nodes) node.signal("SIGHUP");
   };
-  reload("concurrent_max: 9, scope: fleet");
+  reload({ concurrent_max: 9, scope: "fleet" });
   await until(async () => (await mostOf(slots)) === 9, 15_000, "the engine to have nine");
-  reload("concurrent_max: 9");
+  reload({ concurrent_max: 9 });
   await until(async () => (await mostOf(slots)) === 27, 15_000, "each node to have nine");
-  reload(`concurrent_max: 12, scope: fleet`);
+  reload({ concurrent_max: 12, scope: "fleet" });
   const held = async () =>
     (await Promise.all(nodes.map((node) => metric(node, "upstream_slots")))).reduce((sum, one) => sum + one);
   await until(async () => (await held()) <= 12 && engine.inFlight <= 12, 15_000, "the nodes to share twelve");

@@ -5,6 +5,7 @@ import { endedReceipt } from "../harness/receipts.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { bodyOf, seen } from "./callers.ts";
+import { configOf } from "./config.ts";
 import { type Engine, startEngine, words } from "./engine.ts";
 
 const engines: Engine[] = Array.from({ length: 5 }, startEngine);
@@ -12,32 +13,28 @@ const [one, pair, other, short, beating] = engines as [Engine, Engine, Engine, E
 let sluice: Sluice;
 
 beforeAll(async () => {
-  const model = (id: string, ...upstreams: string[]) => `  - id: acme/${id}
-    created: 1790000000
-    context_window: 131072
-    prices: { input: 0.1, output: 0.4 }
-    routes: [${upstreams.map((upstream) => `{ upstream: ${upstream}, model: ${id} }`).join(", ")}]`;
-  const limits = (length_max: number, wait_ms_max: number) =>
-    `concurrent_max: 1, queue: { length_max: ${length_max}, wait_ms_max: ${wait_ms_max} }`;
+  const limited = ({ url }: Engine, length_max = 100, wait_ms_max = 30_000) => ({
+    ...{ url, concurrent_max: 1, queue: { length_max, wait_ms_max } },
+  });
+  const upstreams = {
+    "canary-one": limited(one),
+    "canary-pair": limited(pair),
+    "canary-other": limited(other),
+    "canary-short": limited(short, 4, 300),
+    "canary-beating": limited(beating),
+  };
+  const models = {
+    one: ["canary-one"],
+    pair: ["canary-pair", "canary-other"],
+    short: ["canary-short"],
+    beating: ["canary-beating"],
+  };
   sluice = await startSluice({
-    config: [
-      "upstreams:",
-      `  canary-one: { url: "${one.url}", ${limits(100, 30_000)} }`,
-      `  canary-pair: { url: "${pair.url}", ${limits(100, 30_000)} }`,
-      `  canary-other: { url: "${other.url}", ${limits(100, 30_000)} }`,
-      `  canary-short: { url: "${short.url}", ${limits(4, 300)} }`,
-      `  canary-beating: { url: "${beating.url}", ${limits(100, 30_000)} }`,
-      "models:",
-      model("one", "canary-one"),
-      model("pair", "canary-pair", "canary-other"),
-      model("short", "canary-short"),
-      model("beating", "canary-beating"),
-      "plans: { pro: {} }",
-      "limits: { first_event_hold_ms: 50, heartbeat_ms: 100 }",
-      "metering: { currency: USD, lease_s: 3, checkpoint_s: 0.5 }",
-      "",
-    ].join("\n"),
-    operatorsWords: ["canary-one", "canary-pair", "canary-other", "canary-short", "canary-beating"],
+    config: configOf(upstreams, models, {
+      limits: { first_event_hold_ms: 50, heartbeat_ms: 100 },
+      metering: { currency: "USD", lease_s: 3, checkpoint_s: 0.5 },
+    }),
+    operatorsWords: Object.keys(upstreams),
   });
 }, 60_000);
 afterAll(async () => {

@@ -4,6 +4,7 @@ import { probation_ms_max } from "../../src/core/routing/health.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { bodyOf, type Seen, seen } from "./callers.ts";
+import { configOf } from "./config.ts";
 import { type Engine, startEngine, words } from "./engine.ts";
 
 const engines: Engine[] = Array.from({ length: 8 }, startEngine);
@@ -11,30 +12,21 @@ const [first, second, third, checked, ...replicas] = engines as [Engine, Engine,
 let sluice: Sluice;
 
 beforeAll(async () => {
-  const model = (id: string, ...upstreams: string[]) => `  - id: acme/${id}
-    created: 1790000000
-    context_window: 131072
-    prices: { input: 0.1, output: 0.4 }
-    routes: [${upstreams.map((upstream) => `{ upstream: ${upstream}, model: ${id} }`).join(", ")}]`;
-  sluice = await startSluice({
-    config: [
-      "upstreams:",
-      `  canary-first: { url: "${first.url}" }`,
-      `  canary-second: { url: "${second.url}" }`,
-      `  canary-third: { url: "${third.url}" }`,
-      `  canary-checked: { url: "${checked.url}", check: { interval_ms: 100 } }`,
-      `  canary-many: { url: "${replicas[0]!.url}", replicas: [${replicas.slice(1).map(({ url }) => `"${url}"`)}], cache_salt: true }`,
-      "metering: { currency: USD }",
-      "models:",
-      model("dying", "canary-first", "canary-second"),
-      model("sick", "canary-third", "canary-second"),
-      model("checked", "canary-checked", "canary-second"),
-      model("many", "canary-many"),
-      "plans: { pro: {} }",
-      "",
-    ].join("\n"),
-    operatorsWords: ["canary-first", "canary-second", "canary-third", "canary-checked", "canary-many"],
-  });
+  const [home, ...others] = replicas.map(({ url }) => url);
+  const upstreams = {
+    "canary-first": { url: first.url },
+    "canary-second": { url: second.url },
+    "canary-third": { url: third.url },
+    "canary-checked": { url: checked.url, check: { interval_ms: 100 } },
+    "canary-many": { url: home, replicas: others, cache_salt: true },
+  };
+  const models = {
+    dying: ["canary-first", "canary-second"],
+    sick: ["canary-third", "canary-second"],
+    checked: ["canary-checked", "canary-second"],
+    many: ["canary-many"],
+  };
+  sluice = await startSluice({ config: configOf(upstreams, models), operatorsWords: Object.keys(upstreams) });
 }, 60_000);
 afterAll(async () => {
   await sluice.stop();

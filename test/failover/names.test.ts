@@ -6,6 +6,7 @@ import { type NameServer, startNameServer } from "../harness/name-server.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { bodyOf, type Seen, seen } from "./callers.ts";
+import { configOf } from "./config.ts";
 import { type Engine, startEngine, words } from "./engine.ts";
 
 /** The name in the URLs. Names below `localhost` may lead to this machine. */
@@ -23,27 +24,19 @@ beforeAll(async () => {
   engines.push(...addresses.slice(1).map((hostname) => startEngine({ hostname, port })));
   const operatorPort = await freePort();
   operator = `http://127.0.0.1:${operatorPort}`;
-  const upstream = (host: string) =>
-    `{ url: "http://${host}:${port}/v1", check: { interval_ms: 100 }, resolve: { servers: ["${server.at}"], interval_ms: 100 } }`;
-  const model = (id: string, upstream: string) => `  - id: acme/${id}
-    created: 1790000000
-    context_window: 131072
-    prices: { input: 0.1, output: 0.4 }
-    routes: [{ upstream: ${upstream}, model: ${id} }]`;
+  const upstream = (host: string) => ({
+    ...{ url: `http://${host}:${port}/v1`, check: { interval_ms: 100 } },
+    resolve: { servers: [server.at], interval_ms: 100 },
+  });
+  const upstreams = {
+    "canary-many": upstream(name),
+    "canary-late": upstream("late.localhost"),
+    "canary-own": upstream("own.test"),
+  };
   sluice = await startSluice({
-    config: [
-      "upstreams:",
-      `  canary-many: ${upstream(name)}`,
-      `  canary-late: ${upstream("late.localhost")}`,
-      `  canary-own: ${upstream("own.test")}`,
-      "metering: { currency: USD }",
-      "models:",
-      ...[model("many", "canary-many"), model("late", "canary-late"), model("own", "canary-own")],
-      "plans: { pro: {} }",
-      "",
-    ].join("\n"),
+    config: configOf(upstreams, { many: ["canary-many"], late: ["canary-late"], own: ["canary-own"] }),
     env: { SLUICE_OPERATOR_PORT: `${operatorPort}` },
-    operatorsWords: ["canary-many", "canary-late", "canary-own", ...addresses.slice(1)],
+    operatorsWords: [...Object.keys(upstreams), ...addresses.slice(1)],
   });
 }, 60_000);
 afterAll(async () => {

@@ -13,6 +13,7 @@ import { startRedis } from "../harness/services.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { bodyOf } from "./callers.ts";
+import { configOf } from "./config.ts";
 
 setDefaultTimeout(120_000);
 
@@ -29,17 +30,11 @@ async function startNode(): Promise<Sluice> {
     store: "pglite",
     // The first node makes the organization and its key, in the default folder.
     ...(at > 0 ? { dataDir: join(folder, `${at}`) } : {}),
-    config: `
-upstreams: { engine: { url: "${engine.url}" } }
-metering: { currency: USD }
-plans: { nine: { requests_per_minute: 9 } }
-models:
-  - id: acme/writer
-    created: 1790000000
-    context_window: 131072
-    prices: { input: 0.001, output: 0.001 }
-    routes: [{ upstream: engine, model: m }]
-`,
+    config: configOf(
+      { engine: { url: engine.url } },
+      { writer: ["engine"] },
+      { plans: { nine: { requests_per_minute: 9 } }, prices: { input: 0.001, output: 0.001 } },
+    ),
     env: { DATABASE_URL: database.url, REDIS_URL: redis.url },
   });
 }

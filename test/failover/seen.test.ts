@@ -5,6 +5,7 @@ import { lineOf } from "../harness/log-lines.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { bodyOf, seen } from "./callers.ts";
+import { configOf } from "./config.ts";
 import { type Engine, startEngine, words } from "./engine.ts";
 
 const [sick, well] = [startEngine(), startEngine()] as [Engine, Engine];
@@ -15,20 +16,19 @@ beforeAll(async () => {
   const port = await freePort();
   operator = `http://127.0.0.1:${port}`;
   sluice = await startSluice({
-    config: [
-      "upstreams:",
-      `  canary-sick: { url: "${sick.url}", concurrent_max: 1 }`,
-      `  canary-well: { url: "${well.url}", concurrent_max: 1, identity_headers: { organization: x-llm-d-inference-fairness-id, plan: x-llm-d-inference-objective } }`,
-      "metering: { currency: USD }",
-      "models:",
-      "  - id: acme/seen",
-      "    created: 1790000000",
-      "    context_window: 131072",
-      "    prices: { input: 0.1, output: 0.4 }",
-      "    routes: [{ upstream: canary-sick, model: m }, { upstream: canary-well, model: m, priority: 1 }]",
-      "plans: { pro: {} }",
-      "",
-    ].join("\n"),
+    config: configOf(
+      {
+        "canary-sick": { url: sick.url, concurrent_max: 1 },
+        "canary-well": {
+          ...{ url: well.url, concurrent_max: 1 },
+          identity_headers: {
+            organization: "x-llm-d-inference-fairness-id",
+            plan: "x-llm-d-inference-objective",
+          },
+        },
+      },
+      { seen: ["canary-sick", { upstream: "canary-well", priority: 1 }] },
+    ),
     env: { SLUICE_OPERATOR_PORT: `${port}` },
     secrets: [new URL(sick.url).host, new URL(well.url).host],
   });

@@ -16,6 +16,7 @@ import { redisUrl } from "../harness/services.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
+import { configOf } from "./config.ts";
 
 setDefaultTimeout(120_000);
 
@@ -28,27 +29,20 @@ let engines: Simulator[];
 let nodes: (Sluice & { operator: string })[];
 let token: string;
 
-const configOf = (more: string) => `
-upstreams:
-${engines.map(({ port }, at) => `  engine-${at}: { url: "http://127.0.0.1:${port}/v1" }`).join("\n")}
-metering: { currency: USD }
-models:
-  - id: ${model}
-    created: 1790000000
-    context_window: 131072
-    prices: { input: 0.001, output: 0.1 }
-    routes: [{ upstream: engine-0, model: m }, { upstream: engine-1, model: m }]
-${more}`;
-
 beforeAll(async () => {
   database = await migratedDatabase();
   engines = await Promise.all([startSimulator({ directives: "echo" }), startSimulator({ directives: "echo" })]);
   nodes = [];
-  for (const [at, more] of ["", "", "metrics: { organizations_max: 3 }\n"].entries()) {
+  const urls = engines.map(({ port }, at) => [`engine-${at}`, { url: `http://127.0.0.1:${port}/v1` }]);
+  for (const [at, more] of [{}, {}, { metrics: { organizations_max: 3 } }].entries()) {
     const port = await freePort();
     const node = await startSluice({
       store: "pglite",
-      config: configOf(more),
+      config: configOf(
+        Object.fromEntries(urls),
+        { writer: ["engine-0", "engine-1"] },
+        { prices: { input: 0.001, output: 0.1 }, ...more },
+      ),
       // The first node makes the organization and its key, in the default folder.
       ...(at > 0 ? { dataDir: join(folder, `${at}`) } : {}),
       env: { DATABASE_URL: database.url, REDIS_URL: await redisUrl(), SLUICE_OPERATOR_PORT: String(port) },

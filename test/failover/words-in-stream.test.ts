@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { lineOf } from "../harness/log-lines.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { asks } from "./callers.ts";
+import { configOf } from "./config.ts";
 
 const words = "CUDA error: device-side assert triggered";
 /** It begins an answer, and then says why it cannot go on, in a stream whose status was 200. */
@@ -19,19 +20,9 @@ const engine = Bun.serve({
 let sluice: Sluice;
 
 beforeAll(async () => {
-  const config = `
-upstreams:
-  gpu: { url: "http://127.0.0.1:${engine.port}/v1" }
-metering: { currency: USD }
-models:
-  - id: acme/breaking
-    created: 1790000000
-    context_window: 131072
-    prices: { input: 0.1, output: 0.4 }
-    routes: [{ upstream: gpu, model: m }]
-plans: { pro: {} }
-`;
-  sluice = await startSluice({ config });
+  sluice = await startSluice({
+    config: configOf({ gpu: { url: `http://127.0.0.1:${engine.port}/v1` } }, { breaking: ["gpu"] }),
+  });
 }, 60_000);
 afterAll(async () => {
   await sluice?.stop();

@@ -21,13 +21,6 @@ function lines(before: Resolution, after: Resolution, cause?: unknown): [string,
   return written;
 }
 
-test("addresses that come and go are named", () => {
-  expect(lines(state(["a", "b"]), state(["b", "c"]))).toEqual([
-    ["info", "upstream_resolved", { upstream: "engine", addresses: 2, added: ["c"], lost: ["a"] }],
-  ]);
-  expect(lines(state(["a"]), state(["a"]))).toEqual([]);
-});
-
 test("a problem is a warning with its reason when it begins or changes, and nothing while it lasts", () => {
   const [[level, event, fields] = []] = lines(state(["a"]), state(["a"], "failed"), new Error("no answer"));
   expect([level, event]).toEqual(["warn", "upstream_unresolved"]);

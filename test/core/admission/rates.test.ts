@@ -11,6 +11,7 @@ import type { Command } from "../../../src/core/store/ledger.ts";
 import { noLimits, type Plan } from "../../../src/core/store/plan.ts";
 import { not_limited, type RateSubject, type Rates } from "../../../src/core/store/rates.ts";
 import { memoryRates } from "../../../src/stores/memory/rates.ts";
+import { laterFaultOf } from "../../harness/faults.ts";
 import { organizationId } from "./virtual-time.ts";
 
 let rates: Rates;
@@ -49,12 +50,12 @@ function entry(limits: Partial<Plan>): Entry {
     inputTokens: 100,
   } as unknown as Entry;
 }
-const enter = (limits: Partial<Plan>) => rated(rates).enter(entry(limits));
-const faultOf = async (limits: Partial<Plan>) => {
-  const thrown = await enter(limits).catch((error: unknown) => error);
-  expect(thrown).toBeInstanceOf(Fault);
-  return thrown as Fault;
+/** A request of somebody with these rates beside those of the plan. */
+const enter = (limits: Partial<Plan>, whose: Partial<Entry["principal"]> = {}, model: object = {}) => {
+  const one = entry(limits);
+  return rated(rates).enter({ ...one, principal: { ...one.principal, ...whose }, model: { ...one.model, ...model } });
 };
+const faultOf = async (...asked: Parameters<typeof enter>) => (await laterFaultOf(enter(...asked)))!;
 const end = {
   nanos: 0,
   outcome: "completed",
@@ -115,16 +116,7 @@ test("a limit for models binds requests for those alone, beside the others", asy
     ...(models !== undefined && { models }),
   });
   const own = [of("acme/large", 1), of("acme/*", 2), of(undefined, 3)];
-  const asked = (id: string) => {
-    const one = entry({});
-    const principal = { ...one.principal, rates: own };
-    return rated(rates)
-      .enter({ ...one, principal, model: { ...one.model, id } })
-      .then(
-        () => null,
-        (fault: Fault) => fault,
-      );
-  };
+  const asked = (id: string) => laterFaultOf(enter({}, { rates: own }, { id }));
   expect(await asked("acme/large")).toBeNull();
   const byModel = await asked("acme/large");
   expect(byModel?.message).toBe("The team's limit of 1 request a minute for acme/large is reached. Try again in 60 s.");
@@ -139,33 +131,23 @@ test("a key's own limit and its team's bind beside the plan's, and the refusal s
   const of = (limitedBy: "key" | "team", requestsPerMinute: number | null, tokensPerMinute: number | null) => ({
     ...{ limitedBy, id: `${limitedBy}_1`, limits: { requestsPerMinute, tokensPerMinute } },
   });
-  const asked = (limits: Partial<Plan>, rates_own: RateSubject[]) => {
-    const one = entry(limits);
-    const principal = { ...one.principal, rates: rates_own };
-    return rated(rates).enter({ ...one, principal });
-  };
-  const faultOf = (work: Promise<unknown>) =>
-    work.then(
-      () => null,
-      (fault: Fault) => fault,
-    );
   const own = [of("key", 2, null), of("team", null, 1_500)];
-  expect((await asked({ requestsPerMinute: 10 }, own)).rates).toMatchObject({
+  expect((await enter({ requestsPerMinute: 10 }, { rates: own })).rates).toMatchObject({
     requests: { limit: 2, remaining: 1 },
     tokens: { limit: 1_500, remaining: 1_000 },
   });
-  await asked({}, own);
-  const byKey = await faultOf(asked({ requestsPerMinute: 10 }, own));
+  await enter({}, { rates: own });
+  const byKey = await faultOf({ requestsPerMinute: 10 }, { rates: own });
   expect(byKey?.message).toBe("The key's limit of 2 requests a minute is reached. Try again in 60 s.");
   expect(byKey?.details).toMatchObject({
     retryAfterSeconds: 60,
     body: { limited_by: "key" },
     headers: { "x-ratelimit-remaining-requests": "0" },
   });
-  await asked({}, own.slice(1));
-  const byTeam = await faultOf(asked({ requestsPerMinute: 10 }, own.slice(1)));
+  await enter({}, { rates: own.slice(1) });
+  const byTeam = await faultOf({ requestsPerMinute: 10 }, { rates: own.slice(1) });
   expect(byTeam?.message).toBe("The team's limit of 1,500 tokens a minute is reached. Try again in 60 s.");
-  const whole = await faultOf(asked({ tokensPerMinute: 100 }, [of("key", null, 355)]));
+  const whole = await faultOf({ tokensPerMinute: 100 }, { rates: [of("key", null, 355)] });
   expect(whole?.message).toBe(
     "This request needs at least 356 tokens, more than the organization's whole limit of 100 tokens a minute. Send less input, or ask your administrator for a higher plan.",
   );
@@ -174,7 +156,7 @@ test("a key's own limit and its team's bind beside the plan's, and the refusal s
     limit: "tokens_per_minute",
     limit_value: 100,
   });
-  const equals = await faultOf(asked({ tokensPerMinute: 300 }, [of("key", null, 300), of("team", null, 355)]));
+  const equals = await faultOf({ tokensPerMinute: 300 }, { rates: [of("key", null, 300), of("team", null, 355)] });
   expect(equals?.message).toBe(
     "This request needs at least 356 tokens, more than the key's whole limit of 300 tokens a minute. Send less input, or ask your administrator for a higher limit of the key.",
   );
@@ -182,10 +164,8 @@ test("a key's own limit and its team's bind beside the plan's, and the refusal s
 
 test("a raise of the organization's plan raises its limits of a minute, and gives none where there is none", async () => {
   const asked = (limits: Partial<Plan>) => {
-    const one = entry(limits);
     const raise = { requestsPerMinute: 7, tokensPerMinute: 5_000 };
-    const overPlan = { own: { requestsPerMinute: null, tokensPerMinute: null }, raise };
-    return rated(rates).enter({ ...one, principal: { ...one.principal, overPlan } });
+    return enter(limits, { overPlan: { own: { requestsPerMinute: null, tokensPerMinute: null }, raise } });
   };
   expect((await asked({ requestsPerMinute: 2 })).rates).toMatchObject({ requests: { limit: 7 }, tokens: null });
   expect((await asked({ requestsPerMinute: 9 })).rates).toMatchObject({ requests: { limit: 9 } });
@@ -194,10 +174,9 @@ test("a raise of the organization's plan raises its limits of a minute, and give
 
 test("an organization's own limits of a minute count in the place of its plan's, up, down, and where they say none", async () => {
   const asked = (requestsPerMinute: number | null) => {
-    const one = entry({ requestsPerMinute: 5 });
     const raise = { requestsPerMinute: null, tokensPerMinute: null };
     const overPlan = { own: { requestsPerMinute, tokensPerMinute: 9_000 }, raise };
-    return rated(rates).enter({ ...one, principal: { ...one.principal, overPlan } });
+    return enter({ requestsPerMinute: 5 }, { overPlan });
   };
   expect((await asked(50)).rates).toMatchObject({ requests: { limit: 50 }, tokens: { limit: 9_000 } });
   expect((await asked(2)).rates).toMatchObject({ requests: { limit: 2 } });
@@ -219,13 +198,7 @@ test("a refusal says what is so: the limit, what is left of it, what the request
       for (const { input, cap, pause_ms } of takes) {
         now_ms += pause_ms;
         const one = { ...entry(limits), inputTokens: input, request: { outputTokens_max: cap } } as Entry;
-        const asked = () =>
-          rated(rates)
-            .enter(one)
-            .then(
-              () => null,
-              (fault: Fault) => fault,
-            );
+        const asked = () => laterFaultOf(rated(rates).enter(one));
         const fault = await asked();
         if (!fault) continue;
         refusals += 1;

@@ -94,6 +94,22 @@ function house(limits: Partial<AuthenticatorLimits> = {}, policy: PeoplePolicy |
 
 const fault = async (work: Promise<unknown>) => (await laterFaultOf(work))!;
 
+/** A request whose look-up is under way, and is answered when the test says so. */
+async function underWay() {
+  const it = house();
+  const { key, row } = it.add();
+  const gate = Promise.withResolvers<void>();
+  it.hold(() => gate.promise);
+  const first = it.with(key);
+  await until(() => it.asked.length === 1);
+  it.hold(async () => {});
+  const answered = async () => {
+    gate.resolve();
+    await first;
+  };
+  return { it, key, row, answered };
+}
+
 describe("authentication", () => {
   test("answers who is calling", async () => {
     const it = house();
@@ -185,34 +201,21 @@ describe("authentication", () => {
   });
 
   test("a slow answer is as old as its question", async () => {
-    const it = house();
-    const { key, row } = it.add();
-    const gate = Promise.withResolvers<void>();
-    it.hold(() => gate.promise);
-    const first = it.with(key);
-    await until(() => it.asked.length === 1);
+    const { it, key, row, answered } = await underWay();
     row.key.revokedAt = new Date(start);
     it.pass(1000);
-    it.hold(async () => {});
     // The first lookup was sent a second ago: the new request does not wait for it, and its answer is not kept.
     expect((await fault(it.with(key))).code).toBe("revoked_api_key");
-    gate.resolve();
-    await first;
+    await answered();
     expect((await fault(it.with(key))).code).toBe("revoked_api_key");
     expect(it.asked).toHaveLength(2);
   });
 
   test("a slow answer is believed for what is left of the second since its question", async () => {
-    const it = house();
-    const { key, row } = it.add();
-    const gate = Promise.withResolvers<void>();
-    it.hold(() => gate.promise);
-    const first = it.with(key);
-    await until(() => it.asked.length === 1);
+    const { it, key, row, answered } = await underWay();
     it.pass(900);
     row.key.revokedAt = new Date(start);
-    gate.resolve();
-    await first;
+    await answered();
     it.pass(100);
     expect((await fault(it.with(key))).code).toBe("revoked_api_key");
   });
@@ -241,34 +244,12 @@ describe("authentication", () => {
   });
 
   test("a look-up that was under way when the message came is not kept", async () => {
-    const it = house();
-    const { key, row } = it.add();
-    const gate = Promise.withResolvers<void>();
-    it.hold(() => gate.promise);
-    const early = it.with(key);
-    await until(() => it.asked.length === 1);
+    const { it, key, row, answered } = await underWay();
     row.key.revokedAt = new Date(start);
     it.auth.forget(row.key.id);
-    it.hold(async () => {});
     expect((await fault(it.with(key))).code).toBe("revoked_api_key");
-    gate.resolve();
-    await early;
+    await answered();
     expect((await fault(it.with(key))).code).toBe("revoked_api_key");
-  });
-
-  test("an expiry is exact to the millisecond of the store's clock, cached or not", async () => {
-    for (const what of ["key", "secret"] as const) {
-      const it = house();
-      const { key, row } = it.add();
-      row[what].expiresAt = new Date(start + 500);
-      await it.with(key);
-      it.pass(499);
-      await it.with(key);
-      it.pass(1);
-      const refused = await fault(it.with(key));
-      expect(refused.code).toBe("expired_api_key");
-      expect(refused.message).toContain(what === "key" ? "has expired" : "rotated");
-    }
   });
 
   test("of several reasons the first of the order answers", async () => {
@@ -441,26 +422,28 @@ describe("last use", () => {
   });
 });
 
+type Row = ReturnType<ReturnType<typeof house>["add"]>["row"];
+
+test.each<[name: string, ends: (row: Row, at: Date) => void, says: string]>([
+  ["a key that expires", ({ key }, at) => Object.assign(key, { expiresAt: at }), "has expired"],
+  ["a secret that expires", ({ secret }, at) => Object.assign(secret, { expiresAt: at }), "rotated"],
+  ["a key that ends by policy for its age", ({ ends }, at) => (ends.lifetimeAt = at), "is older than its organization"],
+  ["a key that ends by policy for want of use", ({ ends }, at) => (ends.unusedAt = at), "was not used for longer than"],
+])("%s is refused from its millisecond of the store's clock on, cached or not, and told why", async (_, ends, says) => {
+  const it = house();
+  const { key, row } = it.add();
+  ends(row, new Date(start + 500));
+  await it.with(key);
+  it.pass(499);
+  await it.with(key);
+  it.pass(1);
+  const refused = await fault(it.with(key));
+  expect(refused.code).toBe("expired_api_key");
+  expect(refused.message).toContain(says);
+});
+
 describe("a key that ends by policy", () => {
   const day_ms = 86_400_000;
-
-  test("is refused from its millisecond on, cached or not, and is told what ended it", async () => {
-    for (const [end, says] of [
-      ["lifetimeAt", "is older than its organization allows"],
-      ["unusedAt", "was not used for longer than its organization allows"],
-    ] as const) {
-      const { add, with: use, pass } = house();
-      const { key, row } = add();
-      row.ends[end] = new Date(start + 500);
-      await use(key);
-      pass(499);
-      await use(key);
-      pass(1);
-      const refused = await fault(use(key));
-      expect(refused.code).toBe("expired_api_key");
-      expect(refused.message).toContain(says);
-    }
-  });
 
   /**
    * A key that ends after so many days without use. Like the store, `counted` computes that end from the last noted

@@ -6,19 +6,13 @@ import { checks } from "../../../src/core/routing/checks.ts";
 import { loads } from "../../../src/core/routing/loads.ts";
 import type { Get } from "../../../src/core/upstream/http1/client.ts";
 import type { Reply } from "../../../src/core/upstream/http1/exchange.ts";
-import { defaultTimeouts, type Upstream } from "../../../src/core/upstream/target.ts";
+import type { Upstream } from "../../../src/core/upstream/target.ts";
 import { until } from "../../harness/until.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
+import { upstreamOf } from "./models.ts";
 
 const tls = { ca: "an authority", certificate: null };
-const engine = (more: Partial<Upstream>): Upstream => ({
-  name: "vllm",
-  url: "https://engine.test/v1",
-  protocol: "openai-chat",
-  apiKey: null,
-  timeouts: defaultTimeouts,
-  ...more,
-});
+const engine = (more: Partial<Upstream>) => upstreamOf("https://engine.test/v1", more);
 
 function client(status: number, body = "") {
   const asked: Get[] = [];

@@ -3,9 +3,9 @@
  * it is alone. In virtual time; `bun bench/fairness.ts` does the same over real sockets.
  */
 import { expect, test } from "bun:test";
-import type { Route } from "../../../src/core/routing/catalog.ts";
 import { queues, type Slot } from "../../../src/core/routing/queues.ts";
 import { chanceOf } from "../../faults/chance.ts";
+import { capacityOf, routeTo, upstreamOf } from "./models.ts";
 
 const slots = 32;
 const length_ms = 600_000;
@@ -22,14 +22,8 @@ interface Event {
 /** The waits for the first part, in milliseconds, and how much of the engine was used. */
 async function simulated(seed: number, isNoisy: boolean, reserved_percent: number, isFair = true) {
   const random = chanceOf(seed);
-  const capacity = {
-    ...{ concurrent_max: slots, tokens_in_flight_max: null, reserved_percent },
-    ...{ queue_max: 1000, queue_ms_max: 60_000 },
-  };
-  const route = {
-    upstream: { name: "engine", url: "http://engine/v1", capacity },
-    ...{ model: "m", priority: 0, weight: 1 },
-  } as unknown as Route;
+  const capacity = capacityOf({ concurrent_max: slots, reserved_percent, queue_ms_max: 60_000 });
+  const route = routeTo(upstreamOf("http://engine/v1", { capacity }));
   const events: Event[] = [];
   let now_ms = 0;
   const at = queues(() => now_ms);

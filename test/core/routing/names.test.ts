@@ -3,7 +3,6 @@
  * in force, and what is forgotten.
  */
 import { expect, test } from "bun:test";
-import type { CatalogModel, Route } from "../../../src/core/routing/catalog.ts";
 import { identityOf, pool } from "../../../src/core/routing/choose.ts";
 import { health } from "../../../src/core/routing/health.ts";
 import { names, type Resolved } from "../../../src/core/routing/names.ts";
@@ -11,24 +10,15 @@ import { queues } from "../../../src/core/routing/queues.ts";
 import { forgetOthers, replicas } from "../../../src/core/routing/replicas.ts";
 import { tallies } from "../../../src/core/routing/tallies.ts";
 import type { ResolvedAddresses } from "../../../src/core/upstream/resolve.ts";
-import { defaultTimeouts, type Resolving, type Upstream } from "../../../src/core/upstream/target.ts";
+import type { Resolving, Upstream } from "../../../src/core/upstream/target.ts";
 import { busyness } from "../../harness/busyness.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
+import { capacityOf, modelOf, routeTo, upstreamOf } from "./models.ts";
 
 const resolving: Resolving = { interval_ms: 5_000, addresses_max: 4, family: "all", servers: [] };
 function upstream(more: Partial<Upstream> = {}): Upstream {
-  return {
-    ...{ name: "vllm", url: "http://engines.test:8000/v1", protocol: "openai-chat", apiKey: null },
-    timeouts: defaultTimeouts,
-    resolve: resolving,
-    ...more,
-  };
+  return upstreamOf("http://engines.test:8000/v1", { name: "vllm", resolve: resolving, ...more });
 }
-const modelOf = (routes: Route[]) => ({ id: "acme/m", contextTokens: 1000, routes }) as unknown as CatalogModel;
-const routeOf = (to: Upstream, more: Partial<Route> = {}): Route => ({
-  ...{ upstream: to, model: "m", priority: 0, weight: 1 },
-  ...more,
-});
 
 /** A node's names, with a name server that says what the test says. */
 function rig(...first: Upstream[]) {
@@ -82,8 +72,8 @@ test("a name is asked at once, again after each interval, and never twice at a t
 test("each address is a route, with its part of the weight; those that stay are who they were", async () => {
   const { clock, known, says } = rig(upstream());
   const model = modelOf([
-    routeOf(upstream(), { weight: 3 }),
-    routeOf(upstream({ name: "plain", resolve: undefined as never })),
+    routeTo(upstream(), { weight: 3 }),
+    routeTo(upstream({ name: "plain", resolve: undefined as never })),
   ]);
   says("10.0.0.1", "10.0.0.2", "fd00::1");
   await clock.advance(1);
@@ -104,19 +94,19 @@ test("each address is a route, with its part of the weight; those that stay are 
 
 test("a model without such names has the routes that it was given, the very list", () => {
   const { known } = rig();
-  const model = modelOf([routeOf(upstream({ resolve: undefined as never }))]);
+  const model = modelOf([routeTo(upstream({ resolve: undefined as never }))]);
   expect(known.routesOf(model)).toBe(model.routes);
 });
 
 test("a name of which no address is known is a route only where there is no other", async () => {
   const { clock, known, asked } = rig(upstream());
-  const spare = routeOf(upstream({ name: "plain", resolve: undefined as never }), { priority: 1 });
+  const spare = routeTo(upstream({ name: "plain", resolve: undefined as never }), { priority: 1 });
   await clock.advance(4_500);
   expect(asked.length).toBeGreaterThanOrEqual(4);
-  expect(known.routesOf(modelOf([routeOf(upstream()), spare]))).toEqual([spare]);
-  const [sole] = known.routesOf(modelOf([routeOf(upstream())]));
+  expect(known.routesOf(modelOf([routeTo(upstream()), spare]))).toEqual([spare]);
+  const [sole] = known.routesOf(modelOf([routeTo(upstream())]));
   expect(sole!.upstream.address).toBeNull();
-  expect(known.allOf(modelOf([routeOf(upstream()), spare]))).toHaveLength(2);
+  expect(known.allOf(modelOf([routeTo(upstream()), spare]))).toHaveLength(2);
 });
 
 test("a reload keeps the addresses of a name that stays, and forgets one that goes", async () => {
@@ -155,15 +145,8 @@ test("a reload waits for new names, and what it has prepared is there when it co
 });
 
 test("after 100,000 changes nothing is known of addresses that are gone", async () => {
-  const capacity = {
-    concurrent_max: 4,
-    tokens_in_flight_max: null,
-    reserved_percent: 0,
-    queue_max: 9,
-    queue_ms_max: 9,
-  };
-  const from = upstream({ capacity });
-  const model = modelOf([routeOf(from)]);
+  const from = upstream({ capacity: capacityOf({ concurrent_max: 4 }) });
+  const model = modelOf([routeTo(from)]);
   let address = "";
   const known = replicas(() => [address, "10.255.255.255"]);
   const parts = { health: health(), pool: pool(), queues: queues(() => 0), tallies: tallies() };
@@ -205,7 +188,7 @@ test("after 100,000 changes nothing is known of addresses that are gone", async 
 
 test("what runs at an address that is gone is counted until it ends, and begins anew with nobody's failures", () => {
   const from = upstream();
-  const model = modelOf([routeOf(from)]);
+  const model = modelOf([routeTo(from)]);
   let addresses = ["10.0.0.1", "10.0.0.2"];
   const known = replicas(() => addresses);
   const parts = { health: health(), pool: pool() };

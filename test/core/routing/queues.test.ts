@@ -3,91 +3,22 @@
  * lost.
  */
 import { expect, test } from "bun:test";
-import fc from "fast-check";
 import type { Route } from "../../../src/core/routing/catalog.ts";
 import type { Claim } from "../../../src/core/routing/fair-queue.ts";
-import { type Queues, queues, type Slot, type Waiting } from "../../../src/core/routing/queues.ts";
+import { queues } from "../../../src/core/routing/queues.ts";
 import { sharing } from "../../../src/core/routing/sharing.ts";
 import type { EngineSlots } from "../../../src/core/store/engine-slots.ts";
-import type { Clock } from "../../../src/core/time/clock.ts";
 import type { Capacity } from "../../../src/core/upstream/target.ts";
 import { faultOf } from "../../harness/faults.ts";
+import { VirtualClock } from "../admission/virtual-time.ts";
+import { capacityOf, routeTo, upstreamOf } from "./models.ts";
 
-const unlimited: Capacity = {
-  ...{ concurrent_max: null, tokens_in_flight_max: null, reserved_percent: 0 },
-  ...{ queue_max: 1000, queue_ms_max: 30_000 },
-};
 const route = (name: string, capacity: Partial<Capacity>, own?: Partial<Capacity>): Route =>
-  ({
-    upstream: { name, url: `http://${name}/v1`, capacity: { ...unlimited, ...capacity } },
-    ...{ model: name, priority: 0, weight: 1 },
-    ...(own ? { capacity: { ...unlimited, ...own } } : {}),
-  }) as unknown as Route;
+  routeTo(upstreamOf(`http://${name}/v1`, { name, capacity: capacityOf(capacity) }), {
+    ...{ model: name, ...(own ? { capacity: capacityOf(own) } : {}) },
+  });
 const claim = (organizationId: string, tokens = 100): Claim => ({
   ...{ organizationId, tokens, share: { weight: 1, priority: 0 } },
-});
-
-/** The slot that the request gets now, or its wait if there is none. */
-function come(at: Queues, routes: readonly Route[], one: Claim): Slot | Waiting {
-  const [open] = at.open(routes, one);
-  return open ? at.enter(open, one) : at.wait(routes, one);
-}
-const isWaiting = (one: Slot | Waiting): one is Waiting => "slot" in one;
-
-test("never more in flight than allowed, never room that whoever is next would fit, nobody is lost", async () => {
-  const anyAct = fc.record({
-    organization: fc.constantFrom("a", "b", "c"),
-    tokens: fc.integer({ min: 1, max: 900 }),
-    act: fc.constantFrom("come", "come", "end", "leave"),
-    which: fc.nat(50),
-  });
-  const anyCase = fc.record({
-    acts: fc.array(anyAct, { maxLength: 120 }),
-    reserved_percent: fc.constantFrom(0, 0, 25),
-    tokens_in_flight_max: fc.constantFrom(null, 1000),
-  });
-  await fc.assert(
-    fc.asyncProperty(anyCase, async ({ acts, reserved_percent, tokens_in_flight_max }) => {
-      const capacity = { concurrent_max: 4, tokens_in_flight_max, reserved_percent };
-      const routes = [route("one", capacity), route("other", capacity)];
-      const at = queues(() => 0);
-      const inFlight: { slot: Slot; tokens: number }[] = [];
-      let waiting: { waiting: Waiting; tokens: number; isOver: boolean }[] = [];
-      const settle = async () => {
-        for (const one of waiting) {
-          const slot = await Promise.race([one.waiting.slot, Promise.resolve("waits" as const)]);
-          if (slot === "waits") continue;
-          one.isOver = true;
-          if (slot) inFlight.push({ slot, tokens: one.tokens });
-        }
-        waiting = waiting.filter(({ isOver }) => !isOver);
-      };
-      for (const { organization, tokens, act, which } of acts) {
-        if (act === "come") {
-          const come_ = come(at, routes, claim(organization, tokens));
-          if (isWaiting(come_)) waiting.push({ waiting: come_, tokens, isOver: false });
-          else inFlight.push({ slot: come_, tokens });
-        } else if (act === "end" && inFlight.length > 0) inFlight.splice(which % inFlight.length, 1)[0]!.slot.release();
-        else if (act === "leave" && waiting.length > 0) waiting[which % waiting.length]!.waiting.giveUp();
-        await settle();
-        for (const each of routes) {
-          const there = inFlight.filter(({ slot }) => slot.route === each);
-          expect(there.length).toBeLessThanOrEqual(4);
-          const sum = there.reduce((total, one) => total + one.tokens, 0);
-          if (tokens_in_flight_max && reserved_percent === 0 && there.length > 1) expect(sum).toBeLessThanOrEqual(1000);
-          expect(at.lengthOf(each)).toBe(waiting.length);
-          // If there is neither a reserve nor a limit of tokens, no request waits for an engine that has room.
-          if (!tokens_in_flight_max && reserved_percent === 0 && waiting.length > 0) expect(there.length).toBe(4);
-        }
-      }
-      while (inFlight.length > 0) {
-        inFlight.shift()!.slot.release();
-        await settle();
-      }
-      expect(waiting).toEqual([]);
-    }),
-    { numRuns: 200 },
-  );
 });
 
 test("a request goes to whichever of its engines has room first, and waits at none after that", async () => {
@@ -100,6 +31,17 @@ test("a request goes to whichever of its engines has room first, and waits at no
   expect([at.lengthOf(first), at.lengthOf(second)]).toEqual([0, 0]);
   there[0]!.release();
   expect(at.open([first, second], claim("a"))).toEqual([first]);
+});
+
+test("one that gives up leaves the queue, and whoever is behind it is served", async () => {
+  const only = route("only", { concurrent_max: 1 });
+  const at = queues(() => 0);
+  const running = at.enter(only, claim("a"));
+  const [gone, behind] = [at.wait([only], claim("b")), at.wait([only], claim("c"))];
+  gone.giveUp();
+  expect([await gone.slot, at.lengthOf(only)]).toEqual([null, 1]);
+  running.release();
+  expect((await behind.slot)!.route).toBe(only);
 });
 
 test("one that is larger than all the room has it to itself", async () => {
@@ -176,31 +118,29 @@ test("an organization may take as many places as are still free: one that has no
   expect(faultOf(() => at.wait([only], claim("noisy")))?.code).toBe("capacity_exceeded");
 });
 
-test("when to come back is what the engine's pace says, and a wait that would be too long is not begun", () => {
+test("when to come back is what the engine's pace says, and a wait that would be too long is not begun", async () => {
   let now_ms = 0;
   const only = route("only", { concurrent_max: 4, queue_ms_max: 60_000 });
   const at = queues(() => now_ms);
   const there = Array.from({ length: 4 }, () => at.enter(only, claim("a")));
   for (let count = 0; count < 64; count++)
     void at.wait([only], claim("a")).slot.then((slot) => slot && there.push(slot));
-  return (async () => {
-    // One request ends every two seconds.
-    for (let count = 0; count < 40; count++) {
-      now_ms += 2_000;
-      there.shift()!.release();
-      await Promise.resolve();
-    }
-    const told = at.full([only], claim("a"));
-    expect(told.details.retryAfterSeconds).toBe(50);
-    expect(faultOf(() => at.wait([only], claim("a")))).toBeNull();
-    for (let count = 0; count < 5; count++) void at.wait([only], claim("a"));
-    expect(faultOf(() => at.wait([only], claim("a")))).toMatchObject({
-      ...{ code: "capacity_exceeded", details: { retryAfterSeconds: 60 } },
-    });
-    // A request of another organization would be next.
-    expect(at.full([only], claim("b")).details.retryAfterSeconds).toBe(2);
-    expect(faultOf(() => at.wait([only], claim("b")))).toBeNull();
-  })();
+  // One request ends every two seconds.
+  for (let count = 0; count < 40; count++) {
+    now_ms += 2_000;
+    there.shift()!.release();
+    await Promise.resolve();
+  }
+  const told = at.full([only], claim("a"));
+  expect(told.details.retryAfterSeconds).toBe(50);
+  expect(faultOf(() => at.wait([only], claim("a")))).toBeNull();
+  for (let count = 0; count < 5; count++) void at.wait([only], claim("a"));
+  expect(faultOf(() => at.wait([only], claim("a")))).toMatchObject({
+    ...{ code: "capacity_exceeded", details: { retryAfterSeconds: 60 } },
+  });
+  // A request of another organization would be next.
+  expect(at.full([only], claim("b")).details.retryAfterSeconds).toBe(2);
+  expect(faultOf(() => at.wait([only], claim("b")))).toBeNull();
 });
 
 test("a short pause of the engine refuses nobody, and an engine that ends nothing any more is full soon", async () => {
@@ -301,39 +241,21 @@ test("an engine that is gone is forgotten when nothing runs there and nobody wai
 });
 
 test("a request that waits for slots of a limit that the fleet shares has them asked for at once", async () => {
-  let now_ms = 0;
-  const timers = new Set<{ due_ms: number; run(): void }>();
-  const clock: Clock = {
-    now_ms: () => now_ms,
-    after(delay_ms, run) {
-      const timer = { due_ms: now_ms + delay_ms, run };
-      timers.add(timer);
-      return () => void timers.delete(timer);
-    },
-  };
-  const pass = async (until_ms: number) => {
-    for (now_ms += 1; now_ms <= until_ms; now_ms++) {
-      for (const timer of [...timers].filter(({ due_ms }) => due_ms <= now_ms)) {
-        timers.delete(timer);
-        timer.run();
-      }
-      for (let turns = 0; turns < 10; turns++) await Promise.resolve();
-    }
-    now_ms = until_ms;
-  };
+  const clock = new VirtualClock();
   // The store grants as many slots as are wanted.
   const store: EngineSlots = {
     exchange: async (_, { wanted }) => ({ held: wanted, target: wanted, processes: 2, isShort: false }),
     leave: async () => {},
   };
-  const at = queues(clock.now_ms, sharing({ store, newName: () => "one", clock }));
+  const at = queues(() => clock.now_ms(), sharing({ store, newName: () => "one", clock }));
   const shared = route("one", { concurrent_max: 4, isShared: true });
   expect(at.sharedOf(shared)).toEqual({ held: 0, isApart: true });
-  await pass(10);
+  await clock.advance(10);
   expect(at.sharedOf(shared)).toEqual({ held: 0, isApart: false });
-  const waiting = come(at, [shared], claim("a")) as Waiting;
+  expect(at.open([shared], claim("a"))).toEqual([]);
+  const waiting = at.wait([shared], claim("a"));
   // The next exchange would have been after 50 ms.
-  await pass(20);
+  await clock.advance(10);
   expect(at.waiting()).toBe(0);
   (await waiting.slot)!.release();
 });

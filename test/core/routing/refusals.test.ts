@@ -2,31 +2,18 @@
 import { expect, test } from "bun:test";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
-import { assertCapable, type CatalogModel } from "../../../src/core/routing/catalog.ts";
+import { assertCapable } from "../../../src/core/routing/catalog.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import type { UpstreamProtocol } from "../../../src/core/upstream/codecs.ts";
-import { defaultTimeouts } from "../../../src/core/upstream/target.ts";
 import { Attempts } from "../../../src/core/usage/attempts.ts";
 import { faultOf } from "../../harness/faults.ts";
 import { attemptsParts, recordOf } from "../../harness/patience.ts";
 import { saying } from "../../harness/request.ts";
+import { attempting } from "../usage/attempting.ts";
+import { modelOf, routeTo, upstreamOf } from "./models.ts";
 
-const model = (...protocols: UpstreamProtocol[]): CatalogModel => ({
-  id: "acme/writer-1",
-  ownedBy: "acme",
-  created: 1,
-  contextTokens: 1000,
-  outputTokens_max: 100,
-  capabilities: new Set(),
-  prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 1000 },
-  extraParams: [],
-  routes: protocols.map((protocol) => ({
-    upstream: { name: protocol, url: "http://127.0.0.1:1", protocol, apiKey: null, timeouts: defaultTimeouts },
-    model: "m",
-    priority: 0,
-    weight: 1,
-  })),
-});
+const model = (...protocols: UpstreamProtocol[]) =>
+  modelOf(protocols.map((protocol) => routeTo(upstreamOf("http://127.0.0.1:1", { name: protocol, protocol }))));
 
 const request = saying("", { stream: false, turns: [] });
 const cited: Partial<InferenceRequest> = {
@@ -41,25 +28,22 @@ function verdict(more: Partial<InferenceRequest>, ...protocols: UpstreamProtocol
 
 test("citations need an engine that speaks Messages", () => {
   expect(verdict(cited, "openai-chat")).toBe("unsupported_feature messages[0].content[0].citations");
-  expect(verdict(cited, "anthropic-messages")).toBe("acme/writer-1");
+  expect(verdict(cited, "anthropic-messages")).toBe("acme/m");
 });
 
 test("penalties need one that does not", () => {
   const penalized = { sampling: { presencePenalty: 1 } };
   expect(verdict(penalized, "anthropic-messages")).toBe("unsupported_feature presence_penalty");
-  expect(verdict(penalized, "openai-chat")).toBe("acme/writer-1");
+  expect(verdict(penalized, "openai-chat")).toBe("acme/m");
 });
 
 test("of several engines the one that can be asked is asked, whatever the draw", async () => {
-  expect(verdict(cited, "openai-chat", "anthropic-messages")).toBe("acme/writer-1");
+  expect(verdict(cited, "openai-chat", "anthropic-messages")).toBe("acme/m");
   const two = model("openai-chat", "anthropic-messages");
   for (const cacheKey of ["a", "b", "c", "d", "e", "f"]) {
     const leaving = new Cancellation();
     const asked = recordOf(two, { ...request, ...cited, cacheKey });
-    const opened = new Attempts(attemptsParts(), {
-      ...{ asked, room: { allowed: 100, held: 100 }, granted: Promise.resolve() },
-      ...{ signal: leaving, halted: new Cancellation() },
-    });
+    const opened = new Attempts(attemptsParts(), attempting(asked, { signal: leaving }));
     const first = opened.events.next();
     leaving.abort(new Fault("draining", "The service is restarting."));
     await first;

@@ -7,23 +7,14 @@ import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 import { affinityKey, saltOf } from "../../../src/core/routing/affinity.ts";
 import type { Route } from "../../../src/core/routing/catalog.ts";
 import { type Pool, pool } from "../../../src/core/routing/choose.ts";
+import { chanceOf } from "../../faults/chance.ts";
+import { saying } from "../../harness/request.ts";
 
 const sessions = 64;
 const turns = 20;
 const replicas = ["a", "b", "c", "d"].map(
   (name) => ({ upstream: { name: "main", url: `http://${name}/v1` }, model: "m", priority: 0, weight: 1 }) as Route,
 );
-
-/** Numbers from 0 to 1, the same for a seed. */
-function numbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 interface Turn {
   session: number;
@@ -41,7 +32,7 @@ interface Course {
 
 /** The turns in order, each with the replica that served it. */
 function simulated({ seed, thinking, lost }: Course): Turn[] {
-  const random = numbers(seed);
+  const random = chanceOf(seed).next;
   const known: Pool = pool();
   const asked: Turn[] = [];
   const events: { at_ms: number; run(): void }[] = [];
@@ -80,17 +71,19 @@ function expectBounded(known: Pool): void {
   expect(Math.max(...live)).toBeLessThanOrEqual(Math.ceil((1.25 * all) / replicas.length));
 }
 
-const counted = <Key>(keys: readonly Key[]) => {
-  const counts = new Map<Key, number>();
-  for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
-  return counts;
-};
+/** How many turns the replica that served most of these served. */
+const most = (turns: readonly Turn[]) =>
+  Math.max(
+    ...Map.groupBy(turns, ({ url }) => url)
+      .values()
+      .map(({ length }) => length),
+  );
 
 /** For each session, the share of its turns at the replica that served most of them. */
 function shares(asked: Turn[]): number[] {
   return Array.from({ length: sessions }, (_, session) => {
     const own = asked.filter((one) => one.session === session);
-    return Math.max(...counted(own.map(({ url }) => url)).values()) / own.length;
+    return most(own) / own.length;
   });
 }
 
@@ -106,21 +99,20 @@ describe("64 sessions of 20 turns on 4 replicas", () => {
         // If few requests are in flight, two or three more on one replica are far beyond its share, and some sessions
         // move.
         if (thinking < 10) expect(Math.min(...own)).toBeGreaterThanOrEqual(0.85);
-        const busiest = Math.max(...counted(asked.map(({ url }) => url)).values());
-        expect(busiest / ((sessions * turns) / replicas.length)).toBeLessThanOrEqual(1.25);
+        expect(most(asked) / ((sessions * turns) / replicas.length)).toBeLessThanOrEqual(1.25);
       }
     });
   }
 });
 
-const request = (user: string, more: Partial<InferenceRequest> = {}): InferenceRequest => ({
-  ...{ model: "acme/m", stream: true, tools: [], sampling: {}, stop: [], extra: {}, needs: [] },
-  turns: [
-    { role: "system", parts: [{ kind: "text", text: "You are a coder." }] },
-    { role: "user", parts: [{ kind: "text", text: user }] },
-  ],
-  ...more,
-});
+const request = (user: string, more: Partial<InferenceRequest> = {}): InferenceRequest => {
+  const { turns, ...asked } = saying(user);
+  return {
+    ...asked,
+    turns: [{ role: "system", parts: [{ kind: "text", text: "You are a coder." }] }, ...turns],
+    ...more,
+  };
+};
 
 test("organizations have salts of their own", () => {
   expect(saltOf("one")).toBe(saltOf("one"));

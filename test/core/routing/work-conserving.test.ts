@@ -9,8 +9,9 @@ import type { Route } from "../../../src/core/routing/catalog.ts";
 import type { Claim } from "../../../src/core/routing/fair-queue.ts";
 import { queues, type Slot, type Waiting } from "../../../src/core/routing/queues.ts";
 import { seed, times } from "../../harness/depth.ts";
+import { capacityOf, routeTo, upstreamOf } from "./models.ts";
 
-const capacityOf = fc.record({
+const anyCapacity = fc.record({
   concurrent_max: fc.constantFrom(null, 1, 3, 8),
   tokens_in_flight_max: fc.constantFrom(null, 1000, 4000),
   reserved_percent: fc.constantFrom(0, 10, 25, 50),
@@ -44,7 +45,7 @@ interface Guest {
 
 test("whoever is next is served as soon as there is room, and when all have left everything is free", async () => {
   const cases = fc.record({
-    capacities: fc.tuple(capacityOf, capacityOf, capacityOf),
+    capacities: fc.tuple(anyCapacity, anyCapacity, anyCapacity),
     acts: fc.array(act, { maxLength: 150 }),
   });
   await fc.assert(
@@ -52,8 +53,7 @@ test("whoever is next is served as soon as there is room, and when all have left
       let now_ms = 0;
       const at = queues(() => now_ms);
       const routes = capacities.map((capacity, n) => {
-        const upstream = { name: `engine-${n}`, url: `http://engine-${n}/v1`, capacity };
-        return { upstream, model: "m", priority: 0, weight: 1 } as unknown as Route;
+        return routeTo(upstreamOf(`http://engine-${n}/v1`, { name: `engine-${n}`, capacity }));
       });
       const guests = new Set<Guest>();
       const waiters = () => [...guests].filter(({ waiting }) => waiting);
@@ -111,6 +111,9 @@ test("whoever is next is served as soon as there is room, and when all have left
           if (there.length === 0) expect(at.lengthOf(route)).toBe(0);
           const { concurrent_max, tokens_in_flight_max, reserved_percent } = capacities[n]!;
           if (concurrent_max !== null) expect(there.length).toBeLessThanOrEqual(concurrent_max);
+          const tokens = there.reduce((sum, { claim }) => sum + claim.tokens, 0);
+          if (tokens_in_flight_max !== null && reserved_percent === 0 && there.length > 1)
+            expect(tokens).toBeLessThanOrEqual(tokens_in_flight_max);
           // The slots reserved for quiet organizations may stay free, but no others.
           if (concurrent_max !== null && tokens_in_flight_max === null && at.lengthOf(route) > 0) {
             const kept = Math.min(Math.ceil((concurrent_max * reserved_percent) / 100), concurrent_max - 1);
@@ -123,13 +126,12 @@ test("whoever is next is served as soon as there is room, and when all have left
             reserved_percent === 0 &&
             at.lengthOf(route) > 0
           ) {
-            const left = tokens_in_flight_max - there.reduce((sum, { claim }) => sum + claim.tokens, 0);
             const largest = Math.max(
               ...waiters()
                 .filter((guest) => guest.routes.includes(route))
                 .map((guest) => guest.claim.tokens),
             );
-            expect(left).toBeLessThan(largest);
+            expect(tokens_in_flight_max - tokens).toBeLessThan(largest);
           }
         }
       }
@@ -155,14 +157,7 @@ test("whoever is next is served as soon as there is room, and when all have left
 });
 
 test("one that goes before a large one that waits, and fits, does not wait for it", async () => {
-  const capacity = {
-    concurrent_max: null,
-    tokens_in_flight_max: 1000,
-    reserved_percent: 0,
-    queue_max: 9,
-    queue_ms_max: 9,
-  };
-  const only = { upstream: { name: "only", url: "http://only/v1", capacity }, model: "m" } as unknown as Route;
+  const only = routeTo(upstreamOf("http://only/v1", { capacity: capacityOf({ tokens_in_flight_max: 1000 }) }));
   const at = queues(() => 0);
   const claim = (organizationId: string, tokens: number, priority: number) => ({
     ...{ organizationId, tokens, share: { weight: 1, priority } },

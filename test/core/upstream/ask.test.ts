@@ -2,24 +2,24 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
-import { openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
+import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 import { Cancellation, type Signal } from "../../../src/core/time/cancellation.ts";
 import { yieldToEventLoop } from "../../../src/core/time/turns.ts";
 import { ask } from "../../../src/core/upstream/ask.ts";
 import { type Client, client } from "../../../src/core/upstream/http1/client.ts";
 import { ReadPauses } from "../../../src/core/upstream/http1/read-pauses.ts";
-import { defaultTimeouts, type UpstreamTimeouts } from "../../../src/core/upstream/target.ts";
+import type { UpstreamTimeouts } from "../../../src/core/upstream/target.ts";
 import { Listened } from "../../harness/listened.ts";
 import { patience } from "../../harness/patience.ts";
 import { saying } from "../../harness/request.ts";
 import { until } from "../../harness/until.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
+import { upstreamOf } from "../routing/models.ts";
+import { engineClient, question } from "./asking.ts";
 
-const request = saying("hi");
 const chunk = (delta: object, finish: string | null = null) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
-const engines = client();
-afterAll(() => engines.close());
+const engines = engineClient();
 const sse = { "content-type": "text/event-stream" };
 
 let closed: (() => void) | null = null;
@@ -116,36 +116,16 @@ async function outcomeOf(
   } = {},
 ) {
   const events: InferenceEvent[] = [];
-  for await (const batch of ask({
-    upstream: {
-      name: "secret-engine",
-      url: options.origin ?? `http://127.0.0.1:${server.port}/${path}`,
-      protocol: "openai-chat",
-      apiKey: "secret-key",
-      timeouts: { ...defaultTimeouts, ...options.timeouts },
-    },
-    codec: openaiChatUpstream,
-    request,
-    model: "m",
-    stream: true,
-    inputBytes: 100,
-    outputTokens_max: 1024,
-    identity: { responseId: "chatcmpl-1", createdAtSeconds: 1, model: "acme/m" },
-    client: options.through ?? engines,
-    patience: patience(options.timeouts),
-    signal: options.signal ?? new Cancellation(),
-    gather_ms: options.gather_ms ?? 0,
-  })) {
+  const url = options.origin ?? `http://127.0.0.1:${server.port}/${path}`;
+  const { signal = new Cancellation(), gather_ms = 0, through = engines } = options;
+  const asked = question(url, { client: through, patience: patience(options.timeouts), signal, gather_ms });
+  const upstream = upstreamOf(url, { name: "secret-engine", apiKey: "secret-key" });
+  for await (const batch of ask({ ...asked, upstream })) {
     events.push(...batch);
     options.onBatch?.(batch);
   }
   expect(grammarProblem(events)).toBeNull();
   return events;
-}
-
-/** A client whose sockets are paused for 100 ms after each read, as on a busy node. */
-function paused(): Client {
-  return client({ pauses: new ReadPauses({ shortest_ms: 100, longest_ms: 100 }) });
 }
 
 async function faultOf(path: string, options: Parameters<typeof outcomeOf>[1] = {}): Promise<Fault> {
@@ -156,17 +136,13 @@ async function faultOf(path: string, options: Parameters<typeof outcomeOf>[1] = 
 }
 
 describe("an engine", () => {
-  test("that streams is read", async () => {
-    expect((await outcomeOf("fine")).at(-1)).toEqual({ type: "response-end", reason: "stop" });
-  });
-
-  test("that does not stream though it was asked to is read all the same", async () => {
-    expect((await outcomeOf("whole")).at(-1)).toEqual({ type: "response-end", reason: "stop" });
-  });
-
-  test("whose media type is in capitals is read as in any other case", async () => {
-    for (const path of ["shouted", "shouted-whole"])
-      expect((await outcomeOf(path)).at(-1)).toEqual({ type: "response-end", reason: "stop" });
+  test.each([
+    ["that streams", "fine"],
+    ["that does not stream though it was asked to", "whole"],
+    ["whose media type is in capitals", "shouted"],
+    ["whose media type of a whole answer is in capitals", "shouted-whole"],
+  ])("%s is read", async (_, path) => {
+    expect((await outcomeOf(path)).at(-1)).toEqual({ type: "response-end", reason: "stop" });
   });
 
   const refusals: [string, string, number | undefined][] = [
@@ -190,6 +166,18 @@ describe("an engine", () => {
 
   test("that refuses a field of ours has the field named", async () => {
     expect((await faultOf("teapot")).details.param).toBe("temperature");
+  });
+
+  test("is not asked for what its protocol has no words for, which is the caller's to change", async () => {
+    const citations = { protocol: "anthropic-messages", feature: "citations", param: "messages[0]" } as const;
+    for (const [protocol, more, param] of [
+      ["anthropic-messages", { sampling: { presencePenalty: 1 } }, "presence_penalty"],
+      ["openai-chat", { nativeNeeds: [citations] }, "messages[0]"],
+    ] as const) {
+      const asked = { client: engines, request: saying("hi", more as Partial<InferenceRequest>) };
+      const [told] = await Array.fromAsync(ask(question("http://127.0.0.1:1/v1", asked, protocol)));
+      expect(told).toMatchObject([{ fault: { code: "unsupported_feature", details: { param } } }]);
+    }
   });
 
   const deltas = (events: InferenceEvent[]) =>
@@ -217,18 +205,16 @@ describe("an engine", () => {
   });
 
   test("that writes faster than a busy node reads is read in portions after its first part", async () => {
-    const through = paused();
+    // Its sockets are paused for 100 ms after each read.
+    const through = client({ pauses: new ReadPauses({ shortest_ms: 100, longest_ms: 100 }) });
     const inPortions = async () => {
       const leaving = new Cancellation();
       let batches = 0;
-      const events = await outcomeOf("endless", {
-        through,
-        signal: leaving,
-        onBatch() {
-          batches += 1;
-          if (batches === 5) leaving.abort("enough");
-        },
-      });
+      const onBatch = () => {
+        batches += 1;
+        if (batches === 5) leaving.abort("enough");
+      };
+      const events = await outcomeOf("endless", { through, signal: leaving, onBatch });
       return deltas(events).length > 3 * batches;
     };
     // A process whose timers are late pauses no sockets, so a machine that is busy with other work gets more than one

@@ -4,20 +4,15 @@ import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { parts_max } from "../../../src/core/protocol/answer.ts";
 import { UnreadableAnswer } from "../../../src/core/protocol/codec.ts";
-import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import { AnswerSize } from "../../../src/core/upstream/answer-bounds.ts";
 import { ask } from "../../../src/core/upstream/ask.ts";
 import type { AttemptEnd } from "../../../src/core/upstream/attempt.ts";
-import { type UpstreamProtocol, upstreamCodecs, upstreamProtocols } from "../../../src/core/upstream/codecs.ts";
-import { client } from "../../../src/core/upstream/http1/client.ts";
-import { defaultTimeouts } from "../../../src/core/upstream/target.ts";
+import { type UpstreamProtocol, upstreamProtocols } from "../../../src/core/upstream/codecs.ts";
 import { answerOf, type Content } from "../../attacks/engine-words.ts";
-import { patience } from "../../harness/patience.ts";
-import { saying } from "../../harness/request.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
+import { engineClient, question } from "./asking.ts";
 
-const engines = client();
-afterAll(() => engines.close());
+const engines = engineClient();
 let answer: { isStream: boolean; bytes: Uint8Array };
 const server = Bun.serve({
   port: 0,
@@ -40,23 +35,14 @@ async function told(protocol: UpstreamProtocol, content: Content, isStream: bool
   answer = answerOf(protocol, content, isStream);
   const events: InferenceEvent[] = [];
   let end: AttemptEnd | null = null;
-  const upstream = {
-    name: "engine",
-    url: `http://127.0.0.1:${server.port}/v1`,
-    apiKey: null,
-    timeouts: defaultTimeouts,
-  };
-  for await (const batch of ask({
-    ...{ upstream: { ...upstream, protocol }, codec: upstreamCodecs[protocol], client: engines, gather_ms },
-    ...{ request: saying("hi"), model: "m", stream: isStream, inputBytes: 100, outputTokens_max: 1e9 },
-    ...{ patience: patience(), signal: new Cancellation() },
-    identity: { responseId: "chatcmpl-1", createdAtSeconds: 1, model: "acme/m" },
-    hold: (bytes) => holds(bytes),
-    ended: (how) => {
+  const more = {
+    ...{ client: engines, gather_ms, stream: isStream, outputTokens_max: 1e9, hold: (bytes: number) => holds(bytes) },
+    ended: (how: AttemptEnd) => {
       end = how;
     },
-  }))
-    events.push(...batch);
+  };
+  const asked = question(`http://127.0.0.1:${server.port}/v1`, more, protocol);
+  for await (const batch of ask(asked)) events.push(...batch);
   expect(grammarProblem(events)).toBeNull();
   const last = events.at(-1);
   return { end: end as AttemptEnd | null, events, code: last?.type === "response-failed" ? last.fault.code : null };

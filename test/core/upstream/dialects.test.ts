@@ -6,14 +6,11 @@ import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 import type { Loss } from "../../../src/core/protocol/codec.ts";
 import type { Dialect } from "../../../src/core/protocol/dialect.ts";
 import { dialects } from "../../../src/core/protocol/dialects.ts";
-import { openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
-import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import { ask } from "../../../src/core/upstream/ask.ts";
-import { client } from "../../../src/core/upstream/http1/client.ts";
-import { defaultTimeouts, type Upstream } from "../../../src/core/upstream/target.ts";
 import { LesserDialects } from "../../../src/core/usage/attempt-request.ts";
-import { patience } from "../../harness/patience.ts";
 import { saying } from "../../harness/request.ts";
+import { upstreamOf } from "../routing/models.ts";
+import { engineClient, question } from "./asking.ts";
 
 const asked: string[] = [];
 let refuses: (body: string) => object | null = () => null;
@@ -28,47 +25,25 @@ const server = Bun.serve({
     return Response.json({ choices: [{ index: 0, message, finish_reason: "stop" }] });
   },
 });
-const engines = client();
-afterAll(() => {
-  server.stop(true);
-  engines.close();
-});
+const engines = engineClient();
+afterAll(() => server.stop(true));
 beforeEach(() => {
   asked.length = 0;
 });
 
-const upstream: Upstream = {
-  name: "engine",
-  url: `http://127.0.0.1:${server.port}/v1`,
-  protocol: "openai-chat",
-  apiKey: null,
-  timeouts: defaultTimeouts,
-};
+const url = `http://127.0.0.1:${server.port}/v1`;
+const upstream = upstreamOf(url);
 
 async function answerTo(request: InferenceRequest, dialect: Dialect, inputBytes = 40) {
   const losses: Loss[] = [];
   const lesser: Dialect[] = [];
   const events: InferenceEvent[] = [];
-  const question = {
-    ...{
-      client: engines,
-      upstream,
-      codec: openaiChatUpstream,
-      request,
-      model: "m",
-      stream: false,
-      outputTokens_max: 9,
-    },
-    ...{
-      identity: { responseId: "r", createdAtSeconds: 1, model: "acme/one" },
-      signal: new Cancellation(),
-      inputBytes,
-    },
-    ...{ patience: patience(), dialect },
-    lost: (loss: Loss) => void losses.push(loss),
-    refuses: (found: Dialect) => void lesser.push(found),
-  };
-  for await (const batch of ask(question)) events.push(...batch);
+  const asking = question(url, {
+    ...{ client: engines, request, stream: false, inputBytes, dialect },
+    lost: (loss) => void losses.push(loss),
+    refuses: (found) => void lesser.push(found),
+  });
+  for await (const batch of ask(asking)) events.push(...batch);
   return { losses, lesser, last: events.at(-1)! };
 }
 

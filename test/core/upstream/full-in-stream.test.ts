@@ -5,13 +5,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Fault } from "../../../src/core/inference/fault.ts";
 import { health } from "../../../src/core/routing/health.ts";
-import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import { ask } from "../../../src/core/upstream/ask.ts";
 import type { AttemptEnd } from "../../../src/core/upstream/attempt.ts";
-import { type UpstreamProtocol, upstreamCodecs } from "../../../src/core/upstream/codecs.ts";
-import { client } from "../../../src/core/upstream/http1/client.ts";
-import { defaultTimeouts, type Upstream } from "../../../src/core/upstream/target.ts";
-import { saying } from "../../harness/request.ts";
+import type { UpstreamProtocol } from "../../../src/core/upstream/codecs.ts";
+import { engineClient, question } from "./asking.ts";
 
 const full = "The request queue is full.";
 /** The events of a stream: `full` those of an engine without room, `failed` those of one that is broken. */
@@ -63,43 +60,19 @@ const server = Bun.serve({
     return new Response(`${name}data: ${JSON.stringify(said)}\n\n`, { headers });
   },
 });
-const engines = client();
-afterAll(async () => {
-  engines.close();
-  await server.stop(true);
-});
-
-const request = saying("Hi.");
+afterAll(() => server.stop(true));
+const engines = engineClient();
 
 async function endOf(protocol: UpstreamProtocol, event: object) {
   said = event;
   let end: AttemptEnd | null = null;
   let fault: Fault | null = null;
-  const upstream: Upstream = {
-    name: "engine",
-    url: `http://127.0.0.1:${server.port}/v1`,
-    protocol,
-    apiKey: null,
-    timeouts: defaultTimeouts,
+  const ended = (told: AttemptEnd) => {
+    end = told;
   };
-  for await (const batch of ask({
-    upstream,
-    codec: upstreamCodecs[protocol],
-    request,
-    model: "m",
-    stream: true,
-    inputBytes: 100,
-    outputTokens_max: 1024,
-    identity: { responseId: "resp_1", createdAtSeconds: 1, model: "acme/m" },
-    client: engines,
-    patience: { connect_ms: 5_000, first_part_ms: 5_000, idle_ms: 5_000, total_ms: 5_000, spare: null },
-    signal: new Cancellation(),
-    ended: (told) => {
-      end = told;
-    },
-  }))
-    for (const one of batch) if (one.type === "response-failed") fault = one.fault;
-  return { end: end as AttemptEnd | null, fault: fault as Fault | null, upstream };
+  const asked = question(`http://127.0.0.1:${server.port}/v1`, { client: engines, ended }, protocol);
+  for await (const batch of ask(asked)) for (const one of batch) if (one.type === "response-failed") fault = one.fault;
+  return { end: end as AttemptEnd | null, fault: fault as Fault | null, upstream: asked.upstream };
 }
 
 for (const [protocol, { full, failed }] of Object.entries(streams) as [

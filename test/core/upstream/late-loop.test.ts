@@ -1,16 +1,11 @@
 /** An engine that has answered in time is not blamed if this process stood still. The engine is another process. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Subprocess } from "bun";
-import type { InferenceEvent } from "../../../src/core/inference/event.ts";
-import { openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
-import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import { ask, type Patience } from "../../../src/core/upstream/ask.ts";
 import type { AttemptKind } from "../../../src/core/upstream/attempt.ts";
-import { type Client, client } from "../../../src/core/upstream/http1/client.ts";
-import { defaultTimeouts } from "../../../src/core/upstream/target.ts";
 import { busyness } from "../../harness/busyness.ts";
 import { patience } from "../../harness/patience.ts";
-import { saying } from "../../harness/request.ts";
+import { engineClient, question } from "./asking.ts";
 
 setDefaultTimeout(60_000);
 
@@ -36,36 +31,25 @@ console.log(server.port);
 `;
 
 let child: Subprocess<"ignore", "pipe", "inherit">;
-let engines: Client;
+const engines = engineClient();
 let port = 0;
 beforeAll(async () => {
   child = Bun.spawn([process.execPath, "-e", engine], { stdout: "pipe", stderr: "inherit", stdin: "ignore" });
   const { value } = await child.stdout.getReader().read();
   port = Number(new TextDecoder().decode(value));
-  engines = client();
 });
-afterAll(() => {
-  engines.close();
-  child.kill();
-});
+afterAll(() => child.kill());
 
 async function asked(path: string, waits: Partial<Patience>): Promise<AttemptKind | undefined> {
   let kind: AttemptKind | undefined;
-  const events: InferenceEvent[] = [];
-  const question = {
-    ...{ name: "engine", url: `http://127.0.0.1:${port}/${path}`, protocol: "openai-chat" as const, apiKey: null },
-    timeouts: defaultTimeouts,
-  };
-  for await (const batch of ask({
-    ...{ upstream: question, codec: openaiChatUpstream, request: saying("hi"), model: "m", stream: true },
-    ...{ inputBytes: 100, outputTokens_max: 1024, client: engines, signal: new Cancellation() },
-    identity: { responseId: "chatcmpl-1", createdAtSeconds: 1, model: "acme/m" },
+  const asking = question(`http://127.0.0.1:${port}/${path}`, {
+    client: engines,
     patience: { ...patience(), ...waits },
     ended: (end) => {
       kind = end.kind;
     },
-  }))
-    events.push(...batch);
+  });
+  for await (const _ of ask(asking));
   return kind;
 }
 

@@ -1,40 +1,36 @@
 /** Header fields of requests to engines: those of an engine are written once, and each request adds its own. */
 import { afterAll, expect, test } from "bun:test";
-import { openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
-import { client } from "../../../src/core/upstream/http1/client.ts";
+import { upstreamCodecs } from "../../../src/core/upstream/codecs.ts";
 import { type Sending, send } from "../../../src/core/upstream/send.ts";
-import { defaultTimeouts, type Upstream } from "../../../src/core/upstream/target.ts";
+import type { Upstream } from "../../../src/core/upstream/target.ts";
 import { saying } from "../../harness/request.ts";
+import { upstreamOf } from "../routing/models.ts";
+import { engineClient } from "./asking.ts";
 
 const seen: Headers[] = [];
+const paths: string[] = [];
 const bodies: unknown[] = [];
 const server = Bun.serve({
   port: 0,
   async fetch(request) {
     seen.push(request.headers);
+    paths.push(new URL(request.url).pathname);
     bodies.push(await request.json());
     return new Response("{}");
   },
 });
 afterAll(() => server.stop(true));
-const engines = client();
-afterAll(() => engines.close());
+const engines = engineClient();
 
 const request = saying("hi", { stream: false });
 
-const engine = (more: Partial<Upstream> = {}): Upstream => ({
-  name: "engine",
-  url: `http://127.0.0.1:${server.port}/v1`,
-  protocol: "openai-chat",
-  apiKey: "key",
-  timeouts: defaultTimeouts,
-  ...more,
-});
+const engine = (more: Partial<Upstream> = {}): Upstream =>
+  upstreamOf(`http://127.0.0.1:${server.port}/v1`, { apiKey: "key", ...more });
 
 async function headersAt(upstream: Upstream, more: Partial<Sending> = {}): Promise<Headers> {
   const sending: Sending = {
-    ...{ client: engines, upstream, codec: openaiChatUpstream, request, inputBytes: 10 },
+    ...{ client: engines, upstream, codec: upstreamCodecs[upstream.protocol], request, inputBytes: 10 },
     ...{ model: "m", stream: false, outputTokens_max: 10, ...more },
   };
   const reply = await send(sending, { connect_ms: 5_000, connected() {}, signal: new Cancellation() });
@@ -94,4 +90,14 @@ test("an engine is asked to count on every chunk of a stream, in its own words",
   });
   for (const body of [await askedBy(null, true), await askedBy("timings", false), await askedBy("usage", false)])
     expect(JSON.stringify(body)).not.toMatch(/continuous|timings/);
+});
+
+test("one that speaks Messages is asked at its own path, with its own headers and the cap that it demands", async () => {
+  const headers = await headersAt(engine({ protocol: "anthropic-messages" }), { stream: true });
+  expect([paths.at(-1), ...pick(headers, "x-api-key", "anthropic-version", "authorization")]).toEqual([
+    ...["/v1/messages", "key", "2023-06-01", null],
+  ]);
+  expect(bodies.at(-1)).toMatchObject({ model: "m", max_tokens: 10, stream: true });
+  const keyless = await headersAt(engine({ protocol: "anthropic-messages", apiKey: null }));
+  expect(pick(keyless, "anthropic-version")).toEqual(["2023-06-01"]);
 });

@@ -16,6 +16,8 @@ import { attemptsParts, recordOf } from "../../harness/patience.ts";
 import { saying } from "../../harness/request.ts";
 import { until } from "../../harness/until.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
+import { capacityOf, modelOf, routeTo, upstreamOf } from "../routing/models.ts";
+import { attempting } from "./attempting.ts";
 
 let wall: Wall;
 /** Nothing listens at this port: the system assigns it to nobody, so no other test can have it meanwhile. */
@@ -44,44 +46,17 @@ interface Told {
 
 type Way = string | { model: string; priority?: number; contextTokens?: number; url?: string; capacity?: Capacity };
 
-const roomy: Capacity = {
-  concurrent_max: null,
-  tokens_in_flight_max: null,
-  reserved_percent: 0,
-  queue_max: 1000,
-  queue_ms_max: 30_000,
-};
-
 /** Routes by the engine's name of the model, one priority after the other; `dead` is an address where nobody listens. */
-function modelOf(ways: readonly Way[], timeouts: Partial<UpstreamTimeouts>): CatalogModel {
-  return {
-    ...{ id: "acme/m", ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokens_max: 10_000 },
-    capabilities: new Set(),
-    prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 1000 },
-    extraParams: [],
-    routes: ways.map((way, index) => {
-      const {
-        model,
-        priority = index,
-        contextTokens,
-        url,
-        capacity,
-      } = typeof way === "string" ? ({ model: way } as Exclude<Way, string>) : way;
-      return {
-        ...{ model, priority, weight: 1, ...(contextTokens ? { contextTokens } : {}) },
-        upstream: {
-          ...{
-            name: model,
-            url: url ?? (model.startsWith("dead") ? dead : wall.url),
-            protocol: "openai-chat",
-            apiKey: null,
-          },
-          timeouts: { ...defaultTimeouts, ...timeouts },
-          ...(capacity ? { capacity } : {}),
-        },
-      };
-    }),
-  };
+function modelTo(ways: readonly Way[], timeouts: Partial<UpstreamTimeouts>): CatalogModel {
+  const routes = ways.map((way, index) => {
+    const { model, url, capacity, ...more } = typeof way === "string" ? ({ model: way } as Exclude<Way, string>) : way;
+    const upstream = upstreamOf(url ?? (model.startsWith("dead") ? dead : wall.url), {
+      ...{ name: model, timeouts: { ...defaultTimeouts, ...timeouts } },
+      ...(capacity ? { capacity } : {}),
+    });
+    return routeTo(upstream, { model, priority: index, ...more });
+  });
+  return modelOf(routes);
 }
 
 interface Options {
@@ -90,14 +65,13 @@ interface Options {
   request?: Partial<RunRequest["request"]>;
   inputTokens?: number;
   signal?: Signal;
-  halted?: Signal;
   session?: string;
   onAttempt?(attempt: Attempted): void;
 }
 
 async function outcomeOf(ways: readonly Way[], options: Options = {}): Promise<Told> {
   const kinds: string[] = [];
-  const model = modelOf(ways, options.timeouts ?? {});
+  const model = modelTo(ways, options.timeouts ?? {});
   const opened = new Attempts(
     attemptsParts({
       client: engines,
@@ -107,16 +81,13 @@ async function outcomeOf(ways: readonly Way[], options: Options = {}): Promise<T
       },
       ...options.parts,
     }),
-    {
-      asked: recordOf(model, saying("hi", { model: model.id, ...options.request }), {
+    attempting(
+      recordOf(model, saying("hi", { model: model.id, ...options.request }), {
         inputTokens: options.inputTokens ?? 10,
         session: options.session ?? null,
       }),
-      room: { allowed: 1000, held: 1000 },
-      signal: options.signal ?? new Cancellation(),
-      halted: options.halted ?? new Cancellation(),
-      granted: Promise.resolve(),
-    },
+      { signal: options.signal ?? new Cancellation() },
+    ),
   );
   const events: InferenceEvent[] = [];
   let isFinalAtFirst = false;
@@ -174,12 +145,6 @@ test("a caller that leaves while an engine is waited for ends the wait", async (
   const onAttempt = () => queueMicrotask(() => leaving.abort(new Fault("internal_error", "the caller left")));
   const told = await outcomeOf(["s01-left"], { signal: leaving, onAttempt });
   expect(told).toMatchObject({ attempts: 1, fault: { message: "the caller left" } });
-});
-
-test("all routes on one dead host: each is tried once, and one clear error told", async () => {
-  const told = await outcomeOf(["dead-1", "dead-2", "dead-3"]);
-  expect(told).toMatchObject({ kinds: ["unreachable", "unreachable", "unreachable"], attempts: 3 });
-  expect(told.fault?.code).toBe("upstream_unavailable");
 });
 
 test("all are full: the caller is told so, and when the first of them has room", async () => {
@@ -297,7 +262,7 @@ test("an engine whose breaker opens is not waited for when the caller has left",
   const outcome = outcomeOf(["s06-sick"], { request: wholly, signal: leaving, parts });
   await until(() => wall.asked.includes("s06-sick"), 5_000, "the engine to be asked");
   leaving.abort(new Fault("internal_error", "the caller left"));
-  const route = modelOf(["s06-sick"], {}).routes[0]!;
+  const route = modelTo(["s06-sick"], {}).routes[0]!;
   for (let count = 0; count < 3; count++) parts.health.ended(route, { kind: "broken" }, 1e9, 1e9);
   expect(await outcome).toMatchObject({ kinds: ["abandoned"], isAtEngine: true });
 });
@@ -325,9 +290,9 @@ test("an answer that a filter or the request's own limit ended before its first 
 test("a caller that leaves in the moment in which it gets a slot gives the slot back", async () => {
   const leaving = new Cancellation();
   const slots = queues(() => performance.now());
-  const way = { model: "ok", capacity: { ...roomy, concurrent_max: 1 } };
+  const way = { model: "ok", capacity: capacityOf({ concurrent_max: 1 }) };
   const claim = { organizationId: "other", tokens: 1, share: { weight: 1, priority: 0 } };
-  const [route] = modelOf([way], {}).routes as [Route];
+  const [route] = modelTo([way], {}).routes as [Route];
   const taken = slots.enter(route, claim);
   const asked = outcomeOf([way], { signal: leaving, parts: { queues: slots } });
   await until(() => slots.lengthOf(route) === 1, 5_000, "the request to wait");
@@ -389,19 +354,6 @@ test("a request goes where its context fits, and one refused as too long to a la
     route: "ok-large",
   });
   expect(await outcomeOf([full, peer])).toMatchObject({ fault: { code: "context_length_exceeded" }, attempts: 1 });
-});
-
-test("a caller that leaves during the second attempt ends it, and no third begins", async () => {
-  const leaving = new Cancellation();
-  const outcome = outcomeOf(["s04", "s06", "ok"], { signal: leaving });
-  await until(() => wall.asked.includes("s06"), 5_000, "the second attempt");
-  leaving.abort(new Fault("internal_error", "the caller left"));
-  expect(await outcome).toMatchObject({
-    kinds: ["failed", "abandoned"],
-    attempts: 2,
-    fault: { message: "the caller left" },
-  });
-  expect(wall.asked).toEqual(["s04", "s06"]);
 });
 
 test("a grant that is lost between attempts ends them, with its own error", async () => {

@@ -2,16 +2,15 @@
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
-import type { CatalogModel, Route } from "../../../src/core/routing/catalog.ts";
 import { queues } from "../../../src/core/routing/queues.ts";
-import { Cancellation } from "../../../src/core/time/cancellation.ts";
-import { defaultTimeouts } from "../../../src/core/upstream/target.ts";
 import { Attempts } from "../../../src/core/usage/attempts.ts";
 import { Compacting, type Open } from "../../../src/core/usage/compacting.ts";
-import { type AttemptRequest, type EngineAnswer, initialProgress } from "../../../src/core/usage/record.ts";
+import { type EngineAnswer, initialProgress } from "../../../src/core/usage/record.ts";
 import { attemptsParts, recordOf } from "../../harness/patience.ts";
 import { saying } from "../../harness/request.ts";
 import { until } from "../../harness/until.ts";
+import { capacityOf, modelOf, routeTo, upstreamOf } from "../routing/models.ts";
+import { attempting } from "./attempting.ts";
 
 type Batch = InferenceEvent[];
 const start: InferenceEvent = { type: "response-start", responseId: "resp_1", model: "a/b", createdAtSeconds: 1 };
@@ -22,20 +21,18 @@ const says = (kind: "text" | "reasoning", delta: string): Batch => [
 const end: InferenceEvent = { type: "response-end", reason: "stop" };
 const failure: InferenceEvent = { type: "response-failed", fault: new Fault("upstream_unavailable", "gone") };
 const user = (text: string) => ({ role: "user" as const, parts: [{ kind: "text" as const, text }] });
+const long = saying("", {
+  turns: ["one", "two", "three", "in short"].map(user),
+  compaction: { summary: null, leftOutTurns: 0, notice: null },
+});
 
 async function shown(batches: Batch[], leftOutTurns = 0): Promise<Batch[]> {
   async function* told() {
     yield* batches;
   }
   const opened: EngineAnswer = { events: told(), progress: initialProgress() };
-  const compaction = { summary: null, leftOutTurns, notice: null };
-  const attemptRequest = {
-    asked: { request: { turns: [], compaction } },
-    signal: { aborted: false },
-  } as unknown as AttemptRequest;
-  const out: Batch[] = [];
-  for await (const batch of new Compacting(() => opened, attemptRequest)) out.push(batch);
-  return out;
+  const request = saying("", { turns: [], compaction: { summary: null, leftOutTurns, notice: null } });
+  return Array.fromAsync(new Compacting(() => opened, attempting(recordOf(modelOf([]), request))));
 }
 
 test("nothing of an answer that begins anew before its first word is counted twice", async () => {
@@ -76,16 +73,7 @@ test("when the caller has left, no engine is asked with less of the conversation
     }
     return { events: tooLong(), progress };
   };
-  const compacting = new Compacting(open, {
-    asked: {
-      request: saying("", {
-        turns: ["one", "two", "three", "in short"].map(user),
-        compaction: { summary: null, leftOutTurns: 0, notice: null },
-      }),
-      model: { contextTokens: 1000 },
-    },
-    signal: new Cancellation(),
-  } as unknown as AttemptRequest);
+  const compacting = new Compacting(open, attempting(recordOf(modelOf([], { contextTokens: 1000 }), long)));
   const answer = compacting.next();
   const leaving = compacting.return();
   isTooLong.resolve();
@@ -95,34 +83,12 @@ test("when the caller has left, no engine is asked with less of the conversation
 });
 
 test("one that is asked again keeps its last engine on record while it waits, until the next attempt begins", async () => {
-  const route = (name: string): Route => ({
-    model: name,
-    priority: 0,
-    weight: 1,
-    upstream: {
-      name,
-      url: "http://127.0.0.1:9",
-      protocol: "openai-chat",
-      apiKey: null,
-      timeouts: defaultTimeouts,
-      capacity: {
-        concurrent_max: 1,
-        tokens_in_flight_max: null,
-        reserved_percent: 0,
-        queue_max: 10,
-        queue_ms_max: 60_000,
-      },
-    },
-  });
+  const capacity = capacityOf({ concurrent_max: 1 });
+  const route = (name: string) => routeTo(upstreamOf("http://127.0.0.1:9", { name, capacity }), { model: name });
   const [small, large] = [route("small"), route("large")];
   const slots = queues(() => performance.now());
   const other = slots.enter(large, { organizationId: "other", tokens: 1, share: { weight: 1, priority: 0 } });
-  const model = {
-    id: "acme/m",
-    contextTokens: 1000,
-    outputTokens_max: 100,
-    routes: [large],
-  } as unknown as CatalogModel;
+  const model = modelOf([large], { contextTokens: 1000, outputTokens_max: 100 });
   const open: Open = (request, progress = initialProgress()) => {
     if (progress.attempts > 0) return new Attempts(attemptsParts({ queues: slots }), request, progress);
     async function* tooLong(): AsyncGenerator<Batch, void, void> {
@@ -131,20 +97,8 @@ test("one that is asked again keeps its last engine on record while it waits, un
     }
     return { events: tooLong(), progress };
   };
-  const compacting = new Compacting(open, {
-    asked: recordOf(
-      model,
-      saying("", {
-        turns: ["one", "two", "three", "in short"].map(user),
-        compaction: { summary: null, leftOutTurns: 0, notice: null },
-      }),
-      { organizationId: "one" },
-    ),
-    room: { allowed: 100, held: 100 },
-    signal: new Cancellation(),
-    halted: new Cancellation(),
-    granted: Promise.resolve(),
-  });
+  const room = { allowed: 100, held: 100 };
+  const compacting = new Compacting(open, attempting(recordOf(model, long, { organizationId: "one" }), { room }));
   const answer = compacting.next();
   await until(() => slots.lengthOf(large) === 1, 5_000, "the shortened conversation to wait");
   expect(compacting.progress).toMatchObject({ route: { model: "small" }, attempts: 1, isAtEngine: false });

@@ -1,16 +1,15 @@
 /** Requests on their way while the name of their engines begins to resolve to other addresses: over real sockets. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
-import type { InferenceEvent } from "../../../src/core/inference/event.ts";
-import type { CatalogModel } from "../../../src/core/routing/catalog.ts";
 import { replicas } from "../../../src/core/routing/replicas.ts";
-import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import { client } from "../../../src/core/upstream/http1/client.ts";
-import { type Capacity, defaultTimeouts, type Upstream } from "../../../src/core/upstream/target.ts";
+import type { Upstream } from "../../../src/core/upstream/target.ts";
 import { Attempts, type AttemptsParts } from "../../../src/core/usage/attempts.ts";
 import { type Engine, startEngine } from "../../failover/engine.ts";
 import { attemptsParts, recordOf } from "../../harness/patience.ts";
 import { saying } from "../../harness/request.ts";
 import { until } from "../../harness/until.ts";
+import { capacityOf, modelOf, routeTo, upstreamOf } from "../routing/models.ts";
+import { attempting, eventsOf } from "./attempting.ts";
 
 let engines: [Engine, Engine];
 const sender = client();
@@ -26,28 +25,13 @@ afterAll(async () => {
   await Promise.all(engines.map((engine) => engine.stop()));
 });
 
-const capacity: Capacity = {
-  ...{ concurrent_max: 1, tokens_in_flight_max: null, reserved_percent: 0 },
-  ...{ queue_max: 10, queue_ms_max: 30_000 },
-};
+const capacity = capacityOf({ concurrent_max: 1 });
 
 /** A model whose engines are behind one name, which resolves to the addresses that the test gives. */
 function rig(more: Partial<Upstream> = {}) {
-  const upstream: Upstream = {
-    ...{ name: "vllm", protocol: "openai-chat", apiKey: null, timeouts: defaultTimeouts },
-    url: `http://engines.localhost:${new URL(engines[0].url).port}/v1`,
-    resolve: { interval_ms: 100, addresses_max: 4, family: "all", servers: [] },
-    ...more,
-  };
-  const model: CatalogModel = {
-    ...{ id: "acme/m", ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokens_max: 10_000 },
-    ...{
-      capabilities: new Set(),
-      prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 1000 },
-      extraParams: [],
-    },
-    routes: [{ upstream, model: "m", priority: 0, weight: 1 }],
-  };
+  const resolve = { interval_ms: 100, addresses_max: 4, family: "all", servers: [] } as const;
+  const url = `http://engines.localhost:${new URL(engines[0].url).port}/v1`;
+  const model = modelOf([routeTo(upstreamOf(url, { resolve, ...more }))]);
   let addresses: string[] = [];
   const known = replicas(() => addresses);
   const parts: AttemptsParts = attemptsParts({ client: sender, replicas: known });
@@ -58,15 +42,8 @@ function rig(more: Partial<Upstream> = {}) {
     },
     waiting: () => known.routesOf(model).reduce((sum, route) => sum + parts.queues.lengthOf(route), 0),
     async asks(content: string) {
-      const request = saying(content, { model: model.id });
-      const opened = new Attempts(parts, {
-        asked: recordOf(model, request),
-        ...{ room: { allowed: 1000, held: 1000 }, granted: Promise.resolve() },
-        signal: new Cancellation(),
-        halted: new Cancellation(),
-      });
-      const events: InferenceEvent[] = [];
-      for await (const batch of opened.events) events.push(...batch);
+      const opened = new Attempts(parts, attempting(recordOf(model, saying(content, { model: model.id }))));
+      const events = await eventsOf(opened);
       const tried = opened.progress.tried.map(({ replica, outcome }) => `${replica} ${outcome}`);
       return { end: events.at(-1)!, tried };
     },

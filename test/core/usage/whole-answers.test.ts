@@ -7,15 +7,15 @@
  */
 import { afterAll, expect, test } from "bun:test";
 import { dialects } from "../../../src/core/protocol/dialects.ts";
-import type { CatalogModel, Route } from "../../../src/core/routing/catalog.ts";
-import { Cancellation } from "../../../src/core/time/cancellation.ts";
+import type { Route } from "../../../src/core/routing/catalog.ts";
 import { client } from "../../../src/core/upstream/http1/client.ts";
-import { defaultTimeouts } from "../../../src/core/upstream/target.ts";
 import { Attempts, type AttemptsParts } from "../../../src/core/usage/attempts.ts";
 import type { RunRequest } from "../../../src/core/usage/record.ts";
 import { WholeAnswers } from "../../../src/core/usage/whole-answers.ts";
 import { attemptsParts, recordOf } from "../../harness/patience.ts";
 import { saying } from "../../harness/request.ts";
+import { modelOf, routeTo, upstreamOf } from "../routing/models.ts";
+import { attempting, eventsOf } from "./attempting.ts";
 
 /**
  * An engine whose answer says whether it was asked for a stream (`streamed`) or not (`whole`); it reports 100 tokens.
@@ -40,18 +40,7 @@ afterAll(async () => {
   await engine.stop(true);
 });
 
-const route: Route = {
-  upstream: {
-    name: "fast",
-    url: `http://127.0.0.1:${engine.port}/v1`,
-    protocol: "openai-chat",
-    apiKey: null,
-    timeouts: defaultTimeouts,
-  },
-  model: "m",
-  priority: 0,
-  weight: 1,
-};
+const route = routeTo(upstreamOf(`http://127.0.0.1:${engine.port}/v1`));
 const [cap, key] = [4096, "key_1"];
 
 /** The speeds learned from eight answers, each with `tokens` tokens in `ms` milliseconds. */
@@ -89,25 +78,12 @@ async function way({
   at = route,
   more,
 }: Asking = {}) {
-  const model: CatalogModel = {
-    ...{ id: "acme/m", ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokens_max: cap },
-    capabilities: new Set(),
-    prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 1000 },
-    extraParams: [],
-    routes: [at],
-  };
-  const { events } = new Attempts(attemptsParts({ client: engines, wholeAnswers: fast(), now_ms: () => 0, ...parts }), {
-    asked: recordOf(
-      model,
-      saying("hi", { model: model.id, stream, ...(capped === null ? {} : { outputTokens_max: capped }) }),
-      more,
-    ),
-    room: { allowed: model.outputTokens_max, held: cap, isSlight },
-    ...{ signal: new Cancellation(), halted: new Cancellation(), granted: Promise.resolve() },
-  });
-  let said = "";
-  for await (const batch of events) for (const event of batch) if (event.type === "part-delta") said += event.delta;
-  return said;
+  const model = modelOf([at], { outputTokens_max: cap });
+  const request = saying("hi", { model: model.id, stream, ...(capped === null ? {} : { outputTokens_max: capped }) });
+  const all = attemptsParts({ client: engines, wholeAnswers: fast(), now_ms: () => 0, ...parts });
+  const room = { allowed: cap, held: cap, isSlight };
+  const told = await eventsOf(new Attempts(all, attempting(recordOf(model, request, more), { room })));
+  return told.map((event) => (event.type === "part-delta" ? event.delta : "")).join("");
 }
 
 test("an engine whose speed is not known is asked streamed, and one that is fast enough whole", async () => {

@@ -1,7 +1,6 @@
 /** Connections to engines over real sockets: which are made, kept, reused and let go, and what is known of a failure. */
 import { afterAll, describe, expect, test } from "bun:test";
-import type { AddressInfo } from "node:net";
-import { createServer, type Server, type Socket } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { Cancellation } from "../../../../src/core/time/cancellation.ts";
 import { type Client, client, type Post, type Where } from "../../../../src/core/upstream/http1/client.ts";
@@ -12,60 +11,10 @@ import { MalformedResponse } from "../../../../src/core/upstream/http1/head.ts";
 import { Listened } from "../../../harness/listened.ts";
 import { until } from "../../../harness/until.ts";
 import { authority, certificate, clientPair, othersCertificate } from "./certificates.ts";
+import { type Answer, listening, startEngine, textOf } from "./engines.ts";
 
-type Answer = (socket: Socket, request: string, nth: number) => void;
-
-interface Engine {
-  url: string;
-  /** Requests by connection, in order: `0 0 1` are two on the first and one on the second. */
-  requests: number[];
-  connections(): number;
-  open(): number;
-  stop(): Promise<void>;
-}
-
-const servers: Server[] = [];
-const sockets = new Set<Socket>();
-afterAll(() => {
-  for (const socket of sockets) socket.destroy();
-  for (const server of servers) server.close();
-});
-
-/** An engine that calls `answer` for each whole request: `nth` counts those of one connection, from 0. */
-async function engine(answer: Answer): Promise<Engine> {
-  const requests: number[] = [];
-  const own = new Set<Socket>();
-  let connections = 0;
-  const server = createServer((socket) => {
-    const number = connections++;
-    let nth = 0;
-    let text = "";
-    for (const set of [sockets, own]) set.add(socket);
-    socket.on("error", () => {});
-    socket.on("close", () => own.delete(socket));
-    socket.on("data", (bytes) => {
-      text += bytes.toString("latin1");
-      for (;;) {
-        const head = text.indexOf("\r\n\r\n");
-        const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0);
-        if (head < 0 || text.length < head + 4 + length) return;
-        const request = text.slice(0, head + 4 + length);
-        text = text.slice(request.length);
-        requests.push(number);
-        answer(socket, request, nth++);
-      }
-    });
-  });
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/chat`,
-    requests,
-    connections: () => connections,
-    open: () => own.size,
-    stop: () => new Promise((resolve) => void server.close(() => resolve())),
-  };
-}
+const listen = listening();
+const engine = (answer: Answer) => startEngine(listen, answer);
 
 const ok: Answer = (socket) => void socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
 
@@ -88,12 +37,6 @@ function post(to: Client, url: string, more: Partial<Post & Where> = {}): Promis
     signal: new Cancellation(),
     ...own,
   });
-}
-
-async function textOf(reply: Reply): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  for (let read = await reply.read(); read !== null; read = await reply.read()) pieces.push(...read);
-  return Buffer.concat(pieces).toString();
 }
 
 const failureOf = (attempt: Promise<unknown>) =>
@@ -203,18 +146,14 @@ describe("a connection", () => {
     const requests: number[] = [];
     let connections = 0;
     const server = createServer((socket) => {
-      sockets.add(socket);
       const number = connections++;
-      socket.on("error", () => {});
       socket.once("data", () => {
         requests.push(number);
         socket.pause();
         ok(socket, "", 0);
       });
     });
-    servers.push(server);
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/chat`;
+    const url = await listen(server);
     const one = fresh();
     const large = "x".repeat(32_000_000);
     for (let count = 0; count < 2; count++) expect(await textOf(await post(one, url, { body: large }))).toBe("ok");
@@ -254,7 +193,7 @@ describe("a connection", () => {
         await Promise.all(Array.from({ length: inFlight }, async () => textOf(await post(one, url))));
       }
       expect(requests.length).toBe(3 * inFlight);
-      expect(connections()).toBe(inFlight);
+      expect(connections.length).toBe(inFlight);
     }, 60_000);
   }
 });
@@ -272,10 +211,7 @@ describe("a failure tells how far the request came:", () => {
 
   test("the connection takes too long, and nothing of the answer is waited for", async () => {
     // TLS to an engine that never says a word.
-    const silent = createServer((socket) => void sockets.add(socket));
-    servers.push(silent);
-    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
-    const url = `https://127.0.0.1:${(silent.address() as AddressInfo).port}/v1`;
+    const url = await listen(createServer(), "https");
     let isConnected = false;
     const connected = () => {
       isConnected = true;

@@ -16,23 +16,24 @@ function exchange() {
   return held().one;
 }
 
-/** An exchange, and whether its engine is held back. */
-function held() {
-  const line = { isHeld: false };
-  const one = new Exchange({
+/** The line of exchanges whose answers one poll brings: it knows whether its engine is held back. */
+function newLine() {
+  const line = {
+    isHeld: false,
     pause() {
       line.isHeld = true;
     },
     resume() {
       line.isHeld = false;
     },
-    over() {},
-    exceeded: () => true,
-    drop() {},
-    taken() {},
-    soon: together(),
-    pause_ms: 0,
-  });
+    ...{ over() {}, exceeded: () => true, drop() {}, taken() {}, soon: together(), pause_ms: 0 },
+  };
+  return line;
+}
+
+function held() {
+  const line = newLine();
+  const one = new Exchange(line);
   one.received(bytes(head));
   return { one, line };
 }
@@ -46,16 +47,7 @@ async function textOf(reading: Promise<Uint8Array[] | null>): Promise<string | n
 
 describe("answers that one poll brings", () => {
   test("are told when all of them have come, in their order", async () => {
-    const line = {
-      pause() {},
-      resume() {},
-      over() {},
-      exceeded: () => true,
-      drop() {},
-      taken() {},
-      soon: together(),
-      pause_ms: 0,
-    };
+    const line = newLine();
     const told: string[] = [];
     const replies = ["first", "second"].map((name) => {
       const one = new Exchange(line);

@@ -3,7 +3,7 @@
  * however it is cut, in fewer reads, and with nothing left behind where the reader stops. With and without TLS.
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import fc from "fast-check";
 import { Cancellation, type Signal } from "../../../../src/core/time/cancellation.ts";
@@ -14,15 +14,13 @@ import { ReadPauses } from "../../../../src/core/upstream/http1/read-pauses.ts";
 import { holds, times } from "../../../harness/depth.ts";
 import { until } from "../../../harness/until.ts";
 import { authority, certificate } from "./certificates.ts";
+import { listening } from "./engines.ts";
 
-const servers: Server[] = [];
 const clients: Client[] = [];
-const sockets = new Set<Socket>();
 afterAll(() => {
   for (const one of clients) one.close();
-  for (const socket of sockets) socket.destroy();
-  for (const server of servers) server.close();
 });
+const listen = listening();
 
 const head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 const end = "0\r\n\r\n";
@@ -31,14 +29,11 @@ const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${te
 /** Answers each request on its socket. Returns its URL. */
 async function engine(isSecure: boolean, answer: (socket: Socket) => void): Promise<string> {
   const serve = (socket: Socket) => {
-    sockets.add(socket);
     socket.on("error", () => {});
     socket.on("data", () => answer(socket));
   };
   const server = isSecure ? createTlsServer(certificate, serve) : createServer({ noDelay: true }, serve);
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return `${isSecure ? "https" : "http"}://localhost:${(server.address() as AddressInfo).port}/v1`;
+  return (await listen(server, isSecure ? "https" : "http")).replace("127.0.0.1", "localhost");
 }
 
 function pausing(pause_ms: number): Client {
@@ -91,27 +86,6 @@ describe.each([
   ["without TLS", false],
   ["with TLS", true],
 ] as const)("%s", (_, isSecure) => {
-  test("tokens that come faster than the pause are read together, whole and in order", async () => {
-    let sending: ReturnType<typeof words> | null = null;
-    const url = await engine(isSecure, (socket) => {
-      socket.write(head + chunk("first"));
-      sending = words(socket, 5);
-      void until(() => sending!.count() >= 100, 20_000, "a hundred words").then(() => {
-        sending!.stop();
-        socket.write(end);
-      });
-    });
-    const once = async () => {
-      const { text, reads, failure } = await readAll(await asked(pausing(100), url));
-      expect(failure).toBeNull();
-      expect(text).toBe(`first${sending!.sent()}`);
-      return reads < sending!.count() / 3;
-    };
-    // A process whose timers are late pauses no sockets, so a machine that is busy with other work gets more than one
-    // try.
-    await until(once, 30_000, "words that are read together");
-  }, 40_000);
-
   test("an answer is the same however it is cut, and whenever its parts come", async () => {
     let pieces: { bytes: Uint8Array; wait_ms: number }[] = [];
     const url = await engine(isSecure, async (socket) => {

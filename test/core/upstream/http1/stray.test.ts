@@ -3,8 +3,7 @@
  * comes behind one answer must not become the next.
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import type { AddressInfo } from "node:net";
-import { createServer, type Server, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { Cancellation } from "../../../../src/core/time/cancellation.ts";
 import {
   type Client,
@@ -14,54 +13,28 @@ import {
   type Stray,
 } from "../../../../src/core/upstream/http1/client.ts";
 import { until } from "../../../harness/until.ts";
+import { listening, startEngine, textOf } from "./engines.ts";
 
 const chunked = (text: string) =>
   `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`;
-
-interface Engine {
-  url: string;
-  /** The number of requests on each connection, in the order in which the connections were made. */
-  connections: number[];
-  /** The heads of the requests. */
-  heads: string[];
-}
 
 const ending: (() => void)[] = [];
 afterAll(() => {
   for (const end of ending) end();
 });
+const listen = listening();
 
 /** `answer` gets the value of the request's `x-asked` header. `nth` counts the requests of the connection, from 0. */
-async function engine(answer: (socket: Socket, asked: string, nth: number) => void): Promise<Engine> {
-  const connections: number[] = [];
+async function engine(answer: (socket: Socket, asked: string, nth: number) => void) {
   const heads: string[] = [];
-  const open = new Set<Socket>();
-  const server: Server = createServer((socket) => {
-    const number = connections.push(0) - 1;
-    let text = "";
-    open.add(socket);
-    socket.on("error", () => {});
-    socket.on("close", () => open.delete(socket));
-    socket.on("data", (bytes) => {
-      text += bytes.toString("latin1");
-      for (;;) {
-        const request = /x-asked: (\S+)\r\n[\s\S]*?\r\n\r\n\{\}/.exec(text);
-        if (!request) return;
-        heads.push(text.slice(0, request.index + request[0].length));
-        text = text.slice(request.index + request[0].length);
-        answer(socket, request[1]!, connections[number]!++);
-      }
-    });
+  const started = await startEngine(listen, (socket, request, nth) => {
+    heads.push(request);
+    answer(socket, /x-asked: (\S+)/.exec(request)![1]!, nth);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  ending.push(() => {
-    for (const socket of open) socket.destroy();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, connections, heads };
+  return { ...started, heads };
 }
 
-function asking({ url }: Pick<Engine, "url">, reuse: Reuse, settings: ClientSettings = {}) {
+function asking({ url }: { url: string }, reuse: Reuse, settings: ClientSettings = {}) {
   const strays: Stray[] = [];
   const made: Client = client({ strayed: (stray) => void strays.push(stray), ...settings });
   ending.push(() => made.close());
@@ -71,18 +44,17 @@ function asking({ url }: Pick<Engine, "url">, reuse: Reuse, settings: ClientSett
     strays,
     /** Returns the answer's text. */
     async ask(asked: string, organization: string | null = null): Promise<string> {
-      const reply = await endpoint.post({
-        headers: { "x-asked": asked },
-        body: "{}",
-        organization,
-        isFresh: false,
-        connect_ms: 5_000,
-        connected() {},
-        signal: new Cancellation(),
-      });
-      const pieces: Uint8Array[] = [];
-      for (let read = await reply.read(); read !== null; read = await reply.read()) pieces.push(...read);
-      return Buffer.concat(pieces).toString();
+      return textOf(
+        await endpoint.post({
+          headers: { "x-asked": asked },
+          body: "{}",
+          organization,
+          isFresh: false,
+          connect_ms: 5_000,
+          connected() {},
+          signal: new Cancellation(),
+        }),
+      );
     },
   };
 }

@@ -1,0 +1,29 @@
+// What tests of one attempt at an engine have in common: the question, and the client that sends it.
+
+import { afterAll } from "bun:test";
+import { Cancellation } from "../../../src/core/time/cancellation.ts";
+import type { EngineQuestion } from "../../../src/core/upstream/ask.ts";
+import { type UpstreamProtocol, upstreamCodecs } from "../../../src/core/upstream/codecs.ts";
+import { type Client, client } from "../../../src/core/upstream/http1/client.ts";
+import { patience } from "../../harness/patience.ts";
+import { saying } from "../../harness/request.ts";
+import { upstreamOf } from "../routing/models.ts";
+
+/** A client of engines, which is closed after the tests of the file that calls this. */
+export function engineClient(): Client {
+  const engines = client();
+  afterAll(() => engines.close());
+  return engines;
+}
+
+type Question = Partial<Omit<EngineQuestion, "upstream">> & Pick<EngineQuestion, "client">;
+
+/** A streamed question of a patient caller to the engine at `url`; `more` stands in place of its parts. */
+export function question(url: string, more: Question, protocol: UpstreamProtocol = "openai-chat"): EngineQuestion {
+  return {
+    ...{ upstream: upstreamOf(url, { protocol }), codec: upstreamCodecs[protocol], request: saying("hi"), model: "m" },
+    ...{ stream: true, inputBytes: 100, outputTokens_max: 1024, patience: patience(), signal: new Cancellation() },
+    identity: { responseId: "resp_1", createdAtSeconds: 1, model: "acme/m" },
+    ...more,
+  };
+}

@@ -1,0 +1,71 @@
+// Engines that are nothing but a socket: a test says what is written to each request, and sees on which connection it came.
+
+import { afterAll } from "bun:test";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import type { Reply } from "../../../../src/core/upstream/http1/exchange.ts";
+
+export type Answer = (socket: Socket, request: string, nth: number) => void;
+
+export interface Engine {
+  url: string;
+  /** Requests by connection, in order: `0 0 1` are two on the first and one on the second. */
+  requests: number[];
+  /** The number of requests on each connection, in the order in which the connections were made. */
+  connections: number[];
+  /** How many connections are open. */
+  open(): number;
+  stop(): Promise<void>;
+}
+
+/** Lets servers listen; after the tests of the file that calls this, they and all their connections are closed. */
+export function listening(): (server: Server, scheme?: "http" | "https") => Promise<string> {
+  const servers: Server[] = [];
+  const sockets = new Set<Socket>();
+  afterAll(() => {
+    for (const socket of sockets) socket.destroy();
+    for (const server of servers) server.close();
+  });
+  return async (server, scheme = "http") => {
+    servers.push(server);
+    server.on("connection", (socket: Socket) => {
+      sockets.add(socket);
+      socket.on("error", () => {});
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    return `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}/v1/chat`;
+  };
+}
+
+/** An engine that calls `answer` for each whole request: `nth` counts those of one connection, from 0. */
+export async function startEngine(listen: ReturnType<typeof listening>, answer: Answer): Promise<Engine> {
+  const requests: number[] = [];
+  const connections: number[] = [];
+  const open = new Set<Socket>();
+  const server = createServer((socket) => {
+    const number = connections.push(0) - 1;
+    let text = "";
+    open.add(socket);
+    socket.on("close", () => open.delete(socket));
+    socket.on("data", (bytes) => {
+      text += bytes.toString("latin1");
+      for (;;) {
+        const head = text.indexOf("\r\n\r\n");
+        const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0);
+        if (head < 0 || text.length < head + 4 + length) return;
+        const request = text.slice(0, head + 4 + length);
+        text = text.slice(request.length);
+        requests.push(number);
+        answer(socket, request, connections[number]!++);
+      }
+    });
+  });
+  const url = await listen(server);
+  const stop = () => new Promise<void>((resolve) => void server.close(() => resolve()));
+  return { url, requests, connections, open: () => open.size, stop };
+}
+
+export async function textOf(reply: Reply): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for (let read = await reply.read(); read !== null; read = await reply.read()) pieces.push(...read);
+  return Buffer.concat(pieces).toString();
+}

@@ -1,0 +1,18 @@
+// A sluice.yaml, written as JSON, which is YAML too.
+
+/** An upstream's name, or more of a route. */
+type RouteTo = string | { upstream: string; priority?: number };
+
+/** Upstreams by their names, and by each model `acme/…` where it goes: engines get the model's name without `acme/`. */
+export function configOf(
+  upstreams: Record<string, object>,
+  models: Record<string, RouteTo[]>,
+  { prices = { input: 0.1, output: 0.4 }, ...more }: { prices?: object } & Record<string, unknown> = {},
+): string {
+  const routeTo = (to: RouteTo, model: string) => ({ ...(typeof to === "string" ? { upstream: to } : to), model });
+  const written = Object.entries(models).map(([name, routes]) => ({
+    ...{ id: `acme/${name}`, created: 1790000000, context_window: 131072, prices },
+    routes: routes.map((to) => routeTo(to, name)),
+  }));
+  return JSON.stringify({ metering: { currency: "USD" }, plans: { pro: {} }, upstreams, models: written, ...more });
+}
