@@ -13,7 +13,7 @@ import { certificatesOf } from "../../../src/node/certificates.ts";
 import { authority, daysFromNow, written } from "../../harness/certificates.ts";
 import { account } from "../../harness/daemon.ts";
 import { type Service, startPostgres } from "../../harness/services.ts";
-import { shell } from "./shell.ts";
+import { doctorOf, shell } from "./shell.ts";
 
 setDefaultTimeout(60_000);
 
@@ -55,11 +55,11 @@ test("what it finds: soon expired, of another name, expired, and as it should be
   });
   if (configuration instanceof ConfigurationError) throw configuration;
   const it = shell({ configuration: async () => configuration, certificates: certificatesOf, now_ms: Date.now });
-  const { out } = await it.typed("doctor --json");
-  const findings = (JSON.parse(out) as { check: string; status: string; says: string }[])
+  const { findings } = await doctorOf(it);
+  const ofCertificates = findings
     .filter(({ check }) => check.startsWith("certificate "))
     .map(({ check, status, says }) => `${check.slice("certificate ".length)}: ${status}: ${says}`);
-  expect(findings.toSorted()).toEqual([
+  expect(ofCertificates.toSorted()).toEqual([
     expect.stringMatching(/^for the database: ok: for a node, until \d{4}-\d\d-\d\d$/),
     expect.stringMatching(/^of engine environment: problem: expired on /),
     "of the database: warning: is for db.example, not for 127.0.0.1",

@@ -1,22 +1,14 @@
 // `sluice limit`: which subject the words name, how limits are typed, and how they are shown.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { instantTyped } from "../../../src/admin/cli/limit.ts";
-import type { Database } from "../../../src/stores/postgres/database.ts";
 import { newMember } from "../../harness/members.ts";
 import { openDatabase } from "../../stores/postgres/databases.ts";
-import { managementStores } from "../management/stores.ts";
-import { type Shell, shell } from "./shell.ts";
+import { type Shell, shellOn } from "./shell.ts";
 
 setDefaultTimeout(60_000);
 let cli: Shell;
 let ann: string;
 let drop: () => Promise<void>;
-const now_ms = Date.now();
-
-function shellOn(db: Database): Shell {
-  const openStore = async () => ({ ...managementStores(db), close: async () => {} });
-  return shell({ openStore, now_ms: () => now_ms });
-}
 
 beforeAll(async () => {
   const owned = await openDatabase();

@@ -4,7 +4,7 @@ import type { MailServer } from "../../../src/features/notices/mail/smtp.ts";
 import { authority } from "../../harness/certificates.ts";
 import { endedAfterEach } from "../../harness/endings.ts";
 import { mailboxes } from "../../harness/mail-server.ts";
-import { shell } from "./shell.ts";
+import { doctorOf, shell } from "./shell.ts";
 
 setDefaultTimeout(60_000);
 
@@ -14,11 +14,11 @@ const newMailbox = mailboxes(ending);
 async function finding(server: MailServer | null) {
   const { configuration } = shell().services;
   const smtp = server && { ...server, recipient_domains: [...server.recipient_domains] };
-  const { typed } = shell({ configuration: async () => ({ ...(await configuration()), smtp }) });
-  const { out, code, err } = await typed("doctor --json");
-  const findings: { check: string; status: string; says: string }[] = JSON.parse(out);
+  const { code, out, err, of } = await doctorOf(
+    shell({ configuration: async () => ({ ...(await configuration()), smtp }) }),
+  );
   expect(`${out}${err}`).not.toContain("s3cret");
-  return { code, of: findings.find(({ check }) => check === "mail server") };
+  return { code, of: of("mail server") };
 }
 
 describe("doctor", () => {

@@ -4,8 +4,7 @@ import { idOf } from "../../../src/core/store/ids.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
 import { newMember } from "../../harness/members.ts";
 import { openDatabase } from "../../stores/postgres/databases.ts";
-import { managementStores } from "../management/stores.ts";
-import { type Shell, shell } from "./shell.ts";
+import { type Shell, shellOn } from "./shell.ts";
 
 setDefaultTimeout(60_000);
 
@@ -15,8 +14,7 @@ let owned: Awaited<ReturnType<typeof openDatabase>>;
 
 beforeAll(async () => {
   owned = await openDatabase();
-  const openStore = async () => ({ ...managementStores(owned.db), close: async () => {} });
-  cli = shell({ openStore, now_ms: Date.now });
+  cli = shellOn(owned.db);
   for (const words of ["org create acme --plan unlimited", "team create --org acme --name research"])
     expect(await cli.typed(words)).toMatchObject({ code: 0 });
   ann = await newMember(owned.db, "ann", { organization: "acme", team: "research" });

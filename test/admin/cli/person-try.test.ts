@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { identityOf } from "../../../src/config/identity.ts";
 import { startIssuer, type TestIssuer } from "../../harness/issuer.ts";
-import { type Shell, shell } from "./shell.ts";
+import { doctorOf, type Shell, shell } from "./shell.ts";
 
 setDefaultTimeout(30_000);
 const folder = mkdtempSync(join(tmpdir(), "sluice-try-"));
@@ -72,10 +72,7 @@ test("without identity settings it says where they belong", async () => {
 });
 
 test("doctor says of an issuer whether it responds, signs with an allowed algorithm, and has the right time", async () => {
-  const findings = async (one: Shell) =>
-    (JSON.parse((await one.typed("doctor --json")).out) as { check: string; status: string; says: string }[]).find(
-      ({ check }) => check === `issuer ${issuer.issuer}`,
-    )!;
+  const findings = async (one: Shell) => (await doctorOf(one)).of(`issuer ${issuer.issuer}`);
   expect(await findings(it)).toMatchObject({ status: "ok" });
   const other = await findings(withIdentity({ algorithms: ["ES256"] }));
   expect(other.status).toBe("problem");
@@ -92,21 +89,16 @@ test("doctor says of an issuer whether it responds, signs with an allowed algori
 
 test("doctor says which organizations and teams of the rules are not there, until somebody creates them", async () => {
   const own = withIdentity({});
-  const rules = async () => {
-    const { out } = await own.typed("doctor --json");
-    const findings = JSON.parse(out) as { check: string; status: string; says: string }[];
-    const { status, says } = findings.find(({ check }) => check === "rules")!;
-    return { status, says };
-  };
-  expect(await rules()).toEqual({
+  const rules = async () => (await doctorOf(own)).of("rules");
+  expect(await rules()).toMatchObject({
     status: "warning",
     says: "rules 2, 3 give nothing while there is no organization 'acme': sluice org create acme",
   });
   await own.typed("org create acme --plan unlimited");
-  expect(await rules()).toEqual({
+  expect(await rules()).toMatchObject({
     status: "warning",
     says: "rule 2 gives nothing while acme has no team 'lab': sluice team create --org acme --name lab",
   });
   await own.typed("team create --org acme --name lab");
-  expect(await rules()).toEqual({ status: "ok", says: "3 rules; their organizations and teams are there" });
+  expect(await rules()).toMatchObject({ status: "ok", says: "3 rules; their organizations and teams are there" });
 });

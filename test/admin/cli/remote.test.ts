@@ -10,14 +10,16 @@ import { remoteManagement } from "../../../src/admin/cli/remote.ts";
 import { remoteAnswers } from "../../../src/admin/cli/remote-events.ts";
 import { adminSocket, socketManagement } from "../../../src/admin/cli/socket.ts";
 import { type Management, type VerbAnswer, verbNamed } from "../../../src/admin/management/verbs.ts";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { authenticator } from "../../../src/core/auth/authenticate.ts";
+import { directory } from "../../../src/stores/postgres/directory.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
+import { revocations } from "../../../src/stores/postgres/revocations.ts";
 import { type OperatorPort, operatorPort } from "../../core/http/operator-port.ts";
 import { newMember } from "../../harness/members.ts";
 import { dollars, typed } from "../../harness/money.ts";
+import { until } from "../../harness/until.ts";
 import { type Owned, openDatabase } from "../../stores/postgres/databases.ts";
-import { managementStores } from "../management/stores.ts";
-import { type Shell, shell } from "./shell.ts";
+import { type Shell, shell, shellOn } from "./shell.ts";
 
 setDefaultTimeout(120_000);
 
@@ -37,20 +39,12 @@ beforeAll(async () => {
   owned = await openDatabase();
   port = await operatorPort(owned);
   const { db } = owned;
-  const book = ledger(db, { recovery: "checkpoint" });
   const socket = await adminSocket({ dataDir: folder, actAs: () => port.act });
-  ends.push(socket.stop, () => book.close());
+  ends.push(socket.stop);
   const { configuration } = shell().services;
   const reports = { provider: "Example AI" };
-  near = shell({
-    now_ms: Date.now,
-    // The same settings of reports as the node's.
-    configuration: async () => ({ ...(await configuration()), reports }),
-    openStore: async () => ({
-      ...managementStores(db, book),
-      close: async () => {},
-    }),
-  });
+  // The same settings of reports as the node's.
+  near = shellOn(db, { configuration: async () => ({ ...(await configuration()), reports }) });
   far = shell({
     now_ms: Date.now,
     environment: { SLUICE_SERVER: port.url, SLUICE_OPERATOR_TOKEN: port.tokens.admin },
@@ -134,61 +128,34 @@ describe("every verb", () => {
 
   test("that changes something does the same over each way, and tells it", async () => {
     for (const [name, way] of ways) {
-      const slug = `by-${name}`;
-      const made = await way.createOrganization({ slug, name: "By", plan: "starter" });
-      expect(await port.manage.findOrganization({ organization: slug })).toMatchObject(made);
-      expect(await way.setPlan({ organization: slug, plan: "pro", version: made.version })).toMatchObject({
-        plan: "pro",
-      });
-      await expect(way.setPlan({ organization: slug, plan: null, version: made.version })).rejects.toThrow(
-        "version 2 now",
-      );
-      expect(await way.setPlan({ organization: slug, plan: null })).toMatchObject({ plan: null });
-      const on = { enabled: true, cap: dollars(5e9) };
-      expect(await way.setExtraUsage({ organization: slug, cap: "5" })).toMatchObject({ extraUsage: on });
-      expect(await way.setExtraUsage({ organization: slug, cap: null })).toMatchObject({
-        extraUsage: { enabled: false },
-      });
-      expect(await way.suspendOrganization({ organization: slug })).toMatchObject({ status: "suspended" });
-      expect(await way.resumeOrganization({ organization: slug })).toMatchObject({ status: "active" });
-      expect((await way.setAnchor({ organization: slug, anchor: "2027-01-01" })).nextAnchor).toMatchObject({
-        anchorAt: new Date("2027-01-01"),
-      });
-      const adjusted = await way.adjustUsage({ organization: slug, window: "week", amount: typed(9), reason: "test" });
-      expect(adjusted).toMatchObject({ organization: slug, entries: [{ window: "week", amount: dollars(9) }] });
-      const { key: secret, ...key } = await way.createKey({ organization: slug, name: "k", scopes: ["usage:read"] });
+      const organization = `by-${name}`;
+      const made = await way.createOrganization({ slug: organization, name: "By", plan: "starter" });
+      expect(await port.manage.findOrganization({ organization })).toMatchObject(made);
+      const first = { organization, version: made.version };
+      expect(await way.setPlan({ ...first, plan: "pro" })).toMatchObject({ plan: "pro" });
+      await expect(way.setPlan({ ...first, plan: null })).rejects.toThrow("version 2 now");
+      const { nextAnchor } = await way.setAnchor({ organization, anchor: "2027-01-01" });
+      expect(nextAnchor).toMatchObject({ anchorAt: new Date("2027-01-01") });
+      const adjusted = await way.adjustUsage({ organization, window: "week", amount: typed(9), reason: "test" });
+      expect(adjusted).toMatchObject({ organization, entries: [{ window: "week", amount: dollars(9) }] });
+      const { key: secret, id } = await way.createKey({ organization, name: "k", limits: { session: "2" } });
       expect(secret).toStartWith("slk_");
-      const rotated = await way.rotateKey({ id: key.id, grace: "1h" });
-      expect(rotated.secrets).toHaveLength(2);
-      const team = await way.createTeam({ organization: slug, name: "t" });
-      expect(await way.updateTeam({ team: team.id, name: "u" })).toMatchObject({ name: "u" });
+      expect((await way.rotateKey({ id, grace: "1h" })).secrets).toHaveLength(2);
+      const { id: team } = await way.createTeam({ organization, name: "t" });
       const given = { own: { month: "8" }, keys: { week: "9" }, models: { "acme/*": { requestsPerMinute: 5 } } };
-      expect(await way.updateTeamLimits({ team: team.id, ...given })).toMatchObject({
+      expect(await way.updateTeamLimits({ team, ...given })).toMatchObject({
         own: { month: { amount: "8.000000000" } },
         keys: { week: { amount: "9.000000000" } },
         models: { "acme/*": { requestsPerMinute: 5 } },
       });
-      const member = await way.createKey({ organization: slug, name: "m", team: "u", limits: { session: "2" } });
-      expect(await way.findKey({ id: member.id })).toMatchObject({ team: { name: "u" } });
-      expect((await way.findKeyLimits({ id: member.id })).inForce).toMatchObject({
+      const changed = { owner: "ann", labels: { a: "b" }, allowFrom: ["10.0.0.0/8"], expiresAt: null };
+      expect(await way.updateKey({ id, team: "t", ...changed })).toMatchObject({ ...changed, team: { id: team } });
+      expect((await way.findKeyLimits({ id })).inForce).toMatchObject({
         session: { from: "own" },
         week: { limit: { amount: "9.000000000" }, from: "team" },
       });
-      const changed = { owner: "ann", labels: { a: "b" }, allowFrom: ["10.0.0.0/8"], expiresAt: null };
-      expect(await way.updateKey({ id: key.id, ...changed })).toMatchObject({
-        ...{ owner: "ann", labels: { a: "b" }, allowFrom: ["10.0.0.0/8"], expiresAt: null, name: "k" },
-      });
-      expect(await way.updateKey({ id: key.id, team: "u" })).toMatchObject({ team: { id: team.id } });
-      expect((await way.updateKey({ id: key.id, team: null })).team).toBeNull();
-      const { keys } = await way.updateOrganizationLimits({ organization: slug, keys: { week: "6" } });
-      expect(keys).toMatchObject({ week: { amount: "6.000000000" } });
-      expect(await way.removeTeam({ organization: slug, team: "u" })).toMatchObject({ keys: 1 });
-      expect((await way.revokeKey({ id: key.id })).revokedAt).toBeInstanceOf(Date);
-      const operator = await way.createOperator({ name: slug, role: "viewer" });
-      expect((await way.rotateOperator({ id: slug })).secrets).toHaveLength(2);
-      expect((await way.revokeOperator({ id: operator.id })).revokedAt).toBeInstanceOf(Date);
-      expect(await way.findOperator({ id: slug })).toMatchObject({ name: slug, role: "viewer" });
-      expect((await way.readUsage({ organization: slug })).week.used).toEqual(dollars(9));
+      expect(await way.removeTeam({ organization, team: "t" })).toMatchObject({ keys: 1 });
+      expect((await way.revokeKey({ id })).revokedAt).toBeInstanceOf(Date);
     }
   });
 
@@ -252,6 +219,43 @@ describe("a command", () => {
     expect((await far.typed("plan list")).out).toContain("pro");
     expect((await far.typed("operator list")).out).toContain("a-organization-admin");
     expect((await far.typed("usage show acme")).out).toContain("running requests");
+  });
+
+  test("counts for clients when it was typed: a suspension, and each secret from its beginning to its end", async () => {
+    const auth = authenticator({
+      directory: directory(owned.db),
+      now_ms: () => performance.now(),
+      limits: { cache_ms: 60_000 },
+    });
+    // The cache holds for a minute: a change that is seen sooner came by message.
+    ends.push(() => auth.stop(), await revocations(owned.db, { changed: auth.forget }));
+    const met = (key: unknown) =>
+      auth.authenticate(new Headers({ authorization: `Bearer ${key}` }), "192.0.2.1").then(
+        ({ organization }) => organization.slug,
+        ({ code }: { code: string }) => code,
+      );
+    const meets = (key: unknown, what: string) => until(async () => (await met(key)) === what);
+    await near.typed("org create lived --plan pro");
+    const { id, key: first } = await near.json("key create --org lived --name app --json");
+    const rotated = async (grace = "") => (await near.json(`key rotate ${id}${grace} --json`)).key;
+    await meets(first, "lived");
+    await near.typed("org suspend lived");
+    await meets(first, "organization_suspended");
+    await near.typed("org resume lived");
+    await meets(first, "lived");
+    const second = await rotated();
+    await meets(second, "lived");
+    await meets(first, "lived");
+    await near.typed(`key revoke ${id} --old`);
+    await meets(first, "revoked_api_key");
+    await meets(second, "lived");
+    const third = await rotated(" --grace 0s");
+    await meets(second, "revoked_api_key");
+    const fourth = await rotated(" --grace 1s");
+    await meets(third, "expired_api_key");
+    await meets(fourth, "lived");
+    await near.typed(`key revoke ${id}`);
+    await meets(fourth, "revoked_api_key");
   });
 
   test("names what is missing: a token, a safe URL, a server; and works with --server too", async () => {

@@ -6,8 +6,10 @@ import type { Configuration } from "../../../src/config/configuration.ts";
 import { loadConfiguration } from "../../../src/config/load.ts";
 import type { CatalogModel } from "../../../src/core/routing/catalog.ts";
 import type { Plan } from "../../../src/core/store/plan.ts";
+import type { Database } from "../../../src/stores/postgres/database.ts";
 import { type MemoryDirectory, memoryDirectory } from "../../core/auth/memory-directory.ts";
 import { emptyLedger } from "../management/empty-ledger.ts";
+import { managementStores } from "../management/stores.ts";
 
 export interface Shell {
   directory: MemoryDirectory;
@@ -83,6 +85,19 @@ export function shell(overrides: Partial<Services> = {}): Shell {
       return JSON.parse(out);
     },
   };
+}
+
+/** A CLI on a database, which it does not close. */
+export function shellOn(db: Database, overrides: Partial<Services> = {}): Shell {
+  const openStore = async () => ({ ...managementStores(db), close: async () => {} });
+  return shell({ now_ms: Date.now, openStore, ...overrides });
+}
+
+/** What `sluice doctor` finds. */
+export async function doctorOf({ typed }: Pick<Shell, "typed">) {
+  const { code, out, err } = await typed("doctor --json");
+  const findings: { check: string; status: string; says: string }[] = JSON.parse(out);
+  return { code, out, err, findings, of: (check: string) => findings.find((finding) => finding.check === check)! };
 }
 
 function plan(name: string, nanos: number | null): Plan {

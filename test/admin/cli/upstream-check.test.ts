@@ -86,25 +86,17 @@ describe("sluice upstream check", () => {
   });
 
   test("says what is wrong with the name, the key and the address", async () => {
-    const { typed } = at(upstream());
-    expect(await typed("upstream check other")).toMatchObject({
-      code: 1,
-      err: expect.stringContaining("no upstream 'other'. Known are main."),
-    });
-    expect(await typed("upstream check")).toMatchObject({ code: 2, out: "" });
-    const wrong = at(upstream().replace("right", "wrong"));
-    expect(await wrong.typed("upstream check main")).toMatchObject({
-      code: 1,
-      err: expect.stringContaining("refuses the key"),
-    });
-    expect(await wrong.typed("upstream check main --model acme/one")).toMatchObject({
-      code: 1,
-      err: expect.stringContaining("refuses the key (401)"),
-    });
-    const silent = at(upstream().replace(simulator.url, "http://127.0.0.1:9/v1"));
-    expect(await silent.typed("upstream check main")).toMatchObject({
-      code: 1,
-      err: expect.stringContaining("Nothing answers at http://127.0.0.1:9/v1"),
-    });
+    const wrong = upstream().replace("right", "wrong");
+    const silent = upstream().replace(simulator.url, "http://127.0.0.1:9/v1");
+    for (const [text, words, says] of [
+      [upstream(), "other", "no upstream 'other'. Known are main."],
+      [wrong, "main", "refuses the key"],
+      [wrong, "main --model acme/one", "refuses the key (401)"],
+      [silent, "main", "Nothing answers at http://127.0.0.1:9/v1"],
+    ] as const) {
+      const { code, err } = await at(text).typed(`upstream check ${words}`);
+      expect([words, code, err]).toEqual([words, 1, expect.stringContaining(says)]);
+    }
+    expect(await at(upstream()).typed("upstream check")).toMatchObject({ code: 2, out: "" });
   });
 });

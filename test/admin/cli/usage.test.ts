@@ -8,8 +8,7 @@ import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
 import { dollars, typed } from "../../harness/money.ts";
 import { kindsFor, type Owned } from "../../stores/postgres/databases.ts";
-import { managementStores } from "../management/stores.ts";
-import { expectMisuse, expectRefused, type Shell, shell } from "./shell.ts";
+import { expectMisuse, expectRefused, type Shell, shell, shellOn } from "./shell.ts";
 
 setDefaultTimeout(60_000);
 
@@ -81,14 +80,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
     let it: Shell;
     beforeAll(async () => {
       owned = await open();
-      const { db } = owned;
-      it = shell({
-        now_ms: Date.now,
-        openStore: async () => ({
-          ...managementStores(db),
-          close: async () => {},
-        }),
-      });
+      it = shellOn(owned.db);
     });
     afterAll(() => owned.drop());
 

@@ -2,11 +2,12 @@
  * A ledger without usage, and a service without operators, for tests of other things; `overrides` replaces single
  * methods.
  */
-import type { ManagementStores } from "../../../src/admin/management/context.ts";
+import { type ManagementStores, managementContext } from "../../../src/admin/management/context.ts";
 import type { UpstreamMeasures } from "../../../src/admin/store/upstream-report.ts";
 import type { UsageReading, WindowKind } from "../../../src/core/store/ledger.ts";
 import { noLimits, type Plan } from "../../../src/core/store/plan.ts";
 import { totalOf } from "../../../src/core/store/report.ts";
+import type { MemoryDirectory } from "../../core/auth/memory-directory.ts";
 
 type Stores = Omit<ManagementStores, "administration">;
 
@@ -123,6 +124,25 @@ const emptyReading: UsageReading = {
   concurrentRequests: null,
   at,
 };
+
+/** The context of the verbs over a directory in memory, without usage. */
+export function memoryContext(directory: MemoryDirectory, overrides: Partial<Parameters<typeof managementContext>[0]>) {
+  return managementContext({
+    administration: directory,
+    ...emptyLedger(),
+    catalog: () => ({
+      plans: plansNamed("starter", "pro"),
+      models: ["acme/writer-1", "acme/painter-1"],
+      upstreams: ["gpu-1"],
+      billing: { currency: "USD", provider: "Sluice" },
+    }),
+    actor: "cli:test",
+    now_ms: () => directory.clock.now_ms,
+    newUuid: () => Bun.randomUUIDv7(),
+    random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
+    ...overrides,
+  });
+}
 
 /** Plans without limits. */
 export function plansNamed(...names: string[]): Map<string, Plan> {

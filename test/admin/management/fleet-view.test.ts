@@ -5,6 +5,13 @@ import { storedReport } from "./fleet-reports.ts";
 
 const states = (reports: Parameters<typeof nodesOf>[0]) => nodesOf(reports).map(({ state }) => state);
 
+type Engine = ReturnType<typeof storedReport>["engines"][number];
+/** What a process sees of an engine. */
+const engine = (seen: Partial<Engine>): Engine => ({
+  ...{ upstream: "gpu-1", replica: null, states: { closed: 1 }, requests: 3, tokens: 9, waiting: 0 },
+  ...seen,
+});
+
 describe("the state of a node", () => {
   test("is ready, not ready for the reasons that its processes give, draining, or silent", () => {
     const reports = [
@@ -55,42 +62,23 @@ describe("configurations", () => {
 });
 
 test("an engine is the sum of what all processes see of it", () => {
-  const engine = (states: Record<string, number>, requests: number) => ({
-    upstream: "gpu-1",
-    replica: null,
-    states,
-    requests,
-    tokens: 10 * requests,
-    waiting: 1,
-  });
-  const other = { ...engine({ open: 1 }, 0), upstream: "gpu-0" };
-  const one = storedReport({ engines: [engine({ closed: 2 }, 3)] });
+  const seen = (states: Record<string, number>, requests: number) =>
+    engine({ states, requests, tokens: 10 * requests, waiting: 1 });
+  const other = { ...seen({ open: 1 }, 0), upstream: "gpu-0" };
+  const one = storedReport({ engines: [seen({ closed: 2 }, 3)] });
   const [node] = nodesOf([
     one,
-    { ...storedReport({ worker: 2, engines: [engine({ closed: 1, drained: 1 }, 4), other] }), node: one.node },
+    { ...storedReport({ worker: 2, engines: [seen({ closed: 1, drained: 1 }, 4), other] }), node: one.node },
   ]);
+  const { replica, requests_max } = { replica: null, requests_max: null };
+  const open = [{ state: "open", routes: 1 }];
+  const both = [
+    { state: "closed", routes: 3 },
+    { state: "drained", routes: 1 },
+  ];
   expect(node!.engines).toEqual([
-    {
-      upstream: "gpu-0",
-      replica: null,
-      states: [{ state: "open", routes: 1 }],
-      requests: 0,
-      tokens: 0,
-      waiting: 1,
-      requests_max: null,
-    },
-    {
-      upstream: "gpu-1",
-      replica: null,
-      states: [
-        { state: "closed", routes: 3 },
-        { state: "drained", routes: 1 },
-      ],
-      requests: 7,
-      tokens: 70,
-      waiting: 2,
-      requests_max: null,
-    },
+    { upstream: "gpu-0", replica, states: open, requests: 0, tokens: 0, waiting: 1, requests_max },
+    { upstream: "gpu-1", replica, states: both, requests: 7, tokens: 70, waiting: 2, requests_max },
   ]);
 });
 
@@ -116,13 +104,12 @@ test("the waits of several processes are one distribution", () => {
 });
 
 test("an engine may have as many requests as all processes together; one without a limit, or that is old, has none", () => {
-  const engine = { upstream: "gpu-1", replica: null, states: { closed: 1 }, requests: 3, tokens: 9, waiting: 0 };
   const limitOf = (...limits: (number | null | undefined)[]) =>
     fleetOf(
       limits.map((requests_max, at) =>
         storedReport({
           name: `${at}:80`,
-          engines: [requests_max === undefined ? engine : { ...engine, requests_max }],
+          engines: [engine(requests_max === undefined ? {} : { requests_max })],
         }),
       ),
       [],
@@ -135,8 +122,7 @@ test("an engine may have as many requests as all processes together; one without
 });
 
 test("the fleet is the sum of the nodes that live, and says what somebody should look at", () => {
-  const engine = { upstream: "gpu-1", replica: null, states: { closed: 1 }, requests: 3, tokens: 9, waiting: 0 };
-  const seen = { engines: [engine], figures: { running: 3, requestsPerSecond: 1.5 } };
+  const seen = { engines: [engine({})], figures: { running: 3, requestsPerSecond: 1.5 } };
   const reports = [
     storedReport({ ...seen, name: "a:80", configuration: "one" }),
     storedReport({ ...seen, name: "b:80", configuration: "one", problems: ["database: away"] }),
@@ -181,9 +167,7 @@ test("certificates that end within 14 days are a warning, by their day", () => {
 
 test("a summary is bounded, whatever is reported", () => {
   const engines = (worker: number) =>
-    Array.from({ length: 256 }, (_, at) => ({
-      ...{ upstream: `gpu-${worker}-${at}`, replica: null, states: { closed: 1 }, requests: 0, tokens: 0, waiting: 0 },
-    }));
+    Array.from({ length: 256 }, (_, at) => engine({ upstream: `gpu-${worker}-${at}` }));
   const reports = Array.from({ length: 20 }, (_, worker) =>
     storedReport({ engines: engines(worker), problems: ["database: away"], configuration: `${worker}` }),
   );

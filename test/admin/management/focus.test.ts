@@ -24,16 +24,13 @@ const row: Row = {
 
 function costOf(given: Partial<Record<keyof Row["cost"], number>>): Row["cost"] {
   const { total = 0, extraUsage = 0, uncharged = 0, input = 0, cachedInput = 0, cacheWrite = 0, output = 0 } = given;
-  return {
-    total: dollars(total),
-    extraUsage: dollars(extraUsage),
-    uncharged: dollars(uncharged),
-    input: dollars(input),
-    cachedInput: dollars(cachedInput),
-    cacheWrite: dollars(cacheWrite),
-    output: dollars(output),
-  };
+  const nanos = { total, extraUsage, uncharged, input, cachedInput, cacheWrite, output };
+  return Object.fromEntries(Object.entries(nanos).map(([name, of]) => [name, dollars(of)])) as Row["cost"];
 }
+
+/** These cells of each line. */
+const cellsOf = (lines: ReturnType<typeof read>, ...names: string[]) =>
+  lines.map((line) => names.map((name) => line[name]));
 
 /** The rows as a reader of CSV gets them; no cell here contains a comma. */
 function read(rows: Partial<Row>[]) {
@@ -98,16 +95,8 @@ describe("a row of a FOCUS report", () => {
       x_OutputTokens: "0",
       x_Requests: "2",
     });
-    expect(
-      lines.map((line) => [
-        line.SkuMeter,
-        line.BilledCost,
-        line.ConsumedQuantity,
-        line.PricingQuantity,
-        line.ListUnitPrice,
-        line.x_Requests,
-      ]),
-    ).toEqual([
+    const names = ["SkuMeter", "BilledCost", "ConsumedQuantity", "PricingQuantity", "ListUnitPrice", "x_Requests"];
+    expect(cellsOf(lines, ...names)).toEqual([
       ["Input Tokens", "0.001000000", "100", "0.000100", "10.000000", "2"],
       ["Cached Input Tokens", "0.000500000", "20", "0.000020", "25.000000", "0"],
       ["Cache Write Tokens", "0.000000000", "3", "0.000003", "0.000000", "0"],
@@ -156,33 +145,26 @@ describe("a row of a FOCUS report", () => {
 
   test("adds up over its lines to what it has, whatever that is", () => {
     const amount = fc.oneof(fc.constant(0), fc.nat(1_000_000));
-    const measured = fc.record({
-      requests: amount,
-      inputTokens: amount,
-      cachedInputTokens: amount,
-      cacheWriteTokens: amount,
-      outputTokens: amount,
-      reasoningTokens: amount,
-      extraUsage: amount,
-      uncharged: amount,
-      input: amount,
-      cachedInput: amount,
-      cacheWrite: amount,
-      output: amount,
-    });
+    const costs = ["extraUsage", "uncharged", "input", "cachedInput", "cacheWrite", "output"] as const;
+    const measures = [...Object.values(measureColumns), ...costs];
+    const measured = fc
+      .tuple(...measures.map(() => amount))
+      .map((all) => Object.fromEntries(measures.map((name, at) => [name, all[at]!])))
+      .map((one) => one as Record<(typeof measures)[number], number>);
     fc.assert(
       fc.property(measured, fc.oneof(fc.constant(0), fc.integer({ min: -1000, max: 1000 })), (one, unsplit) => {
         const total = one.input + one.cachedInput + one.cacheWrite + one.output + unsplit;
         const lines = read([{ ...one, cost: costOf({ ...one, total }) }]);
         const sum = (name: string) => lines.reduce((total, line) => total + Number(line[name]), 0);
-        const costs = (name: string) => lines.reduce((total, line) => total + Number(line[name]!.replace(".", "")), 0);
+        const inNanos = (name: string) =>
+          lines.reduce((total, line) => total + Number(line[name]!.replace(".", "")), 0);
         const tokens = one.inputTokens + one.cachedInputTokens + one.cacheWriteTokens + one.outputTokens;
         expect({
           ConsumedQuantity: sum("ConsumedQuantity"),
-          PricingQuantity: costs("PricingQuantity"),
-          cost: costs("BilledCost"),
-          x_ExtraUsageCost: costs("x_ExtraUsageCost"),
-          x_UnchargedCost: costs("x_UnchargedCost"),
+          PricingQuantity: inNanos("PricingQuantity"),
+          cost: inNanos("BilledCost"),
+          x_ExtraUsageCost: inNanos("x_ExtraUsageCost"),
+          x_UnchargedCost: inNanos("x_UnchargedCost"),
         }).toEqual({
           ConsumedQuantity: tokens,
           PricingQuantity: tokens,
@@ -218,20 +200,13 @@ describe("a row of a FOCUS report", () => {
       { keyId: "key_1", key: "one", day: "2026-11-24" },
       { keyId: "key_1", key: "one" },
     ].map((one) => ({ day: "2026-11-23", ...one, cost: costOf({ total: 2_500_000 }) }));
-    expect(
-      read(rows).map(({ ResourceName, SkuId, x_Operation, ChargePeriodStart }) => [
-        ResourceName,
-        SkuId,
-        x_Operation,
-        ChargePeriodStart?.slice(8, 10),
-      ]),
-    ).toEqual([
-      ["one", "acme/writer-1", "chat.completions", "23"],
-      ["two", "acme/writer-1", "chat.completions", "23"],
-      ["one", "acme/painter-1", "chat.completions", "23"],
-      ["one", "acme/writer-1", "messages", "23"],
-      ["one", "acme/writer-1", "chat.completions", "24"],
-      ["one", "acme/writer-1", "chat.completions", "23"],
+    expect(cellsOf(read(rows), "ResourceName", "SkuId", "x_Operation", "ChargePeriodStart")).toEqual([
+      ["one", "acme/writer-1", "chat.completions", "2026-11-23T00:00:00Z"],
+      ["two", "acme/writer-1", "chat.completions", "2026-11-23T00:00:00Z"],
+      ["one", "acme/painter-1", "chat.completions", "2026-11-23T00:00:00Z"],
+      ["one", "acme/writer-1", "messages", "2026-11-23T00:00:00Z"],
+      ["one", "acme/writer-1", "chat.completions", "2026-11-24T00:00:00Z"],
+      ["one", "acme/writer-1", "chat.completions", "2026-11-23T00:00:00Z"],
     ]);
   });
 
@@ -241,21 +216,12 @@ describe("a row of a FOCUS report", () => {
       keyId: null,
       ...{ inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 },
     };
-    expect(read([entry])).toMatchObject([
-      {
-        BilledCost: "-0.001000000",
-        ChargeCategory: "Adjustment",
-        ChargeFrequency: "One-Time",
-        ConsumedQuantity: "",
-        ContractedUnitPrice: "",
-        PricingQuantity: "",
-        PricingUnit: "",
-        SkuId: "",
-        SkuMeter: "",
-        SkuPriceId: "",
-        ListUnitPrice: "",
-      },
-    ]);
+    const lines = read([entry]);
+    const said = { BilledCost: "-0.001000000", ChargeCategory: "Adjustment", ChargeFrequency: "One-Time" };
+    expect(lines).toMatchObject([said]);
+    const consumed = ["ConsumedQuantity", "ContractedUnitPrice", "ListUnitPrice", "PricingQuantity", "PricingUnit"];
+    const names = [...consumed, "SkuId", "SkuMeter", "SkuPriceId"];
+    expect(cellsOf(lines, ...names)).toEqual([names.map(() => "")]);
   });
 
   test("of a late settlement is usage of its key", () => {

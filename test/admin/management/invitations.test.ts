@@ -1,53 +1,23 @@
 // Invitations (docs/identity.md, Invitations): the first person who signs in by the named issuer with the verified address
 // accepts the invitation, once. Attacks: another issuer; an address that nobody verified or that only looks the same; a
 // second sign-in; an expired or revoked invitation; another organization; and an inviter who lost the role meanwhile.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import type { Claims, Issuer } from "../../../src/core/auth/identity.ts";
 import { confirmPerson } from "../../../src/features/identity/confirm.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
 import { issuer } from "../../harness/members.ts";
-import { rolledBack } from "../../stores/postgres/rolled-back.ts";
-import { actingAs, callersIn, inside, type OwnWorld, ownWorld } from "./world.ts";
+import { apart, codeOf, worldForTests } from "./own-world.ts";
 
 setDefaultTimeout(60_000);
 const acme = { organization: "acme" };
 const email = "zoe@example.com";
-let world: OwnWorld;
-beforeAll(async () => {
-  world = await ownWorld();
-  await world.manage.updateTeamLimits({ team: world.teams.research, members: { week: "7" } });
-});
-afterAll(() => world.drop());
+const world = worldForTests(({ manage, teams }) =>
+  manage.updateTeamLimits({ team: teams.research, members: { week: "7" } }),
+);
 
-type Acting = Record<"root" | "lea" | "gus" | "operator", Management>;
-
-/** Runs `act` in a world that is restored afterwards. */
-async function tried(act: (as: Acting, db: Database) => Promise<void>): Promise<void> {
-  let isDone = false;
-  await rolledBack(world.db.transaction, async (tx) => {
-    const db = inside(world.db, tx);
-    const callers = callersIn(world);
-    await act(
-      {
-        root: actingAs(db, callers["command line"]),
-        lea: actingAs(db, callers["organization-admin"]),
-        gus: actingAs(db, callers["organization-admin elsewhere"]),
-        operator: actingAs(db, callers["operator organization-admin"]),
-      },
-      db,
-    );
-    isDone = true;
-  });
-  expect(isDone).toBe(true);
-}
-
-const codeOf = (work: Promise<unknown>) =>
-  work.then(
-    () => "done",
-    (thrown: { code: string }) => thrown.code,
-  );
+const tried = (act: Parameters<typeof apart>[1]) => apart(world, act);
 
 const settings = { rules: [], groupsMaxAge_ms: 0, keysOfLeavers: "keep", confirmedMax_ms: 1 } as never;
 const issuerNamed = (name: string) => ({ issuer: name, subject: ["sub"], groupsClaim: "groups" }) as unknown as Issuer;

@@ -1,17 +1,14 @@
 // What each kind of key may do: an ordinary key, a sign-in, and the key of identity tokens (docs/access.md, Kinds of keys).
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
-import { actingAs, callersIn, type OwnWorld, ownWorld, tokenKeyOf, tokensOf } from "./world.ts";
+import { type Who, worldForTests } from "./own-world.ts";
+import { actingAs, callersIn, tokenKeyOf, tokensOf } from "./world.ts";
 
 setDefaultTimeout(60_000);
-let world: OwnWorld;
-beforeAll(async () => {
-  world = await ownWorld();
-});
-afterAll(() => world.drop());
+const world = worldForTests();
 
-const as = (who: keyof ReturnType<typeof callersIn>): Management => actingAs(world.db, callersIn(world)[who]);
+const as = (who: Who): Management => actingAs(world.db, callersIn(world)[who]);
 /** The code and the message of a refusal; the code `done` if there was none. */
 const told = (act: Promise<unknown>) =>
   act.then(

@@ -1,59 +1,25 @@
 // People who met a limit ask for more, and administrators decide (docs/limits.md, Asking for more): who may do so, what an
 // approval puts in force, and the attacks: forged, repeated, foreign and expired requests.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
-import { rolledBack } from "../../stores/postgres/rolled-back.ts";
-import { actingAs, callersIn, inside, type OwnWorld, ownWorld, personCaller } from "./world.ts";
+import { apart, codeOf, worldForTests } from "./own-world.ts";
+import { actingAs, personCaller } from "./world.ts";
 
 setDefaultTimeout(60_000);
 const acme = { organization: "acme" };
 const day_ms = 86_400_000;
 const tomorrow = new Date(Date.now() + day_ms).toISOString();
-let world: OwnWorld;
-beforeAll(async () => {
-  world = await ownWorld();
-  const { manage, teams } = world;
+const world = worldForTests(async ({ manage, teams }) => {
   await manage.updateOrganizationLimits({ ...acme, own: { month: "5000" } });
   await manage.updateOrganizationLimits({ ...acme, members: { week: "10", requestsPerMinute: 60 } });
   await manage.updateTeamLimits({ team: teams.research, own: { month: "100" } });
   await manage.setNotices({ ...acme, name: "webhook", url: "https://hooks.example.com/sluice" });
 });
-afterAll(() => world.drop());
 
-type Acting = Record<"ann" | "bob" | "lea" | "ada" | "gus" | "root" | "operator", Management>;
-
-/** Runs `act` in a world that is restored afterwards. */
-async function tried(act: (as: Acting, db: Database) => Promise<void>): Promise<void> {
-  let isDone = false;
-  await rolledBack(world.db.transaction, async (tx) => {
-    const db = inside(world.db, tx);
-    const callers = callersIn(world);
-    const as = (who: keyof typeof callers) => actingAs(db, callers[who]);
-    await act(
-      {
-        ann: as("member"),
-        bob: as("member, a colleague"),
-        lea: as("organization-admin"),
-        gus: as("organization-admin elsewhere"),
-        ada: as("admin"),
-        root: as("command line"),
-        operator: as("operator organization-admin"),
-      },
-      db,
-    );
-    isDone = true;
-  });
-  expect(isDone).toBe(true);
-}
-
-const codeOf = (work: Promise<unknown>) =>
-  work.then(
-    () => "done",
-    (thrown: { code: string }) => thrown.code,
-  );
+const tried = (act: Parameters<typeof apart>[1]) => apart(world, act);
 const message = "The release on Friday";
 const ofWeek = { limit: "week", amount: "50", message } as const;
 const usd = (amount: number) => ({ amount: amount.toFixed(9), currency: "USD" });

@@ -1,25 +1,12 @@
 // The limits of an organization, a team, a person and a key, by the one sub-resource: which are set, which are in force,
 // where each limit comes from, and what is refused.
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import type { SubjectLimitsShown } from "../../../src/admin/management/limit-shape.ts";
-import type { Management } from "../../../src/admin/management/verbs.ts";
 import { inNanos } from "../../harness/limits.ts";
-import { rolledBack } from "../../stores/postgres/rolled-back.ts";
-import { actingAs, callersIn, inside, type OwnWorld, ownWorld, type World } from "./world.ts";
+import { apart, worldForTests } from "./own-world.ts";
 
 setDefaultTimeout(60_000);
-let world: OwnWorld;
-beforeAll(async () => {
-  world = await ownWorld();
-});
-afterAll(() => world.drop());
-
-/** Runs `work` in a world that is restored afterwards. */
-async function apart(work: (manage: Management, world: World) => Promise<void>): Promise<void> {
-  await rolledBack(world.db.transaction, async (tx) => {
-    await work(actingAs(inside(world.db, tx), callersIn(world)["command line"]), world);
-  });
-}
+const world = worldForTests();
 
 /** The limits that are in force, each in the form `week: 5 (own)`. */
 function inForce({ inForce: all }: SubjectLimitsShown): Record<string, string> {
@@ -33,21 +20,9 @@ function inForce({ inForce: all }: SubjectLimitsShown): Record<string, string> {
   );
 }
 
-test("a team's own limits are set, shown, and taken away, and what is left out stays", () =>
-  apart(async (manage, { teams: { research: team } }) => {
-    const set = await manage.updateTeamLimits({ team, own: { month: "50", requestsPerMinute: 60 } });
-    expect(set.own.month).toEqual({ amount: "50.000000000", currency: "USD" });
-    expect(inForce(set)).toEqual({ month: "50 (own)", requestsPerMinute: "60 (own)" });
-    const more = await manage.updateTeamLimits({ team, own: { week: "0.25USD", requestsPerMinute: null } });
-    expect(inForce(more)).toEqual({ month: "50 (own)", week: "0.25 (own)" });
-    expect(inForce(await manage.findTeamLimits({ team }))).toEqual(inForce(more));
-    expect(more.version).toBe(set.version + 1);
-    expect(inForce(await manage.updateTeamLimits({ team, own: null }))).toEqual({});
-  }));
-
 test("keys and people inherit limit by limit, live: their own, their team's, the organization's", () =>
-  apart(async (manage, { teams: { research: team }, people: { ann: person }, keys: { key: id } }) => {
-    const organization = "acme";
+  apart(world, async ({ root: manage }) => {
+    const [organization, team, person, id] = ["acme", world.teams.research, world.people.ann, world.keys.key];
     await manage.updateOrganizationLimits({ organization, keys: { week: "5", month: "20" }, members: { week: "7" } });
     expect(inForce(await manage.findKeyLimits({ id }))).toEqual({
       week: "5 (organization)",

@@ -1,19 +1,16 @@
 // Simultaneous acts wait for each other in one order, person before organization, so that Postgres need not abort one of
 // them. Each test holds one lock as an act does, lets the other act wait, and then takes the next lock.
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare, idOf } from "../../../src/core/store/ids.ts";
 import { people as peopleOf } from "../../../src/stores/postgres/people.ts";
 import { issuer } from "../../harness/members.ts";
 import { until } from "../../harness/until.ts";
-import { actingAs, callersIn, type OwnWorld, ownWorld } from "./world.ts";
+import { worldForTests } from "./own-world.ts";
+import { actingAs, callersIn } from "./world.ts";
 
 setDefaultTimeout(60_000);
-let world: OwnWorld;
-beforeAll(async () => {
-  world = await ownWorld();
-});
-afterAll(() => world.drop());
+const world = worldForTests();
 
 /** Waits until this number of acts wait for locks. */
 const waiting = (acts = 1) =>

@@ -1,21 +1,13 @@
 // Lists show the names that people use for things, beside their IDs; things that were erased have no name any more.
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
-import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
-import { actingAs, callersIn, type OwnWorld, ownWorld } from "./world.ts";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { recordRequest, worldForTests } from "./own-world.ts";
+import { actingAs, callersIn } from "./world.ts";
 
 setDefaultTimeout(120_000);
-let world: OwnWorld;
 let requestId: string;
-beforeAll(async () => {
-  world = await ownWorld();
-  const book = ledger(world.db, { recovery: "checkpoint" });
-  const asked = { ...admitOf(world.acme), keyId: world.keys.key };
-  requestId = asked.requestId;
-  await book.run([asked]);
-  await book.run([settleOf(asked, 10)]);
+const world = worldForTests(async (world) => {
+  requestId = await recordRequest(world);
 });
-afterAll(() => world.drop());
 
 test("requests have the names of their key, its person and its team", async () => {
   const { manage, people, keys, teams } = world;

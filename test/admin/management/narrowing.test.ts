@@ -1,18 +1,16 @@
 // A report that is limited to a team, a person, a key or a model, by callers who see everything and by those who do not.
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
 import { nanosOf } from "../../harness/money.ts";
-import { actingAs, callersIn, newPerson, type OwnWorld, ownWorld, type World } from "./world.ts";
+import { type Who, worldForTests } from "./own-world.ts";
+import { actingAs, callersIn, newPerson, type World } from "./world.ts";
 
 setDefaultTimeout(60_000);
-let world: OwnWorld;
-let book: ReturnType<typeof ledger>;
 let bobs: string;
-beforeAll(async () => {
-  world = await ownWorld();
-  book = ledger(world.db, { recovery: "checkpoint" });
-  const { manage, people, keys, acme, globex, teams } = world;
+const world = worldForTests(async ({ db, ...made }) => {
+  const book = ledger(db, { recovery: "checkpoint" });
+  const { manage, people, keys, acme, globex, teams } = made;
   bobs = (await manage.createKey({ organization: "acme", name: "bob's", person: people.bob })).id;
   const teamKey = (await manage.createKey({ organization: "acme", name: "agents", team: teams.research })).id;
   const strangers = (await manage.createKey({ organization: "globex", name: "other" })).id;
@@ -27,15 +25,12 @@ beforeAll(async () => {
     await book.run([admit]);
     await book.run([settleOf(admit, nanos)]);
   }
-});
-afterAll(async () => {
   await book.close();
-  await world.drop();
 });
 
 type Filter = NonNullable<Parameters<World["manage"]["reportUsage"]>[0]>;
 
-async function used(who: keyof ReturnType<typeof callersIn>, filter: Filter): Promise<number | string> {
+async function used(who: Who, filter: Filter): Promise<number | string> {
   try {
     const { total } = await actingAs(world.db, callersIn(world)[who]).reportUsage(filter);
     return nanosOf(total.cost.total);
@@ -64,7 +59,7 @@ test("adds up what the filters have in common", async () => {
 
 test("finds for nobody what they do not see", async () => {
   const { people, keys, teams } = world;
-  const cases: [keyof ReturnType<typeof callersIn>, Filter, number | string][] = [
+  const cases: [Who, Filter, number | string][] = [
     ["member", {}, 21],
     ["member", { model: "acme/writer-1" }, 1],
     ["member", { person: people.bob }, "resource_not_found"],

@@ -1,173 +1,132 @@
 // No act of a person raises a limit that applies to that person (docs/access.md, Limits of one's own): the acts of an
 // organization's administrator that would do so are refused without effect, and similar acts succeed.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { SubjectLimitsShown } from "../../../src/admin/management/limit-shape.ts";
 import type { Management } from "../../../src/admin/management/verbs.ts";
-import { rolledBack } from "../../stores/postgres/rolled-back.ts";
-import { actingAs, callersIn, inside, keysOf, type OwnWorld, ownWorld, type World } from "./world.ts";
+import { actingIn, apart, worldForTests } from "./own-world.ts";
+import { keysOf } from "./world.ts";
 
 setDefaultTimeout(60_000);
 const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
 const later = new Date(Date.now() + 2 * 86_400_000).toISOString();
-let world: OwnWorld;
+const acme = { organization: "acme" };
 let leasKey: string;
 let leasToken: string;
-beforeAll(async () => {
-  world = await ownWorld();
-  const { manage, teams, people } = world;
-  await manage.updateOrganizationLimits({ organization: "acme", members: { week: "1000", month: "4000" } });
-  await manage.updateOrganizationLimits({ organization: "acme", keys: { week: "500" } });
+const world = worldForTests(async ({ db, manage, teams, people, acme: id }) => {
+  await manage.updateOrganizationLimits({ ...acme, members: { week: "1000", month: "4000" } });
+  await manage.updateOrganizationLimits({ ...acme, keys: { week: "500" } });
   await manage.updateTeamLimits({ team: teams.research, own: { week: "5000" } });
-  const keys = await keysOf(world.db, people.lea, world.acme, teams.research);
+  const keys = await keysOf(db, people.lea, id, teams.research);
   [leasKey, leasToken] = [keys.key, keys.jwt];
   await manage.updateKeyLimits({ id: leasKey, own: { week: "400" } });
 });
-afterAll(() => world.drop());
 
-/** The limits that apply to a person, as an administrator reads them. */
-async function counting(manage: Management, person: string) {
+/** The limits that apply to Lea, as an administrator reads them. */
+async function counting(manage: Management) {
+  const person = world.people.lea;
   const { memberships } = await manage.findPerson({ person });
   const team = memberships[0]?.team?.id;
   const key = await manage.findKey({ id: leasKey });
   const of = ({ inForce, models, raises }: SubjectLimitsShown) => ({ inForce, models, raises });
   return {
-    person: of(await manage.findPersonLimits({ person, organization: "acme" })),
+    person: of(await manage.findPersonLimits({ person, ...acme })),
     team: team ? of(await manage.findTeamLimits({ team })) : null,
-    newKeys: (await manage.findOrganizationLimits({ organization: "acme" })).keys,
+    newKeys: (await manage.findOrganizationLimits(acme)).keys,
     key: { team: key.team, ...of(await manage.findKeyLimits({ id: leasKey })) },
     token: (await manage.findKey({ id: leasToken })).team,
   };
 }
 
-type Acting = (manage: Management, world: World) => Promise<unknown>;
+type Act = (manage: Management) => Promise<unknown>;
 
 /** Runs `act` as Lea in a world that is restored afterwards, after somebody else has run `first`. */
-async function tried(act: Acting, first: Acting = async () => {}) {
-  let seen: { code: string; message: string; before: unknown; after: unknown } | undefined;
-  await rolledBack(world.db.transaction, async (tx) => {
-    const db = inside(world.db, tx);
-    const root = actingAs(db, callersIn(world)["command line"]);
-    await first(root, world);
-    const before = await counting(root, world.people.lea);
-    const refused = await act(actingAs(db, callersIn(world)["organization-admin"]), world).then(
-      () => null,
-      (error) => error as { code: string; message: string },
+async function tried(act: Act, first: Act = async () => {}) {
+  let seen = {};
+  await apart(world, async ({ root, lea }) => {
+    await first(root);
+    const before = await counting(root);
+    const { code, message } = await act(lea).then(
+      () => ({ code: "done", message: "" }),
+      (refused: { code: string; message: string }) => refused,
     );
-    seen = { code: "done", message: "", before, after: await counting(root, world.people.lea) };
-    if (refused) Object.assign(seen, { code: refused.code, message: refused.message });
+    seen = { code, message, before, after: await counting(root) };
   });
-  return seen!;
+  return seen as { code: string; message: string; before: unknown; after: unknown };
 }
 
-const raisedPerson: Acting = (manage, { people }) =>
-  manage.updatePersonLimits({
-    person: people.lea,
-    organization: "acme",
-    raise: { limits: { week: "2000" }, until: tomorrow },
-  });
-const ofModels: Acting = (manage, { people }) =>
-  manage.updatePersonLimits({ person: people.lea, organization: "acme", models: { "acme/*": { week: "9" } } });
-const ownLimits: Acting = (manage, { people }) =>
-  manage.updatePersonLimits({ person: people.lea, organization: "acme", own: { week: "10" } });
+const organization =
+  (change: object): Act =>
+  (manage) =>
+    manage.updateOrganizationLimits({ ...acme, ...change });
+const person =
+  (change: object, who: "lea" | "ann" = "lea"): Act =>
+  (manage) =>
+    manage.updatePersonLimits({ person: world.people[who], ...acme, ...change });
+const team =
+  (change: object, name: "research" | "support" = "research"): Act =>
+  (manage) =>
+    manage.updateTeamLimits({ team: world.teams[name], ...change });
+const key =
+  (change: object): Act =>
+  (manage) =>
+    manage.updateKeyLimits({ id: leasKey, ...change });
+const movesKey =
+  (to: string | null): Act =>
+  (manage) =>
+    manage.updateKey({ id: leasKey, team: to });
+const removesTeam =
+  (name: "research" | "support"): Act =>
+  (manage) =>
+    manage.removeTeam({ team: world.teams[name] });
+const createsKey =
+  (more: object): Act =>
+  (manage) =>
+    manage.createKey({ ...acme, name: "more", ...more });
+
+const raise = (week: string, more: object = {}) => ({ raise: { limits: { week }, until: tomorrow, ...more } });
+const models = (week: string, pattern = "acme/*") => ({ models: { [pattern]: { week } } });
+const raisedPerson = person(raise("2000"));
+const ofModels = person(models("9"));
+const ownLimits = person({ own: { week: "10" } });
 
 describe("an organization's administrator is refused", () => {
-  const cases: [string, Acting, Acting?][] = [
-    [
-      "a higher limit of members",
-      (m) => m.updateOrganizationLimits({ organization: "acme", members: { week: "2000" } }),
-    ],
-    ["no limit of members", (m) => m.updateOrganizationLimits({ organization: "acme", members: { week: null } })],
-    [
-      "her own limits, higher",
-      (m, { people }) => m.updatePersonLimits({ person: people.lea, organization: "acme", own: { week: "1001" } }),
-    ],
-    [
-      "no limit of her own, whatever members get",
-      (m, { people }) => m.updatePersonLimits({ person: people.lea, organization: "acme", own: { week: "none" } }),
-    ],
-    [
-      "her own limits taken away, so that those of members count again",
-      (m, { people }) => m.updatePersonLimits({ person: people.lea, organization: "acme", own: { week: null } }),
-      ownLimits,
-    ],
+  const cases: [string, Act, Act?][] = [
+    ["a higher limit of members", organization({ members: { week: "2000" } })],
+    ["no limit of members", organization({ members: { week: null } })],
+    ["her own limits, higher", person({ own: { week: "1001" } })],
+    ["no limit of her own, whatever members get", person({ own: { week: "none" } })],
+    ["her own limits taken away, so that those of members count again", person({ own: { week: null } }), ownLimits],
     ["a raise of her own", raisedPerson],
-    [
-      "a raise of her own that lasts longer",
-      (m, { people }) =>
-        m.updatePersonLimits({
-          person: people.lea,
-          organization: "acme",
-          raise: { limits: { week: "2000" }, until: later },
-        }),
-      raisedPerson,
-    ],
-    [
-      "her team's limits, higher",
-      (m, { teams }) => m.updateTeamLimits({ team: teams.research, own: { week: "6000" } }),
-    ],
-    ["no limit of her team", (m, { teams }) => m.updateTeamLimits({ team: teams.research, own: { week: null } })],
-    [
-      "no limit of her team's members, whatever the organization gives",
-      (m, { teams }) => m.updateTeamLimits({ team: teams.research, members: { month: "none" } }),
-    ],
-    [
-      "a raise of her team",
-      (m, { teams }) =>
-        m.updateTeamLimits({ team: teams.research, raise: { limits: { week: "6000" }, until: tomorrow } }),
-    ],
-    ["the removal of her team", (m, { teams }) => m.removeTeam({ team: teams.research })],
+    ["a raise of her own that lasts longer", person(raise("2000", { until: later })), raisedPerson],
+    ["her team's limits, higher", team({ own: { week: "6000" } })],
+    ["no limit of her team", team({ own: { week: null } })],
+    ["no limit of her team's members, whatever the organization gives", team({ members: { month: "none" } })],
+    ["a raise of her team", team(raise("6000"))],
+    ["the removal of her team", removesTeam("research")],
     [
       "the removal of her team whose members had less",
-      (m, { teams }) => m.removeTeam({ team: teams.research }),
-      (m, { teams }) =>
-        m.updateTeamLimits({ team: teams.research, own: { week: null }, members: { week: "10", month: "10" } }),
+      removesTeam("research"),
+      team({ own: { week: null }, members: { week: "10", month: "10" } }),
     ],
-    ["her key's limits, higher", (m) => m.updateKeyLimits({ id: leasKey, own: { week: "401" } })],
-    ["no limit of her key", (m) => m.updateKeyLimits({ id: leasKey, own: { week: null } })],
-    ["her key out of her team", (m) => m.updateKey({ id: leasKey, team: null })],
-    ["her key in another team", (m) => m.updateKey({ id: leasKey, team: "support" })],
+    ["her key's limits, higher", key({ own: { week: "401" } })],
+    ["no limit of her key", key({ own: { week: null } })],
+    ["her key out of her team", movesKey(null)],
+    ["her key in another team", movesKey("support")],
     [
       "her key in another team with the same limits, which has used nothing yet",
-      (m) => m.updateKey({ id: leasKey, team: "support" }),
-      (m, { teams }) => m.updateTeamLimits({ team: teams.support, own: { week: "5000" } }),
+      movesKey("support"),
+      team({ own: { week: "5000" } }, "support"),
     ],
-    [
-      "a raise of her key",
-      (m) => m.updateKeyLimits({ id: leasKey, raise: { limits: { week: "600" }, until: tomorrow } }),
-    ],
-    [
-      "a higher limit of her models",
-      (m, { people }) =>
-        m.updatePersonLimits({ person: people.lea, organization: "acme", models: { "acme/*": { week: "10" } } }),
-      ofModels,
-    ],
-    [
-      "no limit of her models any more",
-      (m, { people }) => m.updatePersonLimits({ person: people.lea, organization: "acme", models: { "acme/*": null } }),
-      ofModels,
-    ],
-    [
-      "a raise of her models",
-      (m, { people }) => {
-        const raise = { models: "acme/*", limits: { week: "10" }, until: tomorrow };
-        return m.updatePersonLimits({ person: people.lea, organization: "acme", raise });
-      },
-      ofModels,
-    ],
-    [
-      "a higher limit of her team's models",
-      (m, { teams }) => m.updateTeamLimits({ team: teams.research, models: { "acme/writer-1": { week: "10" } } }),
-      (m, { teams }) => m.updateTeamLimits({ team: teams.research, models: { "acme/writer-1": { week: "9" } } }),
-    ],
-    ["higher limits of new keys", (m) => m.updateOrganizationLimits({ organization: "acme", keys: { week: "501" } })],
-    [
-      "higher limits of her team's new keys",
-      (m, { teams }) => m.updateTeamLimits({ team: teams.research, keys: { week: "501" } }),
-    ],
+    ["a raise of her key", key(raise("600"))],
+    ["a higher limit of her models", person(models("10")), ofModels],
+    ["no limit of her models any more", person({ models: { "acme/*": null } }), ofModels],
+    ["a raise of her models", person(raise("10", { models: "acme/*" })), ofModels],
+    ["a higher limit of her team's models", team(models("10", "acme/writer-1")), team(models("9", "acme/writer-1"))],
+    ["higher limits of new keys", organization({ keys: { week: "501" } })],
+    ["higher limits of her team's new keys", team({ keys: { week: "501" } })],
     [
       "a new key of her own with more than new keys get",
-      (m, { people }) =>
-        m.createKey({ organization: "acme", name: "more", person: people.lea, limits: { week: "501" } }),
+      (manage) => createsKey({ person: world.people.lea, limits: { week: "501" } })(manage),
     ],
   ];
   for (const [name, act, first] of cases)
@@ -179,57 +138,25 @@ describe("an organization's administrator is refused", () => {
 });
 
 describe("and what does not raise what counts for her goes through", () => {
-  const cases: [string, Acting, Acting?][] = [
-    [
-      "her own limits that leave out what members get, which counts still",
-      (m, { people }) => m.updatePersonLimits({ person: people.lea, organization: "acme", own: { week: "900" } }),
-    ],
-    [
-      "a limit of her models, where there was none",
-      (m, { people }) =>
-        m.updatePersonLimits({ person: people.lea, organization: "acme", models: { "acme/*": { week: "9" } } }),
-    ],
-    ["lower limits of members", (m) => m.updateOrganizationLimits({ organization: "acme", members: { week: "900" } })],
-    [
-      "higher limits of members, where she has her own",
-      (m) => m.updateOrganizationLimits({ organization: "acme", members: { week: "2000" } }),
-      ownLimits,
-    ],
-    [
-      "her own limits, lower",
-      (m, { people }) =>
-        m.updatePersonLimits({ person: people.lea, organization: "acme", own: { week: "900", month: "4000" } }),
-    ],
-    [
-      "the end of a raise of her own",
-      (m, { people }) => m.updatePersonLimits({ person: people.lea, organization: "acme", raise: null }),
-      raisedPerson,
-    ],
-    ["her team's limits, lower", (m, { teams }) => m.updateTeamLimits({ team: teams.research, own: { week: "4000" } })],
-    ["her team's name", (m, { teams }) => m.updateTeam({ team: teams.research, name: "science" })],
-    ["another team's limits", (m, { teams }) => m.updateTeamLimits({ team: teams.support, own: { week: "9000" } })],
-    ["the removal of another team", (m, { teams }) => m.removeTeam({ team: teams.support })],
-    [
-      "the removal of her team, which limited nothing",
-      (m, { teams }) => m.removeTeam({ team: teams.research }),
-      (m, { teams }) => m.updateTeamLimits({ team: teams.research, own: { week: null } }),
-    ],
-    [
-      "somebody else's limits",
-      (m, { people }) => m.updatePersonLimits({ person: people.ann, organization: "acme", own: { week: "9000" } }),
-    ],
-    ["somebody else's key", (m, { keys }) => m.updateKeyLimits({ id: keys.key, own: { week: "9000" } })],
-    ["her key's limits, lower", (m) => m.updateKeyLimits({ id: leasKey, own: { week: "399" } })],
-    ["the end of her key", (m) => m.revokeKey({ id: leasKey })],
-    ["a rotation of her key", (m) => m.rotateKey({ id: leasKey })],
-    [
-      "a new key of her own",
-      (m, { people }) => m.createKey({ organization: "acme", name: "more", person: people.lea }),
-    ],
-    [
-      "a key of the organization, which counts for nobody",
-      (m) => m.createKey({ organization: "acme", name: "build", limits: { week: "9000" } }),
-    ],
+  const cases: [string, Act, Act?][] = [
+    ["her own limits that leave out what members get, which counts still", person({ own: { week: "900" } })],
+    ["a limit of her models, where there was none", ofModels],
+    ["lower limits of members", organization({ members: { week: "900" } })],
+    ["higher limits of members, where she has her own", organization({ members: { week: "2000" } }), ownLimits],
+    ["her own limits, lower", person({ own: { week: "900", month: "4000" } })],
+    ["the end of a raise of her own", person({ raise: null }), raisedPerson],
+    ["her team's limits, lower", team({ own: { week: "4000" } })],
+    ["her team's name", (manage) => manage.updateTeam({ team: world.teams.research, name: "science" })],
+    ["another team's limits", team({ own: { week: "9000" } }, "support")],
+    ["the removal of another team", removesTeam("support")],
+    ["the removal of her team, which limited nothing", removesTeam("research"), team({ own: { week: null } })],
+    ["somebody else's limits", person({ own: { week: "9000" } }, "ann")],
+    ["somebody else's key", (manage) => manage.updateKeyLimits({ id: world.keys.key, own: { week: "9000" } })],
+    ["her key's limits, lower", key({ own: { week: "399" } })],
+    ["the end of her key", (manage) => manage.revokeKey({ id: leasKey })],
+    ["a rotation of her key", (manage) => manage.rotateKey({ id: leasKey })],
+    ["a new key of her own", (manage) => createsKey({ person: world.people.lea })(manage)],
+    ["a key of the organization, which counts for nobody", createsKey({ limits: { week: "9000" } })],
   ];
   for (const [name, act, first] of cases)
     test(name, async () => {
@@ -238,24 +165,22 @@ describe("and what does not raise what counts for her goes through", () => {
 });
 
 test("the service's administrators, operators and the command line are not bound by it", async () => {
-  for (const who of ["admin", "operator organization-admin", "command line"] as const)
-    await rolledBack(world.db.transaction, async (tx) => {
-      const manage = actingAs(inside(world.db, tx), callersIn(world)[who]);
-      const set = await manage.updateOrganizationLimits({ organization: "acme", members: { week: "2000" } });
+  for (const who of ["ada", "operator", "root"] as const)
+    await apart(world, async (as) => {
+      const set = await as[who].updateOrganizationLimits({ ...acme, members: { week: "2000" } });
       expect(set.members?.week).toEqual({ amount: "2000.000000000", currency: "USD" });
     });
 });
 
 test("of two who act at once, the one for whom it counts raises nothing over the other's lower limit", async () => {
-  const { db } = world;
-  const lea = actingAs(db, callersIn(world)["organization-admin"]);
+  const { root, lea } = actingIn(world);
   for (let round = 0; round < 5; round++) {
-    await world.manage.updateOrganizationLimits({ organization: "acme", members: { week: "1000" } });
+    await root.updateOrganizationLimits({ ...acme, members: { week: "1000" } });
     await Promise.allSettled([
-      world.manage.updateOrganizationLimits({ organization: "acme", members: { week: "50" } }),
-      lea.updateOrganizationLimits({ organization: "acme", members: { week: "500" } }),
+      root.updateOrganizationLimits({ ...acme, members: { week: "50" } }),
+      lea.updateOrganizationLimits({ ...acme, members: { week: "500" } }),
     ]);
-    const { members } = await world.manage.findOrganizationLimits({ organization: "acme" });
+    const { members } = await root.findOrganizationLimits(acme);
     expect(members?.week).toMatchObject({ amount: "50.000000000" });
   }
 });

@@ -1,7 +1,10 @@
-/** Rules for texts that a schema cannot express: what is accepted, and what a refusal says. */
+/** Rules for texts that a schema cannot express: what is accepted, what a refusal says, and what a client writes. */
 import { describe, expect, test } from "bun:test";
 import { ManagementError } from "../../../src/admin/management/error.ts";
 import * as parse from "../../../src/admin/management/parse.ts";
+import { duration } from "../../../src/admin/management/shapes.ts";
+import { id } from "../../../src/admin/store/shapes.ts";
+import { decode, encode } from "../../../src/core/schema/codec.ts";
 
 function refusal(parsing: () => unknown): string {
   try {
@@ -48,14 +51,19 @@ describe("labels of a key", () => {
 
 describe("an instant", () => {
   test("has a zone, or is the first moment of its day in UTC", () => {
-    expect(parse.instant("2030-01-31T12:00:00+0130").toISOString()).toBe("2030-01-31T10:30:00.000Z");
-    expect(parse.instant("2030-01-31 12:00z").toISOString()).toBe("2030-01-31T12:00:00.000Z");
-    expect(parse.instant("2030-01-31").toISOString()).toBe("2030-01-31T00:00:00.000Z");
+    for (const [written, instant] of [
+      ["2030-01-31T12:00:00+0130", "2030-01-31T10:30:00.000Z"],
+      ["2030-01-31 12:00z", "2030-01-31T12:00:00.000Z"],
+      ["2030-01-31t12:00:00.5z", "2030-01-31T12:00:00.500Z"],
+      ["2028-02-29T00:00:00-05:30", "2028-02-29T05:30:00.000Z"],
+      ["2030-01-31", "2030-01-31T00:00:00.000Z"],
+    ] as const)
+      expect([written, parse.instant(written).toISOString()]).toEqual([written, instant]);
   });
 
   test("that is in no calendar is refused", () => {
-    expect(refusal(() => parse.instant("2030-02-30"))).toStartWith("'2030-02-30' is not an instant.");
-    expect(parse.instant("2028-02-29").toISOString()).toStartWith("2028-02-29");
+    for (const wrong of ["2030-02-30", "2027-02-29T00:00:00Z", "2027-01-31T25:00:00Z", "2027-13-01"])
+      expect(refusal(() => parse.instant(wrong))).toStartWith(`'${wrong}' is not an instant.`);
   });
 
   test("of a report is the beginning of an hour between 2000 and 2200", () => {
@@ -71,4 +79,21 @@ describe("an instant", () => {
     expect(parse.future(new Date(1001), 1000)).toEqual(new Date(1001));
     expect(refusal(() => parse.future(new Date(1000), 1000))).toContain("is in the past");
   });
+});
+
+test("a duration is written so that it is read as the same", () => {
+  const shape = duration("Of a grace.");
+  for (const [written, ms] of [
+    ["0s", 0],
+    ["90s", 90_000],
+    ["30m", 1_800_000],
+    ["7d", 604_800_000],
+  ] as const) {
+    expect(decode(shape, written)).toBe(ms);
+    expect(decode(shape, encode(shape, ms))).toBe(ms);
+  }
+});
+
+test("an id has the form of its kind", () => {
+  expect(id("key")).toMatchObject({ type: "string", pattern: "^key_[0-9a-f]{32}$" });
 });

@@ -1,29 +1,21 @@
 // The one search: what it finds, in which order, and that it shows nobody what their lists do not show.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Management } from "../../../src/admin/management/verbs.ts";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
-import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
 import { listKeys, listOrganizations, listTeams } from "./lists.ts";
-import { actingAs, callersIn, type OwnWorld, ownWorld } from "./world.ts";
+import { recordRequest, worldForTests } from "./own-world.ts";
+import { actingAs, callersIn } from "./world.ts";
 
 setDefaultTimeout(120_000);
-let world: OwnWorld;
 let requestId: string;
-beforeAll(async () => {
-  world = await ownWorld();
+const world = worldForTests(async (world) => {
   const { manage, people } = world;
   for (const name of ["reports", "all reports", "Reports of bob"])
     await manage.createKey({ organization: "acme", name });
   await manage.createKey({ organization: "acme", name: "bob's reports", person: people.bob });
   await manage.createKey({ organization: "globex", name: "other reports" });
   await manage.createTeam({ organization: "globex", name: "reporters" });
-  const book = ledger(world.db, { recovery: "checkpoint" });
-  const asked = { ...admitOf(world.acme), keyId: world.keys.key };
-  requestId = asked.requestId;
-  await book.run([asked]);
-  await book.run([settleOf(asked, 10)]);
+  requestId = await recordRequest(world);
 });
-afterAll(() => world.drop());
 
 const namesFound = async (manage: Management, input: Parameters<Management["search"]>[0]) =>
   (await manage.search(input)).data.map(({ name }) => name);

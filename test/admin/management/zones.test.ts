@@ -1,6 +1,6 @@
 /** Time zones as an administrator uses them: in the calendar of an organization, and in the days of a report. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { zonesSay } from "../../../src/admin/cli/zones-check.ts";
+import { offsetsIn, zonesSay } from "../../../src/admin/cli/zones-check.ts";
 import { client } from "../../../src/admin/management/client.ts";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import type { Ledger } from "../../../src/core/store/ledger.ts";
@@ -91,6 +91,13 @@ describe("the calendar of an organization", () => {
 });
 
 describe("doctor", () => {
+  test("an instant of an hour that comes twice is told from the other by its offset", () => {
+    const offset_ms = offsetsIn("Europe/Berlin");
+    expect(offset_ms(new Date("2026-10-25T00:30:00Z"))).toBe(7_200_000);
+    expect(offset_ms(new Date("2026-10-25T01:30:00Z"))).toBe(3_600_000);
+    expect(offsetsIn("America/St_Johns")(new Date("2026-01-01T00:00:00.999Z"))).toBe(-12_600_000);
+  });
+
   test("compares the database's rules of the zones of organizations with this program's, for a year", async () => {
     const { data } = await manage.listZones();
     const found = data.find(({ zone }) => zone === "Europe/Berlin")!;
