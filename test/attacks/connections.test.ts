@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { model, type Service, says, startService } from "../harness/engine.ts";
 import { type RawClient, rawClient } from "../harness/raw-client.ts";
 import { until } from "../harness/until.ts";
-import { idleAfterStreams, idleConnections, silentConnections, slowloris } from "./connections.ts";
+import { allIdle, idleConnections } from "./connections.ts";
+import { chatOf, headOf } from "./talk.ts";
 
 setDefaultTimeout(90_000);
 
@@ -25,25 +26,18 @@ describe("a connection that asks nothing more is closed", () => {
   // Both tests wait for the time after which an idle connection is closed, so they run at the same time.
   test.concurrent("after a refusal, an answer or a stream, with a head that never ends, or with none", async () => {
     const body = JSON.stringify({ model, stream: true, messages: says("") });
-    const attacks = [
-      idleConnections(wanting()),
-      idleConnections(wanting(), service.key),
-      idleAfterStreams(wanting(), service.key, body),
-      slowloris(wanting()),
-      silentConnections(wanting()),
-    ];
     const all = { opened: connections, closed: connections, livez_failed: 0 };
-    for (const measured of await Promise.all(attacks)) expect(measured).toMatchObject(all);
+    for (const measured of await allIdle(wanting(), service.key, body)) expect(measured).toMatchObject(all);
   });
 
   test.concurrent("but not one whose answer is long in coming, or whose body is", async () => {
     const client = await rawClient(service.url);
     const body = JSON.stringify({ model, messages: says("ttft=9000") });
-    const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${service.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
-    await client.write(head + body.slice(0, 10));
+    const rest = body.slice(10);
+    await client.write(chatOf(service.key, body).slice(0, -rest.length));
     // Waits for as long as it takes until an idle connection is closed.
     await idleConnections({ ...wanting(), connections: 1 });
-    await client.write(body.slice(10));
+    await client.write(rest);
     expect(await client.read(undefined, 60_000)).toStartWith("HTTP/1.1 200");
     client.leave();
   });
@@ -53,14 +47,12 @@ test("where descriptors run out, requests are refused and their connections clos
   const service = await startService({ limits: "{ idle_ms: 10000 }", sluice: { descriptors: 256 } });
   try {
     const clients: RawClient[] = [];
-    const key = `authorization: Bearer ${service.key}\r\n`;
-    const head = (path: string, credential: string) => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n${credential}\r\n`;
     let refusal = "";
     await until(
       async () => {
         const client = await rawClient(service.url);
         clients.push(client);
-        await client.write(head("/v1/models", key));
+        await client.write(headOf("GET /v1/models", service.key));
         refusal = await client.read();
         return refusal.startsWith("HTTP/1.1 503");
       },

@@ -2,6 +2,7 @@
 // function that returns its measurements.
 
 import { connect, type Socket } from "node:net";
+import { chatOf, probing } from "./talk.ts";
 
 export interface Connections {
   opened: number;
@@ -25,12 +26,12 @@ export interface Wanting {
 
 /** Opens connections that each send one request, without a key unless one is given, and then nothing more. */
 export function idleConnections(wanting: Wanting, key: string | null = null): Promise<Connections> {
-  return opened(wanting, (socket) => socket.write(asking(key, "{}")));
+  return opened(wanting, (socket) => socket.write(chatOf(key, "{}")));
 }
 
 /** Opens connections that each read one stream to its end, and then send nothing more. */
 export function idleAfterStreams(wanting: Wanting, key: string, body: string): Promise<Connections> {
-  return opened(wanting, (socket) => socket.write(asking(key, body)));
+  return opened(wanting, (socket) => socket.write(chatOf(key, body)));
 }
 
 /** Opens connections that each write a head, one header a second, and never end it. */
@@ -47,10 +48,15 @@ export function silentConnections(wanting: Wanting): Promise<Connections> {
   return opened(wanting, () => {});
 }
 
-function asking(key: string | null, body: string): string {
-  const credential = key === null ? "" : `authorization: Bearer ${key}\r\n`;
-  const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n${credential}content-type: application/json\r\n`;
-  return `${head}content-length: ${body.length}\r\n\r\n${body}`;
+/** All of these at once, with streams of this body's. */
+export function allIdle(wanting: Wanting, key: string, body: string): Promise<Connections[]> {
+  return Promise.all([
+    idleConnections(wanting),
+    idleConnections(wanting, key),
+    idleAfterStreams(wanting, key, body),
+    slowloris(wanting),
+    silentConnections(wanting),
+  ]);
 }
 
 type Begin = (socket: Socket) => unknown;
@@ -59,7 +65,7 @@ async function opened({ url, connections, patience_ms }: Wanting, begin: Begin):
   const { port } = new URL(url);
   const started = performance.now();
   const sockets: Socket[] = [];
-  const signs = signsOfLife(url);
+  const signs = probing(`${url}/livez`, 100);
   let closed = 0;
   const dial = () =>
     new Promise<void>((resolve) => {
@@ -83,32 +89,7 @@ async function opened({ url, connections, patience_ms }: Wanting, begin: Begin):
   while (closed < connections && performance.now() < deadline) await Bun.sleep(100);
   const seconds = (performance.now() - started) / 1000;
   const bytes = sockets.reduce((sum, socket) => sum + socket.bytesWritten, 0);
-  const measured = { opened: sockets.length, bytes, closed, seconds, ...(await signs.end()) };
+  const { slowest_ms: livez_ms_max, failed: livez_failed } = await signs.end();
   for (const socket of sockets) socket.destroy();
-  return measured;
-}
-
-function signsOfLife(url: string) {
-  let livez_ms_max = 0;
-  let livez_failed = 0;
-  let isOver = false;
-  const asking = (async () => {
-    while (!isOver) {
-      const asked = performance.now();
-      const status = await fetch(`${url}/livez`, { signal: AbortSignal.timeout(30_000) }).then(
-        (response) => response.status,
-        () => 0,
-      );
-      if (status !== 200) livez_failed++;
-      livez_ms_max = Math.max(livez_ms_max, performance.now() - asked);
-      await Bun.sleep(100);
-    }
-  })();
-  return {
-    async end() {
-      isOver = true;
-      await asking;
-      return { livez_ms_max, livez_failed };
-    },
-  };
+  return { opened: sockets.length, bytes, closed, seconds, livez_ms_max, livez_failed };
 }

@@ -3,7 +3,7 @@
 import { until } from "../harness/until.ts";
 import type { Attack, Target } from "./attack.ts";
 import { mib } from "./body.ts";
-import { chatWith, metricIn, metricsOf } from "./talk.ts";
+import { chatWith, metricIn, metricsOf, probing, statusesOf } from "./talk.ts";
 
 /**
  * The runtime collects garbage late: before the first large collection, a thousand honest requests make the heap grow
@@ -22,7 +22,7 @@ const lines_max = 20;
 const lies: Attack = {
   name: "an engine that reports a billion tokens, 1,000 times",
   async run(target) {
-    const answers = await many(target, { model: target.lyingModel, requests: 1000, parallel: 50 });
+    const answers = await statusesOf(1000, 50, () => chatWith(target, { model: target.lyingModel, stream: true }));
     const problems = answers.some((status) => status !== "200") ? ["not every request was answered"] : [];
     const held = async () => metricIn(await metricsOf(target), "usage_holds");
     await until(async () => (await held()) === 0, 10_000).catch(() => problems.push("nanos stayed held"));
@@ -39,9 +39,9 @@ const outage: Attack = {
   async run(target) {
     const { database, model, url } = target;
     await database!.kill();
-    const probe = probing(`${url}/readyz`);
-    const answers = await many(target, { model, requests: 2000, parallel: 20 });
-    const slowest_ms = await probe.end();
+    const probe = probing(`${url}/readyz`, 50);
+    const answers = await statusesOf(2000, 20, () => chatWith(target, { model, stream: true }));
+    const { slowest_ms } = await probe.end();
     const problems = slowest_ms > 1000 ? [`/readyz took ${slowest_ms.toFixed(0)} ms`] : [];
     if (answers.some((status) => status !== "503")) problems.push("a request was not answered 503");
     await database!.start();
@@ -62,44 +62,6 @@ function floods({ log }: Target): string[] {
   const most = Math.max(0, ...[...perTenSeconds.values()].map((lines) => lines.length));
   // Ten seconds by the clock may touch two windows. Each has `lines_max` lines, and one that counts the other events.
   return most > 2 * lines_max + 2 ? [`${most} lines of one event were logged in ten seconds`] : [];
-}
-
-async function many(
-  target: Target,
-  { model, requests, parallel }: { model: string; requests: number; parallel: number },
-): Promise<string[]> {
-  const answers: string[] = [];
-  let left = requests;
-  const worker = async () => {
-    while (left-- > 0) {
-      const response = await chatWith(target, { model, stream: true });
-      await response.text();
-      answers.push(String(response.status));
-    }
-  };
-  await Promise.all(Array.from({ length: parallel }, worker));
-  return answers;
-}
-
-/** Sends requests again and again, until `end` is called, which returns how long the slowest answer took. */
-function probing(url: string) {
-  let slowest_ms = 0;
-  let isOver = false;
-  const asking = (async () => {
-    while (!isOver) {
-      const asked = performance.now();
-      await (await fetch(url)).text();
-      slowest_ms = Math.max(slowest_ms, performance.now() - asked);
-      await Bun.sleep(50);
-    }
-  })();
-  return {
-    async end() {
-      isOver = true;
-      await asking;
-      return slowest_ms;
-    },
-  };
 }
 
 export const faults: readonly Attack[] = [lies, outage];

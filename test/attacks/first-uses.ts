@@ -11,6 +11,7 @@ import { freePort } from "../harness/daemon.ts";
 import { migratedDatabase } from "../harness/migrated-database.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { startForgers } from "./forging-addresses.ts";
+import { headOf } from "./talk.ts";
 
 export interface FirstUses {
   /** For each key, the status of its first request and how long it took. */
@@ -125,7 +126,7 @@ async function keptConnection(port: number, localAddress: string) {
       text = "";
       const { promise, resolve } = Promise.withResolvers<string>();
       answered = resolve;
-      socket.write(`GET /v1/models HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\n\r\n`);
+      socket.write(headOf("GET /v1/models", key));
       return promise;
     },
     end: () => void socket.destroy(),

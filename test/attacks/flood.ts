@@ -4,6 +4,7 @@
 
 import { connect, type Socket } from "node:net";
 import { key_random_bytes, newKey } from "../../src/core/auth/credential.ts";
+import { headOf } from "./talk.ts";
 
 /**
  * The connections that are opened in one turn: with more, the kernel's backlog would overflow, which is not the
@@ -67,7 +68,7 @@ export async function flood(url: string, connections: number, requestOf = withFo
 }
 
 function withForgedKey(_connection: number): string {
-  return `GET /v1/models HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${forgedKey()}\r\n\r\n`;
+  return headOf("GET /v1/models", forgedKey());
 }
 
 if (import.meta.main) {

@@ -7,6 +7,7 @@ import { type Service, startService } from "../harness/engine.ts";
 import { rawClient } from "../harness/raw-client.ts";
 import { forgedKey } from "./flood.ts";
 import { forgedKeys } from "./forged-keys.ts";
+import { headOf } from "./talk.ts";
 
 setDefaultTimeout(90_000);
 
@@ -56,9 +57,7 @@ test("a refusal then is 429 with retry-after, a known key of the same address is
 test("clients behind a trusted proxy count one by one, and nobody else can pretend to be one of them", async () => {
   const statusOf = async (localAddress: string, client: string) => {
     const raw = await rawClient(service.url, { localAddress });
-    await raw.write(
-      `GET /v1/models HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: ${client}\r\nauthorization: Bearer garbage\r\n\r\n`,
-    );
+    await raw.write(headOf("GET /v1/models", "garbage", `x-forwarded-for: ${client}`));
     const answer = await raw.read();
     raw.leave();
     return answer.slice(9, 12);

@@ -2,6 +2,7 @@
 // answered, how many look-ups the directory got, and whether the honest caller noticed anything.
 
 import { flood } from "./flood.ts";
+import { metricIn } from "./talk.ts";
 
 export interface ForgedKeys {
   connections: number;
@@ -25,8 +26,7 @@ export async function forgedKeys(attack: {
   metrics(): Promise<string>;
 }): Promise<ForgedKeys> {
   const { connections } = attack;
-  const lookedUp = async () =>
-    Number(/^authentication_failures_total\{code="invalid_api_key"\} (\d+)/m.exec(await attack.metrics())?.[1] ?? 0);
+  const lookedUp = async () => metricIn(await attack.metrics(), "authentication_failures_total", "invalid_api_key");
   const before = await lookedUp();
   const flooding = await flood(attack.url, connections);
   const started = performance.now();

@@ -6,6 +6,7 @@
 import { connect, type Socket } from "node:net";
 import { until } from "../harness/until.ts";
 import { forgedKey } from "./flood.ts";
+import { headOf } from "./talk.ts";
 
 export interface Forgers {
   /** The number of answers so far, by status. */
@@ -60,11 +61,7 @@ function forger(port: number, localAddress: string, told: (status: string) => vo
     });
     return socket;
   };
-  return () => void (idle.pop() ?? dial()).write(request());
-}
-
-function request(): string {
-  return `GET /v1/models HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${forgedKey()}\r\n\r\n`;
+  return () => void (idle.pop() ?? dial()).write(headOf("GET /v1/models", forgedKey()));
 }
 
 const tick_ms = 10;

@@ -3,6 +3,7 @@ import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, says, startService } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
 import { heldBodies } from "./held-bodies.ts";
+import { metricIn, metricsOf } from "./talk.ts";
 
 setDefaultTimeout(90_000);
 
@@ -15,10 +16,9 @@ afterEach(async () => {
   await service.stop();
 });
 
-const inFlight = async () => Number(await metric(/^http_memory_in_flight_bytes (\d+)/m));
-const metric = async (line: RegExp) =>
-  line.exec(await (await service.fetch("/metrics", { key: null })).text())?.[1] ?? null;
-const shedOfKeys = async () => Number(await metric(/^http_shed_total\{full="key"\} (\d+)/m));
+const metrics = () => metricsOf({ url: service.url, key: "" });
+const inFlight = async () => metricIn(await metrics(), "http_memory_in_flight_bytes");
+const shedOf = async (full: "key" | "process") => metricIn(await metrics(), "http_shed_total", `full="${full}"`);
 const keyOf = async (slug: string, plan: string) => {
   await service.json("org", "create", slug, "--plan", plan);
   return (await service.json<{ key: string }>("key", "create", "--org", slug, "--name", "test")).key;
@@ -31,14 +31,14 @@ test("forty connections of one starter key hold its share and no more, announced
   const announced = await heldBodies({ ...attack, announced_bytes: 31 * mib });
   // Two bodies of 31 MiB and the extra bytes of each request fit; a third one does not. Four of the refused clients are
   // read to the end of what they send, and get their answer; the connections of the others are closed at once.
-  expect(await shedOfKeys()).toBe(38);
+  expect(await shedOf("key")).toBe(38);
   expect(announced.refused).toEqual({ concurrency_limit_exceeded: expect.any(Number) });
   expect(announced.haveRetryAfter).toBe(true);
   expect(announced.resident_bytes_more).toBeLessThan(200 * mib);
   await until(async () => (await inFlight()) === 0, 10_000, "what they held to be free");
 
   const inChunks = await heldBodies({ ...attack, announced_bytes: 0, chunked: true });
-  expect(await shedOfKeys()).toBeGreaterThanOrEqual(38 + 34);
+  expect(await shedOf("key")).toBeGreaterThanOrEqual(38 + 34);
   expect(inChunks.resident_bytes_more).toBeLessThan(300 * mib);
   await until(async () => (await inFlight()) === 0, 10_000, "what they held to be free");
   expect((await service.post(chat, { model, messages: says("") }, { key })).status).toBe(200);
@@ -84,5 +84,5 @@ test("above the mark of memory new inference is shed, while a running stream goe
   for (const path of ["/livez", "/readyz", "/v1/models"]) expect((await service.fetch(path)).status).toBe(200);
   expect(await running.text()).toContain("[DONE]");
   expect((await service.post(chat, { model, messages: says("") })).status).toBe(200);
-  expect(await metric(/^http_shed_total\{full="process"\} (\d+)/m)).toBe("1");
+  expect(await shedOf("process")).toBe(1);
 });

@@ -1,7 +1,8 @@
 // One key sends the beginnings of many large bodies, and waits: measures how much memory the service then holds.
 
-import { readFileSync } from "node:fs";
 import { type RawClient, rawClient } from "../harness/raw-client.ts";
+import { resident_bytes } from "./process.ts";
+import { headOf } from "./talk.ts";
 
 export interface HeldBodies {
   connections: number;
@@ -31,12 +32,12 @@ const chunk = Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), pi
 const watched_ms = 8_000;
 
 export async function heldBodies(held: Held): Promise<HeldBodies> {
-  const before = residentBytes(held.pid);
+  const before = resident_bytes(held.pid);
   const clients = await Promise.all(Array.from({ length: held.connections }, () => rawClient(held.url)));
   const answers = Promise.all(clients.map((client) => client.read(undefined, 60_000).catch(() => "")));
   let most = before;
   const watch = setInterval(() => {
-    most = Math.max(most, residentBytes(held.pid));
+    most = Math.max(most, resident_bytes(held.pid));
   }, 50);
   try {
     await Promise.all(clients.map((client) => begin(client, held)));
@@ -57,15 +58,8 @@ export async function heldBodies(held: Held): Promise<HeldBodies> {
 
 async function begin(client: RawClient, { key, announced_bytes, sent_bytes, chunked }: Held): Promise<void> {
   const size = chunked ? "transfer-encoding: chunked" : `content-length: ${announced_bytes}`;
-  await client.write(
-    `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\n${size}\r\n\r\n`,
-  );
+  await client.write(headOf("POST /v1/chat/completions", key, "content-type: application/json", size));
   // The service reads the rest from a refused client, or closes its connection, so a write may fail.
   for (let sent = 0; sent < sent_bytes; sent += piece.length)
     await client.write(chunked ? chunk : piece).catch(() => {});
-}
-
-function residentBytes(pid: number): number {
-  const pages = Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]);
-  return pages * 4096;
 }

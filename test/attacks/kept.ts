@@ -4,6 +4,7 @@
 import type { Attack, Sent, Target } from "./attack.ts";
 import { mib } from "./body.ts";
 import { type Asking, slowReaders } from "./slow-readers.ts";
+import { chatOf, chatWith, statusesOf } from "./talk.ts";
 
 const readers = 20;
 /** The most that is kept of an answer. Until then, what the client has not read waits in memory. */
@@ -15,47 +16,23 @@ const keys = 10_000;
 /** The memory of the embedded database for the rows of one kept answer, with the garbage of writing them. */
 const embeddedKey_bytes = 32 * 1024;
 const at_once = 32;
-
-const bodyOf = (model: string, stream: boolean) =>
-  JSON.stringify({ model, stream, max_tokens: 5, messages: [{ role: "user", content: "Hello" }] });
+/** A request of `manyKeys`, with its head. */
+const request_bytes = 350;
 
 /** A request with an idempotency key of its own, so that it does not join another request. */
-function unread({ url, key, endlessModel }: Target): Asking {
-  const body = JSON.stringify({
-    ...{ model: endlessModel, stream: true },
-    messages: [{ role: "user", content: "Hello" }],
-  });
-  const head = [
-    "POST /v1/chat/completions HTTP/1.1",
-    `host: ${new URL(url).hostname}`,
-    `authorization: Bearer ${key}`,
-    "content-type: application/json",
-    `idempotency-key: ${crypto.randomUUID()}`,
-    `content-length: ${body.length}`,
-  ];
-  return { request: Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`) };
+function unread({ key, endlessModel }: Target): Asking {
+  const body = JSON.stringify({ model: endlessModel, stream: true, messages: [{ role: "user", content: "Hello" }] });
+  return { request: Buffer.from(chatOf(key, body, `idempotency-key: ${crypto.randomUUID()}`)) };
 }
 
-async function manyKeys({ url, key, model }: Target): Promise<Sent> {
-  const body = bodyOf(model, false);
-  const answers: string[] = [];
-  let left = keys;
-  const client = async () => {
-    while (left-- > 0) {
-      const headers = { "content-type": "application/json", "idempotency-key": crypto.randomUUID() };
-      const response = await fetch(`${url}/v1/chat/completions`, {
-        method: "POST",
-        headers: { ...headers, authorization: `Bearer ${key}` },
-        body,
-      });
-      await response.text();
-      answers.push(`${response.status}`);
-    }
-  };
-  await Promise.all(Array.from({ length: at_once }, client));
+async function manyKeys(target: Target): Promise<Sent> {
+  const { model } = target;
+  const answers = await statusesOf(keys, at_once, () =>
+    chatWith(target, { model }, { "idempotency-key": crypto.randomUUID() }),
+  );
   const refused = answers.filter((status) => status !== "200").length;
   const problems = refused > 0 ? [`${refused} of ${keys} were refused`] : [];
-  return { bytes: keys * (body.length + 250), unpackedBytes: 0, answers, problems };
+  return { bytes: keys * request_bytes, unpackedBytes: 0, answers, problems };
 }
 
 const answers = `{ answer_bytes_max: ${answer_bytes} }`;

@@ -6,7 +6,7 @@
 
 import { allowedBodies } from "./allowed-bodies.ts";
 import type { Attack, Target } from "./attack.ts";
-import { idleAfterStreams, idleConnections, silentConnections, slowloris } from "./connections.ts";
+import { allIdle } from "./connections.ts";
 import { flood } from "./flood.ts";
 import { heldBodies } from "./held-bodies.ts";
 import { honestBodies } from "./honest-bodies.ts";
@@ -40,19 +40,8 @@ const assaults: Record<string, Assault> = {
   },
   async idle({ url, key, model }, told) {
     const wanting = { url, connections: 200, patience_ms: 90_000 };
-    const stream = JSON.stringify({
-      model,
-      stream: true,
-      max_tokens: 600,
-      messages: [{ role: "user", content: "hi" }],
-    });
-    const all = await Promise.all([
-      idleConnections(wanting),
-      idleConnections(wanting, key),
-      idleAfterStreams({ ...wanting, connections: 50 }, key, stream),
-      slowloris(wanting),
-      silentConnections(wanting),
-    ]);
+    const messages = [{ role: "user", content: "hi" }];
+    const all = await allIdle(wanting, key, JSON.stringify({ model, stream: true, max_tokens: 600, messages }));
     for (const { opened, closed } of all) {
       told("idle closed", closed);
       told("idle left open", opened - closed);

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { faultyPostgres, type Store } from "../faults/stores.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { type Attack, bodyBounds, type Measured, type NodeOptions, type Target } from "./attack.ts";
+import { startBeside } from "./beside.ts";
 import {
   endlessEngineModel,
   honestEngineModel,
@@ -53,22 +54,18 @@ export async function startAttackedNode({
     store: "pglite",
   });
   const target = await readyTarget(sluice, database, engine.says);
-  const prober = await startProber(sluice.url);
-  const stops = (): Stop[] =>
-    existsSync(watched)
-      ? readFileSync(watched, "utf8")
-          .trim()
-          .split("\n")
-          .filter(Boolean)
-          .map((line) => JSON.parse(line))
-      : [];
+  const prober = await startBeside(sluice.url);
+  const stops = (): Stop[] => {
+    const lines = existsSync(watched) ? readFileSync(watched, "utf8").split("\n") : [];
+    return lines.filter(Boolean).map((line) => JSON.parse(line));
+  };
 
   return {
     target,
     newKey: (organization) => unlimitedKey(sluice, organization),
     async measure(attack) {
       const { pid } = target;
-      await prober.slowest_ms();
+      await prober.says();
       const before = { rss: resident_bytes(pid), cpu: cpu_ms(pid), at_ms: Date.now(), stops: stops().length };
       forgetPeak(pid);
       const sent = await attack.run(target);
@@ -85,7 +82,7 @@ export async function startAttackedNode({
       const growth_bytes = Math.max(0, peak_bytes(pid) - before.rss);
       const measured = {
         ...{ sent, bounds, step_ms, growth_bytes },
-        livez_ms: await prober.slowest_ms(),
+        livez_ms: (await prober.says()).slowest_ms,
         cpu_ms: cpu_ms(pid) - before.cpu,
         took_ms: Date.now() - before.at_ms,
       };
@@ -195,21 +192,4 @@ async function warmUp({ url, key }: Target): Promise<void> {
       await answer.text();
     }
   }
-}
-
-async function startProber(url: string) {
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, "prober.ts"), url], {
-    stdin: "pipe",
-    stdout: "pipe",
-    stderr: "inherit",
-  });
-  const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  const slowest_ms = async () => {
-    child.stdin.write("?\n");
-    await child.stdin.flush();
-    const { value } = await lines.read();
-    return Number(value?.trim().split("\n").at(-1));
-  };
-  await slowest_ms();
-  return { slowest_ms, stop: () => child.kill() };
 }

@@ -1,9 +1,8 @@
 // Many large bodies of one key at once, beside a neighbour who asks small questions with another key. The attacker and the
 // neighbour are processes of their own, so that neither waits for the other.
 
-import { join } from "node:path";
 import type { Attack, Target } from "./attack.ts";
-import type { NeighbourSays } from "./neighbour.ts";
+import { startBeside } from "./beside.ts";
 
 const bodies = 40;
 const body_bytes = 30 * 1024 * 1024;
@@ -16,7 +15,7 @@ const slower_max = 3;
 export const parallelBodies: Attack = {
   name: "40 bodies of 30 MiB of one key at once",
   async run(target) {
-    const neighbour = await neighbourOf(target);
+    const neighbour = await startBeside(target.url, target.neighbourKey, target.model);
     try {
       await Bun.sleep(alone_ms / 2);
       await neighbour.says();
@@ -38,20 +37,6 @@ export const parallelBodies: Attack = {
   },
   bounds: () => ({ step_ms: 150, growth_bytes: 10 * body_bytes }),
 };
-
-async function neighbourOf({ url, neighbourKey, model }: Target) {
-  const words = [process.execPath, join(import.meta.dir, "neighbour.ts"), url, neighbourKey, model];
-  const child = Bun.spawn(words, { stdin: "pipe", stdout: "pipe", stderr: "inherit" });
-  const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  return {
-    async says(): Promise<NeighbourSays> {
-      child.stdin.write("?\n");
-      await child.stdin.flush();
-      return JSON.parse((await lines.read()).value ?? "");
-    },
-    stop: () => child.kill(),
-  };
-}
 
 async function allSent({ url, key, model }: Target): Promise<string[]> {
   const child = Bun.spawn([process.execPath, import.meta.path, url, key, model], { stdout: "pipe", stderr: "inherit" });

@@ -4,7 +4,7 @@ import type { Socket } from "bun";
 import { until } from "../harness/until.ts";
 import type { Sent, Target } from "./attack.ts";
 import { resident_bytes } from "./process.ts";
-import { metricIn, metricsOf } from "./talk.ts";
+import { chatOf, metricIn, metricsOf } from "./talk.ts";
 
 /** How long the memory of the node must be constant before the engine counts as held back. */
 const quiet_ms = 1000;
@@ -68,14 +68,9 @@ export async function slowReaders(
   return { bytes, unpackedBytes: 0, answers, problems };
 }
 
-function plainAsking({ url, key, endlessModel }: Target): Asking {
-  const { hostname } = new URL(url);
+function plainAsking({ key, endlessModel }: Target): Asking {
   const messages = [{ role: "user", content: "Hello" }];
-  const body = JSON.stringify({ model: endlessModel, stream: true, messages });
-  const request = Buffer.from(
-    `POST /v1/chat/completions HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-  );
-  return { request };
+  return { request: Buffer.from(chatOf(key, JSON.stringify({ model: endlessModel, stream: true, messages }))) };
 }
 
 /** Returns a function that tells whether the memory of the process has hardly changed for a while. */

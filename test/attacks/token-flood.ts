@@ -5,6 +5,7 @@
 import { SignJWT } from "jose";
 import { issuerKey } from "../harness/issuer.ts";
 import { flood } from "./flood.ts";
+import { headOf } from "./talk.ts";
 
 const addresses = 40;
 const [url = "", connections = "400", issuer = "", kid = ""] = process.argv.slice(2);
@@ -18,7 +19,8 @@ let count = 0;
 
 function withForgedToken(at: number): string {
   const payload = Buffer.from(JSON.stringify({ ...claims, sub: `somebody ${count++}` })).toString("base64url");
-  return `GET /v1/models HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: 198.51.100.${at % addresses}\r\nauthorization: Bearer ${head}.${payload}.${signature}\r\n\r\n`;
+  const address = `x-forwarded-for: 198.51.100.${at % addresses}`;
+  return headOf("GET /v1/models", `${head}.${payload}.${signature}`, address);
 }
 
 const { answered } = await flood(url, Number(connections), withForgedToken);

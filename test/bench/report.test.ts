@@ -8,17 +8,8 @@ import type { Slice } from "../../bench/speed/scenarios.ts";
 import { names, type Row, type Scenario, scenarios } from "../../bench/speed/scenarios.ts";
 
 const slice = (cpu_us: number, more: Partial<Slice> = {}): Slice => ({
-  ...{
-    requests: 10,
-    tokens: 160,
-    cpu_us,
-    postgres_us: 500,
-    redis_us: 200,
-    latencies_ms: [1],
-    marks_ms: [],
-    gaps_ms: [],
-  },
-  ...{ probes_ms: [], residentMost_bytes: 0, leftOut: 0, ...more },
+  ...{ requests: 10, tokens: 160, cpu_us, postgres_us: 500, redis_us: 200, latencies_ms: [1], marks_ms: [] },
+  ...{ gaps_ms: [], probes_ms: [], residentMost_bytes: 0, leftOut: 0, ...more },
 });
 const row: Row = {
   ...{ id: "small", name: "small", unit: "µs", of: ({ cpu_us, requests }) => cpu_us / requests, budget: 3 },

@@ -31,6 +31,10 @@ function tell(word: string) { word; }
 function fails(a: unknown) { if (a === 5) throw new Error("five"); }
 `;
   const words = [...text.matchAll(/"(\w+)"/g)];
+  /** The files by which a counted text notes what ran. */
+  const counting = Object.fromEntries(
+    ["scripts/drawn/counter.ts", "scripts/drawn/ran.ts"].map((path) => [path, readFileSync(path, "utf8")]),
+  );
 
   /** The words in the parts of the text that ran when these calls were made. */
   async function wordsThatRan(calls: (file: { first(a: number): void; second(a: number | null): void }) => void) {
@@ -38,8 +42,7 @@ function fails(a: unknown) { if (a === 5) throw new Error("five"); }
     const parts = partsOf(await types.tree("src/a.ts"), text);
     const folder = folderWith({
       "src/a.ts": countedText("src/a.ts", text, parts),
-      "scripts/drawn/counter.ts": readFileSync(join(import.meta.dir, "../../scripts/drawn/counter.ts"), "utf8"),
-      "scripts/drawn/ran.ts": readFileSync(join(import.meta.dir, "../../scripts/drawn/ran.ts"), "utf8"),
+      ...counting,
     });
     calls(await import(join(folder, "src/a.ts")));
     const noted = readFileSync(join(folder, ran), "utf8").trim().split("\n");
@@ -69,8 +72,7 @@ function fails(a: unknown) { if (a === 5) throw new Error("five"); }
     const folder = folderWith({
       "src/a.ts": text,
       "src/b.ts": countedText("src/b.ts", text, partsOf(await types.tree("src/a.ts"), text)),
-      "scripts/drawn/counter.ts": readFileSync(join(import.meta.dir, "../../scripts/drawn/counter.ts"), "utf8"),
-      "scripts/drawn/ran.ts": readFileSync(join(import.meta.dir, "../../scripts/drawn/ran.ts"), "utf8"),
+      ...counting,
     });
     const [plain, counted] = await Promise.all(["a", "b"].map((name) => import(join(folder, `src/${name}.ts`))));
     const [some, others] = [answers(plain), answers(counted)];
@@ -88,10 +90,8 @@ describe("the tests that run a part", () => {
 
   function runsIn(folder: string, changed: Readonly<Record<string, string>> = {}) {
     const product = new Map(Object.entries(sources).map(([path, text]) => [path, changed[path] ?? text]));
-    const tree = new Map([
-      ...product,
-      ...Object.entries(tests).map(([path, text]) => [path, changed[path] ?? text] as const),
-    ]);
+    const ofTests = Object.entries(tests).map(([path, text]) => [path, changed[path] ?? text] as const);
+    const tree = new Map([...product, ...ofTests]);
     const taken: string[] = [];
     const runs = new TestRuns(folder, product, tree, async (test) => {
       taken.push(test);
@@ -124,38 +124,30 @@ describe("the tests that run a part", () => {
     expect(elsewhere.passes(a)).toBe(false);
     // The test may run that file now.
     expect(elsewhere.time_ms(a, place("src/core/usage/b.ts", 0))).toBe(null);
-    expect(runsIn(folder, { "src/core/usage/a.ts": "new" }).runs.time_ms(a, place("src/core/usage/a.ts", 2))).toBe(
-      null,
-    );
-    for (const path of [a, "test/harness/help.ts"])
+    for (const path of ["src/core/usage/a.ts", a, "test/harness/help.ts"])
       expect(runsIn(folder, { [path]: "new" }).runs.time_ms(a, place("src/core/usage/a.ts", 2))).toBe(null);
   });
 });
 
 describe("of SQL", () => {
   const quoted = (body: string) => `language sql as $$ ${body} $$;`;
-  const functions = new SqlFunctions(
-    new Map([
-      [
-        "db/migrations/0001_a.sql",
-        [
-          `create function add() returns int ${quoted("select 1")}`,
-          `create function sum_of() returns int ${quoted("select add()")}`,
-          `create function gone() returns int ${quoted("select 1")}`,
-          `create function noted() returns trigger ${quoted("select 1")}`,
-          "create trigger noted after delete on person for each row execute function noted();",
-          `create function shown() returns int ${quoted("select 1")}`,
-          "create view people as select shown() from person;",
-        ].join("\n"),
-      ],
-      [
-        "db/migrations/0002_b.sql",
-        `create or replace function add() returns int ${quoted("select 2")}\ndrop function gone();`,
-      ],
-      ["src/stores/postgres/a.ts", "query(`select sum_of()`)"],
-      ["src/stores/postgres/b.ts", "query(`delete from person`)"],
-    ]),
-  );
+  const first = [
+    `create function add() returns int ${quoted("select 1")}`,
+    `create function sum_of() returns int ${quoted("select add()")}`,
+    `create function gone() returns int ${quoted("select 1")}`,
+    `create function noted() returns trigger ${quoted("select 1")}`,
+    "create trigger noted after delete on person for each row execute function noted();",
+    `create function shown() returns int ${quoted("select 1")}`,
+    "create view people as select shown() from person;",
+  ].join("\n");
+  const second = `create or replace function add() returns int ${quoted("select 2")}\ndrop function gone();`;
+  const files = {
+    "db/migrations/0001_a.sql": first,
+    "db/migrations/0002_b.sql": second,
+    "src/stores/postgres/a.ts": "query(`select sum_of()`)",
+    "src/stores/postgres/b.ts": "query(`delete from person`)",
+  };
+  const functions = new SqlFunctions(new Map(Object.entries(files)));
   const callersOf = (name: string) => functions.callersOf(name, (_file, at) => at)?.map(({ file }) => file);
 
   test("only the newest definition of a function runs", () => {

@@ -1,17 +1,27 @@
-// A node whose clients call with tokens of their issuer: over HTTP, on all three protocols, with receipts and limits.
+// Two nodes whose clients call with tokens of their issuer: over HTTP, on all three protocols, with receipts and limits.
+// Both have verified a token and remember it. When an administrator then changes something about its person or organization,
+// the change counts on both nodes within a second, as it does for a key, although Redis is away.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Money } from "../../../src/core/inference/money.ts";
-import { model, type Service, startService } from "../../harness/engine.ts";
+import { busyness } from "../../harness/busyness.ts";
+import { freePort } from "../../harness/daemon.ts";
+import { errorOf, model, plainModel, type Service, startService } from "../../harness/engine.ts";
 import { startIssuer, type TestIssuer } from "../../harness/issuer.ts";
+import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { dollars, nanosOf } from "../../harness/money.ts";
 import { secretKey } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
 
 setDefaultTimeout(60_000);
 let issuer: TestIssuer;
-let service: Service;
+let database: Awaited<ReturnType<typeof migratedDatabase>>;
+let nodes: Service[];
+let person: string;
+let token: string;
+
 beforeAll(async () => {
   issuer = await startIssuer();
+  database = await migratedDatabase();
   const more = `
 identity:
   service_url: http://127.0.0.1:1
@@ -19,46 +29,121 @@ identity:
     - { issuer: "${issuer.issuer}", client_id: sluice, client_secret: secret, audiences: [sluice-api] }
   rules:
     - { claim: groups, has: research, organization: acme, role: member }
-    - { claim: groups, has: readers, organization: acme, role: member, scopes: [models:read] }
+    - { claim: groups, has: readers, organization: beta, role: member }
+    - { claim: groups, has: viewers, organization: acme, role: member, scopes: [models:read] }
 `;
-  service = await startService({ more, sluice: { env: { SLUICE_SECRET_KEY: secretKey } } });
-  await service.json("org", "create", "acme", "--plan", "unlimited");
+  const redis = `redis://127.0.0.1:${await freePort()}`;
+  const env = { DATABASE_URL: database.url, REDIS_URL: redis, SLUICE_SECRET_KEY: secretKey };
+  const start = () => startService({ more, sluice: { store: "pglite", dataDir: "unused", env } });
+  nodes = [await start(), await start()];
+  await cli("org", "create", "acme", "--plan", "unlimited");
+  await cli("org", "create", "beta", "--plan", "unlimited");
+  await cli("team", "create", "--org", "acme", "--name", "small", "--limit", "session=0.000000001");
+  token = await newToken("research");
+  expect(await answers()).toEqual(["200", "200"]);
+  person = (await cli<{ id: string }[]>("person", "list"))[0]!.id;
 });
 afterAll(async () => {
-  await service.stop();
+  await Promise.all(nodes.map((node) => node.stop()));
+  await database.drop();
   await issuer[Symbol.asyncDispose]();
 });
 
-const token = (sub: string, groups = ["research"]) => issuer.sign({ sub, aud: "sluice-api", groups });
+const newToken = (group: string, sub = "ann") => issuer.sign({ sub, aud: "sluice-api", groups: [group] });
+const cli = <Answer>(...words: string[]) => nodes[0]!.json<Answer>(...words);
+
+/** How a node answers a request with the token: 200, or the code of the refusal and whose limit it was. */
+async function answerOf(node: Service): Promise<string> {
+  const body = { model, messages: [{ role: "user", content: "Hello." }], max_tokens: 5 };
+  const response = await node.post("/v1/chat/completions", body, { key: token });
+  if (response.ok) return String(response.status);
+  const { code, limited_by } = (await errorOf(response)) as { code: string; limited_by?: string };
+  return limited_by ? `${code} of ${limited_by}` : code;
+}
+
 const message = { role: "user", content: "Hello." };
+const answers = () => Promise.all(nodes.map(answerOf));
+
+/** Waits until every node answers requests with this text, and returns how many milliseconds that took. */
+async function seen(answer: string): Promise<number> {
+  const began = performance.now();
+  await until(async () => (await answers()).every((one) => one === answer), 10_000, `${answer} of both nodes`);
+  return performance.now() - began;
+}
+
+const give = (...words: string[]) => cli("membership", "give", person, "--org", "acme", "--role", "member", ...words);
+const take = () => cli("membership", "take", person, "--org", "acme");
+
+/** What is changed, how requests with the token are then answered, and what restores it. */
+const facts: Record<string, [change: () => Promise<unknown>, answer: string, restore: () => Promise<unknown>]> = {
+  "a team given by hand": [() => give("--team", "small"), "usage_limit_reached of team", take],
+  "fewer scopes": [() => give("--scopes", "models:read"), "missing_scope", take],
+  "other models": [() => give("--models", plainModel), "model_not_allowed", take],
+  "a limit of the person": [
+    () => cli("limit", "set", "person", person, "--org", "acme", "session=0.000000001"),
+    "usage_limit_reached of person",
+    () => cli("limit", "set", "person", person, "--org", "acme", "session=inherit"),
+  ],
+  "the limits of members": [
+    () => cli("limit", "set", "org", "acme", "--members", "session=0.000000001"),
+    "usage_limit_reached of person",
+    () => cli("limit", "set", "org", "acme", "--members", "session=inherit"),
+  ],
+  "a suspension": [() => cli("person", "suspend", person), "person_suspended", () => cli("person", "resume", person)],
+  "the organization's suspension": [
+    () => cli("org", "suspend", "acme"),
+    "organization_suspended",
+    () => cli("org", "resume", "acme"),
+  ],
+  "a plan that is taken away": [
+    () => cli("org", "plan", "acme", "--none"),
+    "no_active_plan",
+    () => cli("org", "plan", "acme", "unlimited"),
+  ],
+  "a membership that is lost by a newer token": [
+    async () => nodes[0]!.fetch("/v1/models", { key: await newToken("readers") }),
+    "revoked_api_key",
+    async () => nodes[0]!.fetch("/v1/models", { key: await newToken("research") }),
+  ],
+};
+
+test.each(Object.entries(facts))("%s", async (_, [change, answer, restore]) => {
+  expect(await answers()).toEqual(["200", "200"]);
+  await change();
+  expect(await seen(answer)).toBeLessThan(1_000 * busyness());
+  await restore();
+  expect(await seen("200")).toBeLessThan(1_000 * busyness());
+});
 
 test("a token calls on all three protocols, and its use stands under the person's key", async () => {
-  const key = await token("ann");
-  const chat = await service.post("/v1/chat/completions", { model, messages: [message] }, { key });
+  const key = await newToken("research", "bea");
+  const chat = await nodes[0]!.post("/v1/chat/completions", { model, messages: [message] }, { key });
   expect(chat.status).toBe(200);
-  const messages = await service.post("/v1/messages", { model, max_tokens: 10, messages: [message] }, { key });
+  const messages = await nodes[0]!.post("/v1/messages", { model, max_tokens: 10, messages: [message] }, { key });
   expect(messages.status).toBe(200);
-  expect((await service.post("/v1/responses", { model, input: "Hello." }, { key })).status).toBe(200);
+  expect((await nodes[0]!.post("/v1/responses", { model, input: "Hello." }, { key })).status).toBe(200);
   const id = chat.headers.get("x-request-id")!;
-  const receipt = () => service.fetch(`/v1/service/requests/${id}`, { key });
+  const receipt = () => nodes[0]!.fetch(`/v1/service/requests/${id}`, { key });
   await until(async () => (await receipt()).status === 200, 10_000, "the receipt");
-  const [person] = await service.json<{ id: string; memberships: object[] }[]>("person", "list");
-  expect(person).toMatchObject({ memberships: [{ organization: "acme", source: "rule" }] });
+  const people = await cli<{ subject: string; memberships: object[] }[]>("person", "list");
+  expect(people.find(({ subject }) => subject === "bea")).toMatchObject({
+    memberships: [{ organization: "acme", source: "rule" }],
+  });
 });
 
 test("a token may do what its rule says, never administers, and is no key in x-api-key", async () => {
-  const key = await token("rob", ["readers"]);
-  expect((await service.fetch("/v1/models", { key })).status).toBe(200);
-  const refused = await service.post("/v1/chat/completions", { model, messages: [message] }, { key });
+  const key = await newToken("viewers", "rob");
+  expect((await nodes[0]!.fetch("/v1/models", { key })).status).toBe(200);
+  const refused = await nodes[0]!.post("/v1/chat/completions", { model, messages: [message] }, { key });
   expect(((await refused.json()) as { error: { code: string } }).error.code).toBe("missing_scope");
-  expect((await service.fetch("/v1/models", { key: null, headers: { "x-api-key": key } })).status).toBe(401);
-  expect((await service.fetch("/v1/models", { key: await token("eve", ["others"]) })).status).toBe(401);
+  expect((await nodes[0]!.fetch("/v1/models", { key: null, headers: { "x-api-key": key } })).status).toBe(401);
+  expect((await nodes[0]!.fetch("/v1/models", { key: await newToken("others", "eve") })).status).toBe(401);
 });
 
 test("a person's limit counts the token and the keys together, names her in refusals, and every reader shows it", async () => {
-  const key = await token("dee");
+  const key = await newToken("research", "dee");
   const chat = (own: string) =>
-    service.post("/v1/chat/completions", { model, messages: [message], max_tokens: 100 }, { key: own });
+    nodes[0]!.post("/v1/chat/completions", { model, messages: [message], max_tokens: 100 }, { key: own });
   expect((await chat(key)).status).toBe(200);
   interface Shown {
     id: string;
@@ -67,32 +152,32 @@ test("a person's limit counts the token and the keys together, names her in refu
   interface Limited {
     standing: { session: { limit: Money; used: Money } };
   }
-  const { id } = (await service.json<Shown[]>("person", "list")).find(({ subject }) => subject === "dee")!;
-  const made = await service.json<{ id: string; key: string; person_id: string }>(
+  const { id } = (await cli<Shown[]>("person", "list")).find(({ subject }) => subject === "dee")!;
+  const made = await cli<{ id: string; key: string; person_id: string }>(
     ...["key", "create", "--org", "acme", "--name", "dee", "--person", id],
   );
   expect(made.person_id).toBe(id);
   expect((await chat(made.key)).status).toBe(200);
   // What she used before the limit was set counts.
-  await service.json("limit", "set", "person", id, "--org", "acme", "session=0.000001,requests_per_minute=1000");
-  const shown = await service.json<Limited>("limit", "show", "person", id, "--org", "acme");
+  await cli("limit", "set", "person", id, "--org", "acme", "session=0.000001,requests_per_minute=1000");
+  const shown = await cli<Limited>("limit", "show", "person", id, "--org", "acme");
   expect(shown).toMatchObject({ standing: { session: { limit: dollars(1000) } } });
   expect(nanosOf(shown.standing.session.used)).toBeGreaterThan(0);
   for (const own of [key, made.key]) {
     await until(async () => (await chat(own)).status === 429, 5_000, "the refusal");
     const { error } = (await (await chat(own)).json()) as { error: object };
     expect(error).toMatchObject({ code: "usage_limit_reached", limited_by: "person", limit: "session" });
-    const usage = (await (await service.fetch("/v1/service/usage", { key: own })).json()) as object;
+    const usage = (await (await nodes[0]!.fetch("/v1/service/usage", { key: own })).json()) as object;
     expect(usage).toMatchObject({
       person: { session: { usage_percent: expect.any(Number) }, requests_per_minute: {} },
     });
   }
-  expect(await service.json<Shown[]>("person", "list", "--over", "1")).toMatchObject([{ id }]);
-  const requests = await service.json<{ key_id: string }[]>("request", "list", "--person", id);
+  expect(await cli<Shown[]>("person", "list", "--over", "1")).toMatchObject([{ id }]);
+  const requests = await cli<{ key_id: string }[]>("request", "list", "--person", id);
   expect(requests.some(({ key_id }) => key_id === made.id)).toBe(true);
   // If the person has no limits of their own, those of the organization for its members apply.
-  await service.json("limit", "set", "person", id, "--org", "acme", "session=inherit,requests_per_minute=inherit");
+  await cli("limit", "set", "person", id, "--org", "acme", "session=inherit,requests_per_minute=inherit");
   await until(async () => (await chat(made.key)).status === 200, 5_000, "her room");
-  await service.json("limit", "set", "org", "acme", "--members", "session=0.000002");
+  await cli("limit", "set", "org", "acme", "--members", "session=0.000002");
   await until(async () => (await chat(made.key)).status === 429, 5_000, "the refusal by the organization's default");
 });

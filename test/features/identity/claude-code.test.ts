@@ -41,29 +41,13 @@ describe("a sign-in of Claude Code", () => {
 
   const get = (path: string, key: string, headers: Record<string, string> = {}) =>
     fetch(node.serviceUrl + path, { headers: { authorization: `Bearer ${key}`, ...headers } });
-  const ask = (key: string) =>
-    node.sluice.post(
-      "/v1/messages",
-      {
-        model: "qwen/qwen3-coder",
-        max_tokens: 20,
-        messages: [{ role: "user", content: "hi" }],
-      },
-      { key },
-    );
+  const body = { model: "qwen/qwen3-coder", max_tokens: 20, messages: [{ role: "user", content: "hi" }] };
+  const ask = (key: string) => node.sluice.post("/v1/messages", body, { key });
   /** Limits the person who signed in: a sign-in's key has no limits of its own. */
   const limit = async (session: number) => {
     const { person_id: person } = await node.sluice.json<{ person_id: string }>("key", "show", keyId);
-    const { organization } = node.sluice;
-    return node.sluice.json(
-      "limit",
-      "set",
-      "person",
-      person,
-      "--org",
-      organization,
-      `session=${decimalOf(session, 9)}`,
-    );
+    const whose = ["person", person, "--org", node.sluice.organization];
+    return node.sluice.json("limit", "set", ...whose, `session=${decimalOf(session, 9)}`);
   };
   let keyId: string;
 
@@ -73,11 +57,8 @@ describe("a sign-in of Claude Code", () => {
     keyId = uuid;
     expect(settings.availableModels).toContain("qwen/qwen3-coder");
     expect(settings.availableModels).toContain(settings.model);
-    const sorted = JSON.stringify({
-      availableModels: settings.availableModels,
-      env: settings.env,
-      model: settings.model,
-    });
+    const { availableModels, env, model } = settings;
+    const sorted = JSON.stringify({ availableModels, env, model });
     expect(checksum).toBe(`sha256:${Bun.SHA256.hash(sorted, "hex")}`);
     const again = await get("/managed/settings", token, { "if-none-match": `"${checksum}"` });
     expect([again.status, await again.text()]).toEqual([304, ""]);
@@ -117,17 +98,14 @@ describe("a sign-in of Claude Code", () => {
     await limit(60_000);
     const shares: number[] = [];
     let last = await ask(token);
-    await until(
-      async () => {
-        if (last.status === 200) shares.push(Number(last.headers.get(`${family}-overage-utilization`)));
-        await last.clone().text();
-        if (last.status === 429 && last.headers.get("retry-after") !== "1") return true;
-        last = await ask(token);
-        return false;
-      },
-      30_000,
-      "the window to be used up",
-    );
+    const isOver = async () => {
+      if (last.status === 200) shares.push(Number(last.headers.get(`${family}-overage-utilization`)));
+      await last.clone().text();
+      if (last.status === 429 && last.headers.get("retry-after") !== "1") return true;
+      last = await ask(token);
+      return false;
+    };
+    await until(isOver, 30_000, "the window to be used up");
     // The shares are those of this sign-in's own limit: the organization has used next to nothing of its limit.
     expect(Math.max(...shares)).toBeGreaterThan(0.2);
     const { error } = (await last.json()) as { error: { type: string; message: string } };

@@ -17,12 +17,8 @@ describe("the console", () => {
   beforeEach(() => {
     browser = new Browser();
     node.provider.account = "ann";
-    node.provider.claims.set("ann", {
-      name: "Ann <b>",
-      email: "ann@x.test",
-      email_verified: true,
-      groups: ["research"],
-    });
+    const claims = { email: "ann@x.test", email_verified: true, groups: ["research"] };
+    node.provider.claims.set("ann", { name: "Ann <b>", ...claims });
   });
 
   /** The page to which the browser comes after a sign-in at the issuer. */
@@ -32,6 +28,12 @@ describe("the console", () => {
     const page = await signIn(who);
     return { page, secret: await who.redeem(page) };
   };
+
+  function withCookie(value: string): Browser {
+    const other = new Browser();
+    other.cookies.push({ name: "sluice-console", value, host: "127.0.0.1", path: "/" });
+    return other;
+  }
 
   test("says who one is and what one may do, after a sign-in at the issuer", async () => {
     const first = await browser.visit(node.consoleUrl);
@@ -123,45 +125,34 @@ describe("the console", () => {
     const before = browser.cookie("sluice-console")!;
     await signIn();
     expect(browser.cookie("sluice-console")).not.toBe(before);
-    const thief = new Browser();
-    thief.cookies.push({ name: "sluice-console", value: before, host: "127.0.0.1", path: "/" });
-    expect((await session(page, secret, thief)).status).toBe(401);
+    expect((await session(page, secret, withCookie(before))).status).toBe(401);
   });
 
   test("takes no session id from a browser: one that was set beforehand opens nothing", async () => {
     const fixed = "A".repeat(43);
-    browser.cookies.push({ name: "sluice-console", value: fixed, host: "127.0.0.1", path: "/" });
+    browser = withCookie(fixed);
     await signIn();
-    expect(browser.cookies.filter(({ name }) => name === "sluice-console").map(({ value }) => value)).not.toContain(
-      fixed,
-    );
+    const own = browser.cookies.filter(({ name }) => name === "sluice-console");
+    expect(own.map(({ value }) => value)).not.toContain(fixed);
   });
 
   test("refuses an answer without this browser's sign-in, another state, and a second use", async () => {
-    const answers: string[] = [];
-    const page = await signIn();
-    answers.push(page.way.at(-1)!);
-    const replay = new URL(answers[0]!);
+    const replay = new URL((await signIn()).way.at(-1)!);
     expect(replay.pathname).toBe("/oauth/callback");
     for (const who of [browser, new Browser()]) {
       const again = await who.visit(replay);
       expect(again.status).toBe(400);
       expect(again.text).toContain("Not signed in");
     }
-    await fetch(`${node.consoleUrl}/sign-in`, { redirect: "manual" }).then((begun) => {
-      const cookie = begun.headers.get("set-cookie")!.split(";")[0]!;
-      replay.searchParams.set("state", "another");
-      return fetch(replay, { headers: { cookie }, redirect: "manual" }).then(({ status }) => expect(status).toBe(400));
-    });
+    const begun = await fetch(`${node.consoleUrl}/sign-in`, { redirect: "manual" });
+    const cookie = begun.headers.get("set-cookie")!.split(";")[0]!;
+    replay.searchParams.set("state", "another");
+    expect((await fetch(replay, { headers: { cookie }, redirect: "manual" })).status).toBe(400);
   });
 
   test("sends the browser with PKCE, state and nonce, to its own address alone", async () => {
-    const begun = await fetch(
-      `${node.consoleUrl}/sign-in?returnTo=https://evil.example&redirect_uri=https://evil.example`,
-      {
-        redirect: "manual",
-      },
-    );
+    const asked = `${node.consoleUrl}/sign-in?returnTo=https://evil.example&redirect_uri=https://evil.example`;
+    const begun = await fetch(asked, { redirect: "manual" });
     const url = new URL(begun.headers.get("location")!);
     expect(Object.fromEntries(url.searchParams)).toMatchObject({
       ...{ response_type: "code", code_challenge_method: "S256", redirect_uri: `${node.consoleUrl}/oauth/callback` },
@@ -183,13 +174,8 @@ describe("the console", () => {
 
   test("signs out from its own page alone: from no other origin, and not without the secret", async () => {
     const { page, secret } = await signedIn();
-    const origins = [
-      "https://evil.example",
-      "null",
-      "http://127.0.0.1:1",
-      node.consoleUrl.replace("127.0.0.1", "localhost"),
-    ];
-    for (const origin of [...origins, null]) {
+    const elsewhere = node.consoleUrl.replace("127.0.0.1", "localhost");
+    for (const origin of ["https://evil.example", "null", "http://127.0.0.1:1", elsewhere, null]) {
       const refused = await browser.call(page, "/session", { method: "DELETE", secret, origin });
       expect(refused.status).toBe(400);
     }
@@ -197,9 +183,7 @@ describe("the console", () => {
     const cookie = browser.cookie("sluice-console")!;
     expect((await browser.call(page, "/session", { method: "DELETE", secret })).status).toBe(200);
     expect(browser.cookie("sluice-console")).toBeUndefined();
-    const thief = new Browser();
-    thief.cookies.push({ name: "sluice-console", value: cookie, host: "127.0.0.1", path: "/" });
-    expect((await session(page, secret, thief)).status).toBe(401);
+    expect((await session(page, secret, withCookie(cookie))).status).toBe(401);
     const link = body!.sign_out_url as string;
     expect(Object.fromEntries(new URL(link).searchParams)).toEqual({
       ...{ client_id: "sluice", post_logout_redirect_uri: `${node.consoleUrl}/` },
@@ -210,10 +194,8 @@ describe("the console", () => {
   test("answers to its own name and to addresses alone, whatever is asked", async () => {
     const { page, secret } = await signedIn();
     for (const path of ["/", "/now", "/session/ways", "/session", "/management/v1/organizations", "/sign-in"]) {
-      const { status } = await browser.call(page, path, {
-        secret,
-        headers: { host: "attacker.example", accept: "text/html" },
-      });
+      const headers = { host: "attacker.example", accept: "text/html" };
+      const { status } = await browser.call(page, path, { secret, headers });
       expect([path, status]).toEqual([path, 403]);
     }
     expect((await fetch(node.consoleUrl, { headers: { host: "localhost" } })).status).toBe(200);

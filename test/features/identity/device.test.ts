@@ -4,9 +4,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, t
 import { findDevice } from "../../../src/features/identity/devices.ts";
 import { Browser, type Page } from "../../harness/browser.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
+import { startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 interface Authorization {
   device_code: string;
@@ -97,12 +98,8 @@ describe("a device", () => {
     expect(approved.text).toContain("Approved");
     expect(browser.cookie("sluice-device")).toBeUndefined();
     const tokens = await poll(begun.device_code);
-    expect(tokens).toMatchObject({
-      status: 200,
-      token_type: "Bearer",
-      expires_in: 3600,
-      email: "ann@x.test",
-    } as object);
+    const told: object = { status: 200, token_type: "Bearer", expires_in: 3600, email: "ann@x.test" };
+    expect(tokens).toMatchObject(told);
     expect(tokens.access_token).toMatch(/^slt_[0-9A-Za-z]{38}$/);
     expect(tokens.refresh_token).toMatch(/^slr_[0-9A-Za-z]{38}$/);
     expect(await poll(begun.device_code)).toMatchObject({ status: 400, error: "expired_token" });
@@ -163,19 +160,17 @@ describe("a device", () => {
     expect((await post("/oauth/revoke", { token: "whatever" })).status).toBe(200);
   });
 
-  test("ends when its person leaves the issuer: the next refresh is refused, and what there is stops", async () => {
-    const tokens = await signedIn();
-    node.provider.gone.add("ann");
-    expect((await refresh(tokens.refresh_token)).error).toBe("invalid_grant");
-    await until(async () => (await models(tokens.access_token)).status === 401, 1_000, "the token to end");
-    node.provider.gone.delete("ann");
-  });
-
-  test("ends when the rules give nothing there any more", async () => {
-    const tokens = await signedIn();
-    node.provider.claims.set("ann", { groups: [] });
-    expect((await refresh(tokens.refresh_token)).error).toBe("invalid_grant");
-  });
+  test.each(["its person leaves the issuer", "the rules give nothing there any more"])(
+    "ends when %s: the next refresh is refused, and what there is stops",
+    async (why) => {
+      const tokens = await signedIn();
+      if (why.startsWith("its person")) node.provider.gone.add("ann");
+      else node.provider.claims.set("ann", { groups: [] });
+      expect((await refresh(tokens.refresh_token)).error).toBe("invalid_grant");
+      await until(async () => (await models(tokens.access_token)).status === 401, 1_000, "the token to end");
+      node.provider.gone.delete("ann");
+    },
+  );
 
   test("is denied, and hears it once", async () => {
     const begun = await authorize();
@@ -237,12 +232,10 @@ describe("a device", () => {
   });
 
   test("bad requests get the words of OAuth", async () => {
+    // All but the first are names that every object has, and that are in no table of ours.
+    const unknown = ["password", "constructor", "__proto__", "toString", "hasOwnProperty"];
     const cases: [Record<string, string>, string][] = [
-      [{ grant_type: "password" }, "unsupported_grant_type"],
-      // Names that every object has, and that are in no table of ours.
-      ...["constructor", "__proto__", "toString", "hasOwnProperty"].map(
-        (grant_type): [Record<string, string>, string] => [{ grant_type }, "unsupported_grant_type"],
-      ),
+      ...unknown.map((grant_type): (typeof cases)[0] => [{ grant_type }, "unsupported_grant_type"]),
       [{}, "invalid_request"],
       [{ grant_type: "refresh_token" }, "invalid_request"],
       [{ grant_type: "refresh_token", refresh_token: "x" }, "invalid_grant"],
@@ -268,18 +261,15 @@ describe("a device", () => {
     expect(answer).toMatchObject({ status: 429, error: "slow_down" });
     const cookie = `sluice-console=${"x".repeat(43)}`;
     // A few of the minute's failures may have become free again meanwhile.
-    for (const path of ["/session", "/oauth/callback?code=c"])
-      await until(
-        async () => (await fetch(node.consoleUrl + path, { headers: { cookie } })).status === 429,
-        5_000,
-        `${path} to answer 429`,
-      );
+    for (const path of ["/session", "/oauth/callback?code=c"]) {
+      const isRefused = async () => (await fetch(node.consoleUrl + path, { headers: { cookie } })).status === 429;
+      await until(isRefused, 5_000, `${path} to answer 429`);
+    }
     expect((await fetch(node.consoleUrl)).status).toBe(200);
   });
 });
 
 test("without identity, none of it is there", async () => {
-  const { startSluice } = await import("../../harness/sluice.ts");
   const sluice = await startSluice();
   for (const path of ["/device", "/oauth/callback", "/.well-known/oauth-authorization-server"])
     expect((await fetch(sluice.url + path)).status).toBe(404);
@@ -293,4 +283,34 @@ test("a store that fails while a right code is taken back from the tries fails t
   const parts = { devices: { find: async () => device }, uses } as unknown as Parameters<typeof findDevice>[0];
   const asked = { text: "BCDF-GHJK", address: "192.0.2.1", personId: "person_1" };
   await expect(findDevice(parts, asked)).rejects.toThrow("the store is away");
+});
+
+// On a node of its own, since a lost decision counts as a wrong code.
+test("a device is approved and denied at once: one decision counts, and the other page says that it does not", async () => {
+  const secrets: string[] = [];
+  await using node = await startPeopleNode({ secrets });
+  node.provider.account = "ann";
+  node.provider.claims.set("ann", { name: "Ann", groups: ["research"] });
+  const post = async (path: string, fields: Record<string, string>) => {
+    const response = await fetch(node.serviceUrl + path, { method: "POST", body: new URLSearchParams(fields) });
+    return { status: response.status, answer: (await response.json()) as Record<string, string> };
+  };
+  const [organization] = (await node.sluice.json<{ id: string }[]>("org", "list")).map(({ id }) => id);
+  for (let round = 0; round < 2; round++) {
+    const { answer: begun } = await post("/oauth/device_authorization", { surface: "test" });
+    const decide = async (decision: string) => {
+      const browser = new Browser();
+      const page = await browser.submit(await browser.visit(begun.verification_uri_complete!), "/device");
+      return () => browser.submit(page, "/device/decision", { decision, organization: organization! });
+    };
+    const [approve, deny] = [await decide("approve"), await decide("deny")];
+    const [approval, denial] = await Promise.all([approve(), deny()]);
+    const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
+    const { status, answer } = await post("/oauth/token", { grant_type, device_code: begun.device_code! });
+    secrets.push(...[answer.access_token, answer.refresh_token].filter((secret) => secret !== undefined));
+    const isApproved = status === 200;
+    expect(answer.error).toBe(isApproved ? undefined : "access_denied");
+    expect([approval.status, approval.text.includes("<h1>Approved")]).toEqual([isApproved ? 200 : 400, isApproved]);
+    expect([denial.status, denial.text.includes("<h1>Denied")]).toEqual([isApproved ? 400 : 200, !isApproved]);
+  }
 });

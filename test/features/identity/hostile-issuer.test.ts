@@ -2,17 +2,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { JWTPayload } from "jose";
 import { type IdentityParts, NotAdmitted } from "../../../src/features/identity/identity.ts";
-import { IssuerAway, IssuerRefused, issuerClients } from "../../../src/features/identity/issuer-clients.ts";
+import { IssuerAway, IssuerRefused } from "../../../src/features/identity/issuer-clients.ts";
 import { currentSession, leave } from "../../../src/features/identity/sessions.ts";
-import { beginSignIn, finishSignIn } from "../../../src/features/identity/sign-in.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
-import { consoleUrl, identityParts, settingsOf } from "../../harness/identity-parts.ts";
+import { identityParts, settingsOf } from "../../harness/identity-parts.ts";
 import { forged, issuerKey, type SignOptions, startIssuer, type TestIssuer } from "../../harness/issuer.ts";
 import { openDatabase } from "../../stores/postgres/databases.ts";
+import { begun, redirectUris } from "./begun.ts";
 
 setDefaultTimeout(60_000);
-const redirectUri = `${consoleUrl}/oauth/callback`;
+const metadata = "/.well-known/openid-configuration";
 const logoutEvent = { "http://schemas.openid.net/event/backchannel-logout": {} };
 
 let db: Database;
@@ -29,11 +29,12 @@ afterAll(async () => {
   await drop();
 });
 beforeEach(() => {
-  parts = identityParts(db, () => settingsOf([issuer, other]));
+  const rules = ["staff", "ops"].map((has) => ({ claim: "groups", has, role: has === "ops" ? "admin" : "viewer" }));
+  parts = identityParts(db, () => settingsOf([issuer, other], { rules }));
   issuer.away = false;
   issuer.answer("/token", null);
   issuer.answer("/jwks", null);
-  issuer.answer("/.well-known/openid-configuration", null);
+  issuer.answer(metadata, null);
 });
 
 /** The claims of a token; a claim that is undefined is taken away. */
@@ -60,12 +61,19 @@ function says({ claims = {}, sign = {}, idToken, refreshToken = "refresh-1" }: S
   });
 }
 
-async function signIn(saying: Saying = {}, answer: Record<string, string> = {}) {
-  const begun = await beginSignIn(parts, { kind: "console", issuer: issuer.issuer, redirectUri, returnTo: "/" });
-  const { state, nonce } = Object.fromEntries(begun.url.searchParams) as { state: string; nonce: string };
+const begin = () => begun(parts, "console", issuer.issuer);
+
+async function signIn(saying: Saying = {}, fields: Record<string, string> = {}) {
+  const { nonce, finish } = await begin();
   says(saying, nonce);
-  const url = new URL(`${redirectUri}?${new URLSearchParams({ code: "c", state, ...answer })}`);
-  return finishSignIn(parts, { kind: "console", answer: url, cookie: begun.cookie });
+  return finish({ fields });
+}
+
+/** Sets what the issuer publishes about itself. */
+function publishes(more: object) {
+  const endpoints = { authorization_endpoint: "authorize", token_endpoint: "token", jwks_uri: "jwks" };
+  const own = Object.entries(endpoints).map(([name, path]) => [name, `${issuer.issuer}/${path}`]);
+  issuer.answer(metadata, () => Response.json({ issuer: issuer.issuer, ...Object.fromEntries(own), ...more }));
 }
 
 const sessions = async () => (await db.query("select 1 from browser_session")).length;
@@ -86,22 +94,14 @@ describe("a sign-in", () => {
     expect(known.memberships).toMatchObject([{ role: "viewer" }]);
     expect((await currentSession(parts, "console", secret))?.known.subject).toBe("ann");
     expect(asked?.get("code_verifier")).toMatch(/^[A-Za-z0-9_-]{43}$/);
-    expect(asked?.get("redirect_uri")).toBe(redirectUri);
+    expect(asked?.get("redirect_uri")).toBe(redirectUris.console);
   });
 
   test.each([[["plain"]], [[]], [undefined]])(
     "asks with S256 an issuer that says %p of PKCE (downgrade)",
     async (methods) => {
-      const { issuer: base } = issuer;
-      const [authorization_endpoint, token_endpoint, jwks_uri] = ["authorize", "token", "jwks"].map(
-        (at) => `${base}/${at}`,
-      );
-      const said = { issuer: base, authorization_endpoint, token_endpoint, jwks_uri };
-      issuer.answer("/.well-known/openid-configuration", () =>
-        Response.json({ ...said, code_challenge_methods_supported: methods }),
-      );
-      const { url } = await beginSignIn(parts, { kind: "console", issuer: base, redirectUri, returnTo: "/" });
-      issuer.answer("/.well-known/openid-configuration", null);
+      publishes({ code_challenge_methods_supported: methods });
+      const { url } = await begin();
       expect(url.searchParams.get("code_challenge_method")).toBe("S256");
       expect(url.searchParams.get("code_challenge")).toMatch(/^[A-Za-z0-9_-]{43}$/);
     },
@@ -128,8 +128,7 @@ describe("a sign-in", () => {
 
   test("is refused with `none`, and with HMAC by the public key", async () => {
     const seconds = Math.floor(Date.now() / 1000);
-    const begun = await beginSignIn(parts, { kind: "console", issuer: issuer.issuer, redirectUri, returnTo: "/" });
-    const { state, nonce } = Object.fromEntries(begun.url.searchParams) as { state: string; nonce: string };
+    const { nonce, finish } = await begin();
     const payload = { iss: issuer.issuer, sub: "ann", aud: "sluice", nonce, iat: seconds, exp: seconds + 300 };
     const secret = JSON.stringify(issuer.keys[0]!.publicJwk);
     const head = { alg: "HS256", typ: "JWT", kid: issuer.keys[0]!.kid };
@@ -137,8 +136,7 @@ describe("a sign-in", () => {
     const mac = new Bun.CryptoHasher("sha256", secret).update(text).digest();
     for (const idToken of [forged({ alg: "none" }, payload), forged(head, payload, mac)]) {
       says({ idToken }, nonce);
-      const url = new URL(`${redirectUri}?${new URLSearchParams({ code: "c", state })}`);
-      await refused(() => finishSignIn(parts, { kind: "console", answer: url, cookie: begun.cookie }));
+      await refused(finish);
     }
   });
 
@@ -149,45 +147,29 @@ describe("a sign-in", () => {
   });
 
   test("that the issuer refuses says in the log what the issuer said, however long that is", async () => {
-    const begun = () => beginSignIn(parts, { kind: "console", issuer: issuer.issuer, redirectUri, returnTo: "/" });
-    const answers = (body: object) => issuer.answer("/token", () => Response.json(body, { status: 400 }));
-    const { cookie, url } = await begun();
-    answers({ error: "not_allowed", error_description: "Offline tokens not allowed\nfor the client" });
-    const state = url.searchParams.get("state")!;
-    const back = (more: Record<string, string>) => new URL(`${redirectUri}?${new URLSearchParams({ state, ...more })}`);
-    const finished = (answer: URL, by: string) => finishSignIn(parts, { kind: "console", answer, cookie: by });
-    await expect(finished(back({ code: "c" }), cookie)).rejects.toThrow(
+    const error_description = "Offline tokens not allowed\nfor the client";
+    issuer.answer("/token", () => Response.json({ error: "not_allowed", error_description }, { status: 400 }));
+    await expect((await begin()).finish()).rejects.toThrow(
       `${issuer.issuer}: it said "not_allowed: Offline tokens not allowed for the client"`,
     );
-    const next = await begun();
-    const denied = { error: "access_denied", error_description: "x".repeat(5000) };
-    const answer = back({ ...denied, state: next.url.searchParams.get("state")! });
-    const thrown = (await finished(answer, next.cookie).catch((cause: unknown) => cause)) as Error;
+    const fields = { error: "access_denied", error_description: "x".repeat(5000) };
+    const thrown = (await (await begin()).finish({ fields }).catch((cause: unknown) => cause)) as Error;
     expect(thrown.message).toStartWith(`${issuer.issuer}: it said "access_denied: xxx`);
     expect(thrown.message.length).toBeLessThan(500);
   });
 
   test("is refused with the cookie of another place, a changed one, and none", async () => {
-    const begun = await beginSignIn(parts, { kind: "device", issuer: issuer.issuer, redirectUri, returnTo: "/" });
-    const state = begun.url.searchParams.get("state")!;
-    says({}, begun.url.searchParams.get("nonce")!);
-    const url = new URL(`${redirectUri}?${new URLSearchParams({ code: "c", state })}`);
-    for (const cookie of [begun.cookie, `${begun.cookie.slice(0, -2)}AA`, "x", null])
-      await refused(() => finishSignIn(parts, { kind: "console", answer: url, cookie }));
+    const { nonce, cookie: theirs, finish } = await begun(parts, "device", issuer.issuer);
+    says({}, nonce);
+    for (const cookie of [theirs, `${theirs.slice(0, -2)}AA`, "x", null])
+      await refused(() => finish({ cookie, at: "console" }));
   });
 
   test("counts once, however often its answer comes, and for ten minutes", async () => {
-    const begun = await beginSignIn(parts, { kind: "console", issuer: issuer.issuer, redirectUri, returnTo: "/" });
-    const state = begun.url.searchParams.get("state")!;
-    says({}, begun.url.searchParams.get("nonce")!);
-    const finishing = {
-      kind: "console",
-      answer: new URL(`${redirectUri}?code=c&state=${state}`),
-      cookie: begun.cookie,
-    } as const;
-    const later = { ...parts, now_ms: () => Date.now() + 600_001 };
-    await refused(() => finishSignIn(later, finishing));
-    const all = await Promise.allSettled([1, 2, 3].map(() => finishSignIn(parts, finishing)));
+    const { nonce, finish } = await begin();
+    says({}, nonce);
+    await refused(() => finish({ now_ms: () => Date.now() + 600_001 }));
+    const all = await Promise.allSettled([1, 2, 3].map(() => finish()));
     expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
   });
 
@@ -200,20 +182,14 @@ describe("a sign-in", () => {
     issuer.answer("/jwks", down);
     await refused(() => signIn(), IssuerAway);
     issuer.answer("/jwks", null);
-    const begun = await beginSignIn(parts, { kind: "console", issuer: issuer.issuer, redirectUri, returnTo: "/" });
+    const { finish } = await begin();
     issuer.answer("/token", down);
-    const answer = new URL(`${redirectUri}?code=c&state=${begun.url.searchParams.get("state")}`);
-    await refused(() => finishSignIn(parts, { kind: "console", answer, cookie: begun.cookie }), IssuerAway);
+    await refused(finish, IssuerAway);
   });
 
   test("follows no redirect of an issuer, and reads no endless answer", async () => {
     issuer.answer("/token", () => new Response(null, { status: 307, headers: { location: `${other.issuer}/token` } }));
-    const begin = () => beginSignIn(parts, { kind: "console", issuer: issuer.issuer, redirectUri, returnTo: "/" });
-    const finish = async () => {
-      const { url, cookie } = await begin();
-      const answer = new URL(`${redirectUri}?code=c&state=${url.searchParams.get("state")}`);
-      return finishSignIn(parts, { kind: "console", answer, cookie });
-    };
+    const finish = async () => (await begin()).finish();
     await refused(finish, IssuerAway);
     expect(other.asked("/token")).toBe(0);
     const endless = () => new Response(JSON.stringify({ access_token: "x".repeat(2_000_000), token_type: "Bearer" }));
@@ -221,15 +197,8 @@ describe("a sign-in", () => {
     await refused(finish, Error);
   });
 
-  test("an issuer that says that it is another one is not used", async () => {
-    const path = "/.well-known/openid-configuration";
-    const said = { issuer: other.issuer, jwks_uri: `${issuer.issuer}/jwks`, token_endpoint: `${issuer.issuer}/token` };
-    issuer.answer(path, () => Response.json(said));
-    await refused(() => issuerClients({ now_ms: () => 0 }).of(parts.identity()!.issuers[0]!), IssuerAway);
-    issuer.answer(path, null);
-  });
-
   test.each([
+    ["issuer", "https://evil.example"],
     ["authorization_endpoint", "javascript:alert(1)"],
     ["authorization_endpoint", "data:text/html,hello"],
     ["authorization_endpoint", "/authorize"],
@@ -238,20 +207,9 @@ describe("a sign-in", () => {
     ["token_endpoint", "file:///etc/passwd"],
     ["userinfo_endpoint", "ftp://login.example/"],
     ["jwks_uri", "data:application/json,{}"],
-  ])("an issuer whose %s is %s is not used", async (name, address) => {
-    const path = "/.well-known/openid-configuration";
-    const honest = { authorization_endpoint: `${issuer.issuer}/authorize`, token_endpoint: `${issuer.issuer}/token` };
-    const said = { issuer: issuer.issuer, jwks_uri: `${issuer.issuer}/jwks`, ...honest, [name]: address };
-    issuer.answer(path, () => Response.json(said));
-    const beginning = { kind: "console", issuer: issuer.issuer, redirectUri, returnTo: "/" } as const;
-    await refused(
-      () =>
-        beginSignIn(
-          identityParts(db, () => settingsOf([issuer])),
-          beginning,
-        ),
-      IssuerAway,
-    );
+  ])("an issuer whose %s is %s is not used", async (name, said) => {
+    publishes({ [name]: said });
+    await refused(begin, IssuerAway);
   });
 });
 
@@ -293,8 +251,10 @@ describe("a session is asked for again each hour", () => {
     issuer.answer("/token", null);
     expect(await currentSession(parts, "console", secret)).not.toBeNull();
     await old(3_600_000);
-    says({ refreshToken: "refresh-2", claims: { nonce: undefined, name: "Ann" } }, "");
-    expect((await currentSession(parts, "console", secret))?.known.name).toBe("Ann");
+    const claims = { nonce: undefined, name: "Ann", groups: ["ops"] };
+    says({ refreshToken: "refresh-2", claims }, "");
+    const { known } = (await currentSession(parts, "console", secret))!;
+    expect([known.name, known.memberships.map(({ role }) => role)]).toEqual(["Ann", ["admin"]]);
     expect(asked?.get("refresh_token")).toBe("refresh-1");
     await old(3_600_000);
     await currentSession(parts, "console", secret);
@@ -408,11 +368,8 @@ test.each([
   [["private_key_jwt"], "header"],
   [["private_key_jwt", "client_secret_post"], "body"],
 ])("an issuer that takes %p gets the client's secret in the %s", async (methods, place) => {
-  const path = "/.well-known/openid-configuration";
-  const metadata = (await (await fetch(issuer.issuer + path)).json()) as object;
-  issuer.answer(path, () => Response.json({ ...metadata, token_endpoint_auth_methods_supported: methods }));
+  publishes({ token_endpoint_auth_methods_supported: methods });
   await signIn();
-  issuer.answer(path, null);
   const secret = settingsOf([issuer]).issuers[0]!.clientSecret;
   expect(askedBy).toBe(place === "header" ? `Basic ${btoa(`sluice:${secret}`)}` : null);
   expect(asked?.get("client_secret")).toBe(place === "body" ? secret : null);

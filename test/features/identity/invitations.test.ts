@@ -72,39 +72,19 @@ test("a scanner that follows every link and path by GET and HEAD, with a session
   await node.sluice.json(...own);
   const body = { limit: "month", amount: "5", message: "more" };
   const asked = await ann.call("/management/v1/limit-requests", { method: "POST", body });
-  const invitation = await node.sluice.json<{ id: string }>(
-    "invitation",
-    "create",
-    "new@x.test",
-    "--org",
-    organization,
-  );
-  const ids: Record<string, string> = {
-    lreq: asked.body!.id as string,
-    inv: invitation.id,
-    person: annId,
-    organization,
-  };
+  const inviting = ["invitation", "create", "new@x.test", "--org", organization];
+  const invitation = await node.sluice.json<{ id: string }>(...inviting);
+  const request = asked.body!.id as string;
+  const ids = { "limit-requests": request, invitations: invitation.id, people: annId } as Record<string, string>;
   const named = (path: string) =>
-    path
-      .replace(
-        "{id}",
-        path.startsWith("/limit-requests")
-          ? ids.lreq!
-          : path.startsWith("/invitations")
-            ? ids.inv!
-            : path.startsWith("/people")
-              ? annId
-              : organization,
-      )
-      .replace(/\{\w+\}/, annId);
+    path.replace("{id}", ids[path.split("/")[1]!] ?? organization).replace(/\{\w+\}/, annId);
   // Also the paths of actions, as a scanner may guess them, each without a query and with an action's input as the
   // query.
   const query = `?until=2030-01-01&reason=x&role=admin&organization=${organization}&amount=5`;
   const managed = verbs.filter(({ live }) => !live).flatMap(({ path }) => [named(path), named(path) + query]);
   const paths = [
     ...managed.map((path) => `/management/v1${path}`),
-    ...[`/limit-requests/${ids.lreq}`, `/limit-requests/${ids.lreq}/approve`, `/organizations/${organization}/asked`],
+    ...[`/limit-requests/${request}`, `/limit-requests/${request}/approve`, `/organizations/${organization}/asked`],
     ...[`/organizations/${organization}/people`, "/api/limit-requests", "/", "/you", "/usage"],
   ];
   const before = await everything();
@@ -117,12 +97,12 @@ test("a scanner that follows every link and path by GET and HEAD, with a session
         if (status === 200) readings += 1;
         else if (method === "GET") expect([path, status >= 400 && status < 500]).toEqual([path, true]);
       }
-  for (const path of ["/api/limit-requests", `/limit-requests/${ids.lreq}`])
+  for (const path of ["/api/limit-requests", `/limit-requests/${request}`])
     expect((await fetch(node.serviceUrl + path)).status).toBeGreaterThan(400);
   expect(readings).toBeGreaterThan(50);
   expect(await everything()).toEqual(before);
   // Nor can a page of another origin, or one without the secret, decide by a POST.
-  const approve = `/management/v1/limit-requests/${ids.lreq}/approve`;
+  const approve = `/management/v1/limit-requests/${request}/approve`;
   const decision = { method: "POST", body: { until: new Date(Date.now() + 86_400_000).toISOString() } };
   for (const forged of [{ origin: "https://evil.example" }, { origin: null }, { headers: { "x-sluice-console": "x" } }])
     expect((await lea.call(approve, { ...decision, ...forged })).status).toBeGreaterThanOrEqual(400);

@@ -39,36 +39,25 @@ afterAll(async () => {
   await node?.[Symbol.asyncDispose]();
 });
 
-const ask = () =>
-  node.sluice.post(
-    "/v1/messages",
-    { model: "qwen/qwen3-coder", max_tokens: 20, messages: [{ role: "user", content: "hi" }] },
-    { key: token },
-  );
+const body = { model: "qwen/qwen3-coder", max_tokens: 20, messages: [{ role: "user", content: "hi" }] };
+const ask = () => node.sluice.post("/v1/messages", body, { key: token });
 
 /** Lets Ann use up a small monthly limit, and returns the refusal that Claude Code gets. */
 async function refusedNow(): Promise<Refused> {
   const { organization } = node.sluice;
   await node.sluice.json("limit", "set", "person", person, "--org", organization, "month=0.00006");
   let answer = await ask();
-  await until(
-    async () => {
-      const isOver = answer.status === 429 && answer.headers.get("retry-after") !== "1";
-      if (isOver) return true;
-      await answer.text();
-      answer = await ask();
-      return false;
-    },
-    30_000,
-    "the refusal",
-  );
+  const isOver = async () => {
+    if (answer.status === 429 && answer.headers.get("retry-after") !== "1") return true;
+    await answer.text();
+    answer = await ask();
+    return false;
+  };
+  await until(isOver, 30_000, "the refusal");
   const refused = (await answer.json()) as Refused;
   // Its receipt is written a moment later.
-  await until(
-    async () => (await node.sluice.cli("request", "show", refused.request_id)).code === 0,
-    10_000,
-    "its receipt",
-  );
+  const hasReceipt = async () => (await node.sluice.cli("request", "show", refused.request_id)).code === 0;
+  await until(hasReceipt, 10_000, "its receipt");
   return refused;
 }
 
@@ -83,25 +72,14 @@ test("a refusal links to its request in the console, for programs and in the sen
 
 test("somebody signed in asks by a command, and an administrator approves by another", async () => {
   const { request_id } = await refusedNow();
-  const asked = await home.run(
-    "limit",
-    "request",
-    "--request",
-    request_id,
-    "--amount",
-    "5",
-    "--message",
-    "a release",
-    "--json",
-  );
+  const request = ["limit", "request", "--request", request_id];
+  const asked = await home.run(...request, "--amount", "5", "--message", "a release", "--json");
   expect(asked).toMatchObject({ code: 0, stderr: "" });
   const { id } = JSON.parse(asked.stdout) as Asked;
   expect(await requests()).toMatchObject([{ id, state: "open", request_id, message: "a release" }]);
-  const again = await home.run("limit", "request", "--request", request_id, "--message", "again");
-  expect([again.code, again.stderr]).toEqual([
-    1,
-    "sluice: You have asked for this limit, and nobody has decided yet.\n",
-  ]);
+  const again = await home.run(...request, "--message", "again");
+  const refusal = "sluice: You have asked for this limit, and nobody has decided yet.\n";
+  expect([again.code, again.stderr]).toEqual([1, refusal]);
   const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
   await node.sluice.json("limit", "approve", id, "--until", tomorrow);
   await until(async () => (await ask()).status === 200, 10_000, "the raise in force");

@@ -16,24 +16,30 @@ describe("signing in from the command line", () => {
   let home: Laptop;
   const secrets: string[] = [];
   beforeAll(async () => {
+    home = laptop();
     node = await startPeopleNode({ secrets });
     node.provider.account = "ann";
     node.provider.claims.set("ann", { name: "Ann", email: "ann@x.test", email_verified: true, groups: ["research"] });
   });
-  afterAll(() => node?.[Symbol.asyncDispose]());
-  beforeAll(() => {
-    home = laptop();
+  afterAll(async () => {
+    home?.[Symbol.dispose]();
+    await node?.[Symbol.asyncDispose]();
   });
-  afterAll(() => home?.[Symbol.dispose]());
 
   const models = (token: string) =>
     fetch(`${node.serviceUrl}/v1/models`, { headers: { authorization: `Bearer ${token}` } });
   const kept = () => JSON.parse(readFileSync(home.signInFile(node.serviceUrl), "utf8"));
   const change = (changes: object) =>
     writeFileSync(home.signInFile(node.serviceUrl), JSON.stringify({ ...kept(), ...changes }));
+  /** Remembers the tokens that a machine keeps now: the log is searched for them at the end. */
+  const note = (on: Laptop) => {
+    const file = on.signInFile(node.serviceUrl);
+    const { access_token, refresh_token } = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : ({} as never);
+    secrets.push(...[access_token, refresh_token].filter((one) => one !== undefined));
+  };
   const signIn = async () => {
     const done = await home.signIn(node);
-    secrets.push(kept().access_token, kept().refresh_token);
+    note(home);
     return done;
   };
   /** Signs in unless an earlier test has: each wait for an approval takes five seconds. */
@@ -42,7 +48,7 @@ describe("signing in from the command line", () => {
   };
   const token = async (url?: string, on = home) => {
     const { code, stdout, stderr } = await on.run("token", ...(url === undefined ? [] : [url]));
-    if (code === 0) secrets.push(stdout.trim());
+    if (code === 0) note(on);
     return { code, token: stdout.trim(), stderr };
   };
 
@@ -77,7 +83,6 @@ describe("signing in from the command line", () => {
     expect(all.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
     expect(new Set(all.map((one) => one.token)).size).toBe(1);
     expect(all[0]!.token).not.toBe(before.access_token);
-    secrets.push(kept().refresh_token);
     expect((await models(all[0]!.token)).status).toBe(200);
   });
 
@@ -88,7 +93,6 @@ describe("signing in from the command line", () => {
     writeFileSync(lock, "");
     utimesSync(lock, new Date(0), new Date(0));
     expect((await token()).code).toBe(0);
-    secrets.push(kept().refresh_token);
     expect(readdirSync(join(lock, "..")).filter((name) => name.includes("lock"))).toEqual([]);
   });
 
@@ -103,7 +107,6 @@ describe("signing in from the command line", () => {
     // Nothing was lost: the sign-in goes on when the issuer is back.
     node.provider.away = false;
     expect((await token()).code).toBe(0);
-    secrets.push(kept().refresh_token);
   });
 
   test("asks at once for another token when the server no longer takes the last one, whatever its time", async () => {
@@ -114,7 +117,6 @@ describe("signing in from the command line", () => {
     const { code, token: next } = await token();
     expect(code).toBe(0);
     expect(next).not.toBe(dead.access_token);
-    secrets.push(kept().refresh_token);
     expect((await models(next)).status).toBe(200);
     expect((await models(first)).status).toBe(200);
     // The server is asked about a token only if the token was printed lately; any other token is printed without
@@ -124,7 +126,6 @@ describe("signing in from the command line", () => {
     utimesSync(home.signInFile(node.serviceUrl), new Date(0), new Date(0));
     expect((await token()).token).toBe(dead.access_token);
     expect((await token()).token).not.toBe(dead.access_token);
-    secrets.push(kept().refresh_token);
   });
 
   test("a server that cannot be asked about a token gets it as it is", async () => {
@@ -181,25 +182,23 @@ describe("signing in from the command line", () => {
     await approve(node, new URL(page!).searchParams.get("user_code")!);
     expect(await first.done).toBe(0);
     // The server is remembered, also after a sign-out.
-    const { access_token, refresh_token } = JSON.parse(readFileSync(desktop.signInFile(node.serviceUrl), "utf8"));
-    secrets.push(access_token, refresh_token);
+    note(desktop);
     expect((await desktop.run("logout")).code).toBe(0);
     const again = login(["--no-browser"]);
     await until(() => again.said().includes("Code"), 10_000, "the code");
     expect(again.said()).not.toContain("in your browser");
     await approve(node, /Code {2}(\S+)/.exec(again.said())![1]!);
     expect(await again.done).toBe(0);
-    const kept = JSON.parse(readFileSync(desktop.signInFile(node.serviceUrl), "utf8"));
-    secrets.push(kept.access_token, kept.refresh_token);
+    note(desktop);
     // No browser opens: there is no desktop, it is on another machine, or nobody looks.
     const { terminal } = shell({ environment }).services;
     const seen = { ...terminal, width: 80 };
-    expect(openedInBrowser({ environment: { ...environment, DISPLAY: "" }, terminal: seen }, page!, "linux")).toBe(
-      false,
-    );
-    const remote = { ...environment, SSH_CONNECTION: "10.0.0.1 22" };
-    expect(openedInBrowser({ environment: remote, terminal: seen }, page!, "linux")).toBe(false);
-    expect(openedInBrowser({ environment, terminal }, page!, "linux")).toBe(false);
+    for (const where of [
+      { environment: { ...environment, DISPLAY: "" }, terminal: seen },
+      { environment: { ...environment, SSH_CONNECTION: "10.0.0.1 22" }, terminal: seen },
+      { environment, terminal },
+    ])
+      expect(openedInBrowser(where, page!, "linux")).toBe(false);
     expect(readFileSync(opened, "utf8")).toBe(`${page}\n`);
   });
 
@@ -263,24 +262,18 @@ describe("signing in from the command line", () => {
 
 test("a server that names other origins gets none of the tokens there", async () => {
   const asked: string[] = [];
-  const thief = Bun.serve({
-    port: 0,
-    fetch(request) {
-      asked.push(request.url);
-      return Response.json({});
-    },
-  });
+  const thief = Bun.serve({ port: 0, fetch: ({ url }) => Response.json({ asked: asked.push(url) }) });
   const server = Bun.serve({
     port: 0,
     fetch(request) {
       asked.push(new URL(request.url).pathname);
       const endpoint = `${thief.url.origin}/steal`;
       if (request.url.includes(".well-known"))
-        return Response.json({
-          token_endpoint: endpoint,
-          device_authorization_endpoint: endpoint,
-          revocation_endpoint: endpoint,
-        });
+        return Response.json(
+          Object.fromEntries(
+            ["token", "device_authorization", "revocation"].map((name) => [`${name}_endpoint`, endpoint]),
+          ),
+        );
       return Response.json({ error: "access_denied", error_description: "No." }, { status: 400 });
     },
   });

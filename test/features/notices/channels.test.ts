@@ -1,6 +1,6 @@
 /**
  * Every kind of notice is received once in each format (signed JSON, Slack, Teams), however many nodes look for notices
- * to send; receivers that fail are tried again.
+ * to send.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { nodesOf } from "../../../src/admin/management/fleet-view.ts";
@@ -8,7 +8,6 @@ import { sealing } from "../../../src/core/auth/sealed.ts";
 import type { ProcessReport } from "../../../src/core/store/fleet.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
 import { conditionsOf, strayAnswer } from "../../../src/features/notices/conditions.ts";
-import { notices } from "../../../src/features/notices/sending.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { fleetReports } from "../../../src/stores/postgres/fleet-reports.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
@@ -20,6 +19,7 @@ import { setHook } from "../../harness/destinations.ts";
 import { endedAfterEach } from "../../harness/endings.ts";
 import { standardStore } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
+import { startReceiver, startSender } from "./sender.ts";
 
 setDefaultTimeout(60_000);
 
@@ -33,21 +33,6 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-/** A receiver of signed JSON. */
-function program() {
-  const got: string[] = [];
-  const server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    async fetch(request) {
-      got.push(((await request.json()) as { type: string }).type);
-      return new Response();
-    },
-  });
-  ending.push(() => server.stop(true));
-  return { got, url: `http://127.0.0.1:${server.port}/` };
-}
-
 function channels(): { slack: Channel; teams: Channel } {
   const made = { slack: slackChannel(), teams: teamsChannel() };
   ending.push(made.slack.stop, made.teams.stop);
@@ -59,30 +44,18 @@ const acts = () => administration(store.db, { sealing: key });
 
 /** Sets one destination of each format (JSON, Slack, Teams), and returns their receivers, which keep what came. */
 async function everywhere(owner: string | null) {
-  const json = program();
+  const json = startReceiver(ending);
   const { slack, teams } = channels();
   for (const [form, { url }] of Object.entries({ json, slack, teams }))
     await setHook(acts(), owner, { ...setting, form: form as "json", name: form, url });
   return { json, slack, teams };
 }
 
-function node() {
-  const given: string[] = [];
-  const it = notices({
+const node = () =>
+  startSender(ending, {
     queue: noticeQueue(store.db, key),
     conditions: (reports, now) => conditionsOf(nodesOf(reports), now),
-    allowsPrivate: () => true,
-    consoleUrl: () => "https://console.example",
-    mailServer: () => null,
-    mailFailed: (cause) => given.push(String(cause)),
-    now_ms: Date.now,
-    failed: (cause) => given.push(String(cause)),
-    givenUp: (_, problem) => given.push(problem),
-    ...{ look_ms: 20, send_ms: 20 },
   });
-  ending.push(() => it.stop());
-  return { ...it, given };
-}
 
 const sorted = (list: readonly string[]) => [...list].sort();
 
@@ -104,7 +77,7 @@ test("what an organization is told comes once to JSON, Slack and Teams", async (
   const kinds = ["key.expiring", "organization.suspended", "usage.share_reached", "usage.share_reached"];
   await until(() => [json, slack, teams].every(({ got }) => got.length >= kinds.length), 20_000, "the notices");
   await Promise.all(nodes.map((one) => one.stop()));
-  expect(sorted(json.got)).toEqual(kinds);
+  expect(sorted(json.got.map(({ notice }) => notice.type))).toEqual(kinds);
   const { slug } = (await acts().findOrganization(organization))!;
   const titles = [
     `80 % of the limit of the week of ${slug} are used`,
@@ -133,7 +106,7 @@ const gpu = (state: string) => [
 test("what lasts in the fleet is told to operators once, and once more when it is over", async () => {
   const { json, slack, teams } = await everywhere(null);
   const other = await store.newOrganization();
-  const elsewhere = program();
+  const elsewhere = startReceiver(ending);
   await setHook(acts(), other, { ...setting, url: elsewhere.url });
   const fleet = fleetReports(store.db);
   const [first, second] = [report(), report({ name: "node-2:80" })];
@@ -170,7 +143,7 @@ test("what lasts in the fleet is told to operators once, and once more when it i
   await came(6);
   await store.setClock(null);
   await Promise.all(nodes.map((one) => one.stop()));
-  expect(sorted(json.got)).toEqual([
+  expect(sorted(json.got.map(({ notice }) => notice.type))).toEqual([
     ...["certificate.expiring", "engine.down", "engine.stray_answer", "engine.up", "node.failing", "node.settled"],
   ]);
   const titles = [
@@ -184,49 +157,5 @@ test("what lasts in the fleet is told to operators once, and once more when it i
   for (const { got, refused } of [slack, teams])
     expect([sorted(got.map(({ title }) => title)), refused]).toEqual([titles, []]);
   expect(elsewhere.got).toEqual([]);
-  await store.db.exec("delete from notice_destination");
-});
-
-test("a channel that is gone, slow or redirects keeps its notices, and gets them once when it is back", async () => {
-  const organization = await store.newOrganization();
-  let answer: () => Response | Promise<Response> = () => new Response("no_service", { status: 404 });
-  let followed = 0;
-  const took: string[] = [];
-  const target = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(String(++followed)) });
-  const receiver = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    async fetch(request) {
-      const { text } = (await request.json()) as { text: string };
-      const given = await answer();
-      if (given.ok) took.push(text);
-      return given;
-    },
-  });
-  ending.push(
-    () => receiver.stop(true),
-    () => target.stop(true),
-  );
-  const url = `http://127.0.0.1:${receiver.port}/services/s3cret`;
-  await setHook(acts(), organization, { ...setting, form: "slack", name: "alerts", url });
-  await acts().setOrganizationStatus(organization, "suspended", "cli:test");
-  const queue = noticeQueue(store.db, key);
-  const due = () => store.db.exec("update notice set next_attempt_at = store_now() where next_attempt_at is not null");
-  const problem = async () => (await acts().findDestination(organization, "alerts"))!.problem;
-  const one = node();
-  await until(async () => (await problem()) === "it answered 404");
-  answer = () => Response.redirect(`http://127.0.0.1:${target.port}/`);
-  await due();
-  await until(async () => (await problem()) === "it answered 302");
-  answer = () => new Response("ratelimited", { status: 429, headers: { "retry-after": "1" } });
-  await due();
-  await until(async () => (await problem()) === "it answered 429");
-  answer = () => new Response("ok");
-  await due();
-  await until(() => took.length === 1, 10_000, "the notice");
-  await until(async () => (await problem()) === null);
-  await one.stop();
-  expect(await queue.claim(10)).toEqual([]);
-  expect([took.length, followed, one.given]).toEqual([1, 0, []]);
   await store.db.exec("delete from notice_destination");
 });

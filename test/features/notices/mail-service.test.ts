@@ -92,9 +92,8 @@ test("who asked for more hears of the decision at their verified address", async
   const ann = (await sluice.json<{ id: string }>("person", "show", "ann@x.test")).id;
   await sluice.json("limit", "set", "person", ann, "--org", sluice.organization, "month=5");
   const ask = async () => {
-    const { stdout } = await laptops.ann.run(
-      ..."limit request --limit month --amount 50 --message release --json".split(" "),
-    );
+    const words = "limit request --limit month --amount 50 --message release --json";
+    const { stdout } = await laptops.ann.run(...words.split(" "));
     return (JSON.parse(stdout) as { id: string }).id;
   };
   const declined = await ask();
@@ -132,29 +131,17 @@ test("addresses are checked, and nobody is shown the password", async () => {
     expect(code).not.toBe(0);
   }
   const shown = await node.sluice.cli("config", "show");
-  expect(JSON.parse(shown.stdout).smtp).toMatchObject({
-    user: "sluice",
-    hasPassword: true,
-    recipientDomains: ["x.test"],
-  });
+  const smtp = { user: "sluice", hasPassword: true, recipientDomains: ["x.test"] };
+  expect(JSON.parse(shown.stdout).smtp).toMatchObject(smtp);
   expect(shown.stdout).not.toContain(password);
   expect(readFileSync(laptops.ann.signInFile(node.serviceUrl), "utf8")).not.toContain(password);
 });
 
 test("a service without a mail server says so", async () => {
   const without = await startSluice({});
-  const { code, stderr } = await without.cli(
-    "notice",
-    "set",
-    without.organization,
-    "--form",
-    "mail",
-    "--to",
-    "a@x.test",
-  );
+  const words = ["notice", "set", without.organization, "--form", "mail", "--to", "a@x.test"];
+  const { code, stderr } = await without.cli(...words);
   await without.stop();
-  expect([code, stderr]).toEqual([
-    1,
-    "sluice: This service sends no mail. An operator sets smtp in sluice.yaml first.\n",
-  ]);
+  const said = "sluice: This service sends no mail. An operator sets smtp in sluice.yaml first.\n";
+  expect([code, stderr]).toEqual([1, said]);
 });

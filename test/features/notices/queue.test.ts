@@ -1,12 +1,12 @@
 /** Notices: what organizations are told by webhook, over real sockets and on both databases. */
-import { afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { sealing } from "../../../src/core/auth/sealed.ts";
 import type { Money } from "../../../src/core/inference/money.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
 import type { Sealing } from "../../../src/core/store/sealing.ts";
-import { nextAttempt_ms, notices } from "../../../src/features/notices/sending.ts";
+import { nextAttempt_ms } from "../../../src/features/notices/sending.ts";
 import { isPublicAddress, sendWebhook, signatureOf } from "../../../src/features/notices/webhook.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
@@ -21,56 +21,11 @@ import { endedAfterEach } from "../../harness/endings.ts";
 import { setRaise } from "../../harness/limits.ts";
 import { dollars, nanosOf } from "../../harness/money.ts";
 import { until } from "../../harness/until.ts";
+import { startReceiver, startSender } from "./sender.ts";
 
 setDefaultTimeout(60_000);
 
-interface Got {
-  body: string;
-  headers: Headers;
-  notice: { id: string; type: string; organization: string; data: Record<string, unknown> };
-}
-
 const ending = endedAfterEach();
-
-/**
- * A receiver of notices. It responds with what `answer` returns, which is given how many notices came before this one.
- */
-function receiver(answer: (before: number) => Response | Promise<Response> = () => new Response()) {
-  const got: Got[] = [];
-  const server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    async fetch(request) {
-      const body = await request.text();
-      got.push({ body, headers: request.headers, notice: JSON.parse(body) });
-      return answer(got.length - 1);
-    },
-  });
-  ending.push(() => server.stop(true));
-  return { got, url: `http://127.0.0.1:${server.port}/hook` };
-}
-
-/** A team with 100 nanos a week, and a key in it with 112 a month. */
-async function teamAndKey(
-  acts: ReturnType<typeof administration>,
-  organizationId: string,
-  name = "research",
-): Promise<[string, string]> {
-  const common = { organizationId, actor: "cli:test" };
-  const [teamId, id] = [`team_${newHex()}`, `key_${newHex()}`];
-  await acts.createTeam({
-    ...common,
-    id: teamId,
-    name,
-    limits: { ...noBudget, week: 100 },
-  });
-  await acts.createKey({
-    ...{ ...unrestricted, ...common, id, name: "app", scopes: ["inference:create"], teamId },
-    limits: { ...noBudget, month: 112 },
-    secret: newSecret(),
-  });
-  return [teamId, id];
-}
 
 const secret = "whsec_test";
 const nothing = () => [];
@@ -79,28 +34,31 @@ const request = (url: string) => ({ url, body: "{}", headers: {} });
 
 describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
   let store: Store;
+  let acts: ReturnType<typeof administration>;
+  let organization: string;
   beforeAll(async () => {
     store = await stores[kind]();
     await plans(store.db).publish([{ ...noLimits, name: "test", week: 1_000 }], 0);
+    acts = administration(store.db);
     return () => store.close();
   });
+  beforeEach(async () => {
+    organization = await store.newOrganization();
+  });
+  const none = () => store.db.exec("delete from notice; delete from notice_destination");
+  afterEach(none);
 
-  function node(options: { allowsPrivate?: boolean } = {}) {
-    const given: string[] = [];
-    const it = notices({
-      queue: noticeQueue(store.db),
-      conditions: nothing,
-      consoleUrl: () => null,
-      allowsPrivate: () => options.allowsPrivate ?? true,
-      mailServer: () => null,
-      mailFailed: (cause) => given.push(String(cause)),
-      now_ms: Date.now,
-      failed: (cause) => given.push(String(cause)),
-      givenUp: (_, problem) => given.push(problem),
-      ...{ look_ms: 20, send_ms: 20 },
+  const node = () => startSender(ending, { queue: noticeQueue(store.db), consoleUrl: () => null });
+  /** A team with 100 nanos a week, and a key in it with 112 a month. */
+  async function teamAndKey(name = "research"): Promise<[string, string]> {
+    const common = { organizationId: organization, actor: "cli:test" };
+    const [teamId, id] = [`team_${newHex()}`, `key_${newHex()}`];
+    await acts.createTeam({ ...common, id: teamId, name, limits: { ...noBudget, week: 100 } });
+    await acts.createKey({
+      ...{ ...unrestricted, ...common, id, name: "app", scopes: ["inference:create"], teamId },
+      ...{ limits: { ...noBudget, month: 112 }, secret: newSecret() },
     });
-    ending.push(() => it.stop());
-    return { ...it, given };
+    return [teamId, id];
   }
   async function use(organization: string, nanos: number, keyId = admitOf(organization).keyId) {
     const book = ledger(store.db, { recovery: "checkpoint" });
@@ -110,57 +68,58 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await book.close();
   }
 
-  describe("the secret of a webhook", () => {
+  describe.each([
+    ["the secret of a webhook", "secret", "json", secret, "--new-secret"],
+    ["the URL of a channel", "address", "slack", "https://hooks.example/", "--url URL"],
+  ] as const)("%s", (_, column, form, plain, remedy) => {
     const [first, second] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
     const sealed = (...keys: Uint8Array[]) => sealing(keys, (bytes) => crypto.getRandomValues(new Uint8Array(bytes)));
     const stored = async () =>
-      (await store.db.query<{ secret: string }>("select secret from notice_destination")).map((row) => row.secret);
-    const none = () => store.db.exec("delete from notice; delete from notice_destination");
-    afterEach(none);
+      (await store.db.query<{ own: string }>(`select ${column} as own from notice_destination`)).map(({ own }) => own);
     async function waiting(key: Sealing | null): Promise<string> {
       await none();
       const organization = await store.newOrganization();
       const acts = administration(store.db, { sealing: key });
-      await setHook(acts, organization, hook("https://hooks.example/"), { secret, renews: false }, "cli:test");
+      await setHook(acts, organization, { ...hook("https://hooks.example/"), form });
       await acts.setOrganizationStatus(organization, "suspended", "cli:test");
       return organization;
     }
     const signing = async (key: Sealing | null) => {
       await store.db.exec("update notice set next_attempt_at = store_now()");
-      return (await noticeQueue(store.db, key).claim(10)).map((due) => due.secret);
+      return (await noticeQueue(store.db, key).claim(10)).map((due) => due[column]);
     };
 
-    test("is encrypted at rest, opens with the key of its own webhook alone, and signs", async () => {
+    test("is encrypted at rest, opens with the key of its own destination alone", async () => {
       await waiting(sealed(first));
       expect((await stored())[0]).toMatch(/^sealed:[A-Za-z0-9+/=]+$/);
-      expect(await signing(sealed(first))).toEqual([secret]);
+      expect(await signing(sealed(first))).toEqual([plain]);
       expect(await signing(sealed(second))).toEqual([null]);
       expect(await signing(null)).toEqual([null]);
       const [theirs] = await stored();
       await waiting(sealed(first));
-      await store.db.query("update notice_destination set secret = $1", [theirs]);
+      await store.db.query(`update notice_destination set ${column} = $1`, [theirs]);
       expect(await signing(sealed(first))).toEqual([null]);
     });
 
     test("without a key is kept as it is, and encrypted once there is one", async () => {
       await waiting(null);
-      expect(await stored()).toEqual([secret]);
+      expect(await stored()).toEqual([plain]);
       await noticeQueue(store.db).seal();
-      expect(await signing(null)).toEqual([secret]);
+      expect(await signing(null)).toEqual([plain]);
       await noticeQueue(store.db, sealed(first)).seal();
       expect((await stored())[0]).toStartWith("sealed:");
-      expect(await signing(sealed(first))).toEqual([secret]);
+      expect(await signing(sealed(first))).toEqual([plain]);
     });
 
     test("goes over to a new key while both are there", async () => {
       await waiting(sealed(first));
       const both = sealed(second, first);
-      expect(await signing(both)).toEqual([secret]);
+      expect(await signing(both)).toEqual([plain]);
       await noticeQueue(store.db, both).seal();
       const again = await stored();
       await noticeQueue(store.db, both).seal();
       expect(await stored()).toEqual(again);
-      expect(await signing(sealed(second))).toEqual([secret]);
+      expect(await signing(sealed(second))).toEqual([plain]);
       expect(await signing(sealed(first))).toEqual([null]);
     });
 
@@ -169,32 +128,27 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
       await store.db.exec("update notice set attempts = 11");
       const { given } = node();
       await until(async () => given.length > 0, 10_000, "the notice to be given up");
-      expect(given[0]).toContain("--new-secret");
-      expect(await findHook(administration(store.db), organization)).toMatchObject({ waiting: 0 });
+      expect(given[0]).toContain(remedy);
+      expect(await findHook(acts, organization)).toMatchObject({ waiting: 0 });
     });
   });
 
   test("what may be a secret in a URL is used, and stands in no entry of the audit log", async () => {
-    const acts = administration(store.db);
-    const organization = await store.newOrganization();
     const url = "https://hooks.example/sluice/a?token=s3cret#part";
-    await setHook(acts, organization, hook(url), { secret, renews: false }, "cli:test");
-    await setHook(acts, organization, hook(`${url}2`), { secret, renews: false }, "cli:test");
-    await removeHook(acts, organization, "cli:test");
+    await setHook(acts, organization, hook(url));
+    await setHook(acts, organization, hook(`${url}2`));
+    await removeHook(acts, organization);
     const log = await acts.listAudit({ limit: 3, organizationId: organization });
     expect(log).toHaveLength(3);
     expect(JSON.stringify(log)).not.toContain("s3cret");
     expect(log[0]!.details).toMatchObject({ before: { url: "https://hooks.example/sluice/a?<query>" } });
-    await setHook(acts, organization, hook(url), { secret, renews: false }, "cli:test");
+    await setHook(acts, organization, hook(url));
     expect(await findHook(acts, organization)).toMatchObject({ url });
-    await removeHook(acts, organization, "cli:test");
   });
 
   test("each share of a window is told once, signed, however many nodes look", async () => {
-    const acts = administration(store.db);
-    const organization = await store.newOrganization();
-    const { got, url } = receiver();
-    await setHook(acts, organization, hook(url), { secret, renews: false }, "cli:test");
+    const { got, url } = startReceiver(ending);
+    await setHook(acts, organization, hook(url));
     await use(organization, 799);
     await noticeQueue(store.db).look(nothing);
     expect(await findHook(acts, organization)).toMatchObject({ waiting: 0 });
@@ -213,12 +167,9 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
       expect(headers.get("sluice-signature")).toBe(signatureOf(secret, headers.get("sluice-timestamp")!, body));
     }
     expect(nodes.flatMap(({ given }) => given)).toEqual([]);
-    await removeHook(acts, organization, "cli:test");
   });
 
   test("the audit log has each change of a webhook, with what stood before, and never its secret", async () => {
-    const acts = administration(store.db);
-    const organization = await store.newOrganization();
     const first = hook("https://hooks.example.com/first");
     const then = { ...hook("https://hooks.example.com/then"), shares: [90] };
     await setHook(acts, organization, first, { secret, renews: false }, "cli:first");
@@ -242,13 +193,11 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
   });
 
   test("a team and a key are told of at their own limits, once, and with the organization's slug", async () => {
-    const acts = administration(store.db);
-    const organization = await store.newOrganization();
     const { slug } = (await acts.findOrganization(organization))!;
-    const { got, url } = receiver();
-    const [team, key] = await teamAndKey(acts, organization);
+    const { got, url } = startReceiver(ending);
+    const [team, key] = await teamAndKey();
     await use(organization, 79, key);
-    await setHook(acts, organization, hook(url), { secret, renews: false }, "cli:test");
+    await setHook(acts, organization, hook(url));
     await noticeQueue(store.db).look(nothing);
     expect(await findHook(acts, organization)).toMatchObject({ waiting: 0 });
     await use(organization, 1, key);
@@ -256,46 +205,28 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await until(() => got.length === 1, 10_000, "80 percent of the team's limit");
     await use(organization, 10, key);
     await until(() => got.length === 2, 10_000, "80 percent of the key's limit");
-    const [, mate] = await teamAndKey(acts, organization, "product");
+    const [, mate] = await teamAndKey("product");
     await use(organization, 85, mate);
     await until(() => got.length === 3, 10_000, "80 percent of another team's limit");
     await noticeQueue(store.db).look(nothing);
     await Promise.all(nodes.map((one) => one.stop()));
     expect(await noticeQueue(store.db).claim(10)).toEqual([]);
-    expect(got.map(({ notice: { organization, data } }) => ({ organization, ...data }))).toMatchObject([
-      {
-        organization: slug,
-        subject: "team",
-        subject_id: team,
-        name: "research",
-        window: "week",
-        used: dollars(80),
-        limit: dollars(100),
-      },
-      {
-        organization: slug,
-        subject: "key",
-        subject_id: key,
-        name: "app",
-        window: "month",
-        used: dollars(90),
-        limit: dollars(112),
-      },
-      { organization: slug, subject: "team", name: "product", window: "week", used: dollars(85), limit: dollars(100) },
+    expect(got.map(({ notice }) => notice.data)).toMatchObject([
+      { subject: "team", subject_id: team, name: "research", window: "week", used: dollars(80), limit: dollars(100) },
+      { subject: "key", subject_id: key, name: "app", window: "month", used: dollars(90), limit: dollars(112) },
+      { subject: "team", name: "product", window: "week", used: dollars(85), limit: dollars(100) },
     ]);
+    expect(got.map(({ notice }) => notice.organization)).toEqual([slug, slug, slug]);
     expect(got.map(({ notice }) => notice.data.share_percent)).toEqual([80, 80, 80]);
-    await removeHook(acts, organization, "cli:test");
   });
 
   test("a limit for models is told of beside the others, with its models", async () => {
-    const acts = administration(store.db);
-    const organization = await store.newOrganization();
-    const { url } = receiver();
-    const [team, key] = await teamAndKey(acts, organization);
+    const { url } = startReceiver(ending);
+    const [team, key] = await teamAndKey();
     const owner = uuidOf(organization, "org_")!;
     await limitModels(store.db, owner, uuidOf(team, "team_")!, "acme/*", { week: 100 });
     await limitModels(store.db, owner, owner, "acme/*", { week: 90 });
-    await setHook(acts, organization, hook(url), { secret, renews: false }, "cli:test");
+    await setHook(acts, organization, hook(url));
     await use(organization, 85, key);
     for (const _ of [1, 2]) await noticeQueue(store.db).look(nothing);
     const waiting = await noticeQueue(store.db).claim(10);
@@ -308,15 +239,12 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
       `team ${team} acme/* 80`,
     ]);
     expect(waiting.map(({ details: { plan } }) => plan)).toEqual([null, null, null]);
-    await removeHook(acts, organization, "cli:test");
   });
 
   test("a raise that begins and ends tells of no share twice, and of what is above the limit below once", async () => {
-    const acts = administration(store.db);
-    const organization = await store.newOrganization();
-    const { url } = receiver();
-    const [id, key] = await teamAndKey(acts, organization);
-    await setHook(acts, organization, hook(url), { secret, renews: false }, "cli:test");
+    const { url } = startReceiver(ending);
+    const [id, key] = await teamAndKey();
+    await setHook(acts, organization, hook(url));
     const told = async () => {
       await noticeQueue(store.db).look(nothing);
       const rows = await store.db.query<{ details: { share_percent: number; limit: Money } }>(
@@ -342,21 +270,12 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await setRaise(store.db, subject, raise);
     await setRaise(store.db, subject, null);
     expect(await told()).toEqual(both);
-    await removeHook(acts, organization, "cli:test");
   });
 
   test("of more than there is room for, the largest shares are told first", async () => {
-    const acts = administration(store.db);
-    const organization = await store.newOrganization();
-    const [, key] = await teamAndKey(acts, organization);
+    const [, key] = await teamAndKey();
     await use(organization, 95, key);
-    await setHook(
-      acts,
-      organization,
-      { ...hook("http://127.0.0.1:9/"), shares: [80, 81, 82] },
-      { secret, renews: false },
-      "cli:test",
-    );
+    await setHook(acts, organization, { ...hook("http://127.0.0.1:9/"), shares: [80, 81, 82] });
     await store.db.query(
       `insert into notice (id, destination_id, kind, about, details, created_at, next_attempt_at)
        select gen_random_uuid(), d.id, 'organization.suspended', n, '{}', now(), '2100-01-01'
@@ -367,26 +286,21 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await noticeQueue(store.db).look(nothing);
     const claimed = await noticeQueue(store.db).claim(10);
     expect(claimed.map(({ details }) => details.subject)).toEqual(["team", "team", "team"]);
-    await removeHook(acts, organization, "cli:test");
   });
 
   test("what is refused comes again with the same id, and outlives the node that tried", async () => {
-    const acts = administration(store.db);
-    const organization = await store.newOrganization();
-    const { got, url } = receiver((before) => new Response(null, { status: before === 0 ? 500 : 204 }));
-    await setHook(acts, organization, hook(url), { secret, renews: false }, "cli:test");
+    const { got, url } = startReceiver(ending, (before) => new Response(null, { status: before === 0 ? 404 : 204 }));
+    await setHook(acts, organization, hook(url));
     await acts.setOrganizationStatus(organization, "suspended", "cli:test");
     const first = node();
-    await until(async () => (await findHook(acts, organization))?.problem === "it answered 500", 10_000, "the refusal");
+    await until(async () => (await findHook(acts, organization))?.problem === "it answered 404", 10_000, "the refusal");
     await first.stop();
     expect(await findHook(acts, organization)).toMatchObject({ waiting: 1 });
     const other = await store.newOrganization();
-    await setHook(acts, other, hook(url), { secret, renews: false }, "cli:test");
+    await setHook(acts, other, hook(url));
     const undelivered = async () => acts.pageDestinations({ limit: 9, undelivered: true });
-    expect(await undelivered()).toMatchObject({
-      items: [{ organizationId: organization, waiting: 1 }],
-      hasMore: false,
-    });
+    const ours = { organizationId: organization, waiting: 1 };
+    expect(await undelivered()).toMatchObject({ items: [ours], hasMore: false });
     const all = await acts.pageDestinations({ limit: 1 });
     expect(all).toMatchObject({ items: [{}], hasMore: true });
     const rest = await acts.pageDestinations({ limit: 99, after: all.items[0]!.id });
@@ -400,13 +314,10 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     expect(new Set(got.map(({ notice }) => notice.id)).size).toBe(1);
     expect(await findHook(acts, organization)).toMatchObject({ waiting: 0, problem: null });
     expect(await undelivered()).toMatchObject({ items: [] });
-    for (const one of [organization, other]) await removeHook(acts, one, "cli:test");
   });
 
   test("one that a node has claimed is nobody else's until the lease is over, and then another's", async () => {
-    const acts = administration(store.db);
-    const organization = await store.newOrganization();
-    await setHook(acts, organization, hook("http://127.0.0.1:9/"), { secret, renews: false }, "cli:test");
+    await setHook(acts, organization, hook("http://127.0.0.1:9/"));
     await acts.setOrganizationStatus(organization, "suspended", "cli:test");
     const [queue, other] = [noticeQueue(store.db), noticeQueue(await store.another())];
     const claims = (await Promise.all([queue.claim(10), other.claim(10)])).flat();
@@ -419,15 +330,13 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await queue.sent(claims[0]!, { problem: null }, null);
     expect(await findHook(acts, organization)).toMatchObject({ waiting: 1 });
     await store.setClock(null);
-    await removeHook(acts, organization, "cli:test");
+    await removeHook(acts, organization);
     expect(await queue.claim(10)).toEqual([]);
   });
 
   test("a key that is about to expire is told once", async () => {
-    const acts = administration(store.db);
-    const organization = await store.newOrganization();
-    const { got, url } = receiver();
-    await setHook(acts, organization, hook(url), { secret, renews: false }, "cli:test");
+    const { got, url } = startReceiver(ending);
+    await setHook(acts, organization, hook(url));
     const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
     const insert = (expires: Date) =>
       store.db.query(
@@ -442,47 +351,49 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await noticeQueue(store.db).look(nothing);
     expect(await noticeQueue(store.db).claim(10)).toEqual([]);
     expect(got[0]!.notice).toMatchObject({ type: "key.expiring", data: { name: "soon" } });
-    await removeHook(acts, organization, "cli:test");
   });
 });
 
 test("a webhook inside is not asked, one that redirects is not followed, one that hangs is left", async () => {
   const open = { allowPrivate: true, wait_ms: 5_000 };
-  const { got, url } = receiver();
+  const { got, url } = startReceiver(ending);
   const closed = { allowPrivate: false, wait_ms: 5_000 };
   for (const inside of [url, url.replace("http:", "https:"), "https://localhost/", "https://[::ffff:7f00:1]/"])
     expect(await sendWebhook(request(inside), closed)).toMatch(/not public|https:\/\//);
   expect(got).toEqual([]);
-  const redirecting = receiver(() => Response.redirect(url));
+  const redirecting = startReceiver(ending, () => Response.redirect(url));
   expect(await sendWebhook(request(redirecting.url), open)).toBe("it answered 302");
   expect(got).toEqual([]);
-  const hanging = receiver(() => new Promise<never>(() => {}));
+  const hanging = startReceiver(ending, () => new Promise<never>(() => {}));
   expect(await sendWebhook(request(hanging.url), { ...open, wait_ms: 300 })).toBe("it did not answer within 0.3 s");
   expect(await sendWebhook(request("http://127.0.0.1:9/"), open)).toMatch(/^it cannot be reached/);
   // An answer without end: its head is enough.
-  const endless = receiver(
+  const endless = startReceiver(
+    ending,
     () => new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(65_536)) })),
   );
   expect(await sendWebhook(request(endless.url), open)).toBeNull();
 });
 
 test("which addresses are public", () => {
-  for (const address of ["127.0.0.1", "10.1.2.3", "169.254.169.254", "192.168.1.1", "172.31.0.1", "100.64.0.1"])
-    expect([address, isPublicAddress(address)]).toEqual([address, false]);
-  for (const address of [
-    "::1",
-    "::",
-    "fe80::1",
-    "fd00::1",
-    "::ffff:10.0.0.1",
-    "::ffff:7f00:1",
-    "64:ff9b::a00:1",
-    "64:ff9b:1::1",
-    "2001::1",
-    "2001:0:ffff::1",
-    "fec0::1",
-  ])
-    expect([address, isPublicAddress(address)]).toEqual([address, false]);
+  const inside =
+    "127.0.0.1 10.1.2.3 169.254.169.254 192.168.1.1 172.31.0.1 100.64.0.1 ::1 :: fe80::1 fd00::1 fec0::1 " +
+    "::ffff:10.0.0.1 ::ffff:7f00:1 64:ff9b::a00:1 64:ff9b:1::1 2001::1 2001:0:ffff::1";
+  for (const address of inside.split(" ")) expect([address, isPublicAddress(address)]).toEqual([address, false]);
   for (const address of ["93.184.216.34", "2606:2800:220:1::1"])
     expect([address, isPublicAddress(address)]).toEqual([address, true]);
+});
+
+/** Sends to a host whose name is looked up so. */
+const sentTo = (look: (host: string) => Promise<string[]>) =>
+  sendWebhook(request("https://hooks.example/notices"), { allowPrivate: false, wait_ms: 50 }, look);
+
+test("a name server that never answers costs no more than the webhook's time", async () => {
+  expect(await sentTo(() => new Promise(() => {}))).toBe("it did not answer within 0.05 s");
+});
+
+test("a name that cannot be found, or that leads inside by any of its addresses, is not called", async () => {
+  expect(await sentTo(() => Promise.reject(new Error("no such name")))).toBe("it cannot be reached: no such name");
+  for (const addresses of [["10.0.0.1"], ["203.0.112.1", "127.0.0.1"], ["::1"], []])
+    expect(await sentTo(async () => addresses)).toBe("its name leads to an address that is not public");
 });

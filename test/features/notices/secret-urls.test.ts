@@ -1,11 +1,7 @@
 /** The URL of a channel is a secret: it is stored encrypted, and nothing that is printed, answered or logged has it. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { sealing } from "../../../src/core/auth/sealed.ts";
-import { administration } from "../../../src/stores/postgres/administration.ts";
-import { noticeQueue } from "../../../src/stores/postgres/notices.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { type Channel, slackChannel, teamsChannel } from "../../harness/channels.ts";
-import { setHook } from "../../harness/destinations.ts";
 import { type Service, startService } from "../../harness/engine.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
 
@@ -116,29 +112,4 @@ test("without SLUICE_SECRET_KEY no channel is set, and the refusal says what to 
   expect(examined).not.toContain("no notices are sent there");
   expect([code, stderr]).toEqual([1, expect.stringContaining("set SLUICE_SECRET_KEY first")]);
   expect(stderr).not.toContain(slack.secret);
-});
-
-test("a URL goes over to a new key while both are there, and opens in its own destination alone", async () => {
-  const db = await serverDatabase(database.url);
-  const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
-  const [old, next] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
-  const [first, both, last] = [sealing([old], random), sealing([next, old], random), sealing([next], random)];
-  await db.exec("delete from notice_destination");
-  const settings = { shares: [], keyExpiryDays: 0, form: "slack" as const, url: slack.url };
-  const addresses = async (by: typeof first) => {
-    await db.exec("update notice set next_attempt_at = store_now()");
-    return (await noticeQueue(db, by).claim(10)).map(({ address }) => address);
-  };
-  const one = await setHook(administration(db, { sealing: first }), null, { ...settings, name: "one" });
-  await administration(db).addTest(one, "cli:test");
-  expect(await addresses(first)).toEqual([slack.url]);
-  expect(await addresses(last)).toEqual([null]);
-  await noticeQueue(db, both).seal();
-  expect(await addresses(last)).toEqual([slack.url]);
-  expect(await addresses(first)).toEqual([null]);
-  const other = await setHook(administration(db, { sealing: last }), null, { ...settings, name: "other" });
-  await db.query("update notice_destination set address = (select address from notice_destination where name = 'one')");
-  await administration(db).addTest(other, "cli:test");
-  expect((await addresses(last)).filter((address) => address === null)).toHaveLength(1);
-  await db.close();
 });

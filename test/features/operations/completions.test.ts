@@ -117,12 +117,8 @@ describe("stop sequences", () => {
 
 describe("a streamed answer", () => {
   test("brings the text piece by piece, one end, usage if it is asked for, and one [DONE]", async () => {
-    const response = await complete({
-      prompt: words(4),
-      max_tokens: 9,
-      stream: true,
-      stream_options: { include_usage: true },
-    });
+    const stream_options = { include_usage: true };
+    const response = await complete({ prompt: words(4), max_tokens: 9, stream: true, stream_options });
     const events = await eventsOf(response);
     expect(events.filter((event) => event === "[DONE]")).toHaveLength(1);
     expect(events.at(-1)).toBe("[DONE]");
@@ -131,15 +127,11 @@ describe("a streamed answer", () => {
     expect(last.choices).toEqual([]);
     expect(last.usage?.completion_tokens).toBe(4);
     expect(chunks.map(({ choices }) => choices[0]!.text).join("")).toBe(words(4));
-    expect(chunks.map(({ choices }) => choices[0]!.finish_reason).filter((reason) => reason !== null)).toEqual([
-      "stop",
-    ]);
+    const reasons = chunks.map(({ choices }) => choices[0]!.finish_reason);
+    expect(reasons.filter((reason) => reason !== null)).toEqual(["stop"]);
     const receipt = await endedReceipt(service, requestIdOf(response));
-    expect(receipt).toMatchObject({
-      outcome: "completed",
-      stream: true,
-      usage: { output_tokens: 4, source: "reported" },
-    });
+    const usage = { output_tokens: 4, source: "reported" };
+    expect(receipt).toMatchObject({ outcome: "completed", stream: true, usage });
   });
 
   test("has no usage unless it is asked for, and the same text as the whole one", async () => {
@@ -166,10 +158,8 @@ describe("a suffix", () => {
     const body = { model: fimModel, prompt: "return", suffix: "\n}", max_tokens: 8 };
     const response = await service.post("/v1/completions", body);
     const whole = (await response.json()) as Chunk;
-    expect(infilled.at(-1)).toMatchObject({
-      path: "/infill",
-      body: { input_prefix: "return", input_suffix: "\n}", n_predict: 8 },
-    });
+    const asked = { input_prefix: "return", input_suffix: "\n}", n_predict: 8 };
+    expect(infilled.at(-1)).toMatchObject({ path: "/infill", body: asked });
     expect(whole.choices).toEqual([{ index: 0, text: " a + b", logprobs: null, finish_reason: "length" }]);
     expect(whole.usage).toMatchObject({ prompt_tokens: 9, completion_tokens: 2 });
     const receipt = await endedReceipt(service, requestIdOf(response));
@@ -179,20 +169,22 @@ describe("a suffix", () => {
     expect(texts.map(({ text }) => text).join("")).toBe(" a + b");
     expect(texts.at(-1)?.finish_reason).toBe("length");
   });
-
-  test("is refused where the engine would leave it out, as are an echo and log probabilities", async () => {
-    expect(await refusalOf(await complete({ prompt: "a", suffix: "b" }))).toEqual([
-      400,
-      "unsupported_feature",
-      "suffix",
-    ]);
-    const fim = (body: object) => service.post("/v1/completions", { model: fimModel, prompt: "a", ...body });
-    expect(await refusalOf(await fim({ echo: true }))).toEqual([400, "unsupported_feature", "echo"]);
-    expect(await refusalOf(await fim({ logprobs: 1 }))).toEqual([400, "unsupported_feature", "logprobs"]);
-  });
 });
 
 for (const [what, body, code, param] of [
+  ["a suffix that the engine would leave out", { prompt: "a", suffix: "b" }, "unsupported_feature", "suffix"],
+  [
+    "an echo from an engine that gives none",
+    { model: fimModel, prompt: "a", echo: true },
+    "unsupported_feature",
+    "echo",
+  ],
+  [
+    "log probabilities from such an engine",
+    { model: fimModel, prompt: "a", logprobs: 1 },
+    "unsupported_feature",
+    "logprobs",
+  ],
   ["several prompts", { prompt: ["a", "b"] }, "unsupported_feature", "prompt"],
   ["several choices", { prompt: "a", n: 2 }, "unsupported_feature", "n"],
   ["no prompt", {}, "missing_field", "prompt"],

@@ -39,6 +39,7 @@ const ids = [
   [4, 5],
 ];
 
+const chat = { model: "acme/writer-1", messages: [{ role: "user", content: "a" }] };
 for (const [what, path, body, inputs, searches] of [
   ["texts", "/v1/embeddings", { model: kindModels.embedding, input }, 3, 0],
   ["one text", "/v1/embeddings", { model: kindModels.embedding, input: input[0] }, 1, 0],
@@ -46,14 +47,17 @@ for (const [what, path, body, inputs, searches] of [
   ["a ranking without a price of searches", "/v1/rerank", { model: kindModels.rerank, query: "q", documents }, 101, 2],
   ["a ranking whose searches have a price", "/v2/rerank", { model: "acme/rank-2", query: "q", documents }, 101, 2],
   ["a completion", "/v1/completions", { model: kindModels.completion, prompt: "The tide" }, null, 0],
-  ["a chat", "/v1/chat/completions", { model: "acme/writer-1", messages: [{ role: "user", content: "a" }] }, null, 0],
+  ["a chat", "/v1/chat/completions", chat, null, 0],
 ] as const)
   test(`${what}: the charge can be recomputed from the receipt, which says how many inputs there were`, async () => {
     const response = await service.post(path, body);
     expect(response.status).toBe(200);
+    const reported = ((await response.json()) as { usage: { prompt_tokens: number } }).usage;
     const receipt = await endedReceipt(service, requestIdOf(response));
-    expect(receipt.input_count).toBe(inputs);
-    expect(receipt.usage.searches).toBe(searches);
+    const usage = { source: "reported", searches };
+    const operation = path.replace(/^.v\d./, "").replace("/", ".");
+    expect(receipt).toMatchObject({ operation, model: body.model, outcome: "completed", input_count: inputs, usage });
+    expect(receipt.usage.input_tokens + receipt.usage.cached_input_tokens).toBe(reported.prompt_tokens);
     expect(nanosOf(receipt.cost.charged)).toBeGreaterThan(0);
     expect(nanosOf(receipt.cost.charged)).toBe(owed(receipt));
     const shown = await service.json<{ input_count: number | null; usage: { searches: number } }>(

@@ -10,6 +10,7 @@ const quirk = (name: string) =>
   streamed(simulator, { ...said(`Hi [simulator: quirk=${name}]`), stream_options, tools });
 const calls = (chunks: Wire[]) => chunks.map((chunk) => chunk.choices[0]?.delta.tool_calls).filter(Boolean);
 const first = (chunks: Wire[]) => calls(chunks).flat();
+const kindsIn = (chunks: Wire[]) => chunks.map((chunk) => Object.keys(chunk.choices[0]?.delta ?? {})[0]);
 
 describe("frames", () => {
   test("crlf", async () => {
@@ -75,9 +76,7 @@ describe("chunks", () => {
     expect(chunks.some((chunk) => chunk.choices[0]?.delta.reasoning)).toBe(true);
     const body = await whole(simulator, said("[simulator: quirk=reasoning-field]"));
     expect(body.choices[0].message.reasoning).toEqual(expect.any(String));
-    const kinds = (await quirk("reasoning-after-text")).chunks.map(
-      (chunk) => Object.keys(chunk.choices[0]?.delta ?? {})[0],
-    );
+    const kinds = kindsIn((await quirk("reasoning-after-text")).chunks);
     expect(kinds.indexOf("reasoning_content")).toBeGreaterThan(kinds.lastIndexOf("content"));
   });
 });
@@ -87,11 +86,8 @@ describe("tool calls", () => {
     const { chunks } = await streamed(simulator, { ...said("[simulator: calls=2]"), tools });
     const fragments = first(chunks);
     expect(fragments.filter((call) => call.id)).toHaveLength(2);
-    expect(fragments[0]).toMatchObject({
-      index: 0,
-      type: "function",
-      function: { name: "get_weather", arguments: "" },
-    });
+    const called = { name: "get_weather", arguments: "" };
+    expect(fragments[0]).toMatchObject({ index: 0, type: "function", function: called });
     expect(gathered(chunks).calls.map((call: Wire) => JSON.parse(call.arguments))).toHaveLength(2);
   });
 
@@ -130,9 +126,7 @@ describe("tool calls", () => {
     const cut = gathered((await quirk("cut-arguments")).chunks);
     expect(cut.finish).toBe("length");
     expect(() => JSON.parse(cut.calls[0].arguments)).toThrow();
-    const after = (await quirk("text-after-tools")).chunks.map(
-      (chunk) => Object.keys(chunk.choices[0]?.delta ?? {})[0],
-    );
+    const after = kindsIn((await quirk("text-after-tools")).chunks);
     expect(after.indexOf("content")).toBeGreaterThan(after.lastIndexOf("tool_calls"));
   });
 });

@@ -13,24 +13,20 @@ function verdict(schema: Schema, seed = 1): { value: unknown; fits: boolean } {
 }
 
 describe("a value satisfies the schema that it was made for", () => {
+  // Keywords and edges that no schema of the property below has.
   test.each<[string, Schema]>([
     ["nothing asked", {}],
     ["const", { const: { a: [1] } }],
-    ["enum", { enum: ["a", 2, null] }],
     ["a nullable type", { type: ["null", "integer"] }],
     ["bounds", { type: "integer", minimum: -3, exclusiveMaximum: -1 }],
-    ["a single number", { type: "integer", minimum: 5, maximum: 5 }],
     ["exclusive bounds close together", { type: "number", exclusiveMinimum: 0, exclusiveMaximum: 0.001 }],
     ["only a maximum", { type: "integer", maximum: -1000 }],
-    ["lengths", { type: "string", minLength: 40, maxLength: 41 }],
     ["a length of zero", { type: "string", maxLength: 0 }],
     ["a date", { type: "string", format: "date-time" }],
     ["a uuid", { type: "string", format: "uuid" }],
     ["a mail address", { type: "string", format: "email" }],
     ["a tuple", { type: "array", prefixItems: [{ type: "integer" }, { type: "null" }], items: false, minItems: 2 }],
-    ["bounded arrays", { type: "array", items: { type: "boolean" }, minItems: 3, maxItems: 3 }],
     ["required without properties", { type: "object", required: ["a"], additionalProperties: { type: "integer" } }],
-    ["a closed object", { type: "object", properties: { a: { type: "null" } }, additionalProperties: false }],
     ["allOf", { allOf: [{ required: ["a"], properties: { a: { type: "integer" } } }, { required: ["b"] }] }],
     ["anyOf beside properties", { properties: { a: { type: "integer" } }, anyOf: [{ required: ["a"] }] }],
     ["a reference with siblings", { $ref: "#/$defs/a~1b", description: "x", $defs: { "a/b": { type: "integer" } } }],

@@ -17,11 +17,8 @@ describe("the openai SDK", () => {
   });
 
   test("streams, and gathers the stream", async () => {
-    const stream = client.chat.completions.stream({
-      model,
-      messages: user("Hello"),
-      stream_options: { include_usage: true },
-    });
+    const stream_options = { include_usage: true };
+    const stream = client.chat.completions.stream({ model, messages: user("Hello"), stream_options });
     let text = "";
     stream.on("content", (delta) => {
       text += delta;
@@ -37,11 +34,8 @@ describe("the openai SDK", () => {
     await expect(ask("status=429")).rejects.toBeInstanceOf(OpenAI.RateLimitError);
     await expect(ask("status=503")).rejects.toBeInstanceOf(OpenAI.InternalServerError);
     await expect(ask("context-length")).rejects.toBeInstanceOf(OpenAI.BadRequestError);
-    const stream = await client.chat.completions.create({
-      model,
-      messages: user("[simulator: error-after=2]"),
-      stream: true,
-    });
+    const messages = user("[simulator: error-after=2]");
+    const stream = await client.chat.completions.create({ model, messages, stream: true });
     const read = async () => {
       for await (const _ of stream);
     };

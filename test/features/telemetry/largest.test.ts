@@ -7,14 +7,11 @@ import fc from "fast-check";
 import { largest } from "../../../src/features/telemetry/largest.ts";
 
 const minute_ms = 60_000;
+const largestOf = (count: number, now_ms = () => 0) => largest(() => count, now_ms, "other");
 
 test("the largest by nanos of the last hour, and the others together", () => {
   let now_ms = 0;
-  const told = largest(
-    () => 2,
-    () => now_ms,
-    "other",
-  );
+  const told = largestOf(2, () => now_ms);
   told.add("old", 1_000);
   now_ms = 61 * minute_ms;
   told.add("a", 5);
@@ -32,11 +29,7 @@ test("the largest by nanos of the last hour, and the others together", () => {
 });
 
 test("none is told where none may be", () => {
-  const told = largest(
-    () => 0,
-    () => 0,
-    "other",
-  );
+  const told = largestOf(0);
   told.add("a", 5);
   expect(told.read()).toEqual([]);
 });
@@ -44,11 +37,7 @@ test("none is told where none may be", () => {
 test("however many come, the sum is what was used, and no more are told than may be", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat(9_000), fc.nat(1_000)), { maxLength: 20_000 }), (uses) => {
-      const told = largest(
-        () => 10,
-        () => 0,
-        "other",
-      );
+      const told = largestOf(10);
       for (const [id, nanos] of uses) told.add(`org-${id}`, nanos);
       const seen = told.read();
       expect(seen.length).toBeLessThanOrEqual(11);
@@ -61,11 +50,7 @@ test("however many come, the sum is what was used, and no more are told than may
 });
 
 test("the largest is named whoever came first, and of equal ones the one with more requests", () => {
-  const told = largest(
-    () => 1,
-    () => 0,
-    "other",
-  );
+  const told = largestOf(1);
   told.add("small", 1);
   told.add("large", 9);
   expect(told.read()[0]).toEqual({ organization: "large", nanos: 9, requests: 1 });

@@ -32,21 +32,35 @@ function startEngine() {
   return { url: `http://127.0.0.1:${server.port}/v1`, headers, stop: () => server.stop(true) };
 }
 
-const configuration = (engine: string, telemetry: string) => `upstreams: { main: { url: "${engine}" } }
-metering: { currency: USD }
-models:
-  - { id: acme/m, created: 1, context_window: 8192, prices: { input: 0.001, output: 0.001 }, routes: [{ upstream: main, model: m }] }
-${telemetry}
-`;
+interface Tracing {
+  /** The status with which the collector answers. */
+  status?: number;
+  /** Settings of `telemetry`; null: it is off. */
+  settings?: string | null;
+  env?: Record<string, string>;
+  kind?: "chat" | "embedding" | "rerank" | "completion";
+}
+interface Traced<Engine> {
+  collector: Collector;
+  engine: Engine;
+  service: Sluice;
+}
 
 /** A collector, an engine and a node that sends to the collector; whatever the test did, they end with it. */
-async function traced(
-  { status, settings = "metrics_ms: 0" }: { status?: number; settings?: string },
-  act: (it: { collector: Collector; engine: ReturnType<typeof startEngine>; service: Sluice }) => Promise<unknown>,
+async function traced<Engine extends { url: string; stop(): Promise<unknown> }>(
+  engine: Engine,
+  { status, settings = "sample_ratio: 1, metrics_ms: 0", env = {}, kind = "chat" }: Tracing,
+  act: (it: Traced<Engine>) => Promise<unknown>,
 ): Promise<void> {
-  const [collector, engine] = [startCollector(status), startEngine()];
-  const telemetry = `telemetry: { endpoint: "${collector.url}/", ${settings} }`;
-  const service = await startSluice({ config: configuration(engine.url, telemetry) });
+  const collector = startCollector(status);
+  const price = kind === "chat" || kind === "completion" ? "input: 1, output: 1" : "input: 1";
+  const config = `upstreams: { main: { url: "${engine.url}" } }
+metering: { currency: USD }
+models:
+  - { id: acme/m, kind: ${kind}, created: 1, context_window: 8192, prices: { ${price} }, routes: [{ upstream: main, model: m }] }
+${settings === null ? "" : `telemetry: { endpoint: "${collector.url}/", ${settings} }`}
+`;
+  const service = await startSluice({ config, env });
   try {
     await act({ collector, engine, service });
   } finally {
@@ -65,23 +79,21 @@ const ask = (service: Sluice, headers: Record<string, string> = {}) =>
 
 const named = (spans: SpanSeen[], name: string) => spans.filter((span) => span.name === name);
 
+/** Waits for one span of each name. */
+async function spansCome({ spans }: Collector, ...names: string[]): Promise<void> {
+  for (const name of names) await until(() => named(spans, name).length === 1, 20_000, `the span ${name}`);
+}
+
 test("a request is a span of its caller's trace, with what happened inside, and the engine is told", async () => {
-  const collector = startCollector();
-  const engine = startEngine();
   const port = await freePort();
-  const telemetry = `telemetry: { endpoint: "${collector.url}/", headers: { x-tenant: ours }, sample_ratio: 0, metrics_ms: 300 }`;
-  const service = await startSluice({
-    config: configuration(engine.url, telemetry),
-    env: { SLUICE_OPERATOR_PORT: String(port) },
-  });
-  try {
+  const settings = "headers: { x-tenant: ours }, sample_ratio: 0, metrics_ms: 300";
+  const env = { SLUICE_OPERATOR_PORT: String(port) };
+  await traced(startEngine(), { settings, env }, async ({ collector, engine, service }) => {
     const sent = { traceparent, tracestate: "vendor=1", "x-request-id": "theirs-1", "user-agent": "agent/1" };
     const answer = await (await ask(service, sent)).text();
     expect(answer).toContain("nut");
     // Spans that end after the answer may come in a later export.
-    for (const name of ["chat acme/m", "stream", "settlement"]) {
-      await until(() => named(collector.spans, name).length === 1, 20_000, `the span ${name}`);
-    }
+    await spansCome(collector, "chat acme/m", "stream", "settlement");
     await until(() => collector.metrics.has("gen_ai.client.token.usage"), 20_000, "the metrics");
     expectSpans(collector, engine.headers);
     expectReports(collector, new URL(engine.url));
@@ -101,13 +113,10 @@ test("a request is a span of its caller's trace, with what happened inside, and 
     const text = await open.text();
     expect(text).toMatch(exemplar);
     expect([...new Set([...text.matchAll(/trace_id="(\w+)"/g)].map(([, id]) => id))]).toEqual([theirs.traceId]);
-  } finally {
+    // Stopping sends what waits; the second request left no span.
     await service.stop();
-    await engine.stop();
-  }
-  // Stopping sends what waits; the second request left no span.
-  expect(named(collector.spans, "chat acme/m")).toHaveLength(1);
-  await collector.stop();
+    expect(named(collector.spans, "chat acme/m")).toHaveLength(1);
+  });
 }, 60_000);
 
 function expectSpans({ spans }: Collector, sent: Headers[]): void {
@@ -193,103 +202,70 @@ test("a request whose status is 500 or more is an error of the server, and a cli
   expect(ended).toEqual([UNSET, UNSET, ERROR, ERROR]);
 });
 
-test(
-  "with caller_ids, spans say whose a request is: organization, key, and the team that it counts in",
-  () =>
-    traced({ settings: "sample_ratio: 1, caller_ids: true, metrics_ms: 0" }, async ({ collector, service }) => {
-      const whose = ["--org", service.organization];
-      const team = await service.json<{ id: string }>("team", "create", ...whose, "--name", "research");
-      const words = ["key", "create", ...whose, "--name", "traced", "--team", team.id];
-      const key = await service.json<{ id: string; key: string; organization_id: string }>(...words);
-      const body = { model: "acme/m", messages: [{ role: "user", content: word }] };
-      await (await service.post("/v1/chat/completions", body, { key: key.key })).text();
-      await (await service.post("/v1/chat/completions", { ...body, model: "acme/none" }, { key: key.key })).text();
-      const inside = ["chat m", "settlement", "POST /v1/chat/completions"];
-      for (const name of inside) await until(() => named(collector.spans, name).length > 0, 20_000, `the span ${name}`);
-      await until(() => named(collector.spans, "chat acme/m").length > 0, 20_000, "the span of the request");
-      const caller = { "sluice.organization.id": key.organization_id, "sluice.key.id": key.id };
-      for (const name of ["chat acme/m", "chat m", "settlement"]) {
-        for (const { attributes } of named(collector.spans, name)) {
-          expect(attributes).toMatchObject({ ...caller, "sluice.team.id": team.id });
-        }
+test("with caller_ids, spans say whose a request is: organization, key, and the team that it counts in", async () => {
+  const settings = "sample_ratio: 1, caller_ids: true, metrics_ms: 0";
+  await traced(startEngine(), { settings }, async ({ collector, service }) => {
+    const whose = ["--org", service.organization];
+    const team = await service.json<{ id: string }>("team", "create", ...whose, "--name", "research");
+    const words = ["key", "create", ...whose, "--name", "traced", "--team", team.id];
+    const key = await service.json<{ id: string; key: string; organization_id: string }>(...words);
+    const body = { model: "acme/m", messages: [{ role: "user", content: word }] };
+    for (const model of ["acme/m", "acme/none"])
+      await (await service.post("/v1/chat/completions", { ...body, model }, { key: key.key })).text();
+    for (const name of ["chat m", "settlement", "POST /v1/chat/completions", "chat acme/m"])
+      await until(() => named(collector.spans, name).length > 0, 20_000, `the span ${name}`);
+    const caller = { "sluice.organization.id": key.organization_id, "sluice.key.id": key.id };
+    for (const name of ["chat acme/m", "chat m", "settlement"]) {
+      for (const { attributes } of named(collector.spans, name)) {
+        expect(attributes).toMatchObject({ ...caller, "sluice.team.id": team.id });
       }
-      const [refused] = named(collector.spans, "POST /v1/chat/completions");
-      expect(refused!.attributes).toMatchObject({ ...caller, "error.type": "model_not_found" });
-    }),
-  60_000,
-);
-
-test(
-  "a collector that is away, or refuses, costs a line in the log and no request",
-  () =>
-    traced({ status: 403, settings: "sample_ratio: 1, metrics_ms: 0" }, async ({ service }) => {
-      expect((await ask(service)).status).toBe(200);
-      await until(() => service.stderr().includes('"telemetry_unsent"'), 10_000, "the log");
-      expect((await ask(service)).status).toBe(200);
-      expect(await service.stop()).toBe(0);
-    }),
-  60_000,
-);
-
-test(
-  "a node that stops sends first what it has not sent yet",
-  () =>
-    traced({}, async ({ collector, service }) => {
-      await (await ask(service, { traceparent })).text();
-      await service.stop();
-      expect(named(collector.spans, "chat acme/m")).toHaveLength(1);
-    }),
-  60_000,
-);
-
-test("off, nothing is sent and the engine hears of no trace", async () => {
-  const engine = startEngine();
-  const service = await startSluice({ config: configuration(engine.url, "") });
-  try {
-    await (await ask(service, { traceparent })).text();
-    expect(engine.headers.map((headers) => headers.get("traceparent"))).toEqual([null, null]);
-  } finally {
-    await service.stop();
-    await engine.stop();
-  }
+    }
+    const [refused] = named(collector.spans, "POST /v1/chat/completions");
+    expect(refused!.attributes).toMatchObject({ ...caller, "error.type": "model_not_found" });
+  });
 }, 60_000);
 
-for (const [operation, kind, body] of [
-  ["embeddings", "embedding", { input: word }],
-  ["rerank", "rerank", { query: word, documents: [word] }],
-  ["text_completion", "completion", { prompt: word }],
+test("a collector that is away, or refuses, costs a line in the log and no request", async () => {
+  await traced(startEngine(), { status: 403 }, async ({ service }) => {
+    expect((await ask(service)).status).toBe(200);
+    await until(() => service.stderr().includes('"telemetry_unsent"'), 10_000, "the log");
+    expect((await ask(service)).status).toBe(200);
+    expect(await service.stop()).toBe(0);
+  });
+}, 60_000);
+
+test("a node that stops sends first what it has not sent yet", async () => {
+  await traced(startEngine(), { settings: "metrics_ms: 0" }, async ({ collector, service }) => {
+    await (await ask(service, { traceparent })).text();
+    await service.stop();
+    expect(named(collector.spans, "chat acme/m")).toHaveLength(1);
+  });
+}, 60_000);
+
+test("off, nothing is sent and the engine hears of no trace", async () => {
+  await traced(startEngine(), { settings: null }, async ({ engine, service }) => {
+    await (await ask(service, { traceparent })).text();
+    expect(engine.headers.map((headers) => headers.get("traceparent"))).toEqual([null, null]);
+  });
+}, 60_000);
+
+for (const [operation, kind, path, body] of [
+  ["embeddings", "embedding", "/v1/embeddings", { input: word }],
+  ["rerank", "rerank", "/v1/rerank", { query: word, documents: [word] }],
+  ["text_completion", "completion", "/v1/completions", { prompt: word }],
 ] as const)
   test(`spans and metrics of ${operation} have that name, and none of its content`, async () => {
-    const collector = startCollector();
-    const engine = await startSimulator();
-    const path = operation === "text_completion" ? "/v1/completions" : `/v1/${operation}`;
-    const config = `upstreams: { main: { url: "${engine.url}" } }
-metering: { currency: USD }
-models:
-  - id: acme/m
-    kind: ${kind}
-    created: 1
-    context_window: 8192
-    prices: { input: 1${kind === "completion" ? ", output: 1" : ""} }
-    routes: [{ upstream: main, model: m }]
-telemetry: { endpoint: "${collector.url}/", sample_ratio: 1, metrics_ms: 300 }
-`;
-    const service = await startSluice({ config });
-    try {
+    const settings = "sample_ratio: 1, metrics_ms: 300";
+    await traced(await startSimulator(), { settings, kind }, async ({ collector, service }) => {
       const response = await service.post(path, { model: "acme/m", ...body });
       expect(response.status).toBe(200);
       await response.text();
-      for (const name of [`${operation} acme/m`, `${operation} m`])
-        await until(() => named(collector.spans, name).length === 1, 20_000, `the span ${name}`);
+      await spansCome(collector, `${operation} acme/m`, `${operation} m`);
       for (const name of [`${operation} acme/m`, `${operation} m`])
         expect(named(collector.spans, name)[0]!.attributes).toMatchObject({ "gen_ai.operation.name": operation });
       await until(() => collector.metrics.has("gen_ai.client.token.usage"), 20_000, "the metrics");
       const points = collector.metrics.get("gen_ai.client.token.usage")!;
       expect(points.map(({ attributes }) => attributes["gen_ai.operation.name"])).toEqual([operation, operation]);
       expect(collector.text()).not.toContain(word);
-    } finally {
-      await service.stop();
-      await engine.stop();
-      await collector.stop();
-    }
+    });
   }, 60_000);

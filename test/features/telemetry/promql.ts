@@ -7,21 +7,10 @@ export interface Selector {
 }
 
 const words = new Set(
-  [
-    "by",
-    "on",
-    "unless",
-    "and",
-    "or",
-    "sum",
-    "min",
-    "max",
-    "count",
-    "avg",
-    "rate",
-    "increase",
-    "histogram_quantile",
-  ].concat(["min_over_time", "max_over_time", "vector", "ignoring", "without", "bool"]),
+  (
+    "by on unless and or sum min max count avg rate increase histogram_quantile min_over_time max_over_time vector " +
+    "ignoring without bool"
+  ).split(" "),
 );
 
 export function selectorsIn(expression: string): Selector[] {

@@ -13,6 +13,9 @@ setDefaultTimeout(120_000);
 
 const streamed = (node: WorkersNode, directives: string, text: string) =>
   node.post("/v1/chat/completions", { model, messages: says(directives, text), stream: true }, own);
+const manyStreamed = (node: WorkersNode, count: number, directives: string, text: string) =>
+  Promise.all(Array.from({ length: count }, () => streamed(node, directives, text)));
+const metricsOf = async (node: WorkersNode) => (await node.fetch("/metrics", { ...own, key: null })).text();
 const idOf = (response: Response) => response.headers.get("x-service-request-id")!;
 
 test("every worker serves, each line of the log names its own, and the metrics are the node's", async () => {
@@ -22,7 +25,7 @@ test("every worker serves, each line of the log names its own, and the metrics a
   const served = new Set(await Promise.all(answers.map((answer) => workerOf(node, idOf(answer)))));
   expect([...served].sort()).toEqual([1, 2, 3]);
   for (let look = 0; look < 6; look++) {
-    const metrics = await (await node.fetch("/metrics", { ...own, key: null })).text();
+    const metrics = await metricsOf(node);
     expect(metrics).toContain('http_requests_total{route="/v1/models",status="200",code=""} 60\n');
     expect(metrics).toMatch(/process_resident_memory_bytes\{worker="3"\} \d{7,}/);
     expect(metrics).toContain('node_workers{state="serving"} 3\n');
@@ -37,12 +40,9 @@ test("every worker serves, each line of the log names its own, and the metrics a
 describe("a worker that is killed", () => {
   test("is replaced; its requests are settled once, others' streams go on, and counters do not fall", async () => {
     const node = await startWorkers({ metering: "{ lease_s: 1, checkpoint_s: 0.2, sweep_s: 0.2 }" });
-    const responses = await Promise.all(Array.from({ length: 24 }, () => streamed(node, "tps=15", words(150))));
+    const responses = await manyStreamed(node, 24, "tps=15", words(150));
     expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
-    const counted = async () => {
-      const metrics = await (await node.fetch("/metrics", { ...own, key: null })).text();
-      return sumOf(metrics, "admission_decisions_total");
-    };
+    const counted = async () => sumOf(await metricsOf(node), "admission_decisions_total");
     const before = await counted();
     expect(before).toBe(24);
     process.kill(node.pids().get(1)!, "SIGKILL");
@@ -63,10 +63,8 @@ describe("a worker that is killed", () => {
     const ids = responses.map(idOf);
     await until(async () => (await node.records(ids)).every((count) => count === 1), 20_000, "a record of each");
     expect(await counted()).toBeGreaterThanOrEqual(before);
-    const receipts = await Promise.all(
-      [...cut].map(async (id) => (await node.fetch(`/v1/service/requests/${id}`)).json()),
-    );
-    for (const receipt of receipts) expect(receipt).toMatchObject({ recovered: true });
+    for (const id of cut)
+      expect(await (await node.fetch(`/v1/service/requests/${id}`)).json()).toMatchObject({ recovered: true });
     expect((await node.cli("usage", "check")).code).toBe(0);
     expect(await node.records(ids)).toEqual(ids.map(() => 1));
     expect(await node.stop()).toBe(0);
@@ -83,8 +81,7 @@ describe("a worker that is killed", () => {
     const pauses = linesOf(node, "worker_lost").map(({ again_ms }) => again_ms as number);
     expect(pauses[1]).toBe(pauses[0]! * 2);
     expect(pauses[2]).toBe(pauses[0]! * 4);
-    const metrics = await (await node.fetch("/metrics", { ...own, key: null })).text();
-    expect(metrics).toContain("node_worker_deaths_total 3\n");
+    expect(await metricsOf(node)).toContain("node_worker_deaths_total 3\n");
     expect(await node.stop()).toBe(0);
   });
 });
@@ -92,9 +89,7 @@ describe("a worker that is killed", () => {
 describe("a drain", () => {
   test("is one, when the supervisor and all workers get the signal at once: streams end whole", async () => {
     const node = await startWorkers();
-    const streams = (await Promise.all(Array.from({ length: 8 }, () => streamed(node, "tps=40", words(60))))).map(
-      eventsOf,
-    );
+    const streams = (await manyStreamed(node, 8, "tps=40", words(60))).map(eventsOf);
     const all = [node.pid, ...node.pids().values()];
     for (const signal of ["SIGTERM", "SIGTERM"] as const) for (const pid of all.slice(1)) process.kill(pid, signal);
     process.kill(node.pid, "SIGTERM");
@@ -111,9 +106,7 @@ describe("a drain", () => {
 
   test("does not wait after a second signal: what runs ends with its protocol's error", async () => {
     const node = await startWorkers();
-    const streams = (await Promise.all(Array.from({ length: 8 }, () => streamed(node, "tps=5", words(500))))).map(
-      eventsOf,
-    );
+    const streams = (await manyStreamed(node, 8, "tps=5", words(500))).map(eventsOf);
     node.signal("SIGTERM");
     await until(() => said(node, "draining") === 2, 5000, "both to drain");
     node.signal("SIGTERM");
@@ -126,7 +119,7 @@ describe("a drain", () => {
 
   test("in which a worker crashes ends with an exit code and a line in the log that say so", async () => {
     const node = await startWorkers();
-    const streams = await Promise.all(Array.from({ length: 8 }, () => streamed(node, "tps=5", words(500))));
+    const streams = await manyStreamed(node, 8, "tps=5", words(500));
     const over = Promise.allSettled(streams.map((stream) => stream.text()));
     node.signal("SIGTERM");
     await until(() => said(node, "draining") === 2, 5000, "both to drain");
@@ -183,9 +176,7 @@ function outcomeOf(socket: Socket): Promise<string> {
 test("without their supervisor, workers finish what runs and end: the port is free", async () => {
   const node = await startWorkers();
   const workers = [...node.pids().values()];
-  const streams = (await Promise.all(Array.from({ length: 8 }, () => streamed(node, "tps=40", words(60))))).map(
-    eventsOf,
-  );
+  const streams = (await manyStreamed(node, 8, "tps=40", words(60))).map(eventsOf);
   process.kill(node.pid, "SIGKILL");
   for (const data of await Promise.all(streams)) expect(data.at(-1)).toBe("[DONE]");
   await until(() => workers.every(isGone), 10_000, "the workers to end");
@@ -226,8 +217,7 @@ models:
     process.kill(node.pids().get(2)!, "SIGKILL");
     await until(() => said(node, "worker_serving") === 4, 20_000, "the worker in its place");
     expect(await ids()).toEqual(["acme/second"]);
-    const metrics = await (await node.fetch("/metrics", { ...own, key: null })).text();
-    expect(metrics.match(/^configuration_info\{/gm)).toHaveLength(1);
+    expect((await metricsOf(node)).match(/^configuration_info\{/gm)).toHaveLength(1);
     expect(await node.stop()).toBe(0);
     rmSync(folder, { recursive: true });
   });

@@ -24,31 +24,19 @@ async function failed(env: Record<string, string>, ...words: string[]) {
 const postgres = "postgres://nobody@127.0.0.1:1/none";
 const redis = "redis://127.0.0.1:1";
 
+const unset = "set it, or remove the setting";
+const needsPostgres = `needs Postgres (DATABASE_URL), because the embedded database belongs to one process: ${unset}`;
+const needsRedis = `needs Redis (REDIS_URL), because processes that share a port must count rates together: ${unset}`;
+const isNoNumber = (text: string) => `SLUICE_WORKERS must be auto, or a whole number from 1 to 64, not "${text}"`;
+const isBad = "bad.yaml:1:45: upstreams.main.urll: is not a known field; did you mean 'url'?";
+
 test.each([
-  [
-    { SLUICE_WORKERS: "2" },
-    "SLUICE_WORKERS needs Postgres (DATABASE_URL), because the embedded database belongs to one process: set it, or remove the setting",
-  ],
-  [
-    { SLUICE_WORKERS: "auto" },
-    "SLUICE_WORKERS needs Postgres (DATABASE_URL), because the embedded database belongs to one process: set it, or remove the setting",
-  ],
-  [
-    { SLUICE_WORKERS: "2", DATABASE_URL: postgres },
-    "SLUICE_WORKERS needs Redis (REDIS_URL), because processes that share a port must count rates together: set it, or remove the setting",
-  ],
-  [
-    { SLUICE_CONFIG: "workers.yaml" },
-    "server.workers needs Postgres (DATABASE_URL), because the embedded database belongs to one process: set it, or remove the setting",
-  ],
-  [{ SLUICE_WORKERS: "0" }, 'SLUICE_WORKERS must be auto, or a whole number from 1 to 64, not "0"'],
-  [{ SLUICE_WORKERS: "65" }, 'SLUICE_WORKERS must be auto, or a whole number from 1 to 64, not "65"'],
-  [{ SLUICE_WORKERS: "-2" }, 'SLUICE_WORKERS must be auto, or a whole number from 1 to 64, not "-2"'],
-  [{ SLUICE_WORKERS: "two" }, 'SLUICE_WORKERS must be auto, or a whole number from 1 to 64, not "two"'],
-  [
-    { SLUICE_WORKERS: "2", DATABASE_URL: postgres, REDIS_URL: redis, SLUICE_CONFIG: "bad.yaml" },
-    "bad.yaml:1:45: upstreams.main.urll: is not a known field; did you mean 'url'?",
-  ],
+  [{ SLUICE_WORKERS: "2" }, `SLUICE_WORKERS ${needsPostgres}`],
+  [{ SLUICE_WORKERS: "auto" }, `SLUICE_WORKERS ${needsPostgres}`],
+  [{ SLUICE_WORKERS: "2", DATABASE_URL: postgres }, `SLUICE_WORKERS ${needsRedis}`],
+  [{ SLUICE_CONFIG: "workers.yaml" }, `server.workers ${needsPostgres}`],
+  ...["0", "65", "-2", "two"].map((workers) => [{ SLUICE_WORKERS: workers }, isNoNumber(workers)] as const),
+  [{ SLUICE_WORKERS: "2", DATABASE_URL: postgres, REDIS_URL: redis, SLUICE_CONFIG: "bad.yaml" }, isBad],
 ])("%j", async (env, why) => {
   const { code, stdout, lines } = await failed(env as unknown as Record<string, string>);
   expect(lines).toEqual([`sluice: The configuration cannot be used: ${why}`]);

@@ -43,24 +43,28 @@ function rig(workers: number) {
     },
   });
   const settled = () => Bun.sleep(1);
-  const serve = async (one: Played) => {
+  const begin = (one: Played) => {
     one.say({ word: "here" });
     one.say({ word: "serving", url: "http://x" });
-    await settled();
   };
-  return { node, played, events, serve, settled };
+  const serve = async (...indices: number[]) => {
+    for (const index of indices) {
+      begin(played[index]!);
+      await settled();
+    }
+  };
+  return { node, played, events, begin, serve, settled };
 }
 
 /** A node whose two workers serve, and whose time passes only as a test says. */
 async function servingOnFakeTimers() {
   jest.useFakeTimers();
-  const { node, played } = rig(2);
+  const { node, played, begin } = rig(2);
   const turn = async () => {
     for (let turns = 0; turns < 10; turns++) await Promise.resolve();
   };
   for (const index of [0, 1]) {
-    played[index]!.say({ word: "here" });
-    played[index]!.say({ word: "serving", url: "http://x" });
+    begin(played[index]!);
     await turn();
   }
   return { node, played, turn };
@@ -71,22 +75,18 @@ afterEach(() => jest.useRealTimers());
 test("the first worker starts alone; when it serves, so do the others, and then the node has begun", async () => {
   const { node, played, serve } = rig(3);
   expect(played.map(({ number }) => number)).toEqual([1]);
-  await serve(played[0]!);
+  await serve(0);
   expect(played.map(({ number }) => number)).toEqual([1, 2, 3]);
   let began: string | null = null;
   void node.began.then((url) => {
     began = url;
   });
-  await serve(played[1]!);
+  await serve(1);
   expect(began).toBeNull();
-  await serve(played[2]!);
+  await serve(2);
   expect(began as string | null).toBe("http://x");
-  expect(played[2]!.orders[0]).toMatchObject({
-    order: "begin",
-    workers: 3,
-    port: 1,
-    file: { bytes: new Uint8Array([1]) },
-  });
+  const file = { bytes: new Uint8Array([1]) };
+  expect(played[2]!.orders[0]).toMatchObject({ order: "begin", workers: 3, port: 1, file });
 });
 
 test("where the first cannot start, nothing else is tried, and its exit code is the node's", async () => {
@@ -99,7 +99,7 @@ test("where the first cannot start, nothing else is tried, and its exit code is 
 
 test("where all are lost and none can start any more, the node ends; while one serves, it goes on", async () => {
   const { node, played, events, serve, settled } = rig(2);
-  await serve(played[0]!);
+  await serve(0);
   played[1]!.end(1);
   await settled();
   let code: number | null = null;
@@ -137,7 +137,7 @@ test("a worker that says nothing for half a minute is killed and replaced; one t
 
 test("a stop is told to those that serve, ends those that do not yet, and starts nobody any more", async () => {
   const { node, played, serve, settled } = rig(2);
-  await serve(played[0]!);
+  await serve(0);
   node.stop("SIGTERM");
   expect(played[0]!.orders.at(-1)).toEqual({ order: "stop", signal: "SIGTERM" });
   expect(played[1]!.isKilled).toBeTrue();
@@ -162,8 +162,7 @@ test("a stop calls off the next attempt of a worker that was lost", async () => 
 
 test("a reload is taken by all or none; one that starts meanwhile is told afterwards", async () => {
   const { node, played, serve } = rig(2);
-  await serve(played[0]!);
-  await serve(played[1]!);
+  await serve(0, 1);
   node.reload();
   for (const one of played) expect(one.orders.at(-1)).toMatchObject({ order: "reload", round: 1 });
   played[0]!.say({ word: "vote", round: 1, problems: [] });
@@ -184,12 +183,7 @@ test("a reload is taken by all or none; one that starts meanwhile is told afterw
 });
 
 test("a reload does not wait for a worker that does not vote, and says which", async () => {
-  jest.useFakeTimers();
-  const { node, played } = rig(2);
-  for (const index of [0, 1]) {
-    played[index]!.say({ word: "here" });
-    played[index]!.say({ word: "serving", url: "http://x" });
-  }
+  const { node, played } = await servingOnFakeTimers();
   node.reload();
   played[0]!.say({ word: "vote", round: 1, problems: [] });
   jest.advanceTimersByTime(15_000);
@@ -213,7 +207,7 @@ test.each<[string, number, string | undefined, number]>([
     [1, 0],
   ]) {
     const { node, played, events, serve, settled } = rig(2);
-    for (const index of [0, 1]) await serve(played[index]!);
+    await serve(0, 1);
     node.stop("SIGTERM");
     for (const index of order) {
       if (index === 0) played[index]!.end(code, signal);
@@ -230,7 +224,7 @@ test.each<[string, number, string | undefined, number]>([
 
 test("a worker that is killed while the node stops, before it has served, is no failure", async () => {
   const { node, played, events, serve } = rig(2);
-  await serve(played[0]!);
+  await serve(0);
   node.stop("SIGTERM");
   expect(played.map(({ isKilled }) => isKilled)).toEqual([false, true]);
   played[0]!.end(0);
