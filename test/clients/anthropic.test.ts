@@ -16,10 +16,15 @@ import Anthropic, {
 } from "@anthropic-ai/sdk";
 import { betaZodTool } from "@anthropic-ai/sdk/helpers/beta/zod";
 import { zodOutputFormat } from "@anthropic-ai/sdk/helpers/zod";
-import type { ContentBlock, MessageCreateParamsNonStreaming, MessageParam } from "@anthropic-ai/sdk/resources/messages";
+import type {
+  ContentBlock,
+  ContentBlockParam,
+  MessageCreateParamsNonStreaming,
+} from "@anthropic-ai/sdk/resources/messages";
 import { z } from "zod";
 import { model, plainModel, type Service, says, smallModel, startService, words } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
+import { checkedFetch, thrown } from "./sdk.ts";
 
 setDefaultTimeout(60_000);
 
@@ -35,12 +40,7 @@ afterAll(async () => {
 });
 
 function clientWith(apiKey: string, maxRetries = 0): Anthropic {
-  return new Anthropic({
-    baseURL: service.url,
-    apiKey,
-    maxRetries,
-    fetch: (url, init) => service.fetch(String(url).slice(service.url.length), init),
-  });
+  return new Anthropic({ baseURL: service.url, apiKey, maxRetries, fetch: checkedFetch(service) });
 }
 
 const asks = (directives: string, text = "hello there"): MessageCreateParamsNonStreaming => ({
@@ -48,9 +48,6 @@ const asks = (directives: string, text = "hello there"): MessageCreateParamsNonS
   max_tokens: 1024,
   messages: says(directives, text),
 });
-/** The reason with which a promise is rejected; undefined if it is not rejected. */
-const thrown = (promise: PromiseLike<unknown>): Promise<unknown> =>
-  new Promise((resolve) => promise.then(() => resolve(undefined), resolve));
 const requests = () => service.engine.counts.requests;
 const textIn = (content: ContentBlock[]) => content.map((block) => (block.type === "text" ? block.text : "")).join("");
 
@@ -101,19 +98,12 @@ describe("messages", () => {
 
   test("see images", async () => {
     const data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
-    const message = await client.messages.create({
-      ...asks(""),
-      messages: [
-        {
-          role: "user",
-          content: [
-            { type: "image", source: { type: "base64", media_type: "image/png", data } },
-            { type: "image", source: { type: "url", url: "https://images.test/a.png" } },
-            { type: "text", text: "What are these?" },
-          ],
-        },
-      ],
-    });
+    const content: ContentBlockParam[] = [
+      { type: "image", source: { type: "base64", media_type: "image/png", data } },
+      { type: "image", source: { type: "url", url: "https://images.test/a.png" } },
+      { type: "text", text: "What are these?" },
+    ];
+    const message = await client.messages.create({ ...asks(""), messages: [{ role: "user", content }] });
     expect(textIn(message.content)).toContain("I was given 2 image(s).");
   });
 
@@ -178,25 +168,20 @@ describe("a stream", () => {
 });
 
 describe("tools", () => {
-  const history = async (): Promise<MessageParam[]> => {
-    const tools = [weather, { ...weather, name: "get_time" }];
-    const message = await client.messages.create({ ...asks("calls=2", "weather and time"), tools });
-    const results = message.content.flatMap((block) =>
-      block.type === "tool_use"
-        ? [{ type: "tool_result" as const, tool_use_id: block.id, content: `result of ${block.name}` }]
-        : [],
-    );
-    expect(results).toHaveLength(2);
-    return [
-      ...says("calls=2", "weather and time"),
-      { role: "assistant", content: message.content },
-      { role: "user", content: results },
-    ];
-  };
-
   test("two calls and their results, over two turns", async () => {
     const tools = [weather, { ...weather, name: "get_time" }];
-    const message = await client.messages.create({ ...asks(""), messages: await history(), tools });
+    const asked = asks("calls=2", "weather and time");
+    const { content } = await client.messages.create({ ...asked, tools });
+    const calls = content.filter((block) => block.type === "tool_use");
+    expect(calls).toHaveLength(2);
+    const results = calls.map(({ id, name }) => {
+      return { type: "tool_result" as const, tool_use_id: id, content: `result of ${name}` };
+    });
+    const told = [
+      { role: "assistant" as const, content },
+      { role: "user" as const, content: results },
+    ];
+    const message = await client.messages.create({ ...asked, messages: [...asked.messages, ...told], tools });
     for (const said of ["result of get_weather", "result of get_time"]) expect(textIn(message.content)).toContain(said);
   });
 
@@ -231,82 +216,33 @@ describe("a refusal", () => {
     name: string,
     ask: () => PromiseLike<unknown>,
     kind: abstract new (...parts: never[]) => APIError,
-    status: number,
-    code: string,
+    error: [status: number, code: string],
   ];
+  const unknown = { ...asks(""), model: "acme/none" };
+  const notFound: [status: number, code: string] = [404, "model_not_found"];
+  const odd = { ...asks(""), messages: [{ role: "robot" as "user", content: "x" }] };
+  const beyond = { ...asks(""), model: plainModel, tools: [weather] };
+  const large = () => asks("", "x".repeat(33 * 1024 * 1024));
+  const create = (body: MessageCreateParamsNonStreaming, through = client) => through.messages.create(body);
   const cases: Case[] = [
-    [
-      "of garbage for a key",
-      () => clientWith("garbage").messages.create(asks("")),
-      AuthenticationError,
-      401,
-      "invalid_api_key",
-    ],
-    [
-      "of a field",
-      () => client.messages.create({ ...asks(""), messages: [{ role: "robot" as "user", content: "x" }] }),
-      BadRequestError,
-      400,
-      "invalid_value",
-    ],
-    [
-      "of a model",
-      () => client.messages.create({ ...asks(""), model: "acme/none" }),
-      NotFoundError,
-      404,
-      "model_not_found",
-    ],
-    [
-      "of a model, streamed",
-      () => client.messages.stream({ ...asks(""), model: "acme/none" }).finalMessage(),
-      NotFoundError,
-      404,
-      "model_not_found",
-    ],
-    ["of a model's record", () => client.models.retrieve("acme/none"), NotFoundError, 404, "model_not_found"],
-    [
-      "of a feature",
-      () => client.messages.create({ ...asks(""), model: plainModel, tools: [weather] }),
-      BadRequestError,
-      400,
-      "unsupported_feature",
-    ],
-    [
-      "of an engine that is full",
-      () => client.messages.create(asks("status=429")),
-      RateLimitError,
-      429,
-      "capacity_exceeded",
-    ],
-    [
-      "of an engine that fails",
-      () => client.messages.create(asks("status=500")),
-      InternalServerError,
-      503,
-      "upstream_unavailable",
-    ],
-    [
-      "of a count",
-      () => client.messages.countTokens({ model: "acme/none", messages: says("") }),
-      NotFoundError,
-      404,
-      "model_not_found",
-    ],
-    ["of a batch, which there is not", () => client.messages.batches.list(), NotFoundError, 404, "route_not_found"],
-    [
-      "of too large a body",
-      () => client.messages.create(asks("", "x".repeat(33 * 1024 * 1024))),
-      ContentTooLargeError,
-      413,
-      "request_too_large",
-    ],
+    ["garbage for a key", () => create(asks(""), clientWith("garbage")), AuthenticationError, [401, "invalid_api_key"]],
+    ["a field", () => create(odd), BadRequestError, [400, "invalid_value"]],
+    ["a model", () => create(unknown), NotFoundError, notFound],
+    ["a model, streamed", () => client.messages.stream(unknown).finalMessage(), NotFoundError, notFound],
+    ["a model's record", () => client.models.retrieve("acme/none"), NotFoundError, notFound],
+    ["a feature", () => create(beyond), BadRequestError, [400, "unsupported_feature"]],
+    ["an engine that is full", () => create(asks("status=429")), RateLimitError, [429, "capacity_exceeded"]],
+    ["an engine that fails", () => create(asks("status=500")), InternalServerError, [503, "upstream_unavailable"]],
+    ["a count", () => client.messages.countTokens({ model: "acme/none", messages: says("") }), NotFoundError, notFound],
+    ["a batch, which there is not", () => client.messages.batches.list(), NotFoundError, [404, "route_not_found"]],
+    ["too large a body", () => create(large()), ContentTooLargeError, [413, "request_too_large"]],
   ];
   test.each(cases)(
-    "%s is an error of its class, with its code and its request id",
-    async (_name, ask, kind, status, code) => {
+    "of %s is an error of its class, with its code and its request id",
+    async (_name, ask, kind, statusAndCode) => {
       const error = (await thrown(ask())) as APIError;
       expect(error).toBeInstanceOf(kind);
-      expect([error.status as number, error.errorCode]).toEqual([status, code]);
+      expect([error.status as number, error.errorCode]).toEqual(statusAndCode);
       expect(error.requestID).toMatch(/^req_[0-9a-f]{32}$/);
       expect(error.message).not.toContain("[object");
     },

@@ -1,6 +1,8 @@
 // The versions at which a suite runs its clients, and the result of a run.
 
-import type { Counts } from "../../scripts/counts.ts";
+import { resolve } from "node:path";
+import { command } from "../../scripts/command.ts";
+import { type Counts, countsOf } from "../../scripts/counts.ts";
 
 /** `pinned`: the versions that this repository names. `newest`: those that the registry calls the latest. */
 export const editions = ["pinned", "newest"] as const;
@@ -16,6 +18,17 @@ export type Suite = (edition: Edition) => Promise<Ran>;
 
 /** Thrown if something that the suite needs is not on this machine, and cannot be fetched. */
 export class CannotRun extends Error {}
+
+/** Runs checks, whose paths may be relative to this folder. What they start ends with them. */
+export async function ranChecks(
+  paths: readonly string[],
+  how: { limit_ms: number; environment: Record<string, string>; test_ms?: number },
+): Promise<Counts> {
+  const timeout = how.test_ms === undefined ? [] : [`--timeout=${how.test_ms}`];
+  const files = paths.map((path) => resolve(import.meta.dir, path));
+  const { code, output } = await command([process.execPath, "test", ...timeout, ...files], how);
+  return countsOf(output, code);
+}
 
 /** A suite whose clients have only the pinned version. */
 export function onlyPinned(versions: string, run: () => Promise<Counts>): Suite {

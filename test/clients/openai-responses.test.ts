@@ -4,7 +4,6 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI, {
-  APIError,
   APIUserAbortError,
   AuthenticationError,
   BadRequestError,
@@ -26,14 +25,14 @@ import { z } from "zod";
 import { model, plainModel, type Service, startService, words } from "../harness/engine.ts";
 import { nanosOf } from "../harness/money.ts";
 import { endedReceipt } from "../harness/receipts.ts";
-import { until } from "../harness/until.ts";
+import { usedUpKey, weekly } from "./limited-keys.ts";
+import { checkedFetch, errorOf, expectRefusal, leaving, leavingBySignal, type Refusal, thrown } from "./sdk.ts";
 
 let service: Service;
 /** The SDK's client, with every answer checked against the contract. */
 let client: OpenAI;
 beforeAll(async () => {
-  const plans = { weekly: "{ week: 9000000 }" };
-  service = await startService({ engine: { directives: "", namesModel: false }, plans });
+  service = await startService({ engine: { directives: "", namesModel: false }, plans: weekly });
   client = clientWith(service.key);
 }, 60_000);
 afterAll(async () => {
@@ -41,21 +40,15 @@ afterAll(async () => {
 }, 60_000);
 
 function clientWith(key: string, maxRetries = 0, sees: (url: string) => void = () => {}): OpenAI {
-  return new OpenAI({
-    baseURL: `${service.url}/v1`,
-    apiKey: key,
-    maxRetries,
-    fetch: (url, init) => {
-      sees(String(url));
-      return service.fetch(String(url).slice(service.url.length), init);
-    },
-  });
+  const fetch = checkedFetch(service);
+  const seen: typeof fetch = (url, init) => {
+    sees(String(url));
+    return fetch(url, init);
+  };
+  return new OpenAI({ baseURL: `${service.url}/v1`, apiKey: key, maxRetries, fetch: seen });
 }
 
 const cue = (directives: string, text = "hello there") => `[simulator: ${directives}] ${text}`;
-/** The reason with which a promise is rejected; undefined if it is not rejected. */
-const thrown = (promise: PromiseLike<unknown>): Promise<unknown> =>
-  new Promise((resolve) => promise.then(() => resolve(undefined), resolve));
 const engineMessages = () =>
   (service.engine.requests.at(-1)!.body as { messages: { role: string; content: unknown }[] }).messages;
 /**
@@ -121,11 +114,8 @@ describe("a response", () => {
   });
 
   test("has log probabilities where they are asked for", async () => {
-    const response = await ask({
-      input: cue("echo", words(3)),
-      include: ["message.output_text.logprobs"],
-      top_logprobs: 2,
-    });
+    const logged = { include: ["message.output_text.logprobs" as const], top_logprobs: 2 };
+    const response = await ask({ input: cue("echo", words(3)), ...logged });
     const [item] = response.output;
     const part = item?.type === "message" ? item.content[0] : undefined;
     const logprobs = part?.type === "output_text" ? (part.logprobs ?? []) : [];
@@ -203,45 +193,43 @@ describe("a stream", () => {
 
   test("has the reasoning before the text, and the same as without a stream", async () => {
     const body = { model, input: cue("echo", "hello"), reasoning: { effort: "low" as const } };
-    const thoughts: string[] = [];
-    for (const [, through] of ways) {
-      const response = await through(body);
-      expect(response.output.map(({ type }) => type)).toEqual(["reasoning", "message"]);
-      expect(response.usage?.output_tokens_details.reasoning_tokens).toBeGreaterThan(0);
-      const [item] = response.output;
-      thoughts.push(item?.type === "reasoning" ? (item.content ?? []).map(({ text }) => text).join("") : "");
+    const thoughts = await Promise.all(ways.map(([, through]) => through(body).then(thoughtOf)));
+    for (const { told, tokens } of thoughts) {
+      expect(told).toEqual({ types: ["reasoning", "message"], content: [expect.any(String)], summary: [] });
+      expect(tokens).toBeGreaterThan(0);
     }
-    expect(new Set(thoughts).size).toBe(1);
     let streamed = "";
     for await (const event of await client.responses.create({ ...body, stream: true }))
       if (event.type === "response.reasoning_text.delta") streamed += event.delta;
-    expect(streamed).toBe(thoughts[0]!);
     expect(streamed.length).toBeGreaterThan(0);
+    for (const { told } of thoughts) expect(told.content).toEqual([streamed]);
   });
 
   test("has the reasoning as a summary where that is asked for, the same by each way", async () => {
     const body = { model, input: cue("echo", "hello"), reasoning: { effort: "low", summary: "auto" } as const };
-    const thoughts: string[] = [];
-    for (const [, through] of ways) {
-      const response = await through(body);
-      expect(response.reasoning).toMatchObject(body.reasoning);
-      const [item] = response.output;
-      if (item?.type !== "reasoning") throw new Error(`it is a ${item?.type}`);
-      expect(item.content).toEqual([]);
-      expect(item.summary).toHaveLength(1);
-      thoughts.push(item.summary[0]!.text);
-    }
-    expect(new Set(thoughts).size).toBe(1);
     let streamed = "";
     const stream = client.responses.stream(body);
     stream.on("response.reasoning_summary_text.delta", ({ delta }) => {
       streamed += delta;
     });
-    const { output } = await stream.finalResponse();
-    expect(streamed).toBe(thoughts[0]!);
+    for (const response of [
+      await stream.finalResponse(),
+      ...(await Promise.all(ways.map(([, through]) => through(body)))),
+    ]) {
+      expect(response.reasoning).toMatchObject(body.reasoning);
+      expect(thoughtOf(response).told).toEqual({ types: ["reasoning", "message"], content: [], summary: [streamed] });
+    }
     expect(streamed.length).toBeGreaterThan(0);
-    expect(output[0]).toMatchObject({ type: "reasoning", summary: [{ type: "summary_text", text: streamed }] });
   });
+
+  function thoughtOf({ output, usage }: ModelResponse) {
+    const [item] = output;
+    if (item?.type !== "reasoning") throw new Error(`it is a ${item?.type}`);
+    const types = output.map(({ type }) => type);
+    const told = { types, content: (item.content ?? []).map(textOfPart), summary: item.summary.map(textOfPart) };
+    return { told, tokens: usage?.output_tokens_details.reasoning_tokens };
+  }
+  const textOfPart = ({ text }: { text: string }) => text;
 });
 
 describe("tools", () => {
@@ -333,12 +321,8 @@ describe("tools", () => {
   test("a forced choice is taken, and allowed_tools is a wall", async () => {
     const forced = await ask({ input: "hello", tools, tool_choice: { type: "function", name: "time" } });
     expect(callsIn(forced.output).map(({ name }) => name)).toEqual(["time"]);
-    const allowed = {
-      type: "allowed_tools" as const,
-      mode: "required" as const,
-      tools: [{ type: "function", name: "time" }],
-    };
-    const walled = await ask({ input: "hello", tools, tool_choice: allowed });
+    const allowed = { type: "allowed_tools", mode: "required", tools: [{ type: "function", name: "time" }] } as const;
+    const walled = await ask({ input: "hello", tools, tool_choice: { ...allowed, tools: [...allowed.tools] } });
     expect(callsIn(walled.output).map(({ name }) => name)).toEqual(["time"]);
   });
 
@@ -432,98 +416,75 @@ describe("what is kept", () => {
   });
 });
 
-describe("leaving in the middle stops the engine within a second, and is charged what was produced", () => {
+describe("leaving in the middle stops the engine within a second", () => {
   const long = { model, input: cue("echo tps=50", words(10_000)) };
-  /** `leave` returns the id of the request that it left, if it knows the id. */
-  const left = async (leave: (client: OpenAI) => Promise<string | null | undefined>) => {
-    const before = service.engine.counts.clients_left;
-    // Uses the SDK's own fetch, so that nothing of the harness is between the SDK and the socket.
-    const id = await leave(new OpenAI({ baseURL: `${service.url}/v1`, apiKey: service.key, maxRetries: 0 }));
-    const stopped = () => service.engine.counts.clients_left > before && service.engine.counts.active === 0;
-    await until(stopped, 1000, "the engine to be let go");
-    if (!id) return;
-    const { outcome, usage, cost } = await endedReceipt(service, id, { deadline_ms: 5_000 });
-    expect(outcome).toBe("cancelled");
-    expect(usage?.output_tokens).toBeGreaterThan(0);
-    expect(usage?.output_tokens).toBeLessThan(1000);
-    expect(nanosOf(cost.charged)).toBeGreaterThan(0);
-  };
 
-  test("by break", () =>
-    left(async (plain) => {
+  test("by break, and is charged what was produced", async () => {
+    const id = await leaving(service, async (plain) => {
       const { data, request_id } = await plain.responses.create({ ...long, stream: true }).withResponse();
       let deltas = 0;
       for await (const { type } of data) if (type === "response.output_text.delta" && ++deltas === 3) break;
       return request_id;
-    }));
+    });
+    const { outcome, usage, cost } = await endedReceipt(service, id!, { deadline_ms: 5_000 });
+    expect(outcome).toBe("cancelled");
+    expect(usage?.output_tokens).toBeGreaterThan(0);
+    expect(usage?.output_tokens).toBeLessThan(1000);
+    expect(nanosOf(cost.charged)).toBeGreaterThan(0);
+  });
 
-  test("by .stream().abort()", () =>
-    left(async (plain) => {
-      const stream = plain.responses.stream(long);
-      stream.once("response.output_text.delta", () => stream.abort());
-      expect(await thrown(stream.done())).toBeInstanceOf(APIUserAbortError);
-      return undefined;
-    }));
-
-  test("by a signal, an answer that is not streamed", () =>
-    left(async (plain) => {
-      const abort = new AbortController();
-      const pending = plain.responses.create(long, { signal: abort.signal });
-      await until(() => service.engine.counts.active > 0, 5000, "the engine to be asked");
-      abort.abort();
-      expect(await thrown(pending)).toBeInstanceOf(APIUserAbortError);
-      return undefined;
-    }));
+  test("by a signal, an answer that is not streamed", async () => {
+    const error = await leavingBySignal(service, (plain, how) => plain.responses.create(long, how));
+    expect(error).toBeInstanceOf(APIUserAbortError);
+  });
 });
 
 describe("errors", () => {
-  /** The error that a promise is rejected with, checked to have the id, code and message of the body. */
-  async function errorOf(promise: Promise<unknown>): Promise<APIError> {
-    const error = await thrown(promise);
-    if (!(error instanceof APIError)) throw error;
-    expect(error.requestID).toMatch(/^req_[0-9a-f]{32}$/);
-    expect(error.error).toMatchObject({ request_id: error.requestID });
-    return error;
-  }
   const respond = (body: object, through = client): Promise<unknown> =>
     through.responses.create({ model, input: cue("echo"), ...body });
-
-  test("400 is a BadRequestError that names the field", async () => {
-    const refusals: [object, string, string][] = [
-      [{ temperature: 9 }, "invalid_value", "temperature"],
-      [{ input: [{ role: "nobody", content: "x" }] }, "invalid_value", "input[0].role"],
-      [{ previous_response_id: "resp_unknown" }, "previous_response_not_found", "previous_response_id"],
-      [{ tools: [{ type: "web_search" }] }, "unsupported_feature", "tools[0].type"],
-      [{ model: plainModel, text: { format: { type: "json_object" } } }, "unsupported_feature", "text.format"],
-      [{ input: cue("context-length") }, "context_length_exceeded", "input"],
-    ];
-    for (const [body, code, param] of refusals) {
-      const error = await errorOf(respond(body));
-      expect(error).toBeInstanceOf(BadRequestError);
-      expect({ code: error.code, param: error.param }).toEqual({ code, param });
-    }
-  });
-
-  test("401 is an AuthenticationError", async () => {
-    const error = await errorOf(respond({}, clientWith("sk-garbage")));
-    expect(error).toBeInstanceOf(AuthenticationError);
-    expect(error).toMatchObject({ status: 401, code: "invalid_api_key", type: "authentication_error" });
-  });
-
-  test("404 is a NotFoundError, for a stream too", async () => {
-    for (const stream of [false, true]) {
-      const error = await errorOf(respond({ model: "acme/nothing", stream }));
-      expect(error).toBeInstanceOf(NotFoundError);
-      expect(error).toMatchObject({ status: 404, code: "model_not_found", param: "model" });
-    }
-    expect(await errorOf(client.responses.retrieve("resp_unknown"))).toMatchObject({ status: 404, param: "id" });
-  });
+  const refused = (body: object, code: string, param: string): Refusal => [
+    `${param} (${code})`,
+    () => respond(body),
+    BadRequestError,
+    { code, param },
+  ];
+  const unknown = { status: 404, code: "model_not_found", param: "model" };
+  const overloaded = { status: 503, code: "overloaded" };
+  const refusals: Refusal[] = [
+    refused({ temperature: 9 }, "invalid_value", "temperature"),
+    refused({ input: [{ role: "nobody", content: "x" }] }, "invalid_value", "input[0].role"),
+    refused({ previous_response_id: "resp_unknown" }, "previous_response_not_found", "previous_response_id"),
+    refused({ tools: [{ type: "web_search" }] }, "unsupported_feature", "tools[0].type"),
+    refused({ model: plainModel, text: { format: { type: "json_object" } } }, "unsupported_feature", "text.format"),
+    refused({ input: cue("context-length") }, "context_length_exceeded", "input"),
+    [
+      "garbage for a key",
+      () => respond({}, clientWith("sk-garbage")),
+      AuthenticationError,
+      { status: 401, code: "invalid_api_key", type: "authentication_error" },
+    ],
+    ["an unknown model", () => respond({ model: "acme/nothing" }), NotFoundError, unknown],
+    ["an unknown model, streamed", () => respond({ model: "acme/nothing", stream: true }), NotFoundError, unknown],
+    [
+      "an unknown response",
+      () => client.responses.retrieve("resp_unknown"),
+      NotFoundError,
+      { status: 404, param: "id" },
+    ],
+    ["an engine that fails", () => respond({ input: cue("status=503") }), InternalServerError, overloaded],
+    [
+      "an engine that fails, streamed",
+      () => respond({ input: cue("status=503"), stream: true }),
+      InternalServerError,
+      overloaded,
+    ],
+  ];
+  test.each(refusals)("%s is an error of its class, with its members", (_, provoke, kind, members) =>
+    expectRefusal(provoke, kind, members),
+  );
 
   test("429 for a limit that is reached is a RateLimitError, asked once, that says until when", async () => {
-    await service.json("org", "create", "weekly", "--plan", "weekly");
-    const { key } = await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "one");
-    const used = ["--window", "week", "--amount", "0.009", "--reason", "test"];
-    expect((await service.cli("usage", "adjust", "weekly", ...used)).code).toBe(0);
+    const key = await usedUpKey(service);
     for (const stream of [false, true]) {
       let requests = 0;
       const patient = clientWith(key, 2, () => {
@@ -535,14 +496,6 @@ describe("errors", () => {
       const { resets_at } = error.error as { resets_at: number };
       expect(resets_at).toBeGreaterThan(Date.now() / 1000);
       expect(requests).toBe(1);
-    }
-  });
-
-  test("503 is an InternalServerError, for a stream too", async () => {
-    for (const stream of [false, true]) {
-      const error = await errorOf(respond({ input: cue("status=503"), stream }));
-      expect(error).toBeInstanceOf(InternalServerError);
-      expect(error).toMatchObject({ status: 503, code: "overloaded" });
     }
   });
 

@@ -4,7 +4,6 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI, {
-  APIError,
   APIUserAbortError,
   AuthenticationError,
   BadRequestError,
@@ -18,7 +17,7 @@ import type { ChatCompletionMessageParam } from "openai/resources";
 import { z } from "zod";
 import { busyness } from "../harness/busyness.ts";
 import { model, plainModel, type Service, says, smallModel, startService, words } from "../harness/engine.ts";
-import { until } from "../harness/until.ts";
+import { checkedFetch, errorOf, expectRefusal, leaving, leavingBySignal, type Refusal } from "./sdk.ts";
 
 let service: Service;
 /** The SDK's client, with every answer checked against the contract. */
@@ -32,17 +31,9 @@ afterAll(async () => {
 }, 60_000);
 
 function clientWith(key: string, maxRetries = 0): OpenAI {
-  return new OpenAI({
-    baseURL: `${service.url}/v1`,
-    apiKey: key,
-    maxRetries,
-    fetch: (url, init) => service.fetch(String(url).slice(service.url.length), init),
-  });
+  return new OpenAI({ baseURL: `${service.url}/v1`, apiKey: key, maxRetries, fetch: checkedFetch(service) });
 }
 
-/** The reason with which a promise is rejected; undefined if it is not rejected. */
-const thrown = (promise: PromiseLike<unknown>): Promise<unknown> =>
-  new Promise((resolve) => promise.then(() => resolve(undefined), resolve));
 const requests = () => service.engine.counts.requests;
 
 describe("models", () => {
@@ -72,9 +63,8 @@ describe("chat", () => {
   });
 
   test("with the raw response beside it", async () => {
-    const { data, response, request_id } = await client.chat.completions
-      .create({ model, messages: says("echo") })
-      .withResponse();
+    const asking = client.chat.completions.create({ model, messages: says("echo") });
+    const { data, response, request_id } = await asking.withResponse();
     expect(response.headers.get("x-service-request-id")).toBe(request_id);
     expect(response.headers.get("x-service-usage-session-percent")).toBe("0");
     expect(data.model).toBe(model);
@@ -97,19 +87,9 @@ describe("chat", () => {
 
   test("reads an image, by address and by value", async () => {
     const image = (url: string) => ({ type: "image_url" as const, image_url: { url, detail: "low" as const } });
-    const completion = await client.chat.completions.create({
-      model,
-      messages: [
-        {
-          role: "user",
-          content: [
-            { type: "text", text: "what is this?" },
-            image("data:image/png;base64,iVBORw0KGgo="),
-            image("https://images.test/a.png"),
-          ],
-        },
-      ],
-    });
+    const images = ["data:image/png;base64,iVBORw0KGgo=", "https://images.test/a.png"].map(image);
+    const content = [{ type: "text" as const, text: "what is this?" }, ...images];
+    const completion = await client.chat.completions.create({ model, messages: [{ role: "user", content }] });
     expect(completion.choices[0]?.message.content).toContain("I was given 2 image(s).");
   });
 });
@@ -129,13 +109,8 @@ describe("a stream", () => {
 
   test("with include_usage, the last chunk has it, as the whole answer has", async () => {
     const messages = says("echo", words(9));
-    const stream = await client.chat.completions.create({
-      model,
-      messages,
-      stream: true,
-      stream_options: { include_usage: true },
-    });
-    const chunks = await Array.fromAsync(stream);
+    const streamed = { stream: true, stream_options: { include_usage: true } } as const;
+    const chunks = await Array.fromAsync(await client.chat.completions.create({ model, messages, ...streamed }));
     const whole = await client.chat.completions.create({ model, messages });
     expect(chunks.at(-1)).toMatchObject({ choices: [], usage: whole.usage });
     expect(chunks.slice(0, -1).every((chunk) => chunk.usage === null)).toBe(true);
@@ -147,16 +122,12 @@ describe("a stream", () => {
       messages: says("echo", words(9)),
       stream_options: { include_usage: true },
     });
-    let last = "";
-    let done = "";
-    stream.on("content", (_, snapshot) => {
-      last = snapshot;
-    });
-    stream.on("content.done", ({ content }) => {
-      done = content;
-    });
+    const told: Record<string, string> = {};
+    stream.on("content", (_, snapshot) => void Object.assign(told, { snapshot }));
+    stream.on("content.done", ({ content }) => void Object.assign(told, { content }));
     const completion = await stream.finalChatCompletion();
-    expect([last, done, await stream.finalContent()]).toEqual([words(9), words(9), words(9)]);
+    expect(told).toEqual({ snapshot: words(9), content: words(9) });
+    expect(await stream.finalContent()).toBe(words(9));
     expect((await stream.totalUsage()).completion_tokens).toBe(9);
     expect(completion).toMatchObject({ object: "chat.completion", model, choices: [{ finish_reason: "stop" }] });
   });
@@ -196,15 +167,10 @@ describe("tools", () => {
       expect(calls.map((call) => call.function.name)).toEqual(["weather", "time"]);
       for (const call of calls) expect(city.parse(call.function.parsed_arguments)).toBeTruthy();
 
-      const second = await ask([
-        ...asksBoth,
-        first.message,
-        ...calls.map((call) => ({
-          role: "tool" as const,
-          tool_call_id: call.id,
-          content: `${call.function.name} is fine`,
-        })),
-      ]);
+      const results = calls.map(({ id, function: { name } }) => {
+        return { role: "tool" as const, tool_call_id: id, content: `${name} is fine` };
+      });
+      const second = await ask([...asksBoth, first.message, ...results]);
       expect(second.finish_reason).toBe("stop");
       expect(second.message.content).toContain("The tool weather said: “weather is fine”.");
       expect(second.message.content).toContain("The tool time said: “time is fine”.");
@@ -227,13 +193,8 @@ describe("tools", () => {
         : client.chat.completions.runTools(body);
       expect(await runner.finalContent()).toContain("The tool time said: “time, string”.");
       expect(called).toEqual(["weather", "time"]);
-      expect(runner.messages.map((message) => message.role)).toEqual([
-        "user",
-        "assistant",
-        "tool",
-        "tool",
-        "assistant",
-      ]);
+      const roles = runner.messages.map((message) => message.role);
+      expect(roles).toEqual(["user", "assistant", "tool", "tool", "assistant"]);
     });
   }
 
@@ -283,80 +244,70 @@ describe("structured output", () => {
 
 describe("leaving in the middle stops the engine within a second", () => {
   const long = { model, messages: says("echo tps=50", words(10_000)) };
-  const left = async (leave: (client: OpenAI) => Promise<void>) => {
-    const before = service.engine.counts.clients_left;
-    // Uses the SDK's own fetch, so that nothing of the harness is between the SDK and the socket.
-    await leave(new OpenAI({ baseURL: `${service.url}/v1`, apiKey: service.key, maxRetries: 0 }));
-    const stopped = () => service.engine.counts.clients_left > before && service.engine.counts.active === 0;
-    await until(stopped, 1000, "the engine to be let go");
-  };
 
   test("by break", () =>
-    left(async (plain) => {
+    leaving(service, async (plain) => {
       let chunks = 0;
       for await (const _ of await plain.chat.completions.create({ ...long, stream: true })) if (++chunks === 3) break;
     }));
 
-  test("by stream.controller.abort()", () =>
-    left(async (plain) => {
-      const stream = await plain.chat.completions.create({ ...long, stream: true });
-      for await (const chunk of stream) if (chunk.choices[0]?.delta.content) stream.controller.abort();
-    }));
-
-  test("by .stream().abort()", () =>
-    left(async (plain) => {
-      const stream = plain.chat.completions.stream(long);
-      stream.once("content", () => stream.abort());
-      expect(await thrown(stream.done())).toBeInstanceOf(APIUserAbortError);
-    }));
-
-  test("by a signal, an answer that is not streamed", () =>
-    left(async (plain) => {
-      const abort = new AbortController();
-      const pending = plain.chat.completions.create(long, { signal: abort.signal });
-      await until(() => service.engine.counts.active > 0, 5000, "the engine to be asked");
-      abort.abort();
-      expect(await thrown(pending)).toBeInstanceOf(APIUserAbortError);
-    }));
+  test("by a signal, an answer that is not streamed", async () => {
+    const error = await leavingBySignal(service, (plain, how) => plain.chat.completions.create(long, how));
+    expect(error).toBeInstanceOf(APIUserAbortError);
+  });
 });
 
 describe("errors", () => {
-  /** The error that a promise is rejected with, checked to have the id, code and message of the body. */
-  async function errorOf(promise: Promise<unknown>): Promise<APIError> {
-    const error = await thrown(promise);
-    if (!(error instanceof APIError)) throw error;
-    expect(error.requestID).toMatch(/^req_[0-9a-f]{32}$/);
-    expect(error.error).toMatchObject({ request_id: error.requestID });
-    return error;
-  }
   const chat = (body: object, through = client) =>
     through.chat.completions.create({ model, messages: says("echo"), ...body });
-
-  test("400 is a BadRequestError that names the field", async () => {
-    const error = await errorOf(chat({ temperature: 9 }));
-    expect(error).toBeInstanceOf(BadRequestError);
-    expect(error).toMatchObject({ status: 400, code: "invalid_value", param: "temperature" });
-    expect(await errorOf(chat({ model: plainModel, logprobs: true }))).toMatchObject({
-      status: 400,
-      code: "unsupported_feature",
-      param: "logprobs",
-    });
-    expect(await errorOf(chat({ messages: says("context-length") }))).toMatchObject({
-      status: 400,
-      code: "context_length_exceeded",
-    });
-    expect(await errorOf(chat({ max_tokens: 1, max_completion_tokens: 1 }))).toMatchObject({
-      status: 400,
-      code: "mutually_exclusive",
-      param: "max_completion_tokens",
-    });
-  });
-
-  test("401 is an AuthenticationError", async () => {
-    const error = await errorOf(chat({}, clientWith("sk-garbage")));
-    expect(error).toBeInstanceOf(AuthenticationError);
-    expect(error).toMatchObject({ status: 401, code: "invalid_api_key", type: "authentication_error" });
-  });
+  const unknown = { status: 404, code: "model_not_found", param: "model" };
+  const overloaded = { status: 503, code: "overloaded", type: "api_error" };
+  const exclusive = { max_tokens: 1, max_completion_tokens: 1 };
+  const refusals: Refusal[] = [
+    [
+      "a field out of its range",
+      () => chat({ temperature: 9 }),
+      BadRequestError,
+      { status: 400, code: "invalid_value", param: "temperature" },
+    ],
+    [
+      "what the model cannot do",
+      () => chat({ model: plainModel, logprobs: true }),
+      BadRequestError,
+      { status: 400, code: "unsupported_feature", param: "logprobs" },
+    ],
+    [
+      "an input that is too long",
+      () => chat({ messages: says("context-length") }),
+      BadRequestError,
+      { status: 400, code: "context_length_exceeded" },
+    ],
+    [
+      "two names of one cap",
+      () => chat(exclusive),
+      BadRequestError,
+      { status: 400, code: "mutually_exclusive", param: "max_completion_tokens" },
+    ],
+    [
+      "garbage for a key",
+      () => chat({}, clientWith("sk-garbage")),
+      AuthenticationError,
+      { status: 401, code: "invalid_api_key", type: "authentication_error" },
+    ],
+    ["an unknown model", () => chat({ model: "acme/nothing" }), NotFoundError, unknown],
+    ["an unknown model, streamed", () => chat({ model: "acme/nothing", stream: true }), NotFoundError, unknown],
+    ["an unknown model's record", () => client.models.retrieve("acme/nothing"), NotFoundError, { status: 404 }],
+    ["an engine that fails", () => chat({ messages: says("status=503") }), InternalServerError, overloaded],
+    [
+      "an engine that fails, streamed",
+      () => chat({ messages: says("status=503"), stream: true }),
+      InternalServerError,
+      overloaded,
+    ],
+  ];
+  test.each(refusals)("%s is an error of its class, with its members", (_, provoke, kind, members) =>
+    expectRefusal(provoke, kind, members),
+  );
 
   test("403 is a PermissionDeniedError", async () => {
     await service.json("org", "create", "narrow", "--plan", "unlimited");
@@ -367,15 +318,6 @@ describe("errors", () => {
     expect(error).toMatchObject({ status: 403, code: "missing_scope", type: "permission_error" });
   });
 
-  test("404 is a NotFoundError, for a stream too", async () => {
-    for (const stream of [false, true]) {
-      const error = await errorOf(chat({ model: "acme/nothing", stream }));
-      expect(error).toBeInstanceOf(NotFoundError);
-      expect(error).toMatchObject({ status: 404, code: "model_not_found", param: "model" });
-    }
-    expect(await errorOf(client.models.retrieve("acme/nothing"))).toBeInstanceOf(NotFoundError);
-  });
-
   test("429 is a RateLimitError with the time to wait", async () => {
     const error = await errorOf(chat({ messages: says("status=429 retry-after=7") }));
     expect(error).toBeInstanceOf(RateLimitError);
@@ -383,34 +325,21 @@ describe("errors", () => {
     expect(error.headers?.get("retry-after")).toBe("7");
   });
 
-  test("503 is an InternalServerError, for a stream too", async () => {
-    for (const stream of [false, true]) {
-      const error = await errorOf(chat({ messages: says("status=503"), stream }));
-      expect(error).toBeInstanceOf(InternalServerError);
-      expect(error).toMatchObject({ status: 503, code: "overloaded", type: "api_error" });
-    }
-  });
-
   for (const fault of ["tps=100 cut-after=3", "error-after=3", "malformed-after=3"]) {
     test(`in the middle of a stream (${fault}) it is thrown after what came`, async () => {
+      const body = { model, messages: says(`echo ${fault}`, words(20)) };
       let text = "";
-      const error = await errorOf(
-        (async () => {
-          const stream = await client.chat.completions.create({
-            model,
-            messages: says(`echo ${fault}`, words(20)),
-            stream: true,
-          });
-          for await (const chunk of stream) {
-            expect(chunk.choices[0]?.finish_reason).toBeNull();
-            text += chunk.choices[0]?.delta.content ?? "";
-          }
-        })(),
-      );
+      const read = async () => {
+        for await (const chunk of await client.chat.completions.create({ ...body, stream: true })) {
+          expect(chunk.choices[0]?.finish_reason).toBeNull();
+          text += chunk.choices[0]?.delta.content ?? "";
+        }
+      };
+      const error = await errorOf(read());
       expect(error).toMatchObject({ status: undefined, code: "upstream_unavailable", type: "api_error" });
       expect(text).toBe(words(3));
-      const helper = client.chat.completions.stream({ model, messages: says(`echo ${fault}`, words(20)) });
-      expect(await errorOf(helper.finalChatCompletion())).toMatchObject({ code: "upstream_unavailable" });
+      const helper = client.chat.completions.stream(body).finalChatCompletion();
+      expect(await errorOf(helper)).toMatchObject({ code: "upstream_unavailable" });
     });
   }
 

@@ -28,6 +28,12 @@ export async function usageReport(cached: boolean): Promise<(asked: ChatAsked, t
   };
 }
 
+/** Usage by the length of what is asked and answered, about four characters a token. */
+export function usageByLength(asked: ChatAsked, turn: Turn): EngineUsage {
+  const tokens = (value: unknown) => Math.ceil(JSON.stringify(value).length / 4);
+  return { prompt_tokens: tokens(asked), completion_tokens: tokens(turn) };
+}
+
 /** The prompt as a chat template writes it: the tools, and then the messages in order. */
 function promptOf({ tools = [], messages }: ChatAsked): string {
   const said = messages.map(({ role, content, tool_calls = [] }) => {

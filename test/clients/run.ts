@@ -33,24 +33,27 @@
 // skipped with its reason there.
 
 import { type Counts, close, nothing, sum } from "../../scripts/counts.ts";
-import { aiSuite } from "./ai/run.ts";
-import { claudeSuite } from "./claude-code/run.ts";
-import { codexSuite, codexTurnsSuite } from "./codex/run.ts";
-import { CannotRun, type Edition, editions, onlyPinned, type Suite } from "./edition.ts";
-import { engineCounts } from "./engine/run.ts";
+import { CannotRun, type Edition, editions, type Suite } from "./edition.ts";
+import { engineSuite } from "./engine/run.ts";
 import { operationSuite } from "./engines/operations-run.ts";
 import { allRealEngines, realEngineSuites } from "./engines/run.ts";
 import { dexSuite, keycloakSuite } from "./issuers/run.ts";
 import { keyStoreSuite } from "./key-store/run.ts";
 import { leaversSuite } from "./leavers/run.ts";
-import { limitsSuite } from "./limits/run.ts";
+import {
+  aiSuite,
+  claudeSuite,
+  codexSuite,
+  codexTurnsSuite,
+  limitsSuite,
+  piSuite,
+  signInSuite,
+  terminalSuite,
+} from "./npm-suites.ts";
 import { openResponsesSuite } from "./open-responses/run.ts";
-import { piSuite } from "./pi/run.ts";
 import { langchainSuite, litellmSuite } from "./python/overflow.ts";
 import { anthropicSuite, frameworkSuite, pythonSuite } from "./python/run.ts";
 import { refusalsSuite } from "./refusals/run.ts";
-import { signInSuite } from "./sign-in/run.ts";
-import { terminalSuite } from "./terminal/run.ts";
 
 const suites: Record<string, Suite> = {
   python: pythonSuite,
@@ -71,7 +74,7 @@ const suites: Record<string, Suite> = {
   langchain: langchainSuite,
   "open-responses": openResponsesSuite,
   refusals: refusalsSuite,
-  engine: onlyPinned("llama.cpp", engineCounts),
+  engine: engineSuite,
   engines: allRealEngines,
   ...realEngineSuites,
   operations: operationSuite,

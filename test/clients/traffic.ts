@@ -101,6 +101,21 @@ function passing(service: WebSocket, head: Omit<Asked, "status">, asked: Asked[]
   };
 }
 
+/** Does work whose programs get these variables. Throws if they wanted to leave this machine. */
+export async function withinMachine<Result>(
+  work: (env: Record<string, string>) => Promise<Result>,
+  who = "They",
+): Promise<Result> {
+  const trap = outsideTrap();
+  try {
+    const result = await work(trap.env);
+    if (trap.caught.length > 0) throw new Error(`${who} wanted to leave this machine: ${trap.caught.join(", ")}`);
+    return result;
+  } finally {
+    trap.stop();
+  }
+}
+
 /** A proxy that lets nothing through: it records every attempt to reach another machine. */
 export function outsideTrap() {
   const caught: string[] = [];

@@ -134,14 +134,9 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
         const { id, kind, person, organization } = rows[0]!;
         const change: LimitChange = { subject: id, at_ms: Date.now(), session, isConfirmed: false };
         limitChanges.push(change);
-        change.isConfirmed =
-          kind === "person"
-            ? await limitPerson(
-                db,
-                { person: idOf(person!, "per_"), organization: idOf(organization, "org_") },
-                session,
-              )
-            : await (kind === "team" ? limitTeam : limitKey)(administration(db), id, session);
+        const named = kind === "person" ? idOf(person!, "per_") : idOf(id, standingSubjects[kind]);
+        const subject = { subject: kind, id: named, organizationId: idOf(organization, "org_") } as LimitSubject;
+        change.isConfirmed = await limitSession(administration(db), subject, session);
       }),
     raise: (chance) =>
       withDatabase(async (db) => {
@@ -281,28 +276,6 @@ const somePerson = `
 const actor = "cli:faults";
 
 /** Returns whether the limit was set. */
-async function limitKey(store: Administration, uuid: string, session: number | null): Promise<boolean> {
-  const id = idOf(uuid, "key_");
-  const found = await store.findKey(id);
-  return found !== null && limitSession(store, { subject: "key", id, organizationId: found.organizationId }, session);
-}
-
-interface Member {
-  person: string;
-  organization: string;
-}
-
-async function limitPerson(db: Database, { person, organization }: Member, session: number | null): Promise<boolean> {
-  const subject = { subject: "person", id: person, organizationId: organization } as const;
-  return limitSession(administration(db), subject, session);
-}
-
-async function limitTeam(store: Administration, uuid: string, session: number | null): Promise<boolean> {
-  const id = idOf(uuid, "team_");
-  const found = await store.findTeam(id);
-  return found !== null && limitSession(store, { subject: "team", id, organizationId: found.organizationId }, session);
-}
-
 async function limitSession(store: Administration, subject: LimitSubject, session: number | null): Promise<boolean> {
   const after = await store.updateLimits(subject, { actor }, ({ own }) => ({ own: { ...own, session } }));
   return after !== null && after !== "closed" && !("stale" in after);

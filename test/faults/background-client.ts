@@ -5,7 +5,7 @@
 import { tokens } from "../../src/features/simulator/text.ts";
 import { until } from "../harness/until.ts";
 import type { Chance } from "./chance.ts";
-import { model, type Node } from "./rig.ts";
+import { model, type Node, post } from "./rig.ts";
 
 /** A response as a node told it. */
 export interface Told {
@@ -95,15 +95,11 @@ async function begin(
   const leaving = new AbortController();
   const timer = setTimeout(() => leaving.abort(), hasKey && chance.next() < 0.3 ? chance.below(60) : begin_ms_max);
   try {
-    const response = await fetch(`${chance.pick(nodes).url}/v1/responses`, {
-      method: "POST",
-      headers: { ...headersOf(key), ...(hasKey && { "idempotency-key": marker }) },
-      body: JSON.stringify({
-        ...{ model, stream, background: true },
-        input: `[simulator: tps=${tokensPerSecond} tokens=${wanted}] ${marker}`,
-      }),
-      signal: leaving.signal,
-    });
+    const input = `[simulator: tps=${tokensPerSecond} tokens=${wanted}] ${marker}`;
+    const headers = { connection: "close", ...(hasKey && { "idempotency-key": marker }) };
+    const how = { headers, signal: leaving.signal };
+    const body = { model, stream, background: true, input };
+    const response = await post(chance.pick(nodes), "/v1/responses", key, body, how);
     let text = "";
     for await (const chunk of response.body!) {
       text += Buffer.from(chunk).toString("latin1");
@@ -138,7 +134,7 @@ async function tell(node: Node, { key }: Pick<Round, "key">, client: BackgroundC
   try {
     const response = await fetch(`${node.url}/v1/responses/${client.ids.at(-1)}${act}`, {
       method: act === "" ? "GET" : "POST",
-      headers: headersOf(key),
+      headers: { authorization: `Bearer ${key}`, connection: "close" },
       signal: AbortSignal.timeout(5_000),
     });
     const said = (await response.json()) as {
@@ -158,9 +154,3 @@ async function tell(node: Node, { key }: Pick<Round, "key">, client: BackgroundC
     // Its node is gone or away.
   }
 }
-
-const headersOf = (key: string) => ({
-  authorization: `Bearer ${key}`,
-  "content-type": "application/json",
-  connection: "close",
-});

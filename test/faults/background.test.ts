@@ -3,16 +3,17 @@
  * all nodes report alike; the ledger agrees with what the engines produced; and a response that is cancelled at another
  * node than its own is stopped there.
  */
-import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { uuidOf } from "../../src/core/store/ids.ts";
 import { tokens } from "../../src/features/simulator/text.ts";
 import { seed, times } from "../harness/depth.ts";
 import { until } from "../harness/until.ts";
 import { textOf } from "./background-client.ts";
 import { chanceOf } from "./chance.ts";
+import { rigForFile } from "./file-rig.ts";
 import { judge } from "./judge.ts";
 import { type Row, readBook } from "./ledger-book.ts";
-import { checkpoint_s, lease_s, model, type Node, price, type Rig, startRig } from "./rig.ts";
+import { checkpoint_s, lease_s, model, type Node, post, price } from "./rig.ts";
 
 setDefaultTimeout(240_000);
 
@@ -43,26 +44,18 @@ interface Now {
   output: { content?: { text: string }[] }[];
 }
 
-let rig: Rig;
-beforeAll(async () => {
-  rig = await startRig({ nodes: 3, plan: "{}", requests_max: 10_000, engines: 2 });
-});
-afterAll(() => rig.stop());
+const rig = rigForFile({ nodes: 3, plan: "{}", requests_max: 10_000, engines: 2 });
 afterEach(async () => {
   for (const node of rig.nodes) if (!node.running) await node.start();
 });
 
-const headers = (key: string | null) => ({
-  authorization: `Bearer ${rig.key}`,
-  "content-type": "application/json",
-  ...(key !== null && { "idempotency-key": key }),
-});
-
-const body = (wanted: number, stream: boolean) =>
-  JSON.stringify({
-    ...{ model, stream, background: true, max_output_tokens: 5_000 },
-    input: `[simulator: tps=100 tokens=${wanted}] ${wanted}`,
-  });
+/** Asks for a response, perhaps with an idempotency key. */
+function respond(node: Node, wanted: number, stream: boolean, key: string | null): Promise<Response> {
+  const input = `[simulator: tps=100 tokens=${wanted}] ${wanted}`;
+  const body = { model, stream, background: true, max_output_tokens: 5_000, input };
+  return post(node, "/v1/responses", rig.key, body, { headers: key === null ? {} : { "idempotency-key": key } });
+}
+const cancel = (node: Node, { id }: Begun) => post(node, `/v1/responses/${id}/cancel`, rig.key, {});
 
 async function begin(
   node: Node,
@@ -70,11 +63,10 @@ async function begin(
   key: string | null = null,
   stream = chance.next() < 0.5,
 ): Promise<Begun> {
-  const post = () =>
-    fetch(`${node.url}/v1/responses`, { method: "POST", headers: headers(key), body: body(wanted, stream) });
-  let response = await post();
+  const ask = () => respond(node, wanted, stream, key);
+  let response = await ask();
   // The stores of a busy machine may answer late, so a 503 is tried again.
-  for (let time = 0; response.status === 503 && time < 5; time++) response = await post();
+  for (let time = 0; response.status === 503 && time < 5; time++) response = await ask();
   expect(response.status).toBe(200);
   let text = "";
   const reader = response.body!.getReader();
@@ -93,7 +85,8 @@ async function begin(
 }
 
 async function now(node: Node, id: string): Promise<Now> {
-  return (await (await fetch(`${node.url}/v1/responses/${id}`, { headers: headers(null) })).json()) as Now;
+  const headers = { authorization: `Bearer ${rig.key}` };
+  return (await (await fetch(`${node.url}/v1/responses/${id}`, { headers })).json()) as Now;
 }
 
 const isOver = ({ status }: Now) => status !== "in_progress" && status !== "queued";
@@ -134,11 +127,7 @@ test(`of ${count} at once, with one of three nodes killed, each has an end, and 
   const before = made();
   await until(() => made() > before + 40 * count, 30_000, "some tokens of each");
   await dying.kill();
-  await Promise.all(
-    cancelled.map((one) =>
-      fetch(`${elsewhere(one).url}/v1/responses/${one.id}/cancel`, { method: "POST", headers: headers(null) }),
-    ),
-  );
+  await Promise.all(cancelled.map((one) => cancel(elsewhere(one), one)));
   const all = await Promise.all(begun.map(async (one) => ({ one, last: await ended(one) })));
   const { broken } = await judge(rig, [], { planChanges: [], forgotten: [] });
   const rows = await rowsById();
@@ -184,11 +173,7 @@ test("of a node that is gone, the response of a key has failed, and the key begi
     const { stream, key } = first;
     // For a stream, the failure is repeated once.
     if (stream) {
-      const again = await fetch(`${other.url}/v1/responses`, {
-        method: "POST",
-        headers: headers(key),
-        body: body(1_000, stream),
-      });
+      const again = await respond(other, 1_000, stream, key);
       expect(again.headers.get("x-service-replay-of")).toBe(first.requestId);
       expect(await again.text()).toContain("node that wrote it is gone");
     }
@@ -198,7 +183,7 @@ test("of a node that is gone, the response of a key has failed, and the key begi
     const failed = await now(other, first.id);
     expect([failed.status, failed.error?.message]).toEqual(["failed", expect.stringContaining("node that wrote it")]);
     expect((await now(other, second.id)).status).toBe("in_progress");
-    await fetch(`${other.url}/v1/responses/${second.id}/cancel`, { method: "POST", headers: headers(null) });
+    await cancel(other, second);
     await until(async () => (await rowsById()).has(uuidOf(first.requestId, "req_")!), ended_ms, "its record");
     expect(rowOf(await rowsById(), first)).toMatchObject({ recovered: true, charged: 0 });
   };
@@ -214,10 +199,7 @@ test("one that is cancelled at another node is let go within a second or two, an
   const one = await begin(own, 4_000, null, true);
   await until(() => active() === 1, 10_000, "its engine to be asked");
   await until(() => made() > before + 100, 10_000, "some tokens");
-  const response = await fetch(`${other.url}/v1/responses/${one.id}/cancel`, {
-    method: "POST",
-    headers: headers(null),
-  });
+  const response = await cancel(other, one);
   expect(((await response.json()) as Now).status).toBe("cancelled");
   await until(() => active() === 0, 3_000, "its engine to be let go");
   for (const node of rig.nodes) expect((await now(node, one.id)).status).toBe("cancelled");

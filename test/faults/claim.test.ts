@@ -2,9 +2,10 @@
  * A node that dies between the claim of an idempotency key and the grant of a hold has begun nothing: the next client
  * with that key waits some seconds, and then gets an answer of its own.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { until } from "../harness/until.ts";
-import { model, type Node, type Rig, startRig } from "./rig.ts";
+import { rigForFile } from "./file-rig.ts";
+import { model, type Node, post } from "./rig.ts";
 import { ask } from "./stores.ts";
 
 setDefaultTimeout(120_000);
@@ -12,18 +13,12 @@ setDefaultTimeout(120_000);
 /** The longest that the next client may wait, with some seconds for a busy machine. */
 const waits_ms_max = 14_000;
 
-let rig: Rig;
-beforeAll(async () => {
-  rig = await startRig({ nodes: 2, plan: "{}", requests_max: 100 });
-});
-afterAll(() => rig.stop());
+const rig = rigForFile({ nodes: 2, plan: "{}", requests_max: 100 });
 
-const post = (node: Node, key: string, background: boolean) =>
-  fetch(`${node.url}/v1/responses`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${rig.key}`, "content-type": "application/json", "idempotency-key": key },
-    body: JSON.stringify({ model, background, input: "[simulator: tps=500 tokens=5] hello" }),
-  });
+const claim = (node: Node, key: string, background: boolean) => {
+  const body = { model, background, input: "[simulator: tps=500 tokens=5] hello" };
+  return post(node, "/v1/responses", rig.key, body, { headers: { "idempotency-key": key } });
+};
 
 /** Does the work while no hold can be granted. A statement that still waits for a grant at the end is terminated. */
 async function withoutGrants(work: () => Promise<void>): Promise<void> {
@@ -56,13 +51,13 @@ test.each([false, true])("its key is free within seconds (background: %p)", asyn
   const key = `claimed ${background}`;
   const before = await claims();
   await withoutGrants(async () => {
-    const first = post(dying, key, background).catch(() => null);
+    const first = claim(dying, key, background).catch(() => null);
     await until(async () => (await claims()) > before && (await waitsForGrant()), 10_000, "a claim without a grant");
     await dying.kill();
     await first;
   });
   const began_ms = performance.now();
-  const again = await post(other, key, background);
+  const again = await claim(other, key, background);
   const waited_ms = performance.now() - began_ms;
   expect([again.status, again.headers.get("x-service-replay-of")]).toEqual([200, null]);
   expect(waited_ms).toBeLessThan(waits_ms_max);

@@ -1,19 +1,18 @@
 /** Tests of the judge of faults: it objects to a ledger that is wrong in one record, and not to one that is right. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { stepTokens } from "../../src/core/admission/allowance.ts";
 import { until } from "../harness/until.ts";
 import { chanceOf } from "./chance.ts";
+import { rigForFile } from "./file-rig.ts";
 import { compared, judge } from "./judge.ts";
 import { type Received, startLoad } from "./load.ts";
-import { type Rig, startRig } from "./rig.ts";
 import { ask } from "./stores.ts";
 
-let rig: Rig;
+const rig = rigForFile({ nodes: 1, plan: "{}", requests_max: 10_000, engines: 2 });
 let received: readonly Received[];
 const nothing = { planChanges: [{ at_ms: Number.NEGATIVE_INFINITY, session: null }], forgotten: [] };
 
 beforeAll(async () => {
-  rig = await startRig({ nodes: 1, plan: "{}", requests_max: 10_000, engines: 2 });
   const load = startLoad({ nodes: rig.nodes, keys: [rig.key], clients: 4, chance: chanceOf(7), tokensPerSecond: 500 });
   const whole = () => load.received.filter(({ complete }) => complete);
   await until(() => whole().length >= 10, 20_000, "ten answers");
@@ -23,16 +22,18 @@ beforeAll(async () => {
   await load.stop();
   received = load.received;
 }, 120_000);
-afterAll(async () => {
-  await rig.stop();
-}, 60_000);
 
-/** The table and condition that select one record of a complete answer. */
-const record = `usage_record where request_id = (
-  select request_id from usage_record where outcome = 'completed' and output_tokens > 1 order by request_id limit 1)`;
-
-const ranking = `usage_record where request_id = (
-  select request_id from usage_record where outcome = 'completed' and operation = 'rerank' order by request_id limit 1)`;
+/** The condition that selects one record of a complete answer. */
+const oneOf = (condition: string) => `where request_id = (
+  select request_id from usage_record where outcome = 'completed' and ${condition} order by request_id limit 1)`;
+const record = oneOf("output_tokens > 1");
+const ranking = oneOf("operation = 'rerank'");
+/** A statement that adds these amounts to columns of a record, and the one that takes them away again. */
+const added = (one: string, amounts: Record<string, number>): [wrong: string, right: string] => {
+  const by = (sign: 1 | -1) =>
+    Object.entries(amounts).map(([column, amount]) => `${column} = ${column} + ${sign * amount}`);
+  return [`update usage_record set ${by(1)} ${one}`, `update usage_record set ${by(-1)} ${one}`];
+};
 
 test("a book that is right is objected to in nothing, of long answers too", async () => {
   const { broken, grown } = await judge(rig, received, nothing);
@@ -40,71 +41,53 @@ test("a book that is right is objected to in nothing, of long answers too", asyn
   expect(grown).toBeGreaterThan(0);
 });
 
-const wrongs: [what: string, wrong: string, right: string, said: RegExp][] = [
+const cost = /are not what its tokens and searches cost/;
+const wrongs: [what: string, statements: [wrong: string, right: string], said: RegExp][] = [
   [
     "a record is lost",
-    `create table lost as select * from ${record}; delete from usage_record where request_id in (select request_id from lost)`,
-    "insert into usage_record select * from lost; drop table lost",
+    [
+      `create table lost as select * from usage_record ${record};
+        delete from usage_record where request_id in (select request_id from lost)`,
+      "insert into usage_record select * from lost; drop table lost",
+    ],
     /was answered and has no record/,
   ],
-  [
-    "a charge is not what tokens cost",
-    `update ${record.replace("where", "set uncharged = uncharged + 1 where")}`,
-    `update ${record.replace("where", "set uncharged = uncharged - 1 where")}`,
-    /are not what its tokens and searches cost/,
-  ],
-  [
-    "a token too few is counted",
-    `update ${record.replace("where", "set output_tokens = output_tokens - 1, charged = charged - 100 where")}`,
-    `update ${record.replace("where", "set output_tokens = output_tokens + 1, charged = charged + 100 where")}`,
-    /was complete, its engines made/,
-  ],
+  ["a charge is not what tokens cost", added(record, { uncharged: 1 }), cost],
+  ["a token too few is counted", added(record, { output_tokens: -1, charged: -100 }), /was complete, its engines made/],
   [
     "a token too many is counted",
-    `update ${record.replace("where", "set output_tokens = output_tokens + 1, charged = charged + 100 where")}`,
-    `update ${record.replace("where", "set output_tokens = output_tokens - 1, charged = charged - 100 where")}`,
+    added(record, { output_tokens: 1, charged: 100 }),
     /is charged \d+ tokens, and its engines made/,
   ],
   [
     "an answer that nobody streamed is charged though it failed",
-    `create table was as select request_id from usage_record where not stream and outcome = 'completed' limit 1;
-      update usage_record set outcome = 'failed' where request_id in (select request_id from was)`,
-    "update usage_record set outcome = 'completed' where request_id in (select request_id from was); drop table was",
+    [
+      `create table was as select request_id from usage_record where not stream and outcome = 'completed' limit 1;
+        update usage_record set outcome = 'failed' where request_id in (select request_id from was)`,
+      "update usage_record set outcome = 'completed' where request_id in (select request_id from was); drop table was",
+    ],
     /was not streamed and not delivered/,
   ],
-  [
-    "a search is not charged",
-    `update ${ranking.replace("where", "set charged = charged - 1000 where")}`,
-    `update ${ranking.replace("where", "set charged = charged + 1000 where")}`,
-    /are not what its tokens and searches cost/,
-  ],
+  ["a search is not charged", added(ranking, { charged: -1000 }), cost],
   [
     "another input than the answer said is charged",
-    `update ${ranking.replace("where", "set input_tokens = input_tokens + 1, charged = charged + 1 where")}`,
-    `update ${ranking.replace("where", "set input_tokens = input_tokens - 1, charged = charged - 1 where")}`,
+    added(ranking, { input_tokens: 1, charged: 1 }),
     /was told of \d+ input tokens/,
   ],
-  [
-    "an attempt is not told",
-    `update ${record.replace("where", "set attempts = 0 where")}`,
-    `update ${record.replace("where", "set attempts = 1 where")}`,
-    /was asked of engines/,
-  ],
+  ["an attempt is not told", added(record, { attempts: -1 }), /was asked of engines/],
   [
     "a window has forgotten nanos",
-    "update usage_now set used[2] = used[2] - 1",
-    "update usage_now set used[2] = used[2] + 1",
+    ["update usage_now set used[2] = used[2] - 1", "update usage_now set used[2] = used[2] + 1"],
     /the week window of .* says/,
   ],
   [
     "a hold has left nanos behind",
-    "update usage_now set held[3] = held[3] + 1",
-    "update usage_now set held[3] = held[3] - 1",
+    ["update usage_now set held[3] = held[3] + 1", "update usage_now set held[3] = held[3] - 1"],
     /the month window of .* holds 1 after/,
   ],
 ];
 
-for (const [what, wrong, right, said] of wrongs)
+for (const [what, [wrong, right], said] of wrongs)
   test(`${what}: the judge says so`, async () => {
     await ask(rig.postgres.port, (db) => db.exec(wrong));
     const { broken } = await compared(rig, received, nothing);

@@ -2,20 +2,15 @@
  * A node that alone is cut off from Postgres forwards until its lease is over, so it delivers more than another node
  * knows of. When it is back, the ledger gets all that it delivered.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { uuidOf } from "../../src/core/store/ids.ts";
 import { until } from "../harness/until.ts";
+import { rigForFile } from "./file-rig.ts";
 import { readBook } from "./ledger-book.ts";
 import { protocols } from "./protocols.ts";
-import { lease_s, model, type Node, price, type Rig, startRig } from "./rig.ts";
+import { lease_s, model, type Node, post, price } from "./rig.ts";
 
-let rig: Rig;
-beforeAll(async () => {
-  rig = await startRig({ nodes: 2, plan: "{}", requests_max: 1000 });
-}, 120_000);
-afterAll(async () => {
-  await rig.stop();
-}, 60_000);
+const rig = rigForFile({ nodes: 2, plan: "{}", requests_max: 1000 });
 
 interface Stream {
   id: string;
@@ -25,11 +20,8 @@ interface Stream {
 
 /** Begins a stream of a protocol, and counts the tokens that its client has received until now. */
 async function streamed(node: Node, { path, body, token }: (typeof protocols)[number]): Promise<Stream> {
-  const response = await fetch(node.url + path, {
-    method: "POST",
-    headers: { authorization: `Bearer ${rig.key}`, "content-type": "application/json" },
-    body: JSON.stringify({ model, stream: true, ...body("[simulator: tps=50 tokens=3000]") }),
-  });
+  const asked = { model, stream: true, ...body("[simulator: tps=50 tokens=3000]") };
+  const response = await post(node, path, rig.key, asked);
   expect(response.status).toBe(200);
   const id = uuidOf(response.headers.get("x-service-request-id")!, "req_")!;
   const stream = { id, tokens: 0, isOver: false };

@@ -4,7 +4,7 @@
 // and completions. Each writes down what it received.
 
 import type { Chance } from "./chance.ts";
-import type { Node } from "./rig.ts";
+import { type Node, post } from "./rig.ts";
 import { type Answer, type Wish, wishOf } from "./wishes.ts";
 
 export interface Received {
@@ -86,16 +86,8 @@ export function startLoad(options: {
     const abort = new AbortController();
     const timer = setTimeout(() => abort.abort(), leavesAfter_ms);
     try {
-      const response = await fetch(node.url + spoken.path, {
-        method: "POST",
-        headers: {
-          authorization: `Bearer ${chance.pick(keys)}`,
-          "content-type": "application/json",
-          connection: "close",
-        },
-        body: JSON.stringify(body),
-        signal: abort.signal,
-      });
+      const how = { headers: { connection: "close" }, signal: abort.signal };
+      const response = await post(node, spoken.path, chance.pick(keys), body, how);
       entry.requestId = response.headers.get("x-service-request-id");
       entry.status = response.status;
       if (response.status !== 200) {

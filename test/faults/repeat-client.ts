@@ -4,7 +4,7 @@
 import { until } from "../harness/until.ts";
 import type { Chance } from "./chance.ts";
 import { protocols, type Spoken } from "./protocols.ts";
-import { lease_s, model, type Node } from "./rig.ts";
+import { lease_s, model, type Node, post } from "./rig.ts";
 
 /** The words of the failure that ends an answer whose node is gone. */
 export const goneWords = "node that wrote it is gone";
@@ -70,7 +70,7 @@ interface Asking {
   client: Client;
   key: string;
   protocol: Spoken;
-  body: string;
+  body: object;
 }
 
 const tokensPerSecond = 100;
@@ -114,7 +114,7 @@ export async function repeatRound(options: RepeatOptions): Promise<Client> {
     ...{ began_ms: Date.now(), ended_ms: Number.POSITIVE_INFINITY, isServed: false, hasGivenUp: leavesForGood },
   };
   const prompt = `[simulator: tps=${tokensPerSecond} tokens=${wanted}] ${marker}`;
-  const asking = { client, key, protocol, body: JSON.stringify({ model, stream, ...protocol.body(prompt) }) };
+  const asking = { client, key, protocol, body: { model, stream, ...protocol.body(prompt) } };
   const cutAt = () => cutOf(chance, stream, wanted);
   const running = () => nodes.filter((other) => other.running && !other.frozen);
   let serving: Node[] = [];
@@ -184,17 +184,8 @@ async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut
   };
   client.answers.push(answer);
   try {
-    const response = await fetch(node.url + protocol.path, {
-      method: "POST",
-      headers: {
-        authorization: `Bearer ${key}`,
-        "content-type": "application/json",
-        "idempotency-key": client.marker,
-        connection: "close",
-      },
-      body,
-      signal: leaving.signal,
-    });
+    const headers = { "idempotency-key": client.marker, connection: "close" };
+    const response = await post(node, protocol.path, key, body, { headers, signal: leaving.signal });
     answer.status = response.status;
     answer.requestId = response.headers.get("x-service-request-id") ?? "";
     answer.replayOf = response.headers.get("x-service-replay-of");

@@ -7,7 +7,7 @@ import type { Spell } from "./injector.ts";
 import { judge } from "./judge.ts";
 import { goneWords, type Harm, repeatRound } from "./repeat-client.ts";
 import { chargesOf, objectionsTo, type Round } from "./repeat-judge.ts";
-import { lease_s, type Node, type Rig, startRig } from "./rig.ts";
+import { lease_s, type Node, type Rig, withRig } from "./rig.ts";
 import { roundKeys } from "./round-keys.ts";
 
 export type LogPlace = "Redis" | "the database";
@@ -46,13 +46,8 @@ export async function repeatRun(options: {
 }): Promise<RepeatRun> {
   const began_ms = performance.now();
   const { seed, place } = options;
-  const rig = await startRig({
-    nodes: 3,
-    plan: "{}",
-    requests_max: 1_000_000,
-    isWithoutRedis: place === "the database",
-  });
-  try {
+  const isWithoutRedis = place === "the database";
+  return withRig({ nodes: 3, plan: "{}", requests_max: 1_000_000, isWithoutRedis }, async (rig) => {
     const harmer = harmerOf(rig, chanceOf(seed - 1));
     const made = await roundKeys(rig, "faults-0", options.rounds);
     const rounds: Round[] = [];
@@ -90,13 +85,7 @@ export async function repeatRun(options: {
       recovered: records.filter(({ recovered }) => recovered).length,
       took_ms: performance.now() - began_ms,
     };
-  } catch (failure) {
-    throw new Error(
-      `${failure instanceof Error ? failure.message : failure}\n${rig.nodes.map((node) => `${node.name}: ${node.lastWords().slice(-1500)}`).join("\n")}`,
-    );
-  } finally {
-    await rig.stop();
-  }
+  });
 }
 
 /** The longest freeze. Freezes last up to three leases, so a third of them are shorter than one. */

@@ -1,15 +1,10 @@
 /** A revoked key is refused by every node within one second, with Redis up and with Redis down. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { until } from "../harness/until.ts";
-import { type Node, type Rig, startRig } from "./rig.ts";
+import { rigForFile } from "./file-rig.ts";
+import type { Node } from "./rig.ts";
 
-let rig: Rig;
-beforeAll(async () => {
-  rig = await startRig({ nodes: 2, plan: "{}", requests_max: 1000 });
-}, 120_000);
-afterAll(async () => {
-  await rig.stop();
-}, 60_000);
+const rig = rigForFile({ nodes: 2, plan: "{}", requests_max: 1000 });
 
 const accepts = async (node: Node, key: string) => {
   const response = await fetch(`${node.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });

@@ -59,7 +59,7 @@ export interface Rig {
   stop(): Promise<void>;
 }
 
-interface RigOptions {
+export interface RigOptions {
   nodes: number;
   /** The limits of the organization, as sluice.yaml writes them. */
   plan: string;
@@ -72,6 +72,22 @@ interface RigOptions {
   isWithoutRedis?: boolean;
   /** The timeouts of the model, as sluice.yaml writes them; short ones by default. */
   timeouts?: string;
+}
+
+/** Posts JSON to a node of the rig, with this key. */
+export function post(
+  node: Pick<Node, "url">,
+  path: string,
+  key: string,
+  body: object,
+  { headers = {}, signal }: { headers?: Record<string, string>; signal?: AbortSignal } = {},
+): Promise<Response> {
+  return fetch(node.url + path, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
+    body: JSON.stringify(body),
+    ...(signal && { signal }),
+  });
 }
 
 export async function startRig(options: RigOptions): Promise<Rig> {
@@ -125,6 +141,19 @@ export async function startRig(options: RigOptions): Promise<Rig> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Works on a rig, and stops it. If the work fails, the error has the last words of each node. */
+export async function withRig<Result>(options: RigOptions, work: (rig: Rig) => Promise<Result>): Promise<Result> {
+  const rig = await startRig(options);
+  try {
+    return await work(rig);
+  } catch (failure) {
+    const words = rig.nodes.map((node) => `${node.name}: ${node.lastWords().slice(-1500)}`);
+    throw new Error([failure instanceof Error ? failure.message : failure, ...words].join("\n"));
+  } finally {
+    await rig.stop();
+  }
 }
 
 /** Timeouts so short that an engine that stalls is given up while its round lasts. */

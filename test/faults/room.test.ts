@@ -1,10 +1,18 @@
 /**
- * A hundred requests at once on three nodes, against room for exactly five: five are admitted, with Redis up, away, and
- * flushed in the middle. `npm run test:deep` asks a thousand, five times.
+ * A hundred requests at once on three nodes, and in `npm run test:deep` a thousand, where a limit has room for exactly
+ * five: five are admitted. The limit is that of the organization, with Redis up, away and flushed in the middle; or that
+ * of a key, of a team, or for the model of each kind of subject, where the rest of the organization's room for fifty
+ * stays. Once the limits are in nanos, and once in requests a minute.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
+import { bare } from "../../src/core/store/ids.ts";
+import { countInPerson } from "../../src/stores/postgres/members.ts";
+import { serverDatabase } from "../../src/stores/postgres/server.ts";
+import { limitModels } from "../core/store/model-limits.ts";
 import { times } from "../harness/depth.ts";
-import { model, type Rig, startRig } from "./rig.ts";
+import { typed } from "../harness/money.ts";
+import { rigForFile } from "./file-rig.ts";
+import { model, post } from "./rig.ts";
 import { redisSays } from "./stores.ts";
 
 const runs = times(1, 5);
@@ -12,72 +20,182 @@ const requests = times(100, 1_000);
 const tokens = 10;
 /** Slow enough that all five still run when the last request is sent. */
 const pace = `tps=${times(4, 2)}`;
-/** Each hold is ten tokens of 100 nanos and an input of up to 150: five holds fit, six never. */
-const session = 5 * (tokens * 100 + 150);
+/**
+ * A limit in nanos that fits this many holds and never one more. Each hold is ten tokens of 100 nanos and an input of
+ * up to 150.
+ */
+const roomFor = (holds: number) => holds * (tokens * 100 + 150);
 
-let rig: Rig;
-beforeAll(async () => {
-  rig = await startRig({
-    nodes: 3,
-    plan: `{ session: ${session} }`,
-    requests_max: 100_000,
-    timeouts: "{ first_part_ms: 60000 }",
-  });
-}, 120_000);
-afterAll(async () => {
-  await rig.stop();
-}, 60_000);
+const rig = rigForFile({
+  nodes: 3,
+  plan: `{ session: ${roomFor(50)} }`,
+  requests_max: 100_000,
+  timeouts: "{ first_part_ms: 60000 }",
+});
 
-/** A node that is too busy to ask its stores in time answers 503: it is asked again. */
-async function statusOf(key: string, index: number): Promise<number> {
-  const node = rig.nodes[index % rig.nodes.length]!;
+interface NewKey {
+  id: string;
+  organization: string;
+  key: string;
+}
+const newKey = (org: string, ...options: string[]) =>
+  rig.command<NewKey>("key", "create", "--org", org, "--name", "app", ...options);
+
+/** How many answers were 503 until now. */
+let overloaded = 0;
+
+/**
+ * The status of an answer, and whose limit refused it. Asks again while a node answers 503 because it is too busy to
+ * query its stores in time. What such a request had reserved is free again, except what Redis counts: that is free a
+ * moment later, with the node's next query.
+ */
+async function ask(key: string, index: number): Promise<string> {
+  const content = `[simulator: ${pace}]${" hello".repeat(tokens)}`;
+  const asked = { model, max_tokens: tokens, messages: [{ role: "user", content }] };
   for (;;) {
-    const response = await fetch(`${node.url}/v1/chat/completions`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify({
-        model,
-        max_tokens: tokens,
-        messages: [
-          { role: "user", content: `[simulator: ${pace}] hello hello hello hello hello hello hello hello hello hello` },
-        ],
-      }),
-    });
-    await response.text();
-    if (response.status !== 503) return response.status;
+    const response = await post(rig.nodes[index % rig.nodes.length]!, "/v1/chat/completions", key, asked);
+    const { error } = (await response.json()) as { error?: { limited_by?: string } };
+    if (response.status !== 503) return error?.limited_by ? `${response.status} ${error.limited_by}` : "200";
+    overloaded += 1;
   }
 }
 
-async function admittedOf(key: string, inTheMiddle: () => void): Promise<Record<number, number>> {
-  const counts: Record<number, number> = {};
-  await Promise.all(
-    Array.from({ length: requests }, async (_, index) => {
-      if (index === requests / 2) inTheMiddle();
-      const status = await statusOf(key, index);
-      counts[status] = (counts[status] ?? 0) + 1;
-    }),
-  );
+type Counts = Record<string, number>;
+
+/** How often there was each answer to `count` requests at once. */
+async function counted(count: number, one: (index: number) => Promise<string>): Promise<Counts> {
+  const counts: Counts = {};
+  for (const answer of await Promise.all(Array.from({ length: count }, (_, index) => one(index))))
+    counts[answer] = (counts[answer] ?? 0) + 1;
   return counts;
 }
 
-const cases: [string, { before?: () => Promise<void>; middle?: () => void; after?: () => Promise<void> }][] = [
+/**
+ * Sends requests with limited keys and, among them, twenty with a key that is not limited; counts the answers of each.
+ */
+async function asked(limited: readonly string[], free: string): Promise<{ own: Counts; neighbours: Counts }> {
+  const others: Promise<string>[] = [];
+  const own = await counted(requests, (index) => {
+    if (index % (requests / 20) === 0) others.push(ask(free, index + 1));
+    return ask(limited[index % limited.length]!, index);
+  });
+  return { own, neighbours: await counted(others.length, (index) => others[index]!) };
+}
+
+let organizations = 0;
+async function organization(plan = "faults"): Promise<string> {
+  const slug = `room-${++organizations}`;
+  await rig.command("org", "create", slug, "--plan", plan);
+  return slug;
+}
+
+const stores: [string, { before?: () => Promise<void>; middle?: () => void; after?: () => Promise<void> }][] = [
   ["up", {}],
   ["away", { before: () => rig.redis.kill(), after: () => rig.redis.start() }],
   ["flushed in the middle", { middle: () => void redisSays(rig.redis.port, "FLUSHALL").catch(() => {}) }],
 ];
+test.each(stores)(
+  "with Redis %s, five are admitted",
+  async (name, { before, middle, after }) => {
+    const plan = `five-${name.split(" ")[0]}`;
+    await rig.command("plan", "create", plan, "--limit", `session=${typed(roomFor(5))}`);
+    await before?.();
+    for (let run = 0; run < runs; run++) {
+      const { key } = await newKey(await organization(plan));
+      const counts = await counted(requests, (index) => {
+        if (index === requests / 2) middle?.();
+        return ask(key, index);
+      });
+      expect(counts).toEqual({ 200: 5, "429 organization": requests - 5 });
+    }
+    await after?.();
+  },
+  60_000 * (runs + 1),
+);
 
-for (const [name, { before, middle, after }] of cases) {
-  test(
-    `with Redis ${name}, five are admitted`,
-    async () => {
-      await before?.();
-      for (let run = 0; run < runs; run++) {
-        const { key } = await rig.organization();
-        const counts = await admittedOf(key, middle ?? (() => {}));
-        expect(counts).toEqual({ 200: 5, 429: requests - 5 });
-      }
-      await after?.();
-    },
-    60_000 * (runs + 1),
-  );
+/** Makes a key, or four keys of a team, that may use no more than the limit together; and a key that is free of it. */
+async function limitedKeys(whose: "key" | "team", org: string, limit: string): Promise<[string[], string]> {
+  const { key: free } = await newKey(org);
+  if (whose === "key") return [[(await newKey(org, "--limit", limit)).key], free];
+  await rig.command("team", "create", "--org", org, "--name", "research", "--limit", limit);
+  const keys = await Promise.all(Array.from({ length: 4 }, () => newKey(org, "--team", "research")));
+  return [keys.map(({ key }) => key), free];
 }
+
+test.each([
+  ["key", "session"],
+  ["team", "week"],
+] as const)(
+  "against a %s's room for five, five of all its requests are admitted, and its neighbours' all",
+  async (whose, window) => {
+    const keys = await limitedKeys(whose, await organization(), `${window}=${typed(roomFor(5))}`);
+    expect(await asked(...keys)).toEqual({
+      own: { 200: 5, [`429 ${whose}`]: requests - 5 },
+      neighbours: { 200: 20 },
+    });
+    expect(await rig.command("usage", "check", "--full")).toEqual([]);
+  },
+  120_000,
+);
+
+const whose = ["key", "person", "team", "organization"] as const;
+test.each(whose)(
+  "against room for five of the %s for the model, five are admitted",
+  async (one) => {
+    const org = await organization();
+    const team = await rig.command<{ id: string }>("team", "create", "--org", org, "--name", "research");
+    const { id, key } = await newKey(org, "--team", "research");
+    const db = await serverDatabase(rig.databaseUrl);
+    try {
+      const [row] = await db.query<{ id: string }>("select id from organization where slug = $1", [org]);
+      const person = Bun.randomUUIDv7();
+      await countInPerson(db, { id: bare(id, "key_"), owner: row!.id, person });
+      const [member] = await db.query<{ id: string }>("select usage_member($1, $2) as id", [row!.id, person]);
+      const ids = { key: bare(id, "key_"), person: member!.id, team: bare(team.id, "team_"), organization: row!.id };
+      await limitModels(db, row!.id, ids[one], `${model.split("/")[0]}/*`, { week: roomFor(5) });
+    } finally {
+      await db.close();
+    }
+    expect(await counted(requests, (index) => ask(key, index))).toEqual({ 200: 5, [`429 ${one}`]: requests - 5 });
+    expect(await rig.command("usage", "check", "--full")).toEqual([]);
+  },
+  120_000,
+);
+
+/**
+ * Tries a key with five requests a minute, and a team with five a minute whose four keys have four a minute each, in
+ * organizations that have fifty. Then asks 30 times for the rest of the organization's room: the refused requests used
+ * nothing of it, so twenty-five of the fifty are left.
+ */
+async function minutes(whose: "key" | "team"): Promise<Record<"own" | "neighbours" | "rest", Counts>> {
+  const org = await organization("fifty");
+  const [keys, free] = await limitedKeys(whose, org, "requests_per_minute=5");
+  if (whose === "team")
+    await rig.command("limit", "set", "team", "research", "requests_per_minute=4", "--keys", "--org", org);
+  const { own, neighbours } = await asked(keys, free);
+  // A key of the team that has used its own four is refused by its own limit until the team's limit is reached.
+  const { "429 key": byKeys = 0, "429 team": byTeam = 0, ...others } = own;
+  const rest = await counted(30, (index) => ask(free, index));
+  return { own: { ...others, [`429 ${whose}`]: byKeys + byTeam }, neighbours, rest };
+}
+
+test("against five requests a minute that Redis counts, five are admitted; where a busy node gives it up, ten at most", async () => {
+  await rig.command("plan", "create", "fifty", "--limit", "requests_per_minute=50");
+  const before = overloaded;
+  const both = [await minutes("key"), await minutes("team")];
+  for (const { own, neighbours } of both) {
+    expect(own["200"]).toBeGreaterThanOrEqual(5 - (overloaded - before));
+    expect(own["200"]).toBeLessThanOrEqual(10);
+    expect(neighbours).toEqual({ 200: 20 });
+  }
+}, 240_000);
+
+test("against five, without Redis, each node admits its share, and the others miss none of their fifty", async () => {
+  await rig.redis.kill();
+  const inShares = (limit: number) => rig.nodes.length * Math.ceil(limit / rig.nodes.length);
+  const admitted = inShares(5);
+  const left = inShares(50) - admitted - 20;
+  const others = { neighbours: { 200: 20 }, rest: { 200: left, "429 organization": 30 - left } };
+  for (const whose of ["key", "team"] as const)
+    expect(await minutes(whose)).toEqual({ own: { 200: admitted, [`429 ${whose}`]: requests - admitted }, ...others });
+}, 240_000);

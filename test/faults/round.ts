@@ -9,7 +9,7 @@ import type { InjuryName } from "./injuries.ts";
 import { judge, type Verdict } from "./judge.ts";
 import { type KeptVerdict, startKeptLoad } from "./kept-load.ts";
 import { startLoad } from "./load.ts";
-import { type Rig, startRig } from "./rig.ts";
+import { type Rig, withRig } from "./rig.ts";
 import { ask } from "./stores.ts";
 
 export interface Run {
@@ -40,14 +40,8 @@ export async function faultRun(options: {
   const { seed, redisIsCluster = false } = options;
   const plan = { ...options.plan, requests_per_minute };
   const chance = chanceOf(seed);
-  const rig = await startRig({
-    nodes: 3,
-    plan: JSON.stringify(plan),
-    requests_max: 2_000_000,
-    engines: 2,
-    redisIsCluster,
-  });
-  try {
+  const setUp = { nodes: 3, plan: JSON.stringify(plan), requests_max: 2_000_000, engines: 2, redisIsCluster };
+  return withRig(setUp, async (rig) => {
     const keys = [rig.key];
     while (keys.length < organizations) keys.push((await rig.organization()).key);
     keys.push(...(await teamOfTwo(rig)), ...(await keysOfAPerson(rig)));
@@ -73,13 +67,7 @@ export async function faultRun(options: {
     const kept = await keptLoad.judged(injuries);
     verdict.broken.push(...kept.broken);
     return { seed, injuries: injuries.counts, verdict, kept, took_ms: performance.now() - started };
-  } catch (failure) {
-    throw new Error(
-      `${failure instanceof Error ? failure.message : failure}\n${rig.nodes.map((node) => `${node.name}: ${node.lastWords().slice(-1500)}`).join("\n")}`,
-    );
-  } finally {
-    await rig.stop();
-  }
+  });
 }
 
 /** Two keys of a team, in an organization of their own. */
@@ -88,9 +76,7 @@ async function teamOfTwo(rig: Rig): Promise<string[]> {
   await rig.command("team", "create", "--org", "team-of-two", "--name", "two");
   await rig.command("team", "create", "--org", "team-of-two", "--name", "others");
   await rig.command("limit", "set", "team", "others", "session=0.0003", "--members", "--org", "team-of-two");
-  const words = ["key", "create", "--org", "team-of-two", "--name", "member", "--team", "two"];
-  const made = [await rig.command<{ key: string }>(...words), await rig.command<{ key: string }>(...words)];
-  return made.map(({ key }) => key);
+  return twoKeys(rig, "--name", "member", "--team", "two");
 }
 
 /** Makes two keys of a person in the team, beside those that belong to nobody. */
@@ -102,7 +88,10 @@ async function keysOfAPerson(rig: Rig): Promise<string[]> {
     await setLimits(db, { subject: "person", id: made, organizationId: organization }, { own: { session: 2_000_000 } });
     return made;
   });
-  const words = ["key", "create", "--org", "team-of-two", "--name", "hers", "--person", id];
-  const made = [await rig.command<{ key: string }>(...words), await rig.command<{ key: string }>(...words)];
-  return made.map(({ key }) => key);
+  return twoKeys(rig, "--name", "hers", "--person", id);
+}
+
+async function twoKeys({ command }: Rig, ...options: string[]): Promise<string[]> {
+  const words = ["key", "create", "--org", "team-of-two", ...options];
+  return [await command<{ key: string }>(...words), await command<{ key: string }>(...words)].map(({ key }) => key);
 }

@@ -9,6 +9,7 @@ import type { Database } from "../../src/stores/postgres/database.ts";
 import { serverDatabase } from "../../src/stores/postgres/server.ts";
 import { postgresPrograms, reachable, redisPrograms } from "../harness/binaries.ts";
 import { account, childrenOf, freePort } from "../harness/daemon.ts";
+import { newCluster, postgresCommand } from "../harness/services.ts";
 import { until } from "../harness/until.ts";
 
 export interface Store {
@@ -109,19 +110,7 @@ function ownFolder(name: string): string {
 export async function faultyPostgres(): Promise<Store> {
   const folder = ownFolder("postgres");
   const programs = await reachable(await postgresPrograms(), "postgres", account, join(folder, "programs"));
-  const data = join(folder, "data");
-  const initdb = spawn(
-    join(programs.folder, "initdb"),
-    ["-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--no-locale"],
-    {
-      ...account,
-      cwd: folder,
-      env: { PATH: process.env.PATH ?? "", ...programs.environment },
-      stdio: "ignore",
-    },
-  );
-  const code = await new Promise((resolve) => initdb.once("exit", resolve));
-  if (code !== 0) throw new Error(`initdb ended with ${code}`);
+  const data = await newCluster(programs, folder);
   const port = await freePort();
   const settings = [
     "fsync=off",
@@ -132,14 +121,7 @@ export async function faultyPostgres(): Promise<Store> {
   return storeOf({
     port,
     folder,
-    command: [
-      join(programs.folder, "postgres"),
-      "-D",
-      data,
-      "-p",
-      `${port}`,
-      ...settings.flatMap((line) => ["-c", line]),
-    ],
+    command: postgresCommand(programs, data, port, settings),
     environment: programs.environment,
     answers: () =>
       ask(port, (db) => db.query("select 1")).then(
@@ -179,12 +161,8 @@ const slots = ["0 5460", "5461 10922", "10923 16383"];
 export async function faultyRedisCluster(): Promise<Store> {
   const clustered = async () =>
     redisWith([
-      "--cluster-enabled",
-      "yes",
-      "--cluster-port",
-      `${await freePort()}`,
-      "--cluster-require-full-coverage",
-      "no",
+      ...["--cluster-enabled", "yes", "--cluster-port", `${await freePort()}`],
+      ...["--cluster-require-full-coverage", "no"],
     ]);
   const nodes = [await clustered(), await clustered(), await clustered()] as const;
   const isWhole = async () => {

@@ -2,33 +2,24 @@
  * An unstreamed answer is not delivered before it is complete. If its node dies before that, or the database stays away
  * past the lease, nothing is charged for it, on each protocol. A stream is charged as far as it was delivered.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { tokens } from "../../src/features/simulator/text.ts";
 import { until } from "../harness/until.ts";
 import { textOf } from "./background-client.ts";
-import type { Row } from "./ledger-book.ts";
-import { readBook } from "./ledger-book.ts";
+import { rigForFile } from "./file-rig.ts";
+import { type Row, readBook } from "./ledger-book.ts";
 import { protocols } from "./protocols.ts";
-import { lease_s, model, type Node, type Rig, startRig } from "./rig.ts";
+import { lease_s, model, type Node, post } from "./rig.ts";
 import { ask } from "./stores.ts";
 
-let rig: Rig;
-beforeAll(async () => {
-  rig = await startRig({ nodes: 2, plan: "{}", requests_max: 1000, engines: 2 });
-}, 120_000);
-afterAll(async () => {
-  await rig.stop();
-}, 60_000);
+const rig = rigForFile({ nodes: 2, plan: "{}", requests_max: 1000, engines: 2 });
 
 const directives = "[simulator: tps=50 tokens=3000]";
 const asked = (node: Node, stream: boolean) =>
-  protocols.map((protocol) =>
-    fetch(node.url + protocol.path, {
-      method: "POST",
-      headers: { authorization: `Bearer ${rig.key}`, "content-type": "application/json" },
-      body: JSON.stringify({ model, stream, ...protocol.body(directives) }),
-    }).then(async (response) => ({ status: response.status, text: await response.text() })),
-  );
+  protocols.map(async ({ path, body }) => {
+    const response = await post(node, path, rig.key, { model, stream, ...body(directives) });
+    return { status: response.status, text: await response.text() };
+  });
 
 /** The records of the requests that ended since `before`, once there are `count` of them. */
 async function recordsThen(before: readonly Row[], count: number): Promise<Row[]> {
@@ -85,9 +76,7 @@ test("a database that stays away past the lease: the caller reads 503, and no ot
 test("a background response whose beginning a failover has forgotten can be read as far as it is charged", async () => {
   const { rows } = await readBook(rig.postgres.port);
   const [node, other] = rig.nodes as [Node, Node];
-  const headers = { authorization: `Bearer ${rig.key}`, "content-type": "application/json" };
-  const body = JSON.stringify({ model, input: directives, background: true });
-  const response = await fetch(`${node.url}/v1/responses`, { method: "POST", headers, body });
+  const response = await post(node, "/v1/responses", rig.key, { model, input: directives, background: true });
   expect(response.status).toBe(200);
   const { id } = (await response.json()) as { id: string };
   await until(() => running() === 1, 10_000, "an engine to be asked");
@@ -97,7 +86,7 @@ test("a background response whose beginning a failover has forgotten can be read
   for (const { front } of rig.engines) front.cut();
   const [record] = await recordsThen(rows, 1);
   expect(record).toMatchObject({ outcome: "failed", is_background: true });
-  const answer = await fetch(`${other.url}/v1/responses/${id}`, { headers });
+  const answer = await fetch(`${other.url}/v1/responses/${id}`, { headers: { authorization: `Bearer ${rig.key}` } });
   const read = (await answer.json()) as { status: string; output: Parameters<typeof textOf>[0] };
   expect(read.status).toBe("failed");
   expect(tokens(textOf(read.output)).length).toBe(record!.output_tokens);

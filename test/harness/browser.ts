@@ -78,21 +78,13 @@ export class Browser {
    */
   async call(page: Pick<Page, "url">, path: string, asked: Call = {}): Promise<Called> {
     const { method = "GET", body, secret, origin = page.url.origin, headers = {} } = asked;
-    const url = new URL(path, page.url);
-    const sent = this.#sent(url);
-    const response = await fetch(url, {
-      method,
-      redirect: "manual",
-      headers: {
-        ...(sent === "" ? {} : { cookie: sent }),
-        ...(origin === null || method === "GET" ? {} : { origin }),
-        ...(secret === undefined ? {} : { "x-sluice-console": secret }),
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    for (const one of response.headers.getSetCookie()) this.#keep(one, url);
+    const own = {
+      ...(origin === null || method === "GET" ? {} : { origin }),
+      ...(secret === undefined ? {} : { "x-sluice-console": secret }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    };
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const response = await this.#fetch(method, new URL(path, page.url), { ...own, ...headers }, text);
     const json = (await response.json().catch(() => null)) as Called["body"];
     return {
       status: response.status,
@@ -112,9 +104,15 @@ export class Browser {
     return body?.secret as string;
   }
 
-  #sent(url: URL): string {
-    const sent = this.cookies.filter(({ host, path }) => host === url.hostname && url.pathname.startsWith(path));
-    return sent.map(({ name, value }) => `${name}=${value}`).join("; ");
+  /** Sends the cookies for an address, and keeps those that its answer sets. */
+  async #fetch(method: string, url: URL, headers: Record<string, string>, body?: string): Promise<Response> {
+    const own = this.cookies.filter(({ host, path }) => host === url.hostname && url.pathname.startsWith(path));
+    const cookie = own.map(({ name, value }) => `${name}=${value}`).join("; ");
+    const sent = { ...(cookie === "" ? {} : { cookie }), ...headers };
+    const content = body === undefined ? {} : { body };
+    const response = await fetch(url, { method, redirect: "manual", headers: sent, ...content });
+    for (const one of response.headers.getSetCookie()) this.#keep(one, url);
+    return response;
   }
 
   cookie(name: string): string | undefined {
@@ -129,19 +127,12 @@ export class Browser {
     way: string[],
   ): Promise<Page> {
     if (way.length > 20) throw new Error(`too many redirects: ${way.join(" ")}`);
-    const sent = this.#sent(url);
-    const response = await fetch(url, {
-      method,
-      redirect: "manual",
-      headers: {
-        ...(sent === "" ? {} : { cookie: sent }),
-        ...(method === "GET" ? { accept: "text/html" } : {}),
-        ...(fields ? { "content-type": "application/x-www-form-urlencoded" } : {}),
-        ...headers,
-      },
-      ...(fields ? { body: new URLSearchParams(fields).toString() } : {}),
-    });
-    for (const one of response.headers.getSetCookie()) this.#keep(one, url);
+    const own = {
+      ...(method === "GET" ? { accept: "text/html" } : {}),
+      ...(fields ? { "content-type": "application/x-www-form-urlencoded" } : {}),
+    };
+    const form = fields ? new URLSearchParams(fields).toString() : undefined;
+    const response = await this.#fetch(method, url, { ...own, ...headers }, form);
     const location = response.headers.get("location");
     if (location && response.status >= 300 && response.status < 400) {
       await response.arrayBuffer();

@@ -11,6 +11,11 @@ export function framesOf(body: string, problems: string[]): string[] {
   return frames.filter((frame) => !frame.split("\n").every((line) => line.startsWith(":")));
 }
 
+/** The text of each data line of an event stream. */
+export function dataIn(body: string): string[] {
+  return body.split("\n\n").flatMap((frame) => /^data: (.*)$/m.exec(frame)?.slice(1) ?? []);
+}
+
 /** The JSON of a frame that is an event line and a data line; undefined where it is no such frame. */
 export function namedEvent<Event extends { type: string }>(frame: string, problems: string[]): Event | undefined {
   const [, name, text] = /^event: ([\w.-]+)\ndata: ([^\n]+)$/.exec(frame) ?? [];

@@ -1,14 +1,12 @@
 // What clients of the Messages API make of a stream.
 
 import type { MessageStreamEvent } from "../../src/core/protocol/anthropic-messages/contract.ts";
+import { dataIn } from "./frames.ts";
 
 /** The events of a stream, pings left out. Their names and order are checked for every answer (contract.ts). */
 export async function eventsOf(response: Response): Promise<MessageStreamEvent[]> {
-  return (await response.text())
-    .split("\n\n")
-    .flatMap((frame) => /^data: (.*)$/m.exec(frame)?.slice(1) ?? [])
-    .map((data) => JSON.parse(data) as MessageStreamEvent)
-    .filter((event) => event.type !== "ping");
+  const events = dataIn(await response.text()).map((data) => JSON.parse(data) as MessageStreamEvent);
+  return events.filter((event) => event.type !== "ping");
 }
 /** The message that a client puts together from a stream. */
 export function gathered(events: MessageStreamEvent[]) {

@@ -1,14 +1,12 @@
 // What clients of the Responses API make of a stream.
 
 import type { ResponseObject, ResponsesStreamEvent } from "../../src/core/protocol/openai-responses/contract.ts";
+import { dataIn } from "./frames.ts";
 
 /** The events of a stream, without [DONE]. Their names and order are checked for every answer (contract.ts). */
 export async function eventsOf(response: Response): Promise<ResponsesStreamEvent[]> {
-  return (await response.text())
-    .split("\n\n")
-    .flatMap((frame) => /^data: (.*)$/m.exec(frame)?.slice(1) ?? [])
-    .filter((data) => data !== "[DONE]")
-    .map((data) => JSON.parse(data) as ResponsesStreamEvent);
+  const data = dataIn(await response.text()).filter((one) => one !== "[DONE]");
+  return data.map((one) => JSON.parse(one) as ResponsesStreamEvent);
 }
 
 /** The whole response that a stream has at its end. */

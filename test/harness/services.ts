@@ -9,7 +9,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import postgres from "postgres";
-import { postgresPrograms, reachable, redisPrograms } from "./binaries.ts";
+import { type Programs, postgresPrograms, reachable, redisPrograms } from "./binaries.ts";
 import { account, type Daemon, freePort, serviceFolder, startDaemon } from "./daemon.ts";
 
 /** URL of a Postgres whose user may create databases. */
@@ -46,13 +46,7 @@ export async function startPostgres(port?: number, prepared = (_data: string): s
   const found = await postgresPrograms();
   return onFreePort("postgres", port, async (chosen, folder) => {
     const programs = await reachable(found, "postgres", account, join(folder, "programs"));
-    const environment = programs.environment;
-    const data = join(folder, "data");
-    await promisify(execFile)(
-      join(programs.folder, "initdb"),
-      ["-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--no-locale"],
-      { ...account, cwd: folder, env: { PATH: process.env.PATH ?? "", ...environment }, timeout: 60_000 },
-    );
+    const data = await newCluster(programs, folder);
     const settings = [
       "fsync=off",
       "synchronous_commit=off",
@@ -64,21 +58,28 @@ export async function startPostgres(port?: number, prepared = (_data: string): s
     ];
     const daemon = await startDaemon({
       name: "postgres",
-      command: [
-        join(programs.folder, "postgres"),
-        "-D",
-        data,
-        "-p",
-        `${chosen}`,
-        ...settings.flatMap((line) => ["-c", line]),
-      ],
-      environment,
+      command: postgresCommand(programs, data, chosen, settings),
+      environment: programs.environment,
       folder,
       ready: () => answers(`postgres://postgres@127.0.0.1:${chosen}/postgres`),
       deadline_ms: 30_000,
     });
     return { url: `postgres://postgres@127.0.0.1:${chosen}/postgres`, ...daemon };
   });
+}
+
+/** Makes the data folder of a Postgres below this folder, which its account owns. */
+export async function newCluster(programs: Programs, folder: string): Promise<string> {
+  const data = join(folder, "data");
+  const words = ["-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--no-locale"];
+  const env = { PATH: process.env.PATH ?? "", ...programs.environment };
+  await promisify(execFile)(join(programs.folder, "initdb"), words, { ...account, cwd: folder, env, timeout: 60_000 });
+  return data;
+}
+
+export function postgresCommand(programs: Programs, data: string, port: number, settings: string[]): string[] {
+  const given = settings.flatMap((line) => ["-c", line]);
+  return [join(programs.folder, "postgres"), "-D", data, "-p", `${port}`, ...given];
 }
 
 /** A Redis for one test alone, which stops it, or sets it up in its own way. Every other test uses `redisUrl`. */

@@ -5,7 +5,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { z } from "zod";
 import { model, type Service, startService } from "../../harness/engine.ts";
+import { usedUpKey, usedUpMessage, weekly } from "../limited-keys.ts";
 import { type ScriptedEngine, startScriptedEngine, type Turn } from "../scripted-engine.ts";
+import { thrown } from "../sdk.ts";
 import { watched } from "../traffic.ts";
 import { type AgentsSdk, type AiCall, type AiOpenai, type AiSdk, fetched } from "./packages.ts";
 
@@ -19,15 +21,12 @@ let engine: ScriptedEngine;
 let service: Service;
 let watch: ReturnType<typeof watched>;
 /** A key of an organization whose week is used up. */
-let usedUpKey: string;
+let spentKey: string;
 beforeAll(async () => {
   engine = startScriptedEngine();
-  service = await startService({ engineUrl: engine.url, plans: { weekly: "{ week: 9000000 }" } });
+  service = await startService({ engineUrl: engine.url, plans: weekly });
   watch = watched({ url: service.url });
-  await service.json("org", "create", "weekly", "--plan", "weekly");
-  usedUpKey = (await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "agent")).key;
-  const used = ["--window", "week", "--amount", "0.009", "--reason", "test"];
-  expect((await service.cli("usage", "adjust", "weekly", ...used)).code).toBe(0);
+  spentKey = await usedUpKey(service);
 });
 afterAll(async () => {
   watch.stop();
@@ -67,8 +66,6 @@ const allHeard = [
 ];
 const statuses = () => watch.asked.map(({ status }) => status);
 const typesSent = () => ((watch.asked.at(-1)?.body?.input ?? []) as { type?: string }[]).map(({ type }) => type);
-const thrown = (promise: PromiseLike<unknown>): Promise<unknown> =>
-  new Promise((resolve) => promise.then(() => resolve(undefined), resolve));
 
 describe("the AI SDK", () => {
   const modelBy = (key: string, id = model) => createOpenAI({ baseURL: `${watch.url}/v1`, apiKey: key }).responses(id);
@@ -173,8 +170,8 @@ describe("the AI SDK", () => {
     });
     const unknown = { statusCode: 404, message: expect.stringContaining("acme/none") };
     expect(await errorOf(modelBy(service.key, "acme/none"))).toMatchObject(unknown);
-    const limit = { statusCode: 429, message: expect.stringContaining("has used its $0.009 for this week") };
-    expect(await errorOf(modelBy(usedUpKey))).toMatchObject(limit);
+    const limit = { statusCode: 429, message: expect.stringContaining(usedUpMessage) };
+    expect(await errorOf(modelBy(spentKey))).toMatchObject(limit);
     expect(statuses()).toEqual([401, 404, 429]);
   });
 });
@@ -228,11 +225,8 @@ describe("the Agents SDK", () => {
 
   test("a limit that is reached ends the run at once, with our words", async () => {
     engine.play(threeTurns);
-    const error = await thrown(runnerBy(usedUpKey).run(agent(), "Hello."));
-    expect(error).toMatchObject({
-      status: 429,
-      message: expect.stringContaining("has used its $0.009 for this week"),
-    });
+    const error = await thrown(runnerBy(spentKey).run(agent(), "Hello."));
+    expect(error).toMatchObject({ status: 429, message: expect.stringContaining(usedUpMessage) });
     expect(statuses()).toEqual([429]);
     expect(engine.asked).toHaveLength(0);
   });

@@ -1,19 +1,15 @@
 // One run of Claude Code in a folder of its own, with a home of its own, and the requests that it sent to the service.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type Asked, type Instead, outsideTrap, watched } from "../traffic.ts";
+import { agentFolder, runWatched, type WatchedRun } from "../agent-process.ts";
+import type { Instead } from "../traffic.ts";
 
 const standardRun_ms = 120_000;
 
-export interface Run {
+export interface Run extends Pick<WatchedRun, "asked" | "took_ms"> {
   /** The text that it printed as its answer, or as its error. */
   result: string;
   failed: boolean;
   usage: { input_tokens: number; output_tokens: number };
-  asked: Asked[];
-  took_ms: number;
 }
 
 export interface RunOptions {
@@ -31,43 +27,22 @@ export interface RunOptions {
 }
 
 export async function runAgent(options: RunOptions): Promise<Run> {
-  const folder = mkdtempSync(join(tmpdir(), "sluice-agent-"));
-  const work = join(folder, "work");
-  mkdirSync(work);
-  for (const [name, text] of Object.entries(options.files ?? {})) writeFileSync(join(work, name), text);
-  const watch = watched(options);
-  const trap = outsideTrap();
-  const began_ms = performance.now();
-  const words = ["-p", options.prompt(work), "--model", options.model, "--output-format", "json"];
-  const child = Bun.spawn([process.env.CLAUDE_CODE ?? "claude", ...words], {
-    cwd: work,
-    env: {
-      PATH: process.env.PATH ?? "",
-      HOME: folder,
-      ...quiet,
-      ...trap.env,
-      ANTHROPIC_BASE_URL: watch.url,
-      ...options.env,
+  using folder = agentFolder(options.files);
+  const { url, instead, run_ms: limit_ms = standardRun_ms } = options;
+  const { out, err, asked, took_ms } = await runWatched(
+    folder,
+    { name: "Claude Code", url, instead, limit_ms },
+    (proxy) => {
+      const words = ["-p", options.prompt(folder.work), "--model", options.model, "--output-format", "json"];
+      const env = { ...quiet, ANTHROPIC_BASE_URL: proxy, ...options.env };
+      return { command: [process.env.CLAUDE_CODE ?? "claude", ...words], env };
     },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const timer = setTimeout(() => child.kill("SIGKILL"), options.run_ms ?? standardRun_ms);
-  try {
-    const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    if (trap.caught.length > 0) throw new Error(`Claude Code wanted to leave this machine: ${trap.caught.join(", ")}`);
-    return { ...answerIn(out, err), asked: watch.asked, took_ms: performance.now() - began_ms };
-  } finally {
-    clearTimeout(timer);
-    watch.stop();
-    trap.stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
+  );
+  return { ...answerIn(out, err), asked, took_ms };
 }
 
 /** The agent's own switches that prevent requests to other hosts. */
-const quiet = {
+export const quiet = {
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
   DISABLE_TELEMETRY: "1",
   DISABLE_ERROR_REPORTING: "1",

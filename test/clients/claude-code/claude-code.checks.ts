@@ -5,7 +5,16 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";
 import { startSimulator } from "../../harness/simulator.ts";
-import { spentMessage, spentTeam } from "../spent-team.ts";
+import {
+  neededMessage,
+  smallKey,
+  spentMessage,
+  spentTeam,
+  tooSmall,
+  usedUpKey,
+  usedUpMessage,
+  weekly,
+} from "../limited-keys.ts";
 import type { Asked } from "../traffic.ts";
 import { type Run, type RunOptions, runAgent } from "./agent.ts";
 
@@ -15,7 +24,7 @@ let service: Service;
 beforeAll(async () => {
   service = await startService({
     engine: { directives: "", namesModel: false },
-    plans: { weekly: "{ week: 9000000 }" },
+    plans: weekly,
   });
 });
 afterAll(async () => {
@@ -25,9 +34,8 @@ afterAll(async () => {
 const files = { "one.txt": "the word is apple\n", "two.txt": "the word is pear\n" };
 /** A prompt that leads to two calls in one turn, and then to an answer that repeats their results. */
 const readBoth = (folder: string) => {
-  const calls = Object.keys(files).map(
-    (name) => `call=Read:${btoa(JSON.stringify({ file_path: `${folder}/${name}` }))}`,
-  );
+  const call = (name: string) => `call=Read:${btoa(JSON.stringify({ file_path: `${folder}/${name}` }))}`;
+  const calls = Object.keys(files).map(call);
   return `Read both files. [simulator: ${calls.join(" ")}]`;
 };
 const bearer = () => ({ ANTHROPIC_AUTH_TOKEN: service.key });
@@ -92,38 +100,24 @@ test("/context counts everything, two dozen at once, and asks no model", async (
 });
 
 describe("a refusal", () => {
-  test("for a limit that is reached ends it at once, with our message", async () => {
-    await service.json("org", "create", "weekly", "--plan", "weekly");
-    const { key } = await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "agent");
-    const used = ["--window", "week", "--amount", "0.009", "--reason", "test"];
-    expect((await service.cli("usage", "adjust", "weekly", ...used)).code).toBe(0);
-    const done = await run({ env: { ANTHROPIC_AUTH_TOKEN: key } });
+  function expectLimited(done: Run, ...messages: (string | RegExp)[]): void {
     expect(done.failed).toBe(true);
-    expect(done.result).toContain("has used its $0.009 for this week");
     expect(messagesIn(done).map(({ status }) => status)).toEqual([429]);
+    for (const message of messages) expect(done.result).toMatch(message);
+  }
+
+  test("for a limit that is reached ends it at once, with our message", async () => {
+    expectLimited(await run({ env: { ANTHROPIC_AUTH_TOKEN: await usedUpKey(service) } }), usedUpMessage);
   });
 
   test("of a team that has used its money says so in words, and when it starts anew where the team is", async () => {
     await using spent = await spentTeam();
-    const done = await run({ url: spent.service.url, env: { ANTHROPIC_AUTH_TOKEN: spent.key } });
-    expect(done.failed).toBe(true);
-    expect(messagesIn(done).map(({ status }) => status)).toEqual([429]);
-    expect(done.result).toMatch(spentMessage);
+    expectLimited(await run({ url: spent.service.url, env: { ANTHROPIC_AUTH_TOKEN: spent.key } }), spentMessage);
   });
 
-  test.each([
-    ["tokens_per_minute=1000", /more than the key \S+'s whole limit of 1,000 tokens a minute/],
-    ["week=0.0001", /more than the key \S+'s whole \$0\.0001 for this week/],
-  ])("of what can never pass (%s) ends it at once, with our message", async (limit, why) => {
-    const org = `never-${limit.slice(0, 4)}`;
-    await service.json("org", "create", org, "--plan", "weekly");
-    const create = ["key", "create", "--org", org, "--name", "agent", "--limit", limit];
-    const { key } = await service.json<{ key: string }>(...create);
-    const done = await run({ env: { ANTHROPIC_AUTH_TOKEN: key } });
-    expect(done.failed).toBe(true);
-    expect(messagesIn(done).map(({ status }) => status)).toEqual([429]);
-    expect(done.result).toMatch(why);
-    expect(done.result).toMatch(/This request needs at least (?:[\d,]+ tokens|\$[\d.]+), /);
+  test.each(tooSmall)("of what can never pass (%s) ends it at once, with our message", async (limit, why) => {
+    const env = { ANTHROPIC_AUTH_TOKEN: await smallKey(service, limit) };
+    expectLimited(await run({ env }), why, neededMessage);
   });
 
   test("of a model that there is not says so", async () => {
@@ -189,19 +183,11 @@ test("an engine that breaks off in the middle is asked again, and the work goes 
 function callAfter(inputTokens: number): Response {
   const cached = { cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
   const usage = { input_tokens: inputTokens, output_tokens: 20, ...cached };
-  const head = {
-    id: `msg_${inputTokens}`,
-    type: "message",
-    role: "assistant",
-    model,
-    content: [],
-    stop_reason: null,
-    usage,
-  };
+  const message = { id: `msg_${inputTokens}`, type: "message", role: "assistant", model, content: [] };
   const call = { type: "tool_use", id: `toolu_${inputTokens}`, name: "Read", input: {} };
   const input = { type: "input_json_delta", partial_json: JSON.stringify({ file_path: "one.txt" }) };
   const events = [
-    { type: "message_start", message: head },
+    { type: "message_start", message: { ...message, stop_reason: null, usage } },
     { type: "content_block_start", index: 0, content_block: call },
     { type: "content_block_delta", index: 0, delta: input },
     { type: "content_block_stop", index: 0 },

@@ -1,16 +1,19 @@
 // One run of Codex in a folder of its own, with a home of its own, and the requests that it sent to the service.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { filesOf, runToEnd } from "../agent-process.ts";
-import { type Asked, type Instead, outsideTrap, watched } from "../traffic.ts";
+import { agentFolder, filesOf, runWatched, type WatchedRun } from "../agent-process.ts";
+import type { ChatAsked } from "../scripted-engine.ts";
+import type { Instead } from "../traffic.ts";
 
 const run_ms = 90_000;
 
-export interface Run {
-  /** Exit code. */
-  code: number;
+/** Codex knows models by the part of the id after the slash. For this model, it makes patches a free-form tool. */
+export const patching = "acme/gpt-5.5";
+/** For this model, Codex sends the tools among the input items. */
+export const scripting = "acme/gpt-6-sol";
+
+export interface Run extends Pick<WatchedRun, "code" | "asked" | "took_ms"> {
   /** The last text of the agent; empty if there was no answer. */
   answer: string;
   /** The texts in which Codex showed the model's reasoning. */
@@ -21,8 +24,6 @@ export interface Run {
   usage: { input_tokens: number; output_tokens: number } | undefined;
   /** The files in its folder after the run, by name. */
   files: Record<string, string>;
-  asked: Asked[];
-  took_ms: number;
 }
 
 export interface RunOptions {
@@ -58,10 +59,8 @@ export interface Session extends Disposable {
 
 /** Starts a session in a folder of its own, with a home of its own. */
 export function startSession(options: Omit<RunOptions, "prompt">): Session {
-  const folder = mkdtempSync(join(tmpdir(), "sluice-agent-"));
-  const [work, home] = [join(folder, "work"), join(folder, "home")];
-  for (const one of [work, home]) mkdirSync(one);
-  for (const [name, text] of Object.entries(options.files ?? {})) writeFileSync(join(work, name), text);
+  const folder = agentFolder(options.files);
+  const { work, home } = folder;
   let turns = 0;
   return {
     async turn(prompt, config = []) {
@@ -70,7 +69,7 @@ export function startSession(options: Omit<RunOptions, "prompt">): Session {
       const settings = config.flatMap((setting) => ["-c", setting]);
       return await ran({ ...options, work, home, words: ["exec", ...resumes, ...settings], prompt });
     },
-    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
   };
 }
 
@@ -81,30 +80,21 @@ interface Ran extends RunOptions {
 }
 
 async function ran(options: Ran): Promise<Run> {
-  const { work, home } = options;
-  const watch = watched(options);
-  const trap = outsideTrap();
-  writeFileSync(join(home, "config.toml"), options.builtIn ? atHome(options) : configFor(watch.url, options));
-  const schema = join(home, "schema.json");
-  if (options.schema) writeFileSync(schema, JSON.stringify(options.schema));
-  // Codex works in a folder made for it. Its sandbox is switched off, because it needs features that not every
-  // container has.
-  const words = [...options.words, "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"];
-  if (options.schema) words.push("--output-schema", schema);
-  if (options.builtIn) words.push("-c", `openai_base_url="${watch.url}/v1"`);
-  const keys = options.builtIn ? { CODEX_API_KEY: options.key } : { SLUICE_KEY: options.key };
-  const env = { PATH: process.env.PATH ?? "", HOME: home, CODEX_HOME: home, ...trap.env, ...keys };
-  const began_ms = performance.now();
-  try {
-    const command = [process.env.CODEX ?? "codex", ...words, options.prompt];
-    const { out, code } = await runToEnd(command, { cwd: work, env, limit_ms: options.limit_ms ?? run_ms });
-    if (trap.caught.length > 0) throw new Error(`Codex wanted to leave this machine: ${trap.caught.join(", ")}`);
-    const took_ms = performance.now() - began_ms;
-    return { code, ...faultMessage(out), files: filesOf(work), asked: watch.asked, took_ms };
-  } finally {
-    watch.stop();
-    trap.stop();
-  }
+  const { work, home, key, url, instead, limit_ms = run_ms } = options;
+  const watching = { name: "Codex", url, instead, limit_ms };
+  const { out, code, asked, took_ms } = await runWatched({ work, home }, watching, (proxy) => {
+    writeFileSync(join(home, "config.toml"), options.builtIn ? atHome(options) : configFor(proxy, options));
+    const schema = join(home, "schema.json");
+    if (options.schema) writeFileSync(schema, JSON.stringify(options.schema));
+    // Codex works in a folder made for it. Its sandbox is switched off, because it needs features that not every
+    // container has.
+    const words = [...options.words, "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"];
+    if (options.schema) words.push("--output-schema", schema);
+    if (options.builtIn) words.push("-c", `openai_base_url="${proxy}/v1"`);
+    const env = { CODEX_HOME: home, ...(options.builtIn ? { CODEX_API_KEY: key } : { SLUICE_KEY: key }) };
+    return { command: [process.env.CODEX ?? "codex", ...words, options.prompt], env };
+  });
+  return { code, ...faultMessage(out), files: filesOf(work), asked, took_ms };
 }
 
 /** Settings that prevent requests to other hosts. */
@@ -132,6 +122,16 @@ env_key = "SLUICE_KEY"
 wire_api = "responses"
 ${options.provider ?? ""}
 `;
+}
+
+/** Whether the engine is asked for the summary with which a conversation goes on. */
+export function isAskedForSummary({ messages }: ChatAsked): boolean {
+  return JSON.stringify(messages.at(-1)?.content ?? "").includes("about to be replaced by what you write now");
+}
+
+/** How often Codex had the service compact the conversation. */
+export function compactions({ asked }: Run): number {
+  return asked.filter(({ body }) => JSON.stringify(body?.input ?? "").includes('"compaction_trigger"')).length;
 }
 
 interface Event {

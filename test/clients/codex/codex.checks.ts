@@ -5,16 +5,20 @@
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";
+import {
+  neededMessage,
+  smallKey,
+  spentMessage,
+  spentTeam,
+  tooSmall,
+  usedUpKey,
+  usedUpMessage,
+  weekly,
+} from "../limited-keys.ts";
 import { type ScriptedEngine, startScriptedEngine, type Turn } from "../scripted-engine.ts";
-import { spentMessage, spentTeam } from "../spent-team.ts";
-import { type Run, type RunOptions, runAgent } from "./agent.ts";
+import { patching, type Run, type RunOptions, runAgent, scripting } from "./agent.ts";
 
 setDefaultTimeout(120_000);
-
-/** Codex knows models by the part of the id after the slash. For this model, it makes patches a free-form tool. */
-const patching = "acme/gpt-5.5";
-/** For this model, Codex sends the tools among the input items. */
-const scripting = "acme/gpt-6-sol";
 
 let engine: ScriptedEngine;
 let service: Service;
@@ -23,7 +27,7 @@ beforeAll(async () => {
   service = await startService({
     engineUrl: engine.url,
     models: [patching, scripting],
-    plans: { weekly: "{ week: 9000000 }" },
+    plans: weekly,
     limits: "{ heartbeat_ms: 200, first_event_hold_ms: 200 }",
   });
 });
@@ -237,12 +241,8 @@ test("where it is told of WebSockets, it uses one for all its turns", async () =
   expect([first, second].map((turn) => typeof turn?.body?.previous_response_id)).toEqual(["string", "string"]);
   // Each turn sends only the new items, besides its tools.
   expect(itemsOf(ended, "input", 3).map(({ type }) => type)).toEqual(["function_call_output"]);
-  console.log(
-    `bytes of the messages: ${ended.asked
-      .slice(1)
-      .map(({ bytes }) => bytes)
-      .join(", ")}`,
-  );
+  const sizes = ended.asked.slice(1).map(({ bytes }) => bytes);
+  console.log(`bytes of the messages: ${sizes.join(", ")}`);
   expect(ended.files).toEqual({ "one.txt": "apple\n" });
 });
 
@@ -304,48 +304,36 @@ test("an answer that a limit of tokens cuts ends the turn with what there is, an
 });
 
 describe("a refusal", () => {
-  test("for a limit that is reached ends it at once, and it says until when", async () => {
-    await service.json("org", "create", "weekly", "--plan", "weekly");
-    const { key } = await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "agent");
-    const used = ["--window", "week", "--amount", "0.009", "--reason", "test"];
-    expect((await service.cli("usage", "adjust", "weekly", ...used)).code).toBe(0);
-    const ended = await run([done], { key });
+  /** Asked once, refused, and no engine was asked. */
+  function expectRefused(ended: Run, status: number): void {
     expect(ended.code).not.toBe(0);
-    expect(requestsOf(ended)).toEqual(["POST 429"]);
+    expect(requestsOf(ended)).toEqual([`POST ${status}`]);
     expect(engine.asked).toHaveLength(0);
-    expect(ended.errors).toMatch(
-      /hit your usage limit\. The organization weekly has used its \$0\.009 for this week\. .* or try again at /,
-    );
+  }
+
+  test("for a limit that is reached ends it at once, and it says until when", async () => {
+    const ended = await run([done], { key: await usedUpKey(service) });
+    expectRefused(ended, 429);
+    expect(ended.errors).toContain(`hit your usage limit. The organization weekly ${usedUpMessage}. `);
+    expect(ended.errors).toContain(" or try again at ");
   });
 
   test("of a team that has used its money says so in words, and when it starts anew where the team is", async () => {
     await using spent = await spentTeam();
     const ended = await run([done], { url: spent.service.url, key: spent.key });
-    expect(ended.code).not.toBe(0);
-    expect(requestsOf(ended)).toEqual(["POST 429"]);
+    expectRefused(ended, 429);
     expect(ended.errors).toMatch(spentMessage);
   });
 
-  test.each([
-    ["tokens_per_minute=1000", /more than the key \S+'s whole limit of 1,000 tokens a minute/],
-    ["week=0.0001", /more than the key \S+'s whole \$0\.0001 for this week/],
-  ])("of what can never pass (%s) ends it at once, and it says why", async (limit, why) => {
-    const org = `never-${limit.slice(0, 4)}`;
-    await service.json("org", "create", org, "--plan", "weekly");
-    const create = ["key", "create", "--org", org, "--name", "agent", "--limit", limit];
-    const { key } = await service.json<{ key: string }>(...create);
-    const ended = await run([done], { key });
-    expect(ended.code).not.toBe(0);
-    expect(requestsOf(ended)).toEqual(["POST 429"]);
-    expect(engine.asked).toHaveLength(0);
-    expect(ended.errors).toMatch(why);
-    expect(ended.errors).toMatch(/This request needs at least (?:[\d,]+ tokens|\$[\d.]+), /);
+  test.each(tooSmall)("of what can never pass (%s) ends it at once, and it says why", async (limit, why) => {
+    const ended = await run([done], { key: await smallKey(service, limit) });
+    expectRefused(ended, 429);
+    for (const message of [why, neededMessage]) expect(ended.errors).toMatch(message);
   });
 
   test("of a model that there is not says so", async () => {
     const ended = await run([done], { model: "acme/none" });
-    expect(ended.code).not.toBe(0);
-    expect(requestsOf(ended)).toEqual(["POST 404"]);
+    expectRefused(ended, 404);
     expect(ended.errors).toContain("acme/none");
   });
 

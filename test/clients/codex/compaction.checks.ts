@@ -5,8 +5,9 @@
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";
+import { usageByLength } from "../prefix-cache.ts";
 import { type ChatAsked, type ScriptedEngine, startScriptedEngine, type Turn } from "../scripted-engine.ts";
-import { type Run, type Session, startSession } from "./agent.ts";
+import { compactions, isAskedForSummary, patching, type Run, type Session, scripting, startSession } from "./agent.ts";
 
 const turns = Number(process.env.CODEX_TURNS ?? 24);
 /** The number of turns, with their answers, after which Codex compacts the conversation once. */
@@ -15,13 +16,12 @@ const turns_compaction = 8;
 setDefaultTimeout(turns * 10_000);
 
 /** The models for the three ways in which Codex sends its tools, and with them its prompts. */
-const families = [model, "acme/gpt-5.5", "acme/gpt-6-sol"];
+const families = [model, patching, scripting];
 
 let engine: ScriptedEngine;
 let service: Service;
 beforeAll(async () => {
-  const tokens = (value: unknown) => Math.ceil(JSON.stringify(value).length / 4);
-  engine = startScriptedEngine((asked, turn) => ({ prompt_tokens: tokens(asked), completion_tokens: tokens(turn) }));
+  engine = startScriptedEngine(usageByLength);
   service = await startService({ engineUrl: engine.url, models: families.slice(1) });
 });
 afterAll(async () => {
@@ -31,16 +31,12 @@ afterAll(async () => {
 
 const begun = (id: string): Session => startSession({ url: service.url, key: service.key, model: id, builtIn: true });
 const textOf = (content: unknown) => (typeof content === "string" ? content : JSON.stringify(content));
-const isAskedForSummary = ({ messages }: ChatAsked) =>
-  textOf(messages.at(-1)?.content).includes("about to be replaced by what you write now");
 /**
  * The status of each request that runs the model, by HTTP or WebSocket. Requests that only transfer the conversation
  * are left out.
  */
 const posts = ({ asked }: Run) =>
   asked.filter(({ method, body }) => method !== "GET" && body?.generate !== false).map(({ status }) => status);
-const compactions = ({ asked }: Run) =>
-  asked.filter(({ body }) => JSON.stringify(body?.input ?? "").includes('"compaction_trigger"')).length;
 
 /**
  * Plays an engine whose answers contain facts. The facts are in the model's texts only, because Codex itself keeps the

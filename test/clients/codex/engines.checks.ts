@@ -6,12 +6,9 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { model, type Service, startService } from "../../harness/engine.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
 import { type ScriptedEngine, startScriptedEngine, type Turn } from "../scripted-engine.ts";
-import { runAgent } from "./agent.ts";
+import { patching, runAgent, scripting } from "./agent.ts";
 
 setDefaultTimeout(120_000);
-
-const patching = "acme/gpt-5.5";
-const scripting = "acme/gpt-6-sol";
 
 let engine: ScriptedEngine;
 let back: Service;

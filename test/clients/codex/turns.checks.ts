@@ -6,8 +6,9 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../../harness/engine.ts";
 import { startPostgres } from "../../harness/services.ts";
+import { usageByLength } from "../prefix-cache.ts";
 import { type ChatAsked, type ScriptedEngine, startScriptedEngine, type Turn } from "../scripted-engine.ts";
-import { type Run, type RunOptions, startSession } from "./agent.ts";
+import { compactions, isAskedForSummary, type Run, type RunOptions, startSession } from "./agent.ts";
 
 const turns = Number(process.env.CODEX_TURNS ?? 100);
 const limit_ms = 8 * 60_000;
@@ -33,8 +34,7 @@ const startNode = (dataDir?: string) =>
     },
   });
 beforeAll(async () => {
-  const tokens = (value: unknown) => Math.ceil(JSON.stringify(value).length / 4);
-  engine = startScriptedEngine((asked, turn) => ({ prompt_tokens: tokens(asked), completion_tokens: tokens(turn) }));
+  engine = startScriptedEngine(usageByLength);
   postgres = await startPostgres();
   nodes.push(await startNode());
   key = nodes[0]!.key;
@@ -58,8 +58,6 @@ async function restart(): Promise<Service> {
 /** The number of the newest turn that a request mentions, by the marks in the commands' output and in a summary. */
 const done = ({ messages }: ChatAsked) =>
   Math.max(0, ...[...JSON.stringify(messages).matchAll(/turn-(\d+)-done/g)].map(([, number]) => Number(number)));
-const isAskedForSummary = ({ messages }: ChatAsked) =>
-  JSON.stringify(messages.at(-1)?.content).includes("about to be replaced by what you write now");
 
 /** Plays the engine: each turn writes its number into a file. Which turn is next follows only from the conversation. */
 function answer(asked: ChatAsked, restartsAt: number[]): Turn {
@@ -87,8 +85,6 @@ async function work(restartsAt: number[], options: Partial<RunOptions> = {}): Pr
 }
 
 const posts = ({ asked }: Run) => asked.filter(({ method }) => method !== "GET");
-const compactions = ({ asked }: Run) =>
-  asked.filter(({ body }) => JSON.stringify(body?.input ?? "").includes('"compaction_trigger"')).length;
 const numbers = Array.from({ length: turns }, (_, at) => `${at + 1}\n`).join("");
 const perTurn_kb = (run: Run) => posts(run).reduce((all, { bytes }) => all + bytes, 0) / turns / 1000;
 const told = (run: Run) => {

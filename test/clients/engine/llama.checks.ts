@@ -5,18 +5,22 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import OpenAI, { APIError, BadRequestError, InternalServerError } from "openai";
+import OpenAI, { BadRequestError, InternalServerError } from "openai";
 import { LengthFinishReasonError } from "openai/error";
 import { zodFunction, zodResponseFormat } from "openai/helpers/zod";
 import type { ChatCompletionMessageParam } from "openai/resources";
 import { z } from "zod";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
-import { engineKey, engineModel, type Llama, startLlama } from "./llama.ts";
+import { checkedFetch, errorOf } from "../sdk.ts";
+import { engineKey, engineModel, type Llama, startRandom } from "./llama.ts";
 
 /** The token ids of the special tokens in the model's vocabulary, in the order in which model.py adds them. */
 const mark = (place: number) => String(3 + 256 + place);
 const [endOfTurn, endOfThought, startOfCall] = [mark(1), mark(3), mark(4)];
+
+const { LLAMA_MODEL: randomModel = "" } = process.env;
+if (!randomModel) throw new Error("Start this by: npm run test:clients -- engine");
 
 const plain = "acme/random";
 const thinker = "acme/thinker";
@@ -48,18 +52,15 @@ let thinking: Llama;
 let service: Sluice;
 let client: OpenAI;
 beforeAll(async () => {
-  [engine, thinking] = await Promise.all([startLlama("plain.jinja"), startLlama("thinking.jinja", "-c", "4096")]);
+  [engine, thinking] = await Promise.all([
+    startRandom(randomModel, "plain.jinja"),
+    startRandom(randomModel, "thinking.jinja", 4096),
+  ]);
   service = await startSluice({
     config: configFor(engine.url, thinking.url),
     env: { ENGINE_KEY: engineKey },
-    secrets: [
-      ...secretsOf(engine),
-      ...secretsOf(thinking),
-      ...upstreams,
-      "wrong-key-of-the-operator",
-      "jinja",
-      "mmproj",
-    ],
+    secrets: [...[engine, thinking].flatMap(secretsOf), "wrong-key-of-the-operator", "jinja", "mmproj"],
+    operatorsWords: [...upstreams],
   });
   client = clientOf(service);
 }, 120_000);
@@ -70,16 +71,13 @@ afterAll(async () => {
 
 const secretsOf = ({ url }: Llama) => [engineModel, engineKey, new URL(url).host];
 
-function clientOf({ url, key, fetch }: Sluice): OpenAI {
-  return new OpenAI({
-    baseURL: `${url}/v1`,
-    apiKey: key,
-    maxRetries: 0,
-    fetch: (address, init) => fetch(String(address).slice(url.length), init),
-  });
+function clientOf(sluice: Sluice): OpenAI {
+  return new OpenAI({ baseURL: `${sluice.url}/v1`, apiKey: sluice.key, maxRetries: 0, fetch: checkedFetch(sluice) });
 }
 
 const hello: ChatCompletionMessageParam[] = [{ role: "user", content: "hello there" }];
+/** A model whose thought ends soon. */
+const thoughtful = { model: thinker, temperature: 1, seed: 1, max_tokens: 80, logit_bias: { [endOfThought]: 4 } };
 const base = { model: plain, messages: hello, temperature: 0, max_tokens: 24 };
 
 describe("list, chat, stream, usage", () => {
@@ -191,20 +189,9 @@ describe("log probabilities", () => {
   });
 
   test("those of reasoning are not the text's", async () => {
-    const request = {
-      ...ask,
-      model: thinker,
-      temperature: 1,
-      seed: 1,
-      max_tokens: 80,
-      logit_bias: { [endOfThought]: 4 },
-    };
+    const request = { ...ask, ...thoughtful, top_logprobs: 1, stream: true } as const;
     const kinds: string[] = [];
-    for await (const { choices } of await client.chat.completions.create({
-      ...request,
-      top_logprobs: 1,
-      stream: true,
-    })) {
+    for await (const { choices } of await client.chat.completions.create(request)) {
       const delta = choices[0]?.delta as { content?: string; reasoning_content?: string } | undefined;
       if (delta?.reasoning_content) kinds.push("thought");
       if (delta?.content) kinds.push("text");
@@ -217,7 +204,7 @@ describe("log probabilities", () => {
 
 describe("reasoning", () => {
   test("comes beside the text, streamed and not; none turns it off", async () => {
-    const ask = { ...base, model: thinker, temperature: 1, seed: 1, max_tokens: 80, logit_bias: { [endOfThought]: 4 } };
+    const ask = { ...base, ...thoughtful };
     const message = (await client.chat.completions.create(ask)).choices[0]!.message as { reasoning_content?: string };
     expect(message.reasoning_content?.length).toBeGreaterThan(5);
     let thought = "";
@@ -425,7 +412,7 @@ describe("an engine that dies", () => {
         const body = { ...base, model: thinker, max_tokens: 15_000, logit_bias: endless, stream: true as const };
         for await (const chunk of await client.chat.completions.create(body)) {
           expect(chunk.choices[0]?.finish_reason).toBeNull();
-          if (++chunks === 5) thinking.kill();
+          if (++chunks === 5) void thinking.stop();
         }
       })(),
     );
@@ -434,10 +421,3 @@ describe("an engine that dies", () => {
     expect(next).toMatchObject({ status: 503, code: "upstream_unavailable" });
   });
 });
-
-async function errorOf(promise: PromiseLike<unknown>): Promise<APIError> {
-  const error = await new Promise((resolve) => promise.then(() => resolve(new Error("no error")), resolve));
-  if (!(error instanceof APIError)) throw error;
-  expect(error.error).toMatchObject({ request_id: error.requestID });
-  return error;
-}

@@ -8,26 +8,25 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
-import OpenAI, { APIError } from "openai";
+import OpenAI from "openai";
+import type { UpstreamProtocol } from "../../../src/core/upstream/codecs.ts";
+import { type EngineName, wires } from "../../core/protocol/pairs/wires.ts";
 import { program, type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
+import { checkedFetch, errorOf } from "../sdk.ts";
 import { type Ability, realEngines } from "./engines.ts";
+import { words } from "./questions.ts";
+
+type Chat = OpenAI.ChatCompletionCreateParamsNonStreaming;
 
 const { REAL_ENGINE: name = "", REAL_ENGINE_ROOT: root = "" } = process.env;
 const engine = realEngines[name];
 if (!engine || !root) throw new Error("Start this by: npm run test:clients -- engines");
 
 const hello = "Grüße 🌍! Hello there.";
-const city = { type: "object" as const, properties: { city: { type: "string" } }, required: ["city"] };
-const known = [
-  { name: "weather", description: "The weather." },
-  { name: "time", description: "The time." },
-];
-const args = JSON.stringify({ city: "Oslo" });
 const asked = "Weather and time in Oslo?";
-const chatTools = known.map((tool) => ({ type: "function" as const, function: { ...tool, parameters: city } }));
-const messagesTools = known.map((tool) => ({ ...tool, input_schema: city }));
-const responsesTools = known.map((tool) => ({ type: "function" as const, ...tool, parameters: city, strict: null }));
+const calls = ["weather", "time"].map((tool) => [tool, { city: "Oslo" }]);
+type Body = Record<string, unknown>;
 
 let service: Sluice;
 let openai: OpenAI;
@@ -54,15 +53,45 @@ function configuration(): string {
 
 beforeAll(async () => {
   service = await startSluice({ config: configuration() });
-  const fetch = (url: string | URL | Request, init?: RequestInit) =>
-    service.fetch(String(url).slice(service.url.length), init);
+  const fetch = checkedFetch(service);
   openai = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: service.key, maxRetries: 0, fetch });
   anthropic = new Anthropic({ baseURL: service.url, apiKey: service.key, maxRetries: 0, fetch });
 }, 60_000);
 afterAll(() => service?.stop(), 60_000);
 
-/** An object, since the SDK's types no longer have `temperature`. */
-const exactly = { temperature: 0 } as object;
+/** Each of the official SDKs' ways to ask, with the reader of its answers and the number of tokens of the prompt. */
+const clients: Record<UpstreamProtocol, { ask: (body: never) => PromiseLike<unknown>; name: EngineName }> = {
+  "openai-chat": { name: "chat", ask: (body) => openai.chat.completions.create(body) },
+  "anthropic-messages": { name: "messages", ask: (body) => anthropic.messages.create(body) },
+  "openai-responses": { name: "responses", ask: (body) => openai.responses.create(body) },
+};
+const clientNames = Object.keys(clients) as UpstreamProtocol[];
+
+/** The names of the counts of a usage, in any protocol. */
+const inputCounts = ["prompt_tokens", "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
+const outputCounts = ["completion_tokens", "output_tokens"];
+
+async function answerBy(client: UpstreamProtocol, model: string, body: Body) {
+  const { name, ask } = clients[client];
+  const reply = (await ask({ model, ...body } as never)) as { usage: Record<string, number | null> };
+  const { reasoning, text, calls, end } = wires[name].readReply(reply as never);
+  const sum = (names: string[]) => names.reduce((total, count) => total + (reply.usage[count] ?? 0), 0);
+  return {
+    ...{ end, text: text.trim(), thought: reasoning.trim(), ids: calls.map(({ id }) => id) },
+    calls: calls.map(({ name: tool, input }) => [tool, input]),
+    ...{
+      input: sum(client === "anthropic-messages" ? inputCounts : inputCounts.slice(0, 2)),
+      output: sum(outputCounts),
+    },
+  };
+}
+
+/** The tools of a client. A tool of Responses would be strict, which an engine of this size cannot follow. */
+function toolsOf(client: UpstreamProtocol): Body {
+  const { tools } = words[client].tools as { tools: object[] };
+  return client === "openai-responses" ? { tools: tools.map((tool) => ({ ...tool, strict: null })) } : { tools };
+}
+
 /**
  * The caps for both ways in which the service asks an engine: without streaming, because the cap is small, and with
  * streaming.
@@ -73,112 +102,35 @@ for (const protocol of engine.protocols) {
   const lacks = (ability: Ability) => engine.lacks?.[protocol]?.includes(ability) ?? false;
   const skipped = (...abilities: Ability[]) => (abilities.some(lacks) ? " (skipped: docs/engines.md)" : "");
   const model = `acme/${protocol}`;
+  const chat = words["openai-chat"];
 
   describe(`${name}, asked in ${protocol}`, () => {
     for (const [way, cap] of Object.entries(caps)) {
-      test(`chat, ${way}: text, thought, usage`, async () => {
-        const { choices, usage } = await openai.chat.completions.create({
-          model,
-          max_tokens: cap,
-          temperature: 0,
-          messages: [{ role: "user", content: "Say hello." }],
+      for (const client of clientNames)
+        test(`${clients[client].name}, ${way}: text, thought, usage`, async () => {
+          const { says, cap: capped } = words[client];
+          const answer = await answerBy(client, model, { ...says("Say hello."), ...capped(cap) });
+          const thought = lacks("thoughts") ? "" : "They want a greeting.";
+          expect(answer).toMatchObject({ end: "stop", text: hello, thought, output: 30 });
+          if (client === "openai-chat") expect(answer.input).toBe(12);
         });
-        expect(choices[0]?.finish_reason).toBe("stop");
-        const message = choices[0]?.message as { content: string; reasoning_content?: string };
-        expect(message.content.trim()).toBe(hello);
-        if (!lacks("thoughts")) expect(message.reasoning_content?.trim()).toBe("They want a greeting.");
-        expect(usage).toMatchObject({ prompt_tokens: 12, completion_tokens: 30 });
-      });
-
-      test(`Messages, ${way}: text, thought, usage`, async () => {
-        const { content, stop_reason, usage } = await anthropic.messages.create({
-          model,
-          ...exactly,
-          max_tokens: cap,
-          messages: [{ role: "user", content: "Say hello." }],
-        });
-        expect(stop_reason).toBe("end_turn");
-        expect(content.map(({ type }) => type)).toEqual(lacks("thoughts") ? ["text"] : ["thinking", "text"]);
-        expect(content.flatMap((part) => (part.type === "text" ? [part.text.trim()] : []))).toEqual([hello]);
-        expect(usage.output_tokens).toBe(30);
-      });
-
-      test(`Responses, ${way}: text, thought, usage`, async () => {
-        const { output, output_text, status, usage } = await openai.responses.create({
-          model,
-          max_output_tokens: cap,
-          temperature: 0,
-          input: "Say hello.",
-        });
-        expect(status).toBe("completed");
-        expect(output.map(({ type }) => type)).toEqual(lacks("thoughts") ? ["message"] : ["reasoning", "message"]);
-        expect(output_text.trim()).toBe(hello);
-        expect(usage?.output_tokens).toBe(30);
-      });
 
       test(`two parallel calls, ${way}, in all three`, async () => {
-        const responses = await openai.responses.create({
-          model,
-          max_output_tokens: cap,
-          temperature: 0,
-          tools: responsesTools,
-          input: asked,
-        });
-        expect(
-          responses.output.flatMap((item) =>
-            item.type === "function_call" ? [[item.name, JSON.parse(item.arguments)]] : [],
-          ),
-        ).toEqual([
-          ["weather", { city: "Oslo" }],
-          ["time", { city: "Oslo" }],
-        ]);
         // The SDKs' tools have no `strict`, but the service sends it to engines of Responses, which gives the model
         // other words than it was taught.
-        if (protocol === "openai-responses") return;
-        const chat = await openai.chat.completions.create({
-          model,
-          max_tokens: cap,
-          temperature: 0,
-          tools: chatTools,
-          messages: [{ role: "user", content: asked }],
-        });
-        expect(chat.choices[0]?.finish_reason).toBe("tool_calls");
-        const called = chat.choices[0]?.message.tool_calls ?? [];
-        expect(
-          called.map((call) =>
-            call.type === "function" ? [call.function.name, JSON.parse(call.function.arguments)] : [],
-          ),
-        ).toEqual([
-          ["weather", { city: "Oslo" }],
-          ["time", { city: "Oslo" }],
-        ]);
-        expect(new Set(called.map(({ id }) => id)).size).toBe(2);
-        const messages = await anthropic.messages.create({
-          model,
-          ...exactly,
-          max_tokens: cap,
-          tools: messagesTools,
-          messages: [{ role: "user", content: asked }],
-        });
-        expect(messages.stop_reason).toBe("tool_use");
-        expect(messages.content.flatMap((part) => (part.type === "tool_use" ? [[part.name, part.input]] : []))).toEqual(
-          [
-            ["weather", { city: "Oslo" }],
-            ["time", { city: "Oslo" }],
-          ],
-        );
+        for (const client of protocol === "openai-responses" ? (["openai-responses"] as const) : clientNames) {
+          const { says, cap: capped } = words[client];
+          const answer = await answerBy(client, model, { ...says(asked), ...toolsOf(client), ...capped(cap) });
+          expect(answer.calls).toEqual(calls);
+          if (client !== "openai-responses") expect(answer.end).toBe("tool_calls");
+          expect(new Set(answer.ids).size).toBe(2);
+        }
       });
     }
 
     test.skipIf(lacks("named calls"))(`a forced call is that call${skipped("named calls")}`, async () => {
-      const { choices } = await openai.chat.completions.create({
-        model,
-        max_tokens: 200,
-        temperature: 0,
-        tools: chatTools,
-        tool_choice: { type: "function", function: { name: "time" } },
-        messages: [{ role: "user", content: "Time in Oslo?" }],
-      });
+      const body = { model, ...chat.says("Time in Oslo?"), ...chat.tools, ...chat.named, ...chat.cap(200) };
+      const { choices } = await openai.chat.completions.create(body as never as Chat);
       const [call, ...others] = choices[0]?.message.tool_calls ?? [];
       expect(others).toEqual([]);
       // vLLM forces the call to match its schema token by token, which confuses so small a model: the call may be cut
@@ -202,129 +154,29 @@ for (const protocol of engine.protocols) {
     });
 
     test("the cap ends with length", async () => {
-      const { choices } = await openai.chat.completions.create({
-        model,
-        max_tokens: 16,
-        temperature: 0,
-        messages: [{ role: "user", content: "Count." }],
-      });
-      if (!lacks("length")) expect(choices[0]?.finish_reason).toBe("length");
-      expect(choices[0]?.message.content?.trim()).toStartWith("one two three");
+      const { end, text } = await answerBy("openai-chat", model, { ...chat.says("Count."), ...chat.cap(16) });
+      if (!lacks("length")) expect(end).toBe("length");
+      expect(text).toStartWith("one two three");
     });
 
     test.skipIf(lacks("replayed thoughts"))(
       `a replayed thought reaches the engine, from clients of all three${skipped("replayed thoughts")}`,
       async () => {
-        const thought = "I need two tools.";
-        const grown = async (prompt: (thought: string | null) => Promise<number>) =>
-          (await prompt(thought)) - (await prompt(null));
-        const ids = ["call_1", "call_2"];
-        const results = ["rain", "noon"];
-        const byChat = (replayed: string | null) =>
-          openai.chat.completions
-            .create({
-              model,
-              max_tokens: 16,
-              tools: chatTools,
-              messages: [
-                { role: "user", content: asked },
-                {
-                  role: "assistant",
-                  content: null,
-                  tool_calls: known.map(({ name: tool }, index) => ({
-                    id: ids[index]!,
-                    type: "function" as const,
-                    function: { name: tool, arguments: args },
-                  })),
-                  ...(replayed === null ? {} : ({ reasoning_content: replayed } as object)),
-                },
-                ...results.map((content, index) => ({ role: "tool" as const, tool_call_id: ids[index]!, content })),
-              ],
-            })
-            .then(({ usage }) => usage!.prompt_tokens);
-        const byMessages = (replayed: string | null) =>
-          anthropic.messages
-            .create({
-              model,
-              max_tokens: 16,
-              tools: messagesTools,
-              messages: [
-                { role: "user", content: asked },
-                {
-                  role: "assistant",
-                  content: [
-                    ...(replayed === null ? [] : [{ type: "thinking" as const, thinking: replayed, signature: "" }]),
-                    ...known.map(({ name: tool }, index) => ({
-                      type: "tool_use" as const,
-                      id: ids[index]!,
-                      name: tool,
-                      input: { city: "Oslo" },
-                    })),
-                  ],
-                },
-                {
-                  role: "user",
-                  content: results.map((content, index) => ({
-                    type: "tool_result" as const,
-                    tool_use_id: ids[index]!,
-                    content,
-                  })),
-                },
-              ],
-            })
-            .then(
-              ({ usage }) =>
-                usage.input_tokens + (usage.cache_read_input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0),
-            );
-        const byResponses = (replayed: string | null) =>
-          openai.responses
-            .create({
-              model,
-              max_output_tokens: 16,
-              tools: responsesTools,
-              input: [
-                { role: "user", content: asked },
-                ...(replayed === null
-                  ? []
-                  : [
-                      {
-                        type: "reasoning" as const,
-                        id: "rs_1",
-                        summary: [],
-                        content: [{ type: "reasoning_text" as const, text: replayed }],
-                      },
-                    ]),
-                ...known.map(({ name: tool }, index) => ({
-                  type: "function_call" as const,
-                  call_id: ids[index]!,
-                  name: tool,
-                  arguments: args,
-                })),
-                ...results.map((output, index) => ({
-                  type: "function_call_output" as const,
-                  call_id: ids[index]!,
-                  output,
-                })),
-              ],
-            })
-            .then(({ usage }) => usage!.input_tokens);
-        for (const prompt of [byChat, byMessages, byResponses]) expect(await grown(prompt)).toBeGreaterThan(5);
+        for (const client of clientNames) {
+          const { results, cap } = words[client];
+          const promptWith = async (thought: string | null) =>
+            (await answerBy(client, model, { ...results(thought), ...toolsOf(client), ...cap(16) })).input;
+          expect((await promptWith("I need two tools.")) - (await promptWith(null))).toBeGreaterThan(5);
+        }
       },
     );
 
-    test.skipIf(lacks("log probabilities"))(
+    test.skipIf(lacks("log probabilities") || protocol !== "openai-chat")(
       `log probabilities are the text's alone${skipped("log probabilities")}`,
       async () => {
-        if (protocol !== "openai-chat") return;
         for (const cap of Object.values(caps)) {
-          const { choices } = await openai.chat.completions.create({
-            model,
-            max_tokens: cap,
-            temperature: 0,
-            logprobs: true,
-            top_logprobs: 2,
-            messages: [{ role: "user", content: "Say hello." }],
-          });
+          const body = { model, ...chat.says("Say hello."), ...chat.logprobs, ...chat.cap(cap) };
+          const { choices } = await openai.chat.completions.create(body as never as Chat);
           const tokens = choices[0]?.logprobs?.content?.map(({ token }) => token).join("") ?? "";
           expect(tokens).not.toContain("greeting");
           expect(tokens).not.toContain("think>");
@@ -336,15 +188,9 @@ for (const protocol of engine.protocols) {
     test.skipIf(lacks("a context"))(
       `a prompt that is too long is context_length_exceeded${skipped("a context")}`,
       async () => {
-        const refused = await openai.chat.completions
-          .create({ model, max_tokens: 16, messages: [{ role: "user", content: "word ".repeat(70_000) }] })
-          .then(
-            () => null,
-            (error) => error,
-          );
-        expect(refused).toBeInstanceOf(APIError);
-        expect(refused.status).toBe(400);
-        expect(refused.code).toBe("context_length_exceeded");
+        const messages = [{ role: "user" as const, content: "word ".repeat(70_000) }];
+        const refused = await errorOf(openai.chat.completions.create({ model, max_tokens: 16, messages }));
+        expect(refused).toMatchObject({ status: 400, code: "context_length_exceeded" });
       },
     );
 

@@ -111,10 +111,17 @@ async function vllmRunning(root: string): Promise<number> {
   return Number(/^vllm:num_requests_running\{[^}]*\} (\S+)$/m.exec(page)?.[1]);
 }
 
-export async function startLlama(name: string, file: string, kind?: "embedding" | "ranking"): Promise<Server> {
+/** `parameters`: further ones, by llama.cpp's names. */
+export async function startLlama(
+  name: string,
+  file: string,
+  kind?: "embedding" | "ranking",
+  parameters: Record<string, unknown> = {},
+): Promise<Server> {
   const python = await pythonWith(here("requirements-llama.txt"), "llama-python");
   return startServer({
     words: (port) => [python, here("llama-server.py"), file, name, `${port}`, ...(kind ? [kind] : [])],
+    environment: { LLAMA: JSON.stringify(parameters) },
     ready: "/health",
     start_ms,
     log: logOf(`llama.cpp-${name}`),

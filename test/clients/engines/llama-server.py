@@ -1,8 +1,11 @@
 """llama.cpp's own HTTP server, from the package xllamacpp: `python llama-server.py MODEL.gguf NAME PORT [embedding|ranking]`.
 
-Without the last word it is a language model's. Ends with its parent.
+Without the last word it is a language model's. `LLAMA` may hold further parameters, by their names, as JSON. Ends with its
+parent.
 """
 
+import json
+import os
 import sys
 
 import xllamacpp
@@ -24,5 +27,7 @@ if kind:
     parameters.embedding = True
 if kind == ["ranking"]:
     parameters.pooling_type = pooling.LLAMA_POOLING_TYPE_RANK
+for parameter, value in json.loads(os.environ.get("LLAMA", "{}")).items():
+    setattr(parameters, parameter, value)
 server = xllamacpp.Server(parameters)
 sys.stdin.read()

@@ -2,9 +2,8 @@
 // answer is recorded; then clients use it through the service.
 
 import { join } from "node:path";
-import { command } from "../../../scripts/command.ts";
-import { type Counts, countsOf } from "../../../scripts/counts.ts";
-import { CannotRun, onlyPinned } from "../edition.ts";
+import { type Counts, nothing, sum } from "../../../scripts/counts.ts";
+import { CannotRun, onlyPinned, ranChecks } from "../edition.ts";
 import { pythonWith } from "../virtual-environment.ts";
 import { operationServers } from "./operation-servers.ts";
 import { recordOperations } from "./record-operations.ts";
@@ -12,19 +11,13 @@ import { recordOperations } from "./record-operations.ts";
 const versions = new Map(operationServers.map(({ engine, version }) => [engine, version]));
 
 const checks_ms = 20 * 60_000;
-const clients = join(import.meta.dir, "../operations");
 
 /** After a run with a new version, `git diff` shows which answers differ. */
 export const operationSuite = onlyPinned([...versions].map((pair) => pair.join(" ")).join(", "), async () => {
-  const sum: Counts = { passed: 0, failed: 0, skipped: 0 };
-  const python = await pythonWith(join(clients, "requirements.txt"), "operations-python");
-  for (const index of operationServers.keys()) {
-    const { passed, failed, skipped } = await countsFor(index, python);
-    sum.passed += passed;
-    sum.failed += failed;
-    sum.skipped += skipped;
-  }
-  return sum;
+  const python = await pythonWith(join(import.meta.dir, "../operations/requirements.txt"), "operations-python");
+  let counts = nothing;
+  for (const index of operationServers.keys()) counts = sum(counts, await countsFor(index, python));
+  return counts;
 });
 
 /** The counts of one engine's checks. An engine that cannot run here is skipped, and the reason is printed. */
@@ -36,22 +29,14 @@ async function countsFor(index: number, python: string): Promise<Counts> {
     try {
       await recordOperations(server, running.root);
       console.log(`${what}: recorded`);
-      return await checksOf(index, running.root, python);
+      const environment = { OPERATION_SERVER: `${index}`, OPERATION_ROOT: running.root, OPERATION_PYTHON: python };
+      const how = { limit_ms: checks_ms, environment, test_ms: 120_000 };
+      return await ranChecks(["operations/operations.checks.ts"], how);
     } finally {
       await running.stop();
     }
   } catch (failure) {
     console.error(`${what}: ${failure instanceof Error ? failure.message : failure}`);
-    const isSkipped = failure instanceof CannotRun;
-    return { passed: 0, failed: isSkipped ? 0 : 1, skipped: isSkipped ? 1 : 0 };
+    return { ...nothing, [failure instanceof CannotRun ? "skipped" : "failed"]: 1 };
   }
-}
-
-async function checksOf(index: number, root: string, python: string): Promise<Counts> {
-  const words = [process.execPath, "test", "--timeout=120000", join(clients, "operations.checks.ts")];
-  const { code, output } = await command(words, {
-    limit_ms: checks_ms,
-    environment: { OPERATION_SERVER: `${index}`, OPERATION_ROOT: root, OPERATION_PYTHON: python },
-  });
-  return countsOf(output, code);
 }

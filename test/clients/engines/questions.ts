@@ -57,7 +57,7 @@ const spoken = ["rain", "noon"];
 const asked = "Weather and time in Oslo?";
 const args = JSON.stringify({ city: "Oslo" });
 
-const words: Record<UpstreamProtocol, Words> = {
+export const words: Record<UpstreamProtocol, Words> = {
   "openai-chat": {
     says: (content) => ({ messages: [{ role: "user", content }], temperature: 0 }),
     tools: { tools: known.map((tool) => ({ type: "function", function: { ...tool, parameters: city } })) },

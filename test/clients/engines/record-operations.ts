@@ -5,6 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Operation, operationQuestions, operations } from "./operation-questions.ts";
 import type { OperationServer } from "./operation-servers.ts";
+import { type RawAnswer, rawAnswer } from "./record.ts";
 
 /** The recorded answers of an engine, with its models `embedding`, `ranking` and `tiny`. */
 export interface OperationRecording {
@@ -13,18 +14,13 @@ export interface OperationRecording {
   answers: RecordedOperation[];
 }
 
-export interface RecordedOperation {
+export interface RecordedOperation extends RawAnswer {
   operation: Operation;
   question: string;
   path: string;
-  status: number;
-  contentType: string;
-  /** The body as it came. */
-  body: string;
 }
 
 export const operationRecordings = join(import.meta.dir, "../../engines/recorded-operations");
-const answer_ms = 5 * 60_000;
 
 /** Asks the server. Replaces the recorded answers of this engine to the same operations. */
 export async function recordOperations(server: OperationServer, root: string): Promise<OperationRecording> {
@@ -35,14 +31,8 @@ export async function recordOperations(server: OperationServer, root: string): P
     if (model === undefined) continue;
     const path = paths?.[operation] ?? `/v1/${operation}`;
     for (const { name: question, body } of operationQuestions[operation]) {
-      const response = await fetch(root + path, {
-        method: "POST",
-        headers: { "content-type": "application/json", connection: "close" },
-        body: JSON.stringify({ model, ...body }),
-        signal: AbortSignal.timeout(answer_ms),
-      });
-      const contentType = response.headers.get("content-type") ?? "";
-      answers.push({ operation, question, path, status: response.status, contentType, body: await response.text() });
+      const answer = await rawAnswer(root + path, { model, ...body });
+      answers.push({ operation, question, path, ...answer });
     }
   }
   const file = join(operationRecordings, `${engine}.json`);

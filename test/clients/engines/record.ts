@@ -14,9 +14,12 @@ export interface Recording {
   answers: RecordedAnswer[];
 }
 
-export interface RecordedAnswer {
+export interface RecordedAnswer extends RawAnswer {
   protocol: UpstreamProtocol;
   question: string;
+}
+
+export interface RawAnswer {
   status: number;
   contentType: string;
   /** The body as it came. */
@@ -27,24 +30,31 @@ export const recordings = join(import.meta.dir, "../../engines/recorded");
 /** How long an answer may take: for the first question with log probabilities, vLLM compiles something. */
 const answer_ms = 5 * 60_000;
 
+/** Asks an engine directly. */
+export async function rawAnswer(url: string, body: object, key?: string): Promise<RawAnswer> {
+  const response = await fetch(url, {
+    method: "POST",
+    // llama.cpp closes a connection after a stream, although its header says that it keeps the connection open.
+    headers: {
+      "content-type": "application/json",
+      connection: "close",
+      ...(key && { authorization: `Bearer ${key}` }),
+    },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(answer_ms),
+  });
+  const contentType = response.headers.get("content-type") ?? "";
+  return { status: response.status, contentType, body: await response.text() };
+}
+
 export async function record(name: string, engine: RealEngine, root: string): Promise<Recording> {
   const answers: RecordedAnswer[] = [];
   for (const protocol of engine.protocols)
     for (const { name: question, body } of questionsOf(protocol)) {
-      const response = await fetch(`${root}/v1${upstreamCodecs[protocol].path}`, {
-        method: "POST",
-        // llama.cpp closes a connection after a stream, although its header says that it keeps the connection open.
-        headers: {
-          "content-type": "application/json",
-          connection: "close",
-          ...(engine.key ? { authorization: `Bearer ${engine.key}` } : {}),
-        },
-        // For Responses, transformers streams unless the request says otherwise.
-        body: JSON.stringify({ model: engine.model, stream: false, ...body }),
-        signal: AbortSignal.timeout(answer_ms),
-      });
-      const contentType = response.headers.get("content-type") ?? "";
-      answers.push({ protocol, question, status: response.status, contentType, body: await response.text() });
+      // For Responses, transformers streams unless the request says otherwise.
+      const asked = { model: engine.model, stream: false, ...body };
+      const answer = await rawAnswer(`${root}/v1${upstreamCodecs[protocol].path}`, asked, engine.key);
+      answers.push({ protocol, question, ...answer });
     }
   const { version, dialect } = engine;
   const recording = { engine: name, version, dialect, answers };

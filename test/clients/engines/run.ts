@@ -1,9 +1,7 @@
 // Real engines: each is installed, started, asked directly, and then asked through the service.
 
-import { join } from "node:path";
-import { command } from "../../../scripts/command.ts";
-import { type Counts, countsOf } from "../../../scripts/counts.ts";
-import { CannotRun, onlyPinned, type Suite } from "../edition.ts";
+import { type Counts, nothing, sum } from "../../../scripts/counts.ts";
+import { CannotRun, onlyPinned, ranChecks, type Suite } from "../edition.ts";
 import { type RealEngine, realEngines } from "./engines.ts";
 import { record } from "./record.ts";
 
@@ -25,18 +23,16 @@ export const allRealEngines: Suite = onlyPinned(
     .map(([name, { version }]) => `${name} ${version}`)
     .join(", "),
   async () => {
-    const sum: Counts = { passed: 0, failed: 0, skipped: 0 };
+    let counts = nothing;
     for (const [name, engine] of Object.entries(realEngines)) {
-      const { passed, failed, skipped } = await countsFor(name, engine).catch((failure) => {
+      const more = await countsFor(name, engine).catch((failure) => {
         if (!(failure instanceof CannotRun)) throw failure;
         console.error(failure.message);
-        return { passed: 0, failed: 0, skipped: 1 };
+        return { ...nothing, skipped: 1 };
       });
-      sum.passed += passed;
-      sum.failed += failed;
-      sum.skipped += skipped;
+      counts = sum(counts, more);
     }
-    return sum;
+    return counts;
   },
 );
 
@@ -44,13 +40,9 @@ async function countsFor(name: string, engine: RealEngine): Promise<Counts> {
   const server = await engine.start();
   try {
     await record(name, engine, server.root);
-    const recorded = join(import.meta.dir, "../../engines/recorded.test.ts");
-    const files = [join(import.meta.dir, "engines.checks.ts"), recorded, ...(engine.checks ? [engine.checks] : [])];
-    const { code, output } = await command([process.execPath, "test", "--timeout=60000", ...files], {
-      limit_ms: checks_ms,
-      environment: { REAL_ENGINE: name, REAL_ENGINE_ROOT: server.root },
-    });
-    return countsOf(output, code);
+    const files = ["engines/engines.checks.ts", "../engines/recorded.test.ts", engine.checks ?? []].flat();
+    const environment = { REAL_ENGINE: name, REAL_ENGINE_ROOT: server.root };
+    return await ranChecks(files, { limit_ms: checks_ms, environment, test_ms: 60_000 });
   } finally {
     await server.stop();
   }

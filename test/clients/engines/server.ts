@@ -2,6 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { openSync } from "node:fs";
+import { freePort } from "../../harness/daemon.ts";
 import { until } from "../../harness/until.ts";
 
 export interface ServerOptions {
@@ -22,7 +23,7 @@ export interface Server {
 }
 
 export async function startServer({ words, environment, ready, start_ms, log }: ServerOptions): Promise<Server> {
-  const port = freePort();
+  const port = await freePort();
   const root = `http://127.0.0.1:${port}`;
   const [program = "", ...rest] = words(port);
   const output = log === undefined ? "ignore" : openSync(log, "a");
@@ -64,11 +65,4 @@ export async function startServer({ words, environment, ready, start_ms, log }: 
       process.off("exit", kill);
     },
   };
-}
-
-export function freePort(): number {
-  const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = probe;
-  probe.stop(true);
-  return port;
 }

@@ -6,10 +6,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import OpenAI, { APIError, APIUserAbortError } from "openai";
+import OpenAI, { APIUserAbortError } from "openai";
 import type { ChatCompletionMessageParam } from "openai/resources";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
+import { checkedFetch, errorOf } from "../sdk.ts";
 import { hubName } from "./models.ts";
 
 const { REAL_ENGINE_ROOT: root = "" } = process.env;
@@ -41,8 +42,7 @@ models:
 plans: { unlimited: {} }
 `;
   service = await startSluice({ config, operatorsWords: [hubName, "tiny@main", "canary-upstream", new URL(url).host] });
-  const fetch = (address: string | URL | Request, init?: RequestInit) =>
-    service.fetch(String(address).slice(service.url.length), init);
+  const fetch = checkedFetch(service);
   client = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: service.key, maxRetries: 0, fetch });
   plain = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: service.key, maxRetries: 0 });
 }, 300_000);
@@ -58,16 +58,6 @@ const tools = ["weather", "time"].map((name) => ({ type: "function" as const, fu
 const caps = { whole: 256, streamed: 1000 };
 /** The end of a turn is never chosen, so only the cap ends the answer. The engine would refuse an integer here. */
 const endless = { "2": -99.5 };
-
-async function refusalOf(promise: Promise<unknown>): Promise<APIError> {
-  const refused = await promise.then(
-    () => undefined,
-    (error) => error,
-  );
-  if (!(refused instanceof APIError)) throw new Error(`expected a refusal, got ${refused}`);
-  expect(refused.requestID).toMatch(/^req_/);
-  return refused;
-}
 
 test("a stream has its usage at the end and [DONE], though the engine sends neither so", async () => {
   const ask = {
@@ -131,7 +121,7 @@ describe("a client that leaves", () => {
 
 describe("what it refuses is an error of the service, which tells nothing of it", () => {
   test("a field that it does not know (422)", async () => {
-    const error = await refusalOf(
+    const error = await errorOf(
       client.chat.completions.create({ ...exact, messages: says("Count."), top_k: 5 } as never),
     );
     expect(error).toMatchObject({ status: 400, code: "invalid_value", param: null });
@@ -140,7 +130,7 @@ describe("what it refuses is an error of the service, which tells nothing of it"
   test("what breaks it before the first word, streamed (200, then an error) and not (500)", async () => {
     for (const stream of [false, true]) {
       const broken = { ...exact, messages: says("Count."), frequency_penalty: -1.5, max_tokens: 8, stream };
-      expect(await refusalOf(client.chat.completions.create(broken))).toMatchObject({
+      expect(await errorOf(client.chat.completions.create(broken))).toMatchObject({
         status: 503,
         code: "upstream_unavailable",
       });
@@ -149,7 +139,7 @@ describe("what it refuses is an error of the service, which tells nothing of it"
 
   test("a whole number in logit_bias", async () => {
     const biased = { ...exact, messages: says("Count."), logit_bias: { "2": -100 }, stream: true } as const;
-    expect(await refusalOf(client.chat.completions.create(biased))).toMatchObject({ status: 503 });
+    expect(await errorOf(client.chat.completions.create(biased))).toMatchObject({ status: 503 });
   });
 
   test("a replayed call whose arguments are no JSON; none at all are an empty object", async () => {
@@ -163,14 +153,14 @@ describe("what it refuses is an error of the service, which tells nothing of it"
       { role: "tool", tool_call_id: "call_1", content: "rain" },
     ];
     const cut = client.chat.completions.create({ ...exact, messages: replayed('{"ci'), tools });
-    expect(await refusalOf(cut)).toMatchObject({ status: 503, code: "upstream_unavailable" });
+    expect(await errorOf(cut)).toMatchObject({ status: 503, code: "upstream_unavailable" });
     const none = await client.chat.completions.create({ ...exact, messages: replayed(""), tools, max_tokens: 4 });
     expect(none.choices[0]?.finish_reason).toBeString();
   });
 
   test("input that is far too long is refused by the service, not by the engine", async () => {
     const far = client.chat.completions.create({ ...exact, messages: says("Weather and time. ".repeat(4000)) });
-    expect(await refusalOf(far)).toMatchObject({ status: 400, code: "context_length_exceeded" });
+    expect(await errorOf(far)).toMatchObject({ status: 400, code: "context_length_exceeded" });
   });
 });
 

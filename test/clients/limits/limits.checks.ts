@@ -8,6 +8,7 @@ import { model, type Service, startService, words } from "../../harness/engine.t
 import { nanosOf, typed } from "../../harness/money.ts";
 import { newMember } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
+import { thrown as reasonOf } from "../sdk.ts";
 import { watched } from "../traffic.ts";
 import { providers, runOpencode } from "./opencode.ts";
 
@@ -58,11 +59,7 @@ async function usedUp({ organization, key }: { organization: string; key: string
   await service.json("usage", "adjust", organization, ...rest);
 }
 const statuses = () => watch.asked.filter(({ path }) => path.startsWith("/v1/")).map(({ status }) => status);
-const thrown = (work: Promise<unknown>) =>
-  work.then(
-    () => undefined,
-    (error: unknown) => error as Error,
-  );
+const thrown = (work: Promise<unknown>) => reasonOf(work) as Promise<Error | undefined>;
 
 describe.each(["5", "6", "7"])("the AI SDK, major %s", (major) => {
   const modelBy: Record<string, (key: string) => Promise<unknown>> = {

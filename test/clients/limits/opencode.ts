@@ -1,8 +1,8 @@
 // Runs opencode once, with a folder and a home of its own, until it ends or its time is up.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { agentFolder, ranUntil } from "../agent-process.ts";
 import { outsideTrap } from "../traffic.ts";
 
 export interface OpencodeRun {
@@ -22,9 +22,8 @@ export async function runOpencode(
   executable: string,
   to: { url: string; key: string; model: string; protocol: keyof typeof providers; limit_ms: number },
 ): Promise<OpencodeRun> {
-  const folder = mkdtempSync(join(tmpdir(), "sluice-agent-"));
-  const [work, home] = [join(folder, "work"), join(folder, "home")];
-  for (const one of [work, home]) mkdirSync(one);
+  using folder = agentFolder();
+  const { work, home } = folder;
   const { npm, base } = providers[to.protocol];
   const options = { baseURL: to.url + base, apiKey: to.key };
   const provider = { sluice: { npm, name: "Sluice", options, models: { [to.model]: { name: "Writer" } } } };
@@ -32,30 +31,19 @@ export async function runOpencode(
   writeFileSync(join(work, "opencode.json"), JSON.stringify({ provider, model, small_model: model }));
   // opencode asks a registry for its providers' packages, is refused, and goes on with the packages that it has.
   const trap = outsideTrap();
-  const child = Bun.spawn([executable, "run", "--model", model, "Say hello."], {
-    cwd: work,
-    env: { ...quiet, PATH: process.env.PATH ?? "", HOME: home, ...trap.env },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    child.kill("SIGKILL");
-  }, to.limit_ms);
+  const env = { ...quiet, PATH: process.env.PATH ?? "", HOME: home, ...trap.env };
+  const words = ["run", "--model", model, "Say hello."];
   try {
-    const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    const how = { cwd: work, env, limit_ms: to.limit_ms };
+    const { isLate, code, out, err } = await ranUntil([executable, ...words], how);
     return { code: isLate ? null : code, shown: out + err };
   } finally {
-    clearTimeout(timer);
     trap.stop();
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 
 /** opencode's own switches that keep it from calling other machines. */
-const quiet = Object.fromEntries(
+export const quiet: Record<string, string> = Object.fromEntries(
   ["MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "SHARE", "DEFAULT_PLUGINS"].map((what) => [
     `OPENCODE_DISABLE_${what}`,
     "1",

@@ -2,9 +2,7 @@
 // which every body and event is held is theirs, by the package `openresponses-types`, which is made from their OpenAPI file.
 
 import { join } from "node:path";
-import { command } from "../../../scripts/command.ts";
-import { countsOf } from "../../../scripts/counts.ts";
-import type { Edition, Ran } from "../edition.ts";
+import { type Edition, type Ran, ranChecks } from "../edition.ts";
 import { type PythonPackages, pythonFor } from "../virtual-environment.ts";
 
 const packages: PythonPackages = {
@@ -15,9 +13,6 @@ const packages: PythonPackages = {
 
 export async function openResponsesSuite(edition: Edition): Promise<Ran> {
   const { python, versions } = await pythonFor(packages, edition);
-  const { code, output } = await command(
-    [process.execPath, "test", join(import.meta.dir, "open-responses.checks.ts")],
-    { limit_ms: 5 * 60_000, environment: { OPEN_RESPONSES_PYTHON: python } },
-  );
-  return { counts: countsOf(output, code), versions };
+  const how = { limit_ms: 5 * 60_000, environment: { OPEN_RESPONSES_PYTHON: python } };
+  return { counts: await ranChecks(["open-responses/open-responses.checks.ts"], how), versions };
 }

@@ -5,8 +5,8 @@
 import { noBrowser } from "../../admin/console/chromium.ts";
 import { startConsoleNode } from "../../admin/console/node.ts";
 import { startSimulator } from "../../harness/simulator.ts";
-import { codexIn } from "../codex/run.ts";
-import { fileIn, npmPackages } from "../npm-packages.ts";
+import { npmPackages } from "../npm-packages.ts";
+import { claudeIn, codexIn } from "../npm-suites.ts";
 import { startScriptedEngine } from "../scripted-engine.ts";
 import { agentChecks } from "./agents.ts";
 import { firstLoad } from "./first-load.ts";
@@ -27,9 +27,8 @@ async function main(name = "", what?: string): Promise<number> {
   }
   if (what === "console") return measured(name);
   const packages = await npmPackages("peers", wanted, "pinned");
-  const claude = `@anthropic-ai/claude-code-${process.platform}-${process.arch}/claude`;
-  process.env.CLAUDE_CODE = fileIn(packages, [claude], "Claude Code");
-  process.env.CODEX = codexIn(packages.folder);
+  process.env.CLAUDE_CODE = claudeIn(packages);
+  process.env.CODEX = codexIn(packages);
   const simulator = await startSimulator({ namesModel: false });
   const scripted = startScriptedEngine();
   const [forSdks, forAgents] = [await start(simulator.url), await start(scripted.url)];

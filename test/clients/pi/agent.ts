@@ -1,10 +1,8 @@
 // One run of pi in a folder of its own, with a home of its own, and what it asked of the service on the way.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { filesOf, runToEnd } from "../agent-process.ts";
-import { type Asked, outsideTrap, watched } from "../traffic.ts";
+import { agentFolder, filesOf, runWatched, type WatchedRun } from "../agent-process.ts";
 
 const run_ms = 90_000;
 
@@ -13,15 +11,12 @@ export const basePaths = { "openai-completions": "/v1", "anthropic-messages": ""
 export type Api = keyof typeof basePaths;
 export const apis = Object.keys(basePaths) as Api[];
 
-export interface Run {
-  /** Exit code. */
-  code: number;
+export interface Run extends Pick<WatchedRun, "code" | "asked"> {
   /** The answer that pi printed; on the next line, what it printed as errors. */
   answer: string;
   errors: string;
   /** The files in the run's folder afterwards, by name. */
   files: Record<string, string>;
-  asked: Asked[];
 }
 
 export interface RunOptions {
@@ -34,27 +29,16 @@ export interface RunOptions {
 }
 
 export async function runAgent(options: RunOptions): Promise<Run> {
-  const folder = mkdtempSync(join(tmpdir(), "sluice-agent-"));
-  const [work, home] = [join(folder, "work"), join(folder, "home")];
-  const watch = watched(options);
-  const trap = outsideTrap();
-  for (const one of [work, home]) mkdirSync(one);
-  writeFileSync(join(home, "models.json"), JSON.stringify(modelsFor(watch.url, options)));
-  const words = ["--print", "--no-session", "--offline", "--provider", "sluice", "--model", options.model];
-  const env = {
-    ...{ PATH: process.env.PATH ?? "", HOME: home, PI_CODING_AGENT_DIR: home },
-    ...{ ...trap.env, SLUICE_KEY: options.key },
-  };
-  try {
+  using folder = agentFolder();
+  const { work, home } = folder;
+  const watching = { name: "pi", url: options.url, limit_ms: run_ms };
+  const { code, out, err, asked } = await runWatched(folder, watching, (proxy) => {
+    writeFileSync(join(home, "models.json"), JSON.stringify(modelsFor(proxy, options)));
+    const words = ["--print", "--no-session", "--offline", "--provider", "sluice", "--model", options.model];
     const command = [process.execPath, process.env.PI ?? "", ...words, options.prompt];
-    const { code, out, err } = await runToEnd(command, { cwd: work, env, limit_ms: run_ms });
-    if (trap.caught.length > 0) throw new Error(`pi wanted to leave this machine: ${trap.caught.join(", ")}`);
-    return { code, answer: out.trim(), errors: err, files: filesOf(work), asked: watch.asked };
-  } finally {
-    watch.stop();
-    trap.stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
+    return { command, env: { PI_CODING_AGENT_DIR: home, SLUICE_KEY: options.key } };
+  });
+  return { code, answer: out.trim(), errors: err, files: filesOf(work), asked };
 }
 
 /** pi's model configuration, as docs/clients.md shows it. */

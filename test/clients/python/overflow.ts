@@ -8,7 +8,7 @@ import { countsOf } from "../../../scripts/counts.ts";
 import { type Answer, type EngineName, engineNames, engines } from "../../core/protocol/pairs/wires.ts";
 import { startSluice } from "../../harness/sluice.ts";
 import type { Edition, Ran, Suite } from "../edition.ts";
-import { outsideTrap, watched } from "../traffic.ts";
+import { watched, withinMachine } from "../traffic.ts";
 import { type PythonPackages, pythonFor } from "../virtual-environment.ts";
 import { frameworks } from "./run.ts";
 
@@ -38,31 +38,28 @@ export const langchainSuite: Suite = (edition) => ranBy("langchain_script.py", f
 async function ranBy(script: string, packages: PythonPackages, edition: Edition): Promise<Ran> {
   const { python, versions } = await pythonFor(packages, edition);
   const engine = startEngine();
-  const trap = outsideTrap();
   const service = await startSluice({ config: configTo(`http://127.0.0.1:${engine.port}`) });
   const watch = watched({ url: service.url });
   const counts = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.json(watch.asked.length) });
   try {
     await service.json("org", "create", "narrow", "--plan", "pro");
     const limited = ["key", "create", "--org", "narrow", "--name", "minute", "--limit", "tokens_per_minute=100"];
-    const { code, output } = await command([python, join(import.meta.dir, script)], {
-      limit_ms: 5 * 60_000,
-      environment: {
-        SLUICE_URL: watch.url,
-        SLUICE_KEY: service.key,
-        SLUICE_LIMITED_KEY: (await service.json<{ key: string }>(...limited)).key,
-        REQUESTS_URL: counts.url.href,
-        // Keeps LiteLLM from fetching its list of the prices of all models.
-        LITELLM_LOCAL_MODEL_COST_MAP: "True",
-        ...trap.env,
-      },
-    });
-    if (trap.caught.length > 0) throw new Error(`They wanted to leave this machine: ${trap.caught.join(", ")}`);
+    const environment = {
+      SLUICE_URL: watch.url,
+      SLUICE_KEY: service.key,
+      SLUICE_LIMITED_KEY: (await service.json<{ key: string }>(...limited)).key,
+      REQUESTS_URL: counts.url.href,
+      // Keeps LiteLLM from fetching its list of the prices of all models.
+      LITELLM_LOCAL_MODEL_COST_MAP: "True",
+    };
+    const words = [python, join(import.meta.dir, script)];
+    const { code, output } = await withinMachine((trapped) =>
+      command(words, { limit_ms: 5 * 60_000, environment: { ...environment, ...trapped } }),
+    );
     return { counts: countsOf(output, code), versions };
   } finally {
     counts.stop(true);
     watch.stop();
-    trap.stop();
     await service.stop();
     engine.stop(true);
   }

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { type Laptop, laptop } from "../../harness/laptop.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { program } from "../../harness/sluice.ts";
+import { quiet as quietClaude } from "../claude-code/agent.ts";
+import { quiet as quietOpencode } from "../limits/opencode.ts";
 import { outsideTrap } from "../traffic.ts";
 
 export const model = "qwen/qwen3-coder";
@@ -47,16 +49,6 @@ export function desk(): Desk {
 
 /** The agents' own switches that keep them from calling other machines. */
 const quiet = {
-  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-  DISABLE_TELEMETRY: "1",
-  DISABLE_ERROR_REPORTING: "1",
-  DISABLE_AUTOUPDATER: "1",
-  IS_SANDBOX: "1",
+  ...{ ...quietClaude, ...quietOpencode },
   CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL: "1",
-  ...Object.fromEntries(
-    ["MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "SHARE", "DEFAULT_PLUGINS"].map((what) => [
-      `OPENCODE_DISABLE_${what}`,
-      "1",
-    ]),
-  ),
 };

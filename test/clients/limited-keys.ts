@@ -1,6 +1,35 @@
-// A team of an organization in Berlin that has used its $50 for the month, to the last nano: what an agent shows of it.
+// Keys whose requests are refused for a limit: an agent shows why, and asks once. Of a team of an organization in Berlin that
+// has used its $50 for the month, to the last nano; of an organization that has used up its week; and of a limit that a
+// request exceeds by itself.
 
 import { engineModel, type Service, startService, upstreamName } from "../harness/engine.ts";
+
+/** The plan of the organizations of `usedUpKey` and `smallKey`. */
+export const weekly = { weekly: "{ week: 9000000 }" };
+export const usedUpMessage = "has used its $0.009 for this week";
+
+/** A key of the new organization `weekly`, which has used up its week. */
+export async function usedUpKey(service: Service): Promise<string> {
+  await service.json("org", "create", "weekly", "--plan", "weekly");
+  const { key } = await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "agent");
+  await service.json("usage", "adjust", "weekly", "--window", "week", "--amount", "0.009", "--reason", "test");
+  return key;
+}
+
+/** Limits that no request of an agent fits into, and the message that says so. */
+export const tooSmall: [limit: string, why: RegExp][] = [
+  ["tokens_per_minute=1000", /more than the key \S+'s whole limit of 1,000 tokens a minute/],
+  ["week=0.0001", /more than the key \S+'s whole \$0\.0001 for this week/],
+];
+export const neededMessage = /This request needs at least (?:[\d,]+ tokens|\$[\d.]+), /;
+
+/** A key with this limit, of a new organization. */
+export async function smallKey(service: Service, limit: string): Promise<string> {
+  const org = `never-${limit.slice(0, 4)}`;
+  await service.json("org", "create", org, "--plan", "weekly");
+  const create = ["key", "create", "--org", org, "--name", "agent", "--limit", limit];
+  return (await service.json<{ key: string }>(...create)).key;
+}
 
 const dear = "acme/dear";
 /** An output token costs one cent and an input token nothing, so exactly $50 can be used. */

@@ -1,0 +1,69 @@
+// What the checks of OpenAI's SDK have in common, by chat and by Responses.
+
+import { expect } from "bun:test";
+import OpenAI, { APIError } from "openai";
+import type { Service } from "../harness/engine.ts";
+import { until } from "../harness/until.ts";
+
+type Fetch = NonNullable<NonNullable<ConstructorParameters<typeof OpenAI>[0]>["fetch"]>;
+
+/** The fetch for an SDK, whose every answer is checked against the contract. */
+export function checkedFetch({ url, fetch }: Pick<Service, "url" | "fetch">): Fetch {
+  return (address, init) => fetch(String(address).slice(url.length), init);
+}
+
+/** The reason with which a promise is rejected; undefined if it is not rejected. */
+export const thrown = (promise: PromiseLike<unknown>): Promise<unknown> =>
+  new Promise((resolve) => promise.then(() => resolve(undefined), resolve));
+
+/** The error of OpenAI's SDK with which a promise is rejected; it has the id of the body. */
+export async function errorOf(promise: PromiseLike<unknown>): Promise<APIError> {
+  const error = await thrown(promise);
+  if (!(error instanceof APIError)) throw error ?? new Error("it was not refused");
+  expect(error.requestID).toMatch(/^req_[0-9a-f]{32}$/);
+  expect(error.error).toMatchObject({ request_id: error.requestID });
+  return error;
+}
+
+/** A refusal: how it is provoked, the class of its error, and members of the error. */
+export type Refusal = [
+  name: string,
+  provoke: () => PromiseLike<unknown>,
+  kind: abstract new (...parts: never[]) => APIError,
+  members: object,
+];
+
+export async function expectRefusal(provoke: Refusal[1], kind: Refusal[2], members: object): Promise<void> {
+  const error = await errorOf(provoke());
+  expect(error).toBeInstanceOf(kind);
+  expect(error).toMatchObject(members);
+}
+
+/**
+ * Leaves an answer in the middle, with the SDK's own fetch, so that nothing of the harness is between the SDK and the
+ * socket. The engine is let go within a second. Returns what `leave` returns.
+ */
+export async function leaving<Result>(
+  { url, key, engine }: Service,
+  leave: (client: OpenAI) => Promise<Result>,
+): Promise<Result> {
+  const before = engine.counts.clients_left;
+  const result = await leave(new OpenAI({ baseURL: `${url}/v1`, apiKey: key, maxRetries: 0 }));
+  const isLeft = () => engine.counts.clients_left > before && engine.counts.active === 0;
+  await until(isLeft, 1000, "the engine to be let go");
+  return result;
+}
+
+/** Leaves an answer that is not streamed, once the engine has been asked. */
+export async function leavingBySignal(
+  service: Service,
+  ask: (client: OpenAI, how: { signal: AbortSignal }) => PromiseLike<unknown>,
+): Promise<unknown> {
+  return leaving(service, async (client) => {
+    const abort = new AbortController();
+    const pending = thrown(ask(client, { signal: abort.signal }));
+    await until(() => service.engine.counts.active > 0, 5000, "the engine to be asked");
+    abort.abort();
+    return pending;
+  });
+}
