@@ -28,7 +28,9 @@ async function cancelledAmid(more: object, headers = {}) {
   const before = service.engine.counts.requests;
   const begun = await begin("tokens=3000 tps=100", more, headers);
   await until(() => service.engine.counts.requests > before && produced() > 20, 10_000, "some tokens");
-  return { answer: await cancel(begun.id), ended: await settled(begun) };
+  const answer = await cancel(begun.id);
+  const receipt = await (await service.fetch(`/v1/service/requests/${begun.request}`)).json();
+  return { answer, receipt, ended: await settled(begun) };
 }
 
 /** What the response's GET returns after it has ended and was settled, and what it was charged. */
@@ -48,7 +50,9 @@ describe.each([false, true])("streamed: %p", (stream) => {
   });
 
   test("one that is cancelled is charged for its text, which the answer to that has, too", async () => {
-    const { answer, ended } = await cancelledAmid({ stream });
+    const { answer, receipt, ended } = await cancelledAmid({ stream });
+    // The answer comes after the settlement, so its text is what was charged.
+    expect(receipt).toMatchObject({ outcome: "cancelled", ended_at: expect.any(String) });
     expect(ended).toMatchObject({ status: "cancelled", outcome: "cancelled" });
     expect([answer.status, textOf(answer.output)]).toEqual(["cancelled", ended.text]);
     expect(tokens(ended.text).length).toBe(ended.output_tokens);
