@@ -131,7 +131,7 @@ export interface BodyOptions {
   protocol: Protocol;
   model: string;
   isStreamed: boolean;
-  /** The most output tokens; null: the client doesn't say, where its protocol allows that. */
+  /** The most output tokens that the client asks for. Null: the client sets no maximum, if its protocol allows that. */
   cap: number | null;
 }
 

@@ -1,8 +1,8 @@
 /**
- * Compares the cost of a batch of the ledger where keys, people and teams have limits with the cost where none has. All
- * run on one Postgres, and the organizations get batches in turn, so that other load on the machine affects all of them
- * alike. Reports the CPU of the backend that runs the batches, from the kernel's own count, and the median of its
- * ratios to other batches of the same turn.
+ * Compares what a batch of the ledger costs if keys, people and teams have limits with what it costs if none of them
+ * has. All run on one Postgres, and the organizations get batches in turn, so that other load on the machine affects
+ * all of them alike. Reports the CPU of the backend that runs the batches, from the kernel's own count, and the median
+ * of its ratios to other batches of the same turn.
  *
  * Run: bun bench/budgets.ts --seconds 30 --pairs 4
  */
@@ -47,9 +47,9 @@ interface Case {
 type Limit = (id: string, team: string | null, budget: Partial<Budget>) => Promise<void>;
 /** Makes the person the owner of the key; returns the subject id of the person. */
 type Own = (key: string, person: string) => Promise<string>;
-/** Raises the weekly limit of a key, or of the organization's plan, which all keys share. */
+/** Raises the weekly limit of a key; without a key, that of the organization's plan, which all keys share. */
 type Lift = (key?: string) => Promise<unknown>;
-/** Limits a subject for the model that all requests use; without a subject, limits the organization. */
+/** Sets a limit for the model that all requests use: for the subject `parent` or, without it, for the organization. */
 type LimitModel = (parent?: string) => Promise<unknown>;
 
 type Prepare = (keys: string[], limit: Limit, own: Own, lift: Lift, limitModel: LimitModel) => Promise<unknown>;

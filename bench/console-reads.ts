@@ -22,7 +22,10 @@ interface Explained {
   "Execution Time": number;
 }
 
-/** The start of a month in Berlin, to the hour: where the console's days begin for a reader in that time zone. */
+/**
+ * The start of the month `back` months ago by Berlin's clocks, to the hour. For a reader in that time zone, the
+ * console's days begin at midnight there.
+ */
 function monthInBerlin(back: number): Date {
   const now = new Date();
   const first_ms = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back);
@@ -70,8 +73,8 @@ export async function printReads(db: Database): Promise<void> {
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 
 /**
- * The part of a database that a report needs. It runs EXPLAIN on each statement of a report before the statement
- * itself.
+ * Returns the part of a database that a report needs, which runs EXPLAIN on each statement of the report before the
+ * statement itself, and adds the plan to `found`.
  */
 function explaining(db: Database, found: Explained[]): Database {
   const explained = (tx: Transaction) => ({

@@ -73,8 +73,9 @@ const pages = [
 ];
 
 /**
- * Measures the time from the click to the frame with the other rows, and how much of it the requests took. Null: there
- * is no next part. It is an expression that the page evaluates, since a click by the driver takes some 50 ms by itself.
+ * Measures the time from the click on the link to the next part of a list until its rows are shown, and how much of it
+ * the requests took. Null: there is no next part. It is an expression that the page evaluates, since a click by the
+ * driver takes some 50 ms by itself.
  */
 const nextPart = `new Promise((resolve) => {
   performance.clearResourceTimings();
@@ -167,8 +168,8 @@ function rendered(took: number[]): string[] {
 }
 
 /**
- * Prints how much CPU the node uses because people watch. Requests run all the while, so that each event sent to the
- * watchers has a change to report.
+ * Prints how much more CPU the node uses while people watch a page. Requests run all the while, so that each event sent
+ * to the watchers has a change to report.
  */
 async function printWatchers({ provider }: PeopleNode, length_s: number): Promise<void> {
   const sessions = [];

@@ -1,9 +1,9 @@
 // Compares the costs of executables of Sluice: `bun bench/executables.ts [--seconds N] [--only IDS] NAME=PATH NAME=PATH …`.
-// Each runs as a node on Postgres and Redis, with every limit on. In each round, all take a turn of small requests and one
-// of streams, or one of each scenario of `npm run bench` that `--only` names with commas, until the seconds since the start
-// are over. It prints the CPU of a request and of a streamed token, and the median of the ratios to the first executable in
-// the same round. Name the first one twice: the difference between two processes of one program is noise, which no change
-// caused.
+// Each runs as a node on Postgres and Redis, with every limit on. In each round, every executable takes a turn of small
+// requests and one of streams. With `--only`, which names scenarios of `npm run bench` with commas, it takes a turn of each
+// of these. The rounds go on until the seconds since the start are over. It prints the CPU of a request and of a streamed
+// token, and the median of the ratios to the first executable in the same round. Name the first one twice: the difference
+// between two processes of one program is noise, which no change caused.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";

@@ -136,8 +136,8 @@ function postgresCpu(db: Database): () => Promise<number> {
 }
 
 /**
- * Returns a function that tells how many bytes of write-ahead log were written since this call. Replicas and archives
- * receive as many.
+ * Returns a function that returns how many bytes of write-ahead log were written since this call. Replicas and archives
+ * receive the same number of bytes.
  */
 async function logWritten(db: Database): Promise<() => Promise<number>> {
   const [since] = await db.query<{ lsn: string }>("select pg_current_wal_insert_lsn()::text as lsn");

@@ -1,7 +1,7 @@
 /**
- * What the creation of a key over the management interface costs, where there are no other keys and where there are many:
- * keys a second, CPU of the node and of its backends, and statements for each, one after another and 16 at once.
- * Run: bun bench/keys.ts --existing 10000 --keys 200. With --slow, the statements that took most.
+ * What it costs to create a key over the management interface, in a database without other keys and in one with many:
+ * keys a second, CPU of the node and of its backends, and statements for each, one after another and 16 at once. Run:
+ * bun bench/keys.ts --existing 10000 --keys 200. With --slow, the statements that took most.
  */
 import { parseArgs } from "node:util";
 import Table from "cli-table3";

@@ -1,11 +1,13 @@
-// The least that a batch of the ledger could cost: writes the same rows without deciding anything, in one statement with
-// one `update … from unnest`, and after its commit the same write that waits for the disk.
+// The least that a batch of the ledger could cost. It writes the same rows as a batch without deciding anything, in one
+// statement with an `update … from unnest`. After the commit it makes the same small write that waits for the disk.
 
 import { readFileSync } from "node:fs";
 import type { Database } from "../src/stores/postgres/database.ts";
 
 export interface Floor {
-  /** Writes and commits the rows of a batch that settles as many requests as it admits, for these organizations. */
+  /**
+   * Writes and commits the rows of a batch for these organizations. Such a batch settles as many requests as it admits.
+   */
   write(organizations: readonly string[]): Promise<void>;
   cpu_us(): number;
   close(): Promise<void>;

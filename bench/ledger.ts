@@ -79,7 +79,7 @@ async function subjectIn(tree: string): Promise<Subject> {
   };
 }
 
-/** Makes batches that run one after the other, and leave no request running. */
+/** Makes the batches of a round, which run one after the other and leave no request running. */
 type Round = (subject: Subject) => Command[][];
 const limits = { session: 1e14, week: 1e14, month: 1e14, concurrentRequests: 100_000 };
 /**
@@ -96,7 +96,7 @@ const pairs = (count: number, owners: number): Round => {
     return [admits, admits.map((one) => subject.settleOf(one, 700))];
   };
 };
-/** Each batch settles what the one before admitted, as under steady load. */
+/** Makes batches of which each settles what the one before admitted, as under steady load. */
 const mixed = (count: number, owners: number): Round => {
   return (subject) => {
     const groups = Array.from({ length: 4 }, () => admissions(count / 2, owners, subject));

@@ -1,8 +1,9 @@
 // The cost of a request when many organizations are active: `bun bench/organizations.ts [--rounds N] [--counts 1,100,10000]
 // [--connections 64] [--requests 3000] [--fsync] NAME=PATH …`. Each executable is a node on Postgres and Redis, with every
 // limit on. For each count, that many organizations, with one key each, send a number of requests (a slice) in turn; the
-// slices of all counts and nodes alternate. It prints the CPU for a request of the node, of its database's Postgres
-// sessions and of Redis, and the ratio to the CPU with one organization: the median of the ratios of neighbouring slices.
+// slices of all counts and nodes alternate. It prints how much CPU a request costs the node, the Postgres sessions of the
+// node's database, and Redis. It also prints the ratio to the CPU with one organization: the median of the ratios of
+// neighbouring slices.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";

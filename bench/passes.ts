@@ -1,7 +1,7 @@
-// The cost of a pass of the audit, which hashes all new records: `bun bench/passes.ts [records]`. Each transaction has 20
-// records, on a server of its own; the CPU of the backend is the kernel's own count. The bench also measures the audit's
-// reading of new records, which adds them to tallies (sums by window) and roll-ups, and does the same on PGlite, where it
-// measures time instead of CPU.
+// The cost of a pass (one run) of the audit, which hashes all new records: `bun bench/passes.ts [records]`. Each
+// transaction has 20 records, on a server of its own; the CPU of the backend is the kernel's own count. The bench also
+// measures how the audit reads new records, and adds them to tallies (sums by window) and roll-ups. It does the same on
+// PGlite, where it measures time instead of CPU.
 
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";

@@ -1,9 +1,9 @@
 /**
- * The cost of a whole request by the kind of its key, in one run: a key of a limited person, and keys with limits for
- * models. The first is compared with a key that is limited alone; one with four limits for models with one that has as
- * many limits for all models. A node on Postgres gets a number of requests (a slice) of each kind in turn. Prints the
- * CPU of the node and of its backends, from the kernel's own count, and the median of the ratios of neighbouring
- * slices. Run: bun bench/people.ts --pairs 12 --requests 1500
+ * The cost of a whole request by the kind of its key, in one run. A key of a limited person is compared with a key that
+ * alone is limited. A key with four limits for one model is compared with a key that has as many limits for all models.
+ * A node on Postgres gets a number of requests (a slice) of each kind in turn. Prints the CPU of the node and of its
+ * backends, from the kernel's own count, and the median of the ratios of neighbouring slices. Run: bun bench/people.ts
+ * --pairs 12 --requests 1500
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";

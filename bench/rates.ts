@@ -21,7 +21,7 @@ const turn_requests = 256;
 
 interface Case {
   name: string;
-  /** Requests at a time. */
+  /** The number of requests at a time. */
   together: number;
   rates: Rates;
   /** The limited subjects of each organization; requests use the organizations in turn. */
@@ -79,8 +79,8 @@ async function one({ name, rates, subjects: all }: Case, number: number): Promis
   const answer = await rates.take(request);
   if (answer.answer !== "taken") throw new Error(`${name}: ${answer.answer}`);
   const told = answer.correct(120);
-  // Waits for the correction, so that the next request does not carry it: with real answers, time passes between the
-  // two.
+  // Waits for the correction, so that the next request does not carry it: with real answers, time passes between a
+  // correction and the next request.
   if (name.endsWith("themselves")) await told;
 }
 

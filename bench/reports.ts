@@ -79,7 +79,7 @@ console.log(
   `${size!.days} rows of days (${Math.round(size!.bytes / 2 ** 20)} MiB), ${size!.hours} of hours, ${unread} records that are in none; ${Math.round((performance.now() - began_ms) / 1000)} s`,
 );
 
-/** The reports. They cover the last month, unless they say otherwise. */
+/** The reports to measure. They cover the last month, unless they have a time range of their own. */
 const reports: Record<string, [ReportGroup[], Partial<ReportQuery>]> = {
   "a month by organization": [["organization"], {}],
   "a month by team": [["organization", "team"], {}],

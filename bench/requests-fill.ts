@@ -1,6 +1,7 @@
-// Fills a migrated database with records of 13 months for the list of requests: half of them of organization 0, which has
-// 20 keys and 4 teams, the others of 999 more organizations (or as many as are asked for), the first of them the busiest.
-// Rare values are a model and an upstream (one in a million), and a model that nobody has used since the first month.
+// Fills a migrated database with records of 13 months for the list of requests. Half of the records belong to organization
+// 0, which has 20 keys and 4 teams. The others belong to 999 more organizations (or as many as are asked for), of which the
+// first is the busiest. Rare values are a model and an upstream (one in a million), and a model that nobody has used since
+// the first month.
 
 import type { Lane } from "../src/stores/postgres/database.ts";
 
@@ -85,8 +86,8 @@ const hoursOf = (partition: string) => `
   from ${partition} r group by 1, 2, 3, 4, 5, 6, 7 order by 1`;
 
 /**
- * $1 to $2: the numbers of the records within the month; $3: the month's start; $4: µs between two records; $5: how
- * many records were before; $6: the number of organizations.
+ * The parameters of the statement. $1 to $2: the numbers of the records within the month; $3: the month's start; $4: µs
+ * between two records; $5: how many records were before; $6: the number of organizations.
  */
 const recordsOf = (partition: string) => `
   insert into ${partition} (

@@ -12,7 +12,7 @@ import { fillRequests, idFor } from "./requests-fill.ts";
 
 const [, , url, records = "20000000"] = process.argv;
 if (!url) throw new Error("usage: bun bench/requests.ts URL [records]");
-/** The pages that are read one after the other from each place. */
+/** The number of pages that are read one after the other from each place in the list. */
 const pages = 5;
 const day_ms = 86_400_000;
 

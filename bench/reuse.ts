@@ -1,5 +1,6 @@
-// The cost of each setting of `reuse`, and the answers meant for others that a client can return under it, if an engine
-// sends answers twice: `bun bench/reuse.ts [requests] [folder of an older checkout]`.
+// What each setting of `reuse` (whose requests a connection to an engine may carry) costs, and how many answers to other
+// requests clients get under it, if an engine sends answers twice: `bun bench/reuse.ts [requests] [folder of an older
+// checkout]`.
 //
 // 1. The CPU time of a process for each request through the client of engines (src/core/upstream/http1): 64 at once for
 //    1,000 organizations, to an engine in another process that thinks for 5 to 15 ms. The settings of `reuse` take turns

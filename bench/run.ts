@@ -144,7 +144,7 @@ async function measureScenarios(run: Run): Promise<void> {
     if (slices) lines.push(...linesOf(scenario, slices));
   }
   if (profiles) {
-    // A node writes its profile when it ends.
+    // Stops the node, because a node writes its profile when it ends.
     await driven.find(({ target }) => target.name === names.postgres)?.target.stop();
     console.log(`${profileTable(profiles)}\n`);
     rmSync(profiles, { recursive: true });
@@ -155,8 +155,8 @@ async function measureScenarios(run: Run): Promise<void> {
 }
 
 /**
- * Whether a target takes part. A node without requests is not idle: it shares the core and the stores, and accounts for
- * a large part of what few requests at a time seem to cost.
+ * Returns a function that tells by its name whether a target takes part. A node without requests is not idle: it shares
+ * the core and the stores, and accounts for a large part of what few requests at a time seem to cost.
  */
 function needed(options: Options): (name: string) => boolean {
   const asked = new Set(scenariosOf(options).flatMap(({ targets }) => targets));
@@ -167,7 +167,7 @@ interface Starting {
   isWithOthers: boolean;
   isOnDisk: boolean;
   isNeeded(name: string): boolean;
-  /** The folder that takes a profile; null: none is made. */
+  /** The folder for CPU profiles. Null: no profiles are made. */
   profiles: string | null;
 }
 
@@ -232,7 +232,7 @@ async function startPair(node: Omit<NodeOptions, "stores" | "plans">, on: NonNul
   return startNode({ ...node, stores, plans: [{ name: names.workers, plan: "on" }], workers: 2 });
 }
 
-/** Starts a node of the older executable. Returns no targets unless there is one. */
+/** Starts a node of the older executable. Returns no targets if there is no older executable. */
 async function startBefore(node: Omit<NodeOptions, "stores" | "plans">, on: NonNullable<NodeOptions["stores"]>) {
   const before = beforeHere();
   if (before === null) return [];

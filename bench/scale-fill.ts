@@ -49,8 +49,8 @@ export async function fill(lane: Lane, { records, organizations }: Filling): Pro
 }
 
 /**
- * $1 to $2: the numbers of the records within the month; $3: the month's start; $4: µs between two records; $5: the
- * number of organizations; $6: how many records were before.
+ * The parameters of the statement. $1 to $2: the numbers of the records within the month; $3: the month's start; $4: µs
+ * between two records; $5: the number of organizations; $6: how many records were before.
  */
 const recordsOf = (partition: string) => `
   insert into ${partition} (

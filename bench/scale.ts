@@ -27,7 +27,7 @@ interface Subject {
   db: Database;
   lane: Lane;
   organizations: string[];
-  /** Admitted, and to be settled by the next batch. */
+  /** The requests that were admitted, which the next batch settles. */
   running: Admit[];
   drop(): Promise<void>;
 }
@@ -38,9 +38,9 @@ interface Taken {
 interface Question {
   name: string;
   turns: number;
-  /** Before each turn; not measured. */
+  /** Runs before each turn, and is not measured. */
   before?: (subject: Subject) => Promise<unknown>;
-  /** One statement, to be measured. */
+  /** Returns the one statement to measure. */
   text(subject: Subject): Promise<string> | string;
 }
 

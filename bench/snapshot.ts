@@ -62,7 +62,8 @@ async function subject(isWatched: boolean): Promise<Subject> {
 type Load = Pick<Subject, "step" | "sweep" | "cpu_us" | "close">;
 
 async function pairs(db: Database, organization: string): Promise<Load> {
-  // On a busy machine a batch may wait for long: that counts in its latency and must not fail.
+  // On a busy machine a batch may wait for long: the wait counts in the batch's latency, and must not make the batch
+  // fail.
   const book = ledger(db, { recovery: "checkpoint", lanes: 1, answer_ms: 60_000 });
   const lasting = admitOf(organization, { limits });
   const running: Admit[][] = [];

@@ -27,7 +27,7 @@ const settling_looks = 5;
 
 interface Round {
   resident: number[];
-  /** The samples of `resident` from the round's rest. */
+  /** The samples of `resident` that were taken in the rest at the end of the round. */
   resting: number[];
   latencies: number[];
   failures: string[];

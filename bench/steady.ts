@@ -4,15 +4,18 @@ type Ask = () => Promise<unknown>;
 
 interface Steady {
   length_s: number;
-  /** Requests a second. */
+  /** The number of requests a second. */
   rate: number;
-  /** Takes the milliseconds of each request. */
+  /** The list that gets the latency of each request, in milliseconds. */
   latencies: number[];
-  /** Requests that may be under way; further ones are left out, and counted. */
+  /** The most requests that may be under way. Further ones are not sent, and are counted as left out. */
   running_max?: number;
 }
 
-/** Sends requests at a steady rate without waiting for earlier ones. Resolves with how many were left out. */
+/**
+ * Sends requests at a steady rate without waiting for earlier ones. Resolves with the number of requests that were left
+ * out.
+ */
 export async function steadily(ask: Ask, { length_s, rate, latencies, running_max }: Steady): Promise<number> {
   const pending: Promise<void>[] = [];
   const started = performance.now();
@@ -49,7 +52,7 @@ async function timed(ask: Ask, latencies: number[]): Promise<void> {
 
 interface Close {
   length_s: number;
-  /** Each has one request under way at any time. */
+  /** The number of connections. Each has one request under way at any time. */
   connections: number;
   latencies: number[];
 }

@@ -30,12 +30,13 @@ const bodyOf = positionals[2] === "agent" ? agentBody : smallBody;
 const every_ms = Number(values.every);
 const tolerance = 0.05;
 /**
- * The allowed difference between the tokens that the engine sent to clients who left, and those that they are charged.
+ * The allowed difference, as a share, between the tokens that the engine sent to clients who left and the tokens that
+ * they are charged.
  */
 const leftTolerance = 0.01;
 const leaving = 0.3;
 const round_ms = 30_000;
-/** Rounds that are not compared. */
+/** The number of rounds at the beginning that are not compared. */
 const first_rounds = 2;
 const stream_ms = 10_000;
 const behaviour: Behaviour = { wait_ms: 20, tokens: Math.round(stream_ms / every_ms), every_ms, inputTokens: 20 };

@@ -1,8 +1,9 @@
 // Whether warming up before the first client is worth the wait: `bun bench/warm-up.ts [--rounds N] [--rate R] MS…` with the
 // executable in TEST_SLUICE. `MS` are values of `server.warm_up_ms` (by default 0 and 2000). In each round a new node on
 // Postgres and Redis is started with each of them, in turns. It gets requests at once at a steady rate (200 a second), as
-// from a balancer that has just learned of it. Prints in milliseconds, as the median of the rounds, the time from its start
-// until it serves, and for each of the first seconds the median, the 99th percentile and the slowest of its requests.
+// from a balancer that has just learned of it. Prints, in milliseconds and as the median of the rounds, how long a node
+// takes from its start until it serves. For each of its first seconds, it prints the median, the 99th percentile and the
+// slowest of the requests.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";

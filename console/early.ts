@@ -1,5 +1,5 @@
 /**
- * The script that stands in the document: it asks who is signed in beside the files of the pages, not after them. index.tsx
+ * The script inside the document. It asks who is signed in while the files of the pages load, not after them. index.tsx
  * takes the answer.
  */
 import { takeUp } from "./core/taking-up.ts";

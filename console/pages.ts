@@ -33,15 +33,15 @@ export interface PageProps {
 export interface PageEntry {
   path: string;
   name: string;
-  /** The key that goes to it, after `g`. */
+  /** The key that opens the page when it is pressed after `g`. */
   key?: string;
   /** The verb that a reader must be allowed to call to see the page. Null: everybody sees it. */
   needs: VerbName | null;
   /** Whether the page is only for people in an organization. */
   isOwn?: boolean;
-  /** The page without an id. Absent: it is not in the navigation. */
+  /** The page for an address without an id. Absent: the page is not in the navigation. */
   list?: FunctionComponent;
-  /** The verb that a reader needs for the list, if more people may see single things in it. */
+  /** The verb that a reader needs to see the list, if more readers may see single things of it than the list itself. */
   listNeeds?: VerbName;
   /**
    * Whether the page of one thing has parts: the address then has the thing and the part; otherwise the rest of the

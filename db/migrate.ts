@@ -83,10 +83,10 @@ export class MigrationError extends Error {
 /** One lock for all builds: the bytes of "sluice" as a number. */
 const lockNumber = 126944612246373;
 
-/** A migration may take long on much data, and other nodes wait for it. */
+/** The time limit of a statement. A migration may take long on much data, and other nodes wait for it. */
 const statement_ms = 30 * 60_000;
 
-/** The SHA-256 of a migration in hex, the same whatever line ends a checkout has. */
+/** The SHA-256 of a migration in hex. It does not depend on the line ends of a checkout. */
 export function checksumOf(migration: Migration): string {
   return new Bun.CryptoHasher("sha256").update(migration.sql.replaceAll("\r\n", "\n")).digest("hex");
 }
@@ -201,8 +201,9 @@ async function applyNext(tx: Statements, known: readonly Migration[]): Promise<s
   await tx.exec(`create table if not exists schema_migration (
     name text primary key, checksum text not null, applied_at timestamptz not null default clock_timestamp()
   )`);
-  // A database of 0.1 has no such column; schemaOf can read it all the same. The table is altered only if the column is
-  // missing: altering would lock out every node that checks whether it is ready, for as long as the migration runs.
+  // A database of 0.1 does not have the column `additive`; schemaOf can read it all the same. The table is altered only
+  // if the column is missing: altering would lock out every node that checks whether it is ready, for as long as the
+  // migration runs.
   const [marked] = await tx.query(
     "select from pg_attribute where attrelid = 'schema_migration'::regclass and attname = 'additive'",
   );

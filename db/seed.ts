@@ -1,6 +1,6 @@
 /**
- * Makes the seed archive (src/stores/postgres/seed.ts says what it is for): `bun db/seed.ts`. Does nothing when the one that is
- * there was made by the same engine and the same migrations. Several may run at once; the last one wins.
+ * Makes the seed archive (src/stores/postgres/seed.ts says what it is for): `bun db/seed.ts`. Does nothing if an
+ * archive exists that was made by the same engine and the same migrations. Several may run at once; the last one wins.
  */
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -50,8 +50,8 @@ async function migratedDatabase(folder: string): Promise<void> {
   for (const step of ["vacuum full", "vacuum (freeze)", "checkpoint"]) await db.exec(step);
   const [row] = await db.query<{ name: string }>("select pg_walfile_name(pg_current_wal_lsn()) as name");
   await db.close();
-  // Leaves out WAL segments that Postgres has set aside for later. They are empty, and it makes new ones as it needs
-  // them.
+  // Leaves out WAL segments that Postgres has set aside for later. They are empty, and Postgres makes new ones as it
+  // needs them.
   const log = join(folder, "database", "pg_wal");
   const segments = readdirSync(log).filter((name) => /^[0-9A-F]{24}$/.test(name));
   const needed = segments.sort().indexOf(row!.name) + 2;

@@ -1,6 +1,6 @@
-/** Numbers that follow from a seed alone, so that a run can be repeated. */
+/** Random numbers that follow from a seed alone, so that a run can be repeated. */
 export interface Chance {
-  /** At least 0, below 1. */
+  /** A number that is at least 0 and below 1. */
   fraction(): number;
   /** A whole number from `least` to `most`, both included. */
   between(least: number, most: number): number;

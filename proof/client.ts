@@ -12,7 +12,7 @@ export interface Seen {
   ended_ms: number;
   /** The status of the answer. Null when there was none. */
   status: number | null;
-  /** Tokens that arrived. */
+  /** The number of tokens that arrived. */
   tokens: number;
   /** True when the answer came to its end as its protocol says. */
   isWhole: boolean;
@@ -48,7 +48,7 @@ export async function ask(asking: Asking): Promise<Seen> {
     hasLeft: false,
   };
   const abort = new AbortController();
-  // To the gateway, a client that has waited long enough is one that disconnects.
+  // To the gateway, a client that gives up waiting looks like one that disconnects.
   const timer = setTimeout(() => {
     seen.hasLeft = true;
     abort.abort();
@@ -59,7 +59,7 @@ export async function ask(asking: Asking): Promise<Seen> {
       headers: {
         authorization: `Bearer ${asking.secret}`,
         "content-type": "application/json",
-        // A connection of its own: a runtime may send a request again when a shared one breaks.
+        // Uses a connection for this request alone: a runtime may send a request again when a shared connection breaks.
         connection: "close",
       },
       body: JSON.stringify(bodyOf(asking)),

@@ -1,5 +1,5 @@
 // The engine behind the gateway: it answers as each prompt tells it to. It keeps a list of what it wrote, which the judge
-// takes as the truth.
+// (judge.ts) takes as the truth.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -12,15 +12,17 @@ export interface Attempt {
   /** How many tokens the engine has handed to its socket. */
   written: number;
   prompt_tokens: number;
-  /** True when the report was written, be it true or not. */
+  /** Whether the engine wrote its usage report, be it true or not. */
   reported: boolean;
 }
 
 export interface Engine {
   port: number;
-  /** The attempts by the id of the script; one for each time that the gateway asked. */
+  /**
+   * The attempts to answer a request, by the id of its script (script.ts): one for each time that the gateway sent it.
+   */
   book: ReadonlyMap<string, readonly Attempt[]>;
-  /** Requests that are being answered. */
+  /** The number of requests that are being answered. */
   active(): number;
   /** Forgets what was answered, so that a long run stays small. */
   forget(): void;
@@ -87,8 +89,8 @@ async function readBody(request: IncomingMessage): Promise<string> {
 }
 
 /**
- * The script and options of a request; null for one that holds no script, such as a gateway's own check of the engine's
- * health.
+ * The script of a request (what the engine shall do, script.ts) and its options. Null: the request holds no script, as
+ * a gateway's own check of the engine's health.
  */
 function readAsked(text: string): Asked | null {
   const body = JSON.parse(text) as {

@@ -62,7 +62,7 @@ export async function injure(
   const injuries: Injury[] = [];
   for (let done = 0; done < count; done++) {
     const fault = drawn(faults, chance);
-    // Most are shorter than any lease or time-out; some are longer.
+    // Most faults are shorter than any lease or time-out; some are longer.
     const length_ms = chance.fraction() < 0.8 ? chance.between(50, 800) : chance.between(2_500, 4_500);
     const { name, place, node } = fault;
     const injury = { fault: name, place, node, from_ms: Date.now(), until_ms: Number.POSITIVE_INFINITY };

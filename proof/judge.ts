@@ -1,5 +1,5 @@
-// Compares three accounts of a session: what the engine wrote, what the clients saw, what the gateway says. It is pure.
-// proof/README.md, Verdicts.
+// Compares three accounts of a session (one run of load and faults): what the engine wrote, what the clients saw, and what
+// the gateway recorded. It is pure. proof/README.md, Verdicts.
 
 import type { Seen } from "./client.ts";
 import type { Attempt } from "./engine.ts";
@@ -9,14 +9,14 @@ export type Verdict = "lost" | "doubled" | "overspent" | "leaked" | "charged wit
 
 export interface Finding {
   verdict: Verdict;
-  /** Tokens of output that the book is off by. */
+  /** The number of output tokens by which the gateway's recorded usage is wrong. */
   tokens: number;
-  /** The numbers, in one sentence. */
+  /** The finding, with its numbers, in one sentence. */
   says: string;
 }
 
 export interface Injury {
-  /** The fault: its kind and its place. */
+  /** The name of the fault: its kind, and the part or link that it hits. */
   fault: string;
   /** The part that the fault hit; `outside`: a connection between clients and gateway, or gateway and engine. */
   place: "node" | "store" | "outside";
@@ -26,7 +26,7 @@ export interface Injury {
   until_ms: number;
 }
 
-/** Everything about one key. */
+/** The observations of the clients and the records of the gateway of one key. */
 export interface Account {
   key: string;
   output_tokens_max: number | null;
@@ -100,8 +100,9 @@ function spanOf(seen: Seen, truth: Truth): Span {
 }
 
 /**
- * A key whose requests all failed before anything was delivered owes nothing. To a gateway, a client whose connection
- * was cut looks like one that left by itself, so keys with either are not judged here.
+ * Finds a charge to a key whose requests all failed before anything was delivered: such a key owes nothing. To a
+ * gateway, a client whose connection was cut looks like one that left by itself, so keys with either are not judged
+ * here.
  */
 function chargedForNothing(account: Account, truth: Truth): Finding | null {
   const { key, seen, usage } = account;
@@ -134,8 +135,9 @@ function excess(tokens: number, account: Account, truth: Truth): Verdict {
 }
 
 /**
- * Two kinds of delivered tokens are no breach of a limit: those that may be uncounted because a node died, and those
- * that a node delivered while it alone was cut off from the stores, as far as the gateway's documents say so.
+ * Finds use beyond a key's limit. Two kinds of delivered tokens are no breach of it: those that may be uncounted
+ * because a node died, and those that a node delivered while it alone was cut off from the stores, as far as the
+ * gateway's documents say so.
  */
 function overspent(account: Account, truth: Truth, least: number): Finding | null {
   const { key, output_tokens_max, seen, usage } = account;
@@ -161,7 +163,10 @@ function latest(seen: Seen, { injuries, cut_off_ms_max }: Truth): number {
   return Math.min(seen.tokens, Math.ceil(cut_off_ms_max / seen.script.gap_ms));
 }
 
-/** How much of a stream may be uncounted if its node died: more, if it had no store to write a checkpoint to. */
+/**
+ * How much of a stream, in milliseconds of its delivery, may be uncounted if its node died: more, if the node had no
+ * store to write a checkpoint to.
+ */
 function uncounted_ms(seen: Seen, { injuries, uncounted_ms_max, cut_off_ms_max }: Truth): number {
   const hurt = injuriesOf(seen, injuries);
   const hasDied = hurt.some(({ fault, place }) => place === "node" && fault.startsWith("kill"));
@@ -183,7 +188,7 @@ function describe({ seen }: Account, { book, injuries }: Truth): string {
     .join("; ");
 }
 
-/** The duration of the request and of its faults, in seconds after it began. */
+/** How long the request lasted, and when its faults began and ended, in seconds after the request began. */
 function timesOf(seen: Seen, injuries: readonly Injury[]): string {
   const after = (instant_ms: number) => ((instant_ms - seen.began_ms) / 1000).toFixed(1);
   const faults = injuriesOf(seen, injuries).map(

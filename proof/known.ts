@@ -1,5 +1,5 @@
-// The findings of a target that are already known, by verdict. A run fails if it has findings of any verdict that the file
-// does not list.
+// The findings of a target that are already known, by verdict (kind of finding). A run fails if it has findings of any
+// verdict that the file does not list.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import type { Finding, Verdict } from "./judge.ts";
 
 export interface Known {
   verdict: Verdict;
-  /** Why it happens, and where that was reported. */
+  /** Why the findings occur, and where they were reported. */
   because: string;
 }
 

@@ -8,7 +8,7 @@ import type { Key } from "./target.ts";
 
 export interface Purse {
   key: Key;
-  /** Null: no limit. */
+  /** The most output tokens that the key may use. Null: no limit. */
   output_tokens_max: number | null;
 }
 
@@ -30,7 +30,7 @@ export interface Load {
   stop(): Promise<{ purses: Purse[]; seen: Seen[] }>;
 }
 
-/** The number of requests for one key: few, so that a wrong sum has few suspects. */
+/** The number of requests for one key: few, so that a wrong sum can come from few requests. */
 const requests_per_key = 3;
 const deadline_ms = 20_000;
 
@@ -46,7 +46,7 @@ export function startLoad(options: LoadOptions): Load {
         const id = `${options.seed}-${index}-${seen.length}`;
         const answer = await ask(draw(options, purse, id, chance));
         seen.push(answer);
-        // A refused client waits, as a polite one does; and so a node that is down is not flooded.
+        // Waits after a refusal, as a polite client does, and so that a node that is down is not flooded.
         if (answer.status !== 200) await pause(100);
       }
     }

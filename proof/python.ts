@@ -10,7 +10,7 @@ export interface PythonProgram {
   version(): Promise<string>;
 }
 
-/** A program that the variable names. `made`: an example of its path in a virtual environment. */
+/** The program that the environment variable names. `made`: an example of its path in a virtual environment. */
 export function pythonProgram(variable: string, distribution: string, made: string): PythonProgram {
   const path = () => {
     const named = process.env[variable];

@@ -36,7 +36,7 @@ export function printed(outcome: Outcome, known: readonly Known[]): string {
     const tokens = found.reduce((sum, finding) => sum + finding.tokens, 0);
     return `  ${verdict.padEnd(26)}${`${found.length}`.padStart(6)}${`${tokens}`.padStart(10)} tokens`;
   });
-  // A limit that is never reached cannot be passed.
+  // If no limit refused anything, the run cannot tell whether a limit can be exceeded.
   const unlimited =
     outcome.refused === 0 ? ["", "No limit refused anything: this run says nothing of overspending."] : [];
   const fresh = newFindings(outcome.findings, known).length;

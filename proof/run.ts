@@ -24,8 +24,8 @@ Options:
   --json FILE     also writes everything there`;
 
 /**
- * The number of faults in a session. Each session ends in quiet, which costs time; but a finding of a long session is
- * harder to look into.
+ * The number of faults in a session. Each session ends in a quiet time, so many short sessions take long; but a finding
+ * of a long session is harder to look into.
  */
 const faults_per_session = 20;
 

@@ -6,7 +6,7 @@ import type { Chance } from "./chance.ts";
 export type Report =
   /** The engine reports what it wrote, if the request asks for usage. */
   | "true"
-  /** The engine reports nothing, as many do. */
+  /** The engine reports nothing, as many engines do. */
   | "never"
   /** The engine reports a thousand times the tokens that the request allows. */
   | "impossible";
@@ -20,7 +20,7 @@ export interface Script {
   report: Report;
   /** The engine closes the connection after this many tokens. Null: never. */
   dies_after: number | null;
-  /** How many attempts end that way; the next one is answered. */
+  /** How many attempts end with a closed connection; the engine answers the next one. */
   deaths: number;
 }
 
@@ -31,7 +31,7 @@ export function promptOf(script: Script): string {
   return `${opening}${JSON.stringify(script)}`;
 }
 
-/** The script that a prompt holds, or null if it holds none. */
+/** The script (how the engine must answer) that a prompt holds, or null if it holds none. */
 export function scriptIn(prompt: unknown): Script | null {
   if (typeof prompt !== "string" || !prompt.startsWith(opening)) return null;
   return JSON.parse(prompt.slice(opening.length)) as Script;

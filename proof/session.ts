@@ -1,4 +1,5 @@
-// One session: keys, load, faults; then quiet, until the gateway must have recorded every request; then the judge.
+// Runs one session: first the keys, the load and the faults; then quiet, until the gateway must have recorded every
+// request; then the judge.
 
 import { chanceFrom } from "./chance.ts";
 import { ask, type Seen } from "./client.ts";
@@ -113,14 +114,17 @@ async function settledUsage({ site, engine, target }: Stage, purses: readonly Pu
     const usage = await patiently(() => site.usage(keys));
     const now = JSON.stringify([...usage]);
     const isStill = now === before && engine.active() === 0 && (running ?? 0) === 0;
-    // If the gateway does not tell what still runs, its usage is read again until the time is over.
+    // If the gateway does not tell how many requests still run, its usage is read again until the deadline.
     if ((isStill && running !== null) || Date.now() > deadline_ms) return usage;
     before = now;
     await pause(500);
   }
 }
 
-/** Finds leaks: a key with room left must be able to use it, or something that has long ended still holds it. */
+/**
+ * Finds leaks: room of a limit that requests which have long ended still hold. A key must be able to use all that its
+ * limit leaves.
+ */
 async function leaks(stage: Stage, purses: readonly Purse[], usage: Map<string, Usage>): Promise<Finding[]> {
   const findings: Finding[] = [];
   const running = await stage.site.running();
@@ -134,8 +138,8 @@ async function leaks(stage: Stage, purses: readonly Purse[], usage: Map<string, 
 }
 
 /**
- * How long a busy gateway is asked again: one that is too busy to answer has not refused. Each time it is asked for as
- * many tokens as its recorded usage then leaves.
+ * How long a request is repeated while the gateway is too busy to answer, because that is no refusal. Each attempt asks
+ * for as many tokens as the key's recorded usage then leaves.
  */
 const spending_ms_max = 120_000;
 

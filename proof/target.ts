@@ -2,24 +2,24 @@
 
 import type { Wire } from "./wire.ts";
 
-/** A program of the site that can be killed and frozen from outside. */
+/** A program of the site (the running gateway with its stores) that can be killed and frozen from outside. */
 export interface Part {
   name: string;
   kind: "node" | "store";
-  /** Kills it with SIGKILL. */
+  /** Kills the program with SIGKILL. */
   kill(): Promise<void>;
-  /** Starts it again, and waits until it works. */
+  /** Starts the program again, and waits until it works. */
   start(): Promise<void>;
-  /** Stops it with SIGSTOP; `thaw` continues it with SIGCONT. */
+  /** Stops the program with SIGSTOP; `thaw` continues it with SIGCONT. */
   freeze(): void;
   thaw(): void;
 }
 
 /** A connection that can be broken. */
 export interface Link {
-  /** Its two ends, such as `node-1 and its database`. */
+  /** The two ends of the link, such as `node-1 and its database`. */
   name: string;
-  /** The node at one end. Null: every node uses it. */
+  /** The node at one end of the link. Null: every node uses the link. */
   node: string | null;
   wire: Wire;
 }
@@ -72,16 +72,16 @@ export interface Target {
    */
   cut_off_ms_max: number;
   /**
-   * The share by which a count may be off that no usage report of the engine confirms, according to the gateway's
-   * documents.
+   * The share by which a count may be off, according to the gateway's documents, if no usage report of the engine
+   * confirms it.
    */
   estimate_share_max: number;
-  /** The status of a request that a limit refuses, where that is not 429. */
+  /** The status of a request that a limit refuses, if it is not 429. */
   limit_status?: number;
   start(engine_url: string): Promise<Site>;
   /**
-   * Uses a gateway that is already running, whose clients use this base URL. It has no parts and no links, because the
-   * test kills only what it started itself. Absent: the target must be started.
+   * Uses a gateway that is already running, whose clients use this base URL. The returned site has no parts and no
+   * links, because the test kills only what it started itself. Absent: the target must be started.
    */
   attach?(url: string): Promise<Site>;
 }

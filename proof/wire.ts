@@ -5,17 +5,17 @@ import { connect, createServer, type Socket } from "node:net";
 
 export interface Wire {
   port: number;
-  /** Ends every connection, and refuses new ones until it is mended. */
+  /** Ends every connection, and refuses new ones until the wire is mended. */
   cut(): void;
   /** Ends every connection once; new ones pass. */
   shake(): void;
-  /** Lets no byte pass, without closing any connection, until it is mended. */
+  /** Lets no byte pass, without closing any connection, until the wire is mended. */
   hold(): void;
   mend(): void;
   stop(): Promise<void>;
 }
 
-/** Makes a wire from a port of its own (`at`, or any that is free) to this port, both on this machine. */
+/** Makes a wire from a port of its own (`at`, or any that is free) to `port`, both on this machine. */
 export async function wireTo(target: { port: number; at?: number }): Promise<Wire> {
   const pairs = new Set<[Socket, Socket]>();
   let isCut = false;

@@ -1,5 +1,5 @@
 // `npm run attacks -- [WORD …]`: attacks a node of its own for each attack (test/attacks), or only for those whose name has
-// one of the words. Prints what each cost and what it did. Exits with 1 if one did more than it may.
+// one of the words. Prints what each attack cost and what it did. Exits with 1 if an attack did more than it may.
 
 import Table from "cli-table3";
 import { attacks } from "../test/attacks/all.ts";
@@ -28,7 +28,10 @@ async function main(words: string[]): Promise<number> {
   return broken > 0 ? 1 : 0;
 }
 
-/** Each attack gets a node of its own, because memory and compiled code that another left would count for this one. */
+/**
+ * Runs each attack on a node of its own, because memory and compiled code that another attack left would count for this
+ * one.
+ */
 async function measuredAlone(attack: Attack): Promise<Measured> {
   const node = await startAttackedNode(attack.node);
   try {

@@ -16,7 +16,10 @@ const chart = join(root, "deploy/helm");
 const cache = join(root, ".cache/chart");
 const helmVersion = "v3.19.0";
 const validatorVersion = "1.37.0";
-/** From the oldest version that Chart.yaml accepts to the newest that the validator knows. */
+/**
+ * The versions of Kubernetes to validate against, from the oldest that Chart.yaml accepts to the newest that the
+ * validator knows.
+ */
 const kubernetesVersions = ["1.29", "1.34", "1.37"];
 const kinds_max = 20;
 

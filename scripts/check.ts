@@ -1,5 +1,5 @@
 // `npm run check`: types, lint and format, the structure, the contract, the lock file. It shows everything that is wrong,
-// and how many files and awaits a request passes, and then exits.
+// and through how many files and `await`s a request goes, and then exits.
 
 import { existsSync, readFileSync } from "node:fs";
 import { command } from "./command.ts";
@@ -8,7 +8,7 @@ const limit_ms = 5 * 60_000;
 
 interface Finding {
   name: string;
-  /** Empty if nothing is wrong. */
+  /** What is wrong. Empty if nothing is. */
   says: string;
 }
 

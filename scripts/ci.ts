@@ -11,18 +11,20 @@ interface Step {
   name: string;
   words: string[];
   options: CommandOptions;
-  /** Whether its last line has counts of its own; otherwise the step counts as one. */
+  /** Whether the last line of the step's output has counts; otherwise the step counts as one. */
   counts: boolean;
   /** Set for a step whose result is only printed: if it fails, it counts as skipped. */
   isOptional?: true;
 }
 
-/** Tries declared mutants, different ones each day. None starts after 40 s, so that the step takes about a minute. */
+/**
+ * Tries declared mutants, different ones each day. No trial starts after 40 s, so that the step takes about a minute.
+ */
 const mutants = [process.execPath, "scripts/mutants.ts", "--sample", "8", "--within", "40"];
 
 /**
- * Tries mutants that operators generate, different ones each day. Survivors are printed and fail nothing: catching nine
- * of ten is the goal.
+ * Tries mutants that mutation operators generate, different ones each day. Survivors are printed and fail nothing:
+ * catching nine of ten is the goal.
  */
 const drawnMutants = [process.execPath, "scripts/mutants.ts", "--drawn", "5", "--within", "30"];
 
@@ -30,7 +32,10 @@ const parts_of_http = 3;
 
 const binary = { TEST_SLUICE: `${process.cwd()}/dist/sluice`, TEST_AGAIN: "1" };
 
-/** Tests of HTTP that choose their database themselves, or that no database can change. */
+/**
+ * The tests of HTTP that do not run again on the other database, because they choose their database themselves, or
+ * because no database can change their result.
+ */
 const notAgain = ["at-once", "learned", "tls", "warm-up"].map((name) => `test/core/http/${name}.test.ts`);
 
 const build: Step = { name: "build", words: [...npmRun, "build"], options: { limit_ms: 3 * minute_ms }, counts: false };

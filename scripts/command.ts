@@ -10,14 +10,14 @@ export interface Outcome {
   code: number;
   /** The output on both channels, in order of arrival. */
   output: string;
-  /** The part of it from standard output. */
+  /** The part of the output that was written to standard output. */
   stdout: string;
   took_ms: number;
 }
 
 export interface CommandOptions {
   limit_ms: number;
-  /** The folder that it runs in; else this process's own. */
+  /** The folder in which the program runs. Absent: this process's own. */
   folder?: string;
   environment?: Record<string, string | undefined>;
   /** Don't show the output; only return it. */
@@ -47,7 +47,7 @@ export async function command(words: string[], options: CommandOptions): Promise
     try {
       if (child.pid !== undefined) process.kill(-child.pid, signal);
     } catch {
-      // The group is gone already.
+      // The process group has ended already.
     }
   };
   // SIGTERM first: the program may have groups of its own to kill.
@@ -84,7 +84,7 @@ export async function command(words: string[], options: CommandOptions): Promise
     });
     child.once("exit", (status) => {
       sweep("SIGKILL");
-      // All writers of the pipes have ended; the rest of their output is still read.
+      // All writers of the pipes have ended by now; what they left in the pipes is still read.
       child.once("close", () => isEnding || resolve(status ?? 1));
     });
   });

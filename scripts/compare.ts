@@ -1,5 +1,5 @@
 // `npm run compare -- OLD NEW [--count N] [--seed S] [--codes]`: sends two executables of the service the same raw
-// requests, of both contracts, management included, and prints each whose answers differ in more than ids, secrets and
+// requests, of both contracts, management included. Prints each request whose answers differ in more than ids, secrets and
 // times. Exits with 1 if any did. With --codes the words of messages may differ. Use it for a change that should change no
 // behaviour.
 

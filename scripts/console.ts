@@ -48,7 +48,7 @@ async function assetsOf(entry: string): Promise<Asset[]> {
   );
 }
 
-/** The script in the document. */
+/** Builds the script that the document contains, and returns its text. */
 async function scriptOf(entry: string, assets: readonly Asset[]): Promise<string> {
   const laterFiles = JSON.stringify(assets.map(({ path }) => path).filter((path) => isLater(path, assets)));
   const options = { target: "browser", minify: true, format: "iife", define: { laterFiles } } as const;

@@ -22,7 +22,10 @@ export function closingCounts(output: string): Counts | null {
   return line ? { passed: Number(line[1]), failed: Number(line[2]), skipped: Number(line[3]) } : null;
 }
 
-/** A step that has no counts of its own counts as one. One that did not succeed, or ran nothing, has a failure. */
+/**
+ * Returns the counts of a step. A step that has no counts of its own counts as one. A step that did not succeed, or ran
+ * nothing, has a failure.
+ */
 export function countsOfStep({ code, output }: { code: number; output: string }, hasCounts: boolean): Counts {
   const own = hasCounts ? (closingCounts(output) ?? nothing) : { ...nothing, passed: code === 0 ? 1 : 0 };
   return atLeastOneFailure(own, code);
@@ -50,7 +53,10 @@ export function countsOf(output: string, code: number): Counts {
   return atLeastOneFailure(counts, code);
 }
 
-/** The files with a failure, from the output of `bun test --parallel`, where each file's name stands above what it printed. */
+/**
+ * The files with a failure, from the output of `bun test --parallel`, in which the name of each file precedes what the
+ * file printed.
+ */
 export function failedFiles(output: string): string[] {
   const files = new Set<string>();
   let file: string | undefined;
@@ -68,7 +74,9 @@ export function lastFile(output: string): string | undefined {
   return [...output.matchAll(/^(\S+\.test\.ts):$/gm)].at(-1)?.[1];
 }
 
-/** Each failure with its output, for a reader who sees only the end; of several with one name, only the first. */
+/**
+ * Each failure with its output, for a reader who sees only the end. Of several failures with one name, only the first.
+ */
 export function failuresOf(output: string, lines_max = 30): string[] {
   const lines = output.split("\n");
   const told = new Map<string, string>();

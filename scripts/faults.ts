@@ -1,5 +1,6 @@
-// `npm run faults -- --rounds N --seed S`: inflicts N injuries on three nodes under load, in runs of fifty, and prints the
-// judge's verdict as a table. `--only engine,limit`: those whose name contains one of the words. `--cluster`: with a Redis Cluster. Nodes run from source, or from the binary in TEST_SLUICE. Exits with 1 if a promise broke.
+// `npm run faults -- --rounds N --seed S`: inflicts N injuries on three nodes under load, in runs of fifty, and prints as a
+// table what the judge finds. `--only engine,limit`: only injuries whose name contains one of the words. `--cluster`: with
+// a Redis Cluster. Nodes run from source, or from the binary in TEST_SLUICE. Exits with 1 if a promise broke.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";

@@ -1,5 +1,5 @@
-// `npm run histories -- --count N --seed S`: simulates N histories of a node's metering, from seed S on. It prints how many
-// ran, and the first violation with its shortest replay. Exits with 1 if a rule was broken.
+// `npm run histories -- --count N --seed S`: simulates N histories (random sequences of events) of a node's metering, from seed S
+// on. It prints how many ran, and the first violation with its shortest replay. Exits with 1 if a rule was broken.
 // - `--keep` runs such a replay.
 // - `--teeth` takes out each rule of the protocol and shows that the histories notice.
 // - `--administration model` simulates changes of people and operators instead; `--administration own-limits` simulates

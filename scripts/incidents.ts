@@ -23,7 +23,10 @@ import { drawDashboards } from "./incidents/pictures.ts";
 import { type Site, sound, startSite } from "./incidents/site.ts";
 import { rulesFolder } from "./prometheus/server.ts";
 
-/** Groups of incidents. Those of a group run at the same time, because they take long and do not concern each other. */
+/**
+ * Groups of incidents. The incidents of a group run at the same time, because they take long and do not concern each
+ * other.
+ */
 const groups: Incident[][] = [
   [ofStores.tampered, ofStores.upkeepHindered, ofEngines.slow],
   [ofNodes.killed],
@@ -109,7 +112,7 @@ async function happen(site: Site, { what, alerts, begin }: Incident): Promise<Ha
     const series = await site.prometheus.query('ALERTS{alertstate="firing"}');
     return new Set(series.map(({ metric }) => metric.alertname));
   };
-  // An earlier incident may have made the same alerts fire.
+  // Whether none of the incident's alerts fires now: an earlier incident may have made them fire.
   const isQuiet = async () => {
     const now = await firing();
     return !alerts.some((alert) => now.has(alert));

@@ -1,4 +1,4 @@
-// Tries mutants in copies of the tree, in a temporary folder. The checkout is only read.
+// Tries mutants, deliberate defects of the product, in copies of the tree in a temporary folder. The checkout is only read.
 
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,18 +11,21 @@ import type { Environment } from "./test-environment.ts";
 
 export interface Verdict {
   kind: "caught" | "failed" | "skipped";
-  /** The test that caught the mutant, or what is wrong. */
+  /** The test that caught the mutant, or the reason for another outcome. */
   why: string;
 }
 
 export interface Finding {
-  /** Invalid: nothing could run with the mutant, or no test passes without it. */
+  /** `invalid`: nothing could run with the mutant, or no test passes without the mutant. */
   kind: "caught" | "survived" | "invalid";
   /** The test that caught the mutant, or the tests that were run. */
   why: string;
 }
 
-/** A test file that runs the part of the product with a drawn mutant, and how long the file took without the mutant. */
+/**
+ * A test file that runs the part of the product in which a mutant was drawn, and how long the file took without the
+ * mutant.
+ */
 export interface Expected {
   test: string;
   took_ms: number;
@@ -40,11 +43,17 @@ export interface Ran {
 }
 
 export interface Laboratory {
-  /** Why the declaration no longer fits the source; null if it does. */
+  /** Why the mutant's declaration no longer fits the source; null if it does. */
   stale(mutant: Mutant): string | null;
-  /** The mutant must not be stale. Trials that run at the same time need different workers. */
+  /**
+   * Runs the test that must catch the mutant. The mutant must not be stale. Trials that run at the same time need
+   * different workers.
+   */
   trial(mutant: Mutant, worker: number): Promise<Verdict>;
-  /** Runs these test files in one process, on a tree with this text in place of the file's, until one fails. */
+  /**
+   * Runs these test files in one process, on a copy of the tree in which the source file `file` has this text, until
+   * one fails.
+   */
   tried(file: string, text: string, tests: readonly Expected[], worker: number): Promise<Finding>;
   /**
    * Runs a test file on a tree with `texts`, source files with a counter in each part (drawn/parts.ts). Null if the
@@ -62,10 +71,10 @@ const test_ms = 20_000;
 const mutated_test_ms_min = 8_000;
 /** The least time limit for a test file of a drawn mutant, which may loop for ever. */
 const mutated_file_ms_min = 15_000;
-/** What is not copied, because it is not part of the product or is too large. */
+/** Files and folders that are not copied, because they are not part of the product or are too large. */
 const leftOut = new Set(["node_modules", ".git", ".cache", "dist", "data", ".venv"]);
 /**
- * Files that scripts/run makes. They are copied too: without the seed, an embedded database takes half a minute to
+ * Files that scripts/run makes. They are copied too: without seed.tar.gz, an embedded database takes half a minute to
  * start.
  */
 const made = [".cache/seed.tar.gz", ".cache/console.data"];
@@ -84,7 +93,7 @@ export function laboratory(environment: Environment, workers: number): Laborator
     return command(words, { limit_ms: most_ms, environment, folder: tree, quiet: true });
   }
 
-  /** "Caught" means something only if the test passes without the mutant. Runs once for each test. */
+  /** Runs a test without a mutant, once for each test: "caught" means something only if the test passes then. */
   function baseline(test: string): Promise<Outcome> {
     const known = baselines.get(test) ?? run(test, pristine);
     baselines.set(test, known);
@@ -132,7 +141,8 @@ export function laboratory(environment: Environment, workers: number): Laborator
           left.findIndex(({ test }) => test === lastFile(together.output)),
         );
         const failed = left[at]!;
-        // After other test files in one process, a file may fail because of what they left behind.
+        // A file that ran after others in one process may fail because of what they left behind, so it runs again
+        // alone.
         const alone = at === 0 ? together : await runTogether([failed], tree);
         const outcome = alone.code === 0 ? null : await confirmed(failed, alone, tree);
         if (outcome !== null) return caughtBy(failed.test, file, outcome);
@@ -197,8 +207,8 @@ function caughtBy(test: string, file: string, { code, output }: Outcome): Findin
 }
 
 /**
- * The parts that a test ran, from notes with a path and a number on each line. Each process of a test writes its own
- * lines.
+ * The parts of the code that a test ran, from notes that have a path and a number on each line. Each process of a test
+ * writes its own lines.
  */
 function partsIn(notes: string): Map<string, number[]> {
   const found = new Map<string, Set<number>>();

@@ -16,7 +16,10 @@ import { serverDatabase } from "../src/stores/postgres/server.ts";
 import { freshDatabase } from "../test/harness/services.ts";
 
 const hold_ms_max = 100;
-/** How long a probe holds its lock: as long as one batch of writes to the ledger holds it. */
+/**
+ * How long a probe, which locks tables as requests do, holds its lock: as long as one batch of writes to the ledger
+ * holds it.
+ */
 const probeHold_ms = 5;
 const probePause_ms = 25;
 const organizations = 1_000;
@@ -26,7 +29,7 @@ const { values } = parseArgs({
 });
 
 interface Seen {
-  /** How long each table's writers were stopped. */
+  /** How long the writers of each table were stopped, in milliseconds, by the table's name. */
   holds: Map<string, number>;
   took_ms: number;
   longestWait_ms: number;
@@ -37,7 +40,7 @@ async function main(): Promise<void> {
   const first = values.from ? migrations.findIndex(({ name }) => name.startsWith(values.from!)) : migrations.length - 1;
   if (!Number.isInteger(records) || records < 0 || first < 0)
     throw new Error("usage: npm run migrations -- [--records N] [--from 0012]");
-  // The baseline makes an empty database, in which nobody writes.
+  // The first migration is the baseline. It makes an empty database, in which nobody writes.
   if (first === 0) return console.log("there is no migration since the baseline");
   const database = await freshDatabase();
   const db = await serverDatabase(database.url, { statement_ms: 3_600_000 });
@@ -80,7 +83,7 @@ async function filled(db: Database, records: number): Promise<void> {
   const [numbered] = await lane.query(
     "select from pg_attribute where attrelid = 'audit_entry'::regclass and attname = 'number'",
   );
-  // Acts in the audit log are rarer than requests.
+  // Entries of the audit log are rarer than requests.
   await lane.query(
     `insert into audit_entry (actor, action, subject, details${numbered ? ", number" : ""})
      select 'cli:ann', 'key.create', 'key_' || n, '{}'${numbered ? ", -n" : ""} from generate_series(1, $1::bigint) n`,

@@ -1,9 +1,10 @@
 // `npm run mutants`: breaks product lines on purpose, one at a time (test/mutants), and runs the tests that must fail.
 // Exits with 1 when a mutant survives or when a declaration no longer fits the source.
 // - `-- WORD…`: tries the mutants of a room (a file of test/mutants), or those whose names contain the word.
-// - `--sample K --seed S`: tries K of them, different ones for each seed (default: the number of the day).
-// - `--since COMMIT`: tries those of files that have changed since the commit, and those that a changed test must catch.
-// - `--within SECONDS`: starts no more after that time.
+// - `--sample K --seed S`: tries K mutants, different ones for each seed (default: the number of the day).
+// - `--since COMMIT`: tries the mutants of files that have changed since the commit, and those that a changed test must
+//   catch.
+// - `--within SECONDS`: starts no more mutants after that time.
 // - `--drawn K --seed S`: makes mutants by mutation operators instead (scripts/drawn), evenly over the modules. `--module
 //   WORD` takes those of a module or a file, and `--only IDENTITY` those whose identity contains the text.
 //

@@ -1,7 +1,7 @@
-// `npm run nightly`: runs the checks that take too long to run for each change. They are histories, faults and repeats with
-// a seed that nobody has used, the long tests, real engines at the versions of their recordings, and clients at their
-// newest. Writes one page of results in Markdown (`--out FILE`). The page of the last run by hand is kept in the folder
-// proof.
+// `npm run nightly`: runs the checks that take too long to run for each change: random tests with a new seed (histories,
+// which simulate a node's metering; faults, which injure nodes under load; repeats of requests), the long tests, real
+// engines at the versions of their recordings, and clients at their newest. Writes one page of results in Markdown
+// (`--out FILE`). The page of the last run by hand is kept in the folder proof.
 // - `--only WORD,…`: runs the parts with these names. The others keep their row of the page, each with its commit and day,
 //   or say that they were not run.
 // - `--seed S`: repeats the run with this seed.
@@ -21,7 +21,7 @@ const usage = "usage: npm run nightly -- [--only PART,…] [--seed S] [--out FIL
 
 interface Part {
   name: string;
-  /** The words after `npm run`. */
+  /** The words after `npm run` that run the part. */
   words: string[];
   limit_ms: number;
   /** Makes the result's sentence from the output of a run that has no line `N passed, N failed, N skipped`. */
@@ -30,7 +30,7 @@ interface Part {
 
 interface Result {
   part: Part;
-  /** Null: this run was not asked to run the part. */
+  /** The outcome of the part; null: this run was not asked to run it. */
   outcome: Outcome | null;
 }
 
@@ -115,19 +115,19 @@ function countsOf({ part, outcome }: Result): Counts {
   return countsOfStep(outcome, part.result === undefined && closingCounts(outcome.output) !== null);
 }
 
-/** The number beside this word in the table that a campaign prints; "?" if it printed none. */
+/** The number beside this word in the table that the output has; "?" if it has none. */
 function cell(output: string, word: string): string {
   return new RegExp(`│ ${word} +│ +(\\d+)`).exec(output)?.[1] ?? "?";
 }
 
-/** The lines of the parts in a page that was written before; none if there is no page. */
+/** The line of each part in a page that an earlier run has written; none if there is no page. */
 function linesOf(page: string): Map<string, string> {
   if (!existsSync(page)) return new Map();
   const lines = [...readFileSync(page, "utf8").matchAll(/^- (\w+): .*$/gm)];
   return new Map(lines.map(([line, name]) => [name!, line]));
 }
 
-/** `earlier`: the lines of the existing page, by part. */
+/** The text of the page of results. `earlier`: the lines of the existing page, by part. */
 function pageOf(results: readonly Result[], earlier: ReadonlyMap<string, string>): string {
   const day = new Date().toISOString().slice(0, 10);
   const lines = results.map((result) => {

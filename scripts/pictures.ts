@@ -48,7 +48,7 @@ function chosenPages(): Chosen | null {
   };
 }
 
-/** The pictures that are named on the command line; if none is, all. */
+/** The pictures that the command line names; if it names none, all. */
 const among = <Name extends string>(all: readonly Name[], named: string[] | undefined) =>
   all.filter((one) => named?.includes(one) ?? true);
 

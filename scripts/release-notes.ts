@@ -1,4 +1,4 @@
-// `npm run release:notes -- 0.2.0`: that version's part of CHANGELOG.md.
+// `npm run release:notes -- 0.2.0`: prints the section of CHANGELOG.md on that version.
 
 import { readFileSync } from "node:fs";
 import { notesOf } from "./release/notes.ts";

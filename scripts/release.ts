@@ -1,4 +1,4 @@
-// `npm run release`: what a release consists of, in dist/release: for each machine an executable in an archive and an npm
+// `npm run release`: makes the files of a release, in dist/release: for each machine an executable in an archive and an npm
 // package, the npm package that starts the right one, packages for Debian, a formula for Homebrew, notices, a bill of
 // materials and checksums. Nothing is published. docs/releasing.md says what is checked of each.
 
@@ -34,7 +34,7 @@ async function main(): Promise<void> {
   writeSums();
 }
 
-/** Makes everything for one machine. Returns its archive. */
+/** Makes all files of the release for one kind of machine. Returns the archive with the executable. */
 async function made(target: Target, version: string): Promise<Archive> {
   const place = join(folder, target.name);
   const executable = join(place, programName(target));
@@ -70,7 +70,10 @@ async function started(target: Target, executable: string): Promise<string> {
   return `${format}; started: ${output.trim()}`;
 }
 
-/** The command that has to stand before the executable to run it here. Null: it can't be started here. */
+/**
+ * The words to put before the executable on the command line to run it on this machine. Null if it can't be started
+ * here.
+ */
 async function runnerOf({ os, cpu, libc }: Target): Promise<string[] | null> {
   // An executable for musl also needs a libstdc++ for musl, which only a system on musl has; `npm run release:try`
   // makes such a system.

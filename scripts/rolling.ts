@@ -47,7 +47,7 @@ async function main(): Promise<void> {
   process.exit(failed ? 1 : 0);
 }
 
-/** Returns whether anything failed or was cut. */
+/** Restarts the nodes under load, once for each of `rolls`, and returns whether anything failed or was cut. */
 async function rollThrough(
   name: Name,
   fleet: Fleet,

@@ -1,4 +1,5 @@
-// Writes contract/sluice.schema.json and the tables of docs/configuration.md from the rows of settings: `bun scripts/schema.ts`.
+// Writes contract/sluice.schema.json and the tables of docs/configuration.md from the rows that declare the settings: `bun
+// scripts/schema.ts`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { schemaText } from "../src/config/settings/file.ts";

@@ -1,4 +1,4 @@
-// The tables of docs/configuration.md, made from the rows of settings.
+// The tables of docs/configuration.md, made from the rows that declare the settings.
 
 import { Model } from "../src/config/settings/model.ts";
 import { Plan } from "../src/config/settings/plan.ts";

@@ -12,7 +12,7 @@ const looks = [
   { theme: "dark", width: 1440 },
   { theme: "light", width: 320 },
 ] as const;
-/** One page of each kind. */
+/** The paths of the pages to check: one page of each kind. */
 const kinds = [
   "/",
   "/start.html",

@@ -9,7 +9,7 @@ const limit_ms = 5 * 60_000;
 /** Endings of files that are not pages: a link to such a file stays as it is. */
 const environment = { VITE_EXTRA_EXTENSIONS: "sql,service" };
 
-/** Returns the folder of the built site. */
+/** Builds the site and returns its folder. */
 export async function buildSite(): Promise<string> {
   assemble();
   await done([
@@ -31,7 +31,7 @@ async function done(words: string[], place = process.cwd()): Promise<void> {
   if (code !== 0) throw new Error(`${words.slice(1, 4).join(" ")} ended with ${code}:\n${output}`);
 }
 
-/** The files of the site, as a host of static files serves them. */
+/** Serves the files of the site, as a host of static files does. */
 export function serveSite(root: string, port = 0): ReturnType<typeof Bun.serve> {
   return Bun.serve({
     hostname: "127.0.0.1",

@@ -18,11 +18,11 @@ export function longestFirst(): string[] {
   for (const file of new Bun.Glob("test/**/*.test.ts").scanSync())
     files[file] = known[file] ?? (long.has(file) ? 60_000 : 1_000);
   writeFileSync(remembered, JSON.stringify({ version: 1, files }));
-  // The times of a deep run are not typical, so it does not update them.
+  // The times of a deep run are not typical, so such a run does not update them.
   return [`--timings=${remembered}`, ...(process.env.TEST_DEEP === "1" ? [] : ["--update-timings"])];
 }
 
-/** The times in the text; none if it is broken, since a run that was killed may have left half a file. */
+/** The times in the text; none if the text is broken, since a run that was killed may have left half a file. */
 function timesIn(text: string): Record<string, number> {
   try {
     return (JSON.parse(text) as { files: Record<string, number> }).files;

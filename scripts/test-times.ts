@@ -18,14 +18,14 @@ export function recorded(folder: string, environment: Environment): Environment 
   return { ...environment, TEST_TIMES: fileIn(folder) };
 }
 
-/** The CPU that the services used in their whole lives: it is known once they have ended. */
+/** The CPU that the services used from their start to their end, which is known once they have ended. */
 export async function servicesCpu_s(stopped: () => Promise<unknown>): Promise<number> {
   const before_s = cpu_s();
   await stopped();
   return cpu_s() - before_s;
 }
 
-/** A table of the files, the dearest first, and the sums. */
+/** A table of the test files, the most expensive first, and the sums. */
 export function costs(folder: string, services_s: number): string {
   const file = fileIn(folder);
   const lines = existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];

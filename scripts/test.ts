@@ -69,8 +69,8 @@ function options() {
 }
 
 /**
- * A whole run starts hundreds of nodes and commands, so it compiles them first: a compiled command starts with a quarter
- * of the CPU. A part starts them from source, which is quicker for a few.
+ * A run of all tests starts hundreds of nodes and commands, so it compiles the program first: a compiled command starts
+ * with a quarter of the CPU. A run of some tests starts the program from source, which is quicker for a few commands.
  */
 async function program(folder: string): Promise<Environment> {
   if (process.env.TEST_SLUICE) return {};

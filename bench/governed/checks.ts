@@ -4,7 +4,7 @@ import { answer } from "./engine.ts";
 import type { Gateway, Key, KeyRequest, Running } from "./gateway.ts";
 import type { Clients } from "./load.ts";
 
-/** The limits of the keys to check: output tokens for five answers, and ten requests a minute. */
+/** The limits of the keys to check: the output tokens of `room` answers, and `rate` requests a minute. */
 const room = 5;
 const rate = 10;
 export const unlimited = { output_tokens: 1_000_000_000, requests_per_minute: 1_000_000 };
@@ -18,7 +18,7 @@ export const checkRequests: readonly KeyRequest[] = [
 /** The result of each check, as a sentence for the table. */
 export type Checked = Record<"key" | "budget" | "race" | "rate", string>;
 
-/** Runs the checks. `keys` are those made for `checkRequests`, in that order. */
+/** Runs the checks. `keys` are the keys that were made for `checkRequests`, in the same order. */
 export async function checked({ has }: Gateway, clients: Clients, keys: readonly Key[]): Promise<Checked> {
   const [budget, race, rated] = keys as [Key, Key, Key];
   const refused = await Promise.all([clients.ask(null), clients.ask("sk-of-nobody")]);

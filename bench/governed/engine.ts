@@ -1,4 +1,4 @@
-// An engine that answers at once, always the same: twenty tokens for an input of twelve. Prints its port.
+// An engine that returns the same answer to every request at once: twenty tokens for an input of twelve. Prints its port.
 
 import { createServer } from "node:http";
 

@@ -1,4 +1,4 @@
-// How this benchmark runs and queries a gateway. README.md, How to add a gateway.
+// The interface by which this benchmark runs and queries a gateway. README.md, How to add a gateway.
 
 /** The limits of a key. Each gateway writes them in its own settings. */
 export interface Limits {
@@ -32,16 +32,16 @@ export interface Setup {
 }
 
 export interface Running {
-  /** The base URL of its clients, which ends with /v1. */
+  /** The base URL at which clients reach the gateway, which ends with /v1. */
   url: string;
-  /** What clients call the engine's model. */
+  /** The name by which clients ask for the engine's model. */
   model: string;
   keys: Key[];
   /** The process ids of the gateway and of its stores, without their children. */
   pids: { gateway: number; stores: number[] };
   /**
-   * The sum of the usage that the gateway has recorded for these keys. Null: it keeps no records that can be queried by
-   * key.
+   * The sum of the usage that the gateway has recorded for these keys. Null: the gateway keeps no records that can be
+   * queried by key.
    */
   usage(keys: readonly Key[]): Promise<Usage | null>;
   stop(): Promise<void>;

@@ -67,7 +67,7 @@ async function ended(child: ChildProcess): Promise<void> {
     try {
       process.kill(-child.pid!, name);
     } catch {
-      // It has ended by itself.
+      // The process has ended by itself.
     }
   };
   signal("SIGTERM");
@@ -103,7 +103,7 @@ function statOf(pid: number): string[] | null {
   try {
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
   } catch {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
     return null;
   }
 }

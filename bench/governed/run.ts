@@ -1,4 +1,5 @@
-// What a governed request costs in CPU and time, by gateway and by number of keys. README.md says how.
+// What a governed request (one with a key, a budget and limits) costs in CPU and time, by gateway and by number of keys.
+// README.md says how.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -40,13 +41,13 @@ export interface Row {
   settings: string;
   keys: number;
   at: string;
-  /** Load averages of a minute, before and after. */
+  /** The machine's load averages over a minute, before and after the measurement. */
   load?: [number, number];
-  /** Why it has no figures. */
+  /** Why the row has no figures. */
   reason?: string;
   checks?: Checked;
   requests?: number;
-  /** Answers that were not 200. */
+  /** The number of answers with a status other than 200. */
   failed?: number;
   /** The CPU for a request during the gateway's own turns: the least and the most of the rounds. */
   gateway_us?: Range;
@@ -60,8 +61,8 @@ export interface Row {
   added_p50_ms?: Range;
   p99_ms?: Range;
   /**
-   * The output tokens that the gateway's usage records should have at the end, and those that they have. Null: they
-   * cannot be queried.
+   * The output tokens that the gateway's usage records should have at the end, and those that they have. Null: the
+   * records cannot be queried.
    */
   booked?: { wanted: number; found: number | null };
 }

@@ -1,4 +1,4 @@
-// Executables beside each other: a node of each on the same Postgres and Redis, each in a database of its own.
+// Runs executables beside each other: a node of each on the same Postgres and Redis, each in a database of its own.
 
 import { resolve } from "node:path";
 import { RedisClient } from "bun";
@@ -28,8 +28,8 @@ export async function redisPidOf({ redis }: Pick<Beside, "redis">): Promise<numb
 }
 
 /**
- * Starts nodes by name, with every limit on, for words such as `now=dist/sluice`, on a Postgres with these settings.
- * `ending` stops all of them.
+ * Starts a node, with every limit on, for each word such as `now=dist/sluice` (a name and an executable), on a Postgres
+ * with these settings. `ending` stops all of them. Returns the nodes by name.
  */
 export async function nodesBeside(
   words: readonly string[],

@@ -34,11 +34,11 @@ const answer_ms = 2500;
 const streams_first = 200;
 const streams_min = 8;
 /**
- * The search ends when the fewest streams that were too many are at most this factor above the most that were served
- * well.
+ * The search ends when the smallest number of streams that was too many is at most this many times the largest number
+ * that was served well.
  */
 const closeness = 1.12;
-/** The share of its core that the next step of the search aims at, computed from the measured cost of an event. */
+/** The share of the target's core that the next step of the search aims to use, by the measured cost of an event. */
 const aimed_share = 0.95;
 
 export const paces_ms = [25, 8];
@@ -55,7 +55,7 @@ export interface Flow {
   gap_ms: { p50: number; p99: number };
 }
 
-/** A target, and a function that asks it for streams of a behaviour. */
+/** A target, and the function that makes a sender of streams with a given behaviour. */
 export interface Flowing {
   target: Target;
   at(behaviour: Behaviour): Asker;
@@ -154,7 +154,7 @@ export async function mostBorne(
     if (isBorne(seen, behaviour)) best = seen;
     else broke = streams;
     streams = nextCount(seen, best, broke);
-    // There is no count left to try between two neighbouring ones.
+    // Between two neighbouring numbers of streams, no other is left to try.
     if (streams === best?.streams || streams === broke) break;
   }
   return best;

@@ -1,5 +1,5 @@
-// The client of the driver: HTTP/1.1 over sockets that stay open, so that it costs little beside what is measured, and opens
-// no connection for each request as `fetch` does from the 65th in flight on. It reads ASCII.
+// The client of the driver: HTTP/1.1 over sockets that stay open, so that it costs little beside what is measured. `fetch`
+// would open a connection for each request from the 65th in flight on. The client reads ASCII.
 
 import type { Socket } from "bun";
 

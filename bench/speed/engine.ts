@@ -130,7 +130,7 @@ const embedded = (model: string, tag: string, { inputTokens }: Behaviour) => ({
 });
 
 export function startEngine() {
-  /** The frames of tokens that all streams of a model share. */
+  /** The frames of tokens that all streams of a model share. The key is the protocol with the model's name. */
   const shared = new Map<string, Uint8Array[]>();
   const sharedOf = (protocol: Protocol, model: string, { tokens }: Behaviour) => {
     const name = `${protocol} ${model}`;

@@ -30,7 +30,10 @@ const turns = 2000;
 
 const body = agentBody("hello", { protocol: "chat", model: "any", isStreamed: false, cap: 256 });
 
-/** The median over all rounds of the CPU for one of the `count` pieces of work in each. */
+/**
+ * Runs `work`, which consists of `count` equal pieces, once in each round. Returns the median over the rounds of the
+ * CPU for one piece.
+ */
 async function middle(count: number, work: () => unknown): Promise<number> {
   const seen: number[] = [];
   for (let round = 0; round < rounds; round++) {

@@ -25,7 +25,7 @@ export function beforeHere(): string | null {
 
 export interface Versions {
   sluice: string;
-  /** Whether the checkout's files differ from that commit. */
+  /** Whether the checkout's files differ from its commit. */
   isChanged: boolean;
   bun: string;
   [other: string]: string | boolean;

@@ -1,5 +1,5 @@
-// Other gateways, at pinned versions from their packages, with everything turned off but passing requests: for `--others`.
-// They are downloaded into .cache.
+// Other gateways, for `--others`: at pinned versions from their packages, and with everything turned off except passing
+// requests on. They are downloaded into .cache.
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,8 +18,8 @@ export const versions = {
   litellm: /^litellm==(.+)$/m.exec(readFileSync(requirements, "utf8"))![1]!,
 };
 /**
- * The version of the package with which Portkey listens. With a later one, each of its streams is a 500: it appends to
- * headers that may not change.
+ * The version of the package that Portkey uses as its HTTP server. With a later version, Portkey answers every stream
+ * with a 500, because it appends to headers that may not change.
  */
 const nodeServerVersion = "1.14.1";
 const folder = ".cache/bench";
@@ -53,7 +53,7 @@ export async function startLitellm(engineUrl: string): Promise<Target> {
 }
 
 interface Started {
-  /** Without a path. */
+  /** The base URL, without a path. */
   url: string;
   child: Bun.Subprocess;
 }

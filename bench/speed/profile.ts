@@ -9,7 +9,7 @@ interface Profile {
   timeDeltas: number[];
 }
 
-/** The name of a part: a module of src, a package, or the part of the runtime. */
+/** The name of the part in which a function lies: a module of src, a package, or a part of the runtime. */
 export function partOf({ functionName, url }: { functionName: string; url: string }): string {
   const own = /\/(src(?=\/)|db)\/((?:(?:core|features|admin|stores)\/)?[^/]+)/.exec(
     url.replace(/.*\/node_modules\//, "package:"),

@@ -47,7 +47,7 @@ function lineOf(row: Row, scenario: Scenario, slices: Slices): Line {
       continue;
     }
     const value = of(slice);
-    // The target has no such figure: one that only passes requests on has no probes.
+    // The target has no such figure. For example, a target that only passes requests on has no probes.
     if (Number.isNaN(value)) continue;
     if (compared && (target === compared.with || !base)) {
       cells[target] = { value, compared: null, note: "" };
@@ -93,8 +93,8 @@ function noteOf(slices: readonly Slice[], isStoring: boolean, { unit }: Row, sce
 }
 
 /**
- * The factor by which a cell of the table exceeds its budget: 1.5 is half as much again as is allowed. Null: it keeps
- * its budget, or has none.
+ * The factor by which a cell of the table exceeds its budget: 1.5 is half as much again as is allowed. Null: the cell
+ * keeps its budget, or has none.
  */
 export function overBudget({ as, budget }: Line, { value, compared }: Cell): number | null {
   if (budget === null) return null;

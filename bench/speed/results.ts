@@ -17,7 +17,9 @@ export interface Result {
   versions: Versions;
   machine: Machine;
   host?: { before: HostSpeed; after: HostSpeed };
-  /** What went wrong: an answer that was not the one asked for, say. The rows of failed scenarios are missing. */
+  /**
+   * What went wrong, such as an answer that did not belong to its request. The rows of failed scenarios are missing.
+   */
   failures: string[];
   lines: Line[];
 }

@@ -36,7 +36,7 @@ const both = [names.passed, names.postgres, names.before];
 /** The figures of one target in one round. */
 export interface Slice {
   requests: number;
-  /** Tokens of answers. */
+  /** The number of tokens in all answers. */
   tokens: number;
   cpu_us: number;
   postgres_us: number;
@@ -48,7 +48,7 @@ export interface Slice {
   gaps_ms: number[];
   probes_ms: number[];
   residentMost_bytes: number;
-  /** Requests that were due while too many were under way, or were refused with 503. */
+  /** The number of requests that were due while too many were under way, or were refused with 503. */
   leftOut: number;
 }
 
@@ -82,9 +82,9 @@ export interface Scenario {
   load: Load;
   rounds: number;
   targets: readonly string[];
-  /** The path of a request that is sent to this service at the same time, 20 times a second; null: none. */
+  /** The path of a request that is sent to this service during the scenario, 20 times a second. Null: none is sent. */
   probe: string | null;
-  /** Part of `--quick`. */
+  /** Whether the scenario runs with `--quick`. */
   isQuick: boolean;
   rows: readonly Row[];
 }
@@ -93,8 +93,8 @@ const short: Behaviour = { wait_ms: 0, tokens: 16, every_ms: 0, inputTokens: 20 
 const late: Behaviour = { ...short, wait_ms: 20 };
 const agent: Behaviour = { ...short, inputTokens: 16_000 };
 /**
- * An answer to an agent of the usual length. One of 16 tokens says nothing about the engine's speed, because most of its
- * time passes before the first token.
+ * An answer of the usual length to an agent. An answer of 16 tokens would say nothing about the engine's speed, because
+ * most of its time passes before the first token.
  */
 const agentAnswer: Behaviour = { ...agent, tokens: 128 };
 const agentStream: Behaviour = { wait_ms: 0, tokens: 100, every_ms: 10, inputTokens: 16_000 };
@@ -270,7 +270,10 @@ function events(caller: Protocol, engine: Protocol): Scenario {
   };
 }
 
-/** Streams whose requests arrive in the same millisecond: a start must not hold up the tokens of those before it. */
+/**
+ * Streams whose requests arrive in the same millisecond: the start of a stream must not hold up the tokens of streams
+ * that started before it.
+ */
 const together: Scenario = {
   ...{ ...ordinary, ...asChat, id: "together", behaviour: stream, isStreamed: true },
   load: { kind: "spread", count: 256, over_s: 0.001 },

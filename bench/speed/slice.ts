@@ -1,4 +1,5 @@
-// One target asked in one way for a short time: what was answered, and what it cost. Every answer is checked.
+// Sends requests of one kind to one target for a short time, and measures what was answered and what it cost. Every answer
+// is checked.
 
 import { closely, spread, steadily } from "../steady.ts";
 import { pathOf, tagOf, wrong } from "./asks.ts";
@@ -107,7 +108,7 @@ const costs = ({ pid }: Target, { postgresPid, redisPid }: Stores) => ({
   ...{ own: cpu_us(pid), postgres: cpu_us(postgresPid), redis: cpu_us(redisPid) },
 });
 
-/** Runs the load; resolves with how many requests were left out. */
+/** Runs the load. Resolves with the number of requests that were left out. */
 async function loaded(ask: () => Promise<void>, load: Load): Promise<number> {
   if (load.kind === "steadily") return steadily(ask, { ...load, latencies: [], running_max });
   if (load.kind === "spread") await spread(ask, load);

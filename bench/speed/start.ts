@@ -16,7 +16,7 @@ const late_ms = 60_000;
 
 export interface Start {
   took_ms: number;
-  /** What the process used of the CPU until it was ready. */
+  /** The CPU time that the process used until it was ready. */
   cpu_ms: number;
 }
 

@@ -132,13 +132,13 @@ export interface NodeOptions {
   /** The node's stores. Null: the embedded database, and no Redis. */
   stores: { databaseUrl: string; redisUrl: string } | null;
   plans: readonly Plan[];
-  /** Processes that share the port. */
+  /** The number of processes that share the port. */
   workers?: number;
   /** Further settings of `server`. */
   server?: object;
 }
 
-/** Starts a node, and returns a target for each plan, with an organization and a key of its own. */
+/** Starts a node, and returns a target for each plan. Each target has an organization and a key of its own. */
 export async function startNode(options: NodeOptions): Promise<Target[]> {
   const { program, serving = program, engineUrl, behaviours, stores, plans, workers, server = {} } = options;
   const folder = mkdtempSync(join(tmpdir(), "sluice-bench-"));
@@ -244,7 +244,7 @@ async function firstLine(stdout: ReadableStream<Uint8Array>): Promise<string> {
   return out.trim();
 }
 
-/** The engine, a process of its own beside the driver. */
+/** Starts the engine, as a process of its own beside the driver. */
 export async function startEngineProcess(program = "engine.ts"): Promise<{ url: string; stop(): Promise<void> }> {
   const words = [process.execPath, join(import.meta.dir, program)];
   const child = Bun.spawn(words, { stdout: "pipe", stderr: "inherit" });

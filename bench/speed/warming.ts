@@ -1,5 +1,5 @@
-// A process runs its code slowly until it has run it some thousand times: what the first requests cost is a row of its own,
-// and everything else is measured after warming.
+// Measures the first requests, and warms processes up. A process runs its code slowly until it has run it some thousand
+// times: what the first requests cost is a row of its own, and everything else is measured after warming.
 
 import { closely, counted } from "../steady.ts";
 import { protocols } from "./asks.ts";

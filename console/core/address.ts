@@ -1,4 +1,4 @@
-/** The address holds the state of a page, so that it can be sent to a colleague. */
+/** The page's address, which holds the state of the page, so that it can be sent to a colleague. */
 import { computed, signal } from "@preact/signals";
 
 const current = signal(new URL(location.href));

@@ -1,4 +1,4 @@
-/** Tells screen readers of changes, through one region of the frame for all pages. */
+/** Announces changes to screen readers, through one region of the frame, which all pages share. */
 import { signal } from "@preact/signals";
 
 export const announcement = signal("");

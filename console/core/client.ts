@@ -1,6 +1,6 @@
 /**
- * The typed client of the verbs (operations of the management interface): everything that the pages show and do is a
- * call of one.
+ * The typed client of the verbs (operations of the management interface). Everything that the pages show and do is a
+ * call of a verb.
  */
 import { signal } from "@preact/signals";
 import type { Static } from "typebox";
@@ -54,8 +54,9 @@ export async function perform(
 }
 
 /**
- * Makes the idempotency key for what a form sends. The key stays the same however often it is sent: if the answer was
- * lost, pressing again gets what the first press created. Another input gets another key.
+ * Returns a function that gives the idempotency key for what a form sends. The key stays the same however often the
+ * same input is sent: if the answer was lost, pressing again gets what the first press created. Another input gets
+ * another key.
  */
 export function repeatKeys(): (input: Given) => string {
   let sent = { text: "", key: "" };

@@ -1,8 +1,11 @@
-/** The blocks of docs/clients.md, filled in with an address, a model and its context window. Pure. */
+/**
+ * The blocks (commands and settings to copy) of docs/clients.md, filled in with an address, a model and its context
+ * window. Pure.
+ */
 
 export interface Client {
   name: string;
-  /** Where the block belongs: a file, a shell. */
+  /** Where the block belongs, such as a file or a shell. */
   says: string;
   text: string;
 }
@@ -14,7 +17,7 @@ interface Connecting {
   isOffered: boolean;
   /** The model's context window; null: not known here. */
   context_tokens: number | null;
-  /** Whether the reader signs in by an issuer; otherwise with a key. */
+  /** Whether the reader signs in through an issuer. False: the reader signs in with a key. */
   isPerson: boolean;
 }
 

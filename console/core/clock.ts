@@ -1,5 +1,6 @@
 /**
- * The current time, from which distances are counted. It advances every ten seconds, and only while the tab is visible.
+ * The current time, against which the pages show times such as `2 min ago`. It advances every ten seconds, and only
+ * while the tab is visible.
  */
 import { signal } from "@preact/signals";
 

@@ -25,7 +25,7 @@ export function commandLine(
   return ["sluice", words, ...places, ...options].join(" ");
 }
 
-/** How null is typed: `--no-owner`, `off` of `<on|off>`, or `--models all`. */
+/** The word that one types for null: `--no-owner`, `off` of `<on|off>`, or `--models all`. */
 function noneOf({ flag, none }: FlagEntry): string {
   if (none!.startsWith("-")) return none!;
   return none!.startsWith("<") ? wordsIn(none!)[1]! : `${nameOf(flag)} ${none}`;
@@ -39,7 +39,7 @@ function placeOf(name: string, value: unknown): string {
 
 const nameOf = (flag: string) => (flag.split(" ").find((part) => part.startsWith("--")) ?? flag).replace(",", "");
 
-/** An option as it is typed. Null: the command leaves it out. */
+/** An option with its value, as one types it. Null: the command leaves the option out. */
 function optionOf({ flag, words }: FlagEntry, value: unknown): string | null {
   if (typeof value !== "boolean") return `${nameOf(flag)} ${valueText(value)}`;
   const word = Object.keys(words).find((one) => words[one] === value);

@@ -1,12 +1,17 @@
-/** The members that a form sends: those that were filled in or changed. Pure. */
+/** Decides which members of a verb's input a form sends: those that were filled in or changed. Pure. */
 import type { Money } from "./money.ts";
 import type { MemberEntry } from "./verb-table.ts";
 
 export interface Field {
-  /** The member of the input; `limits.week` is a member of a member. */
+  /**
+   * The name of the member of the input that the field sets. `limits.week` is the member `week` of the member `limits`.
+   */
   name: string;
   label: string;
-  /** `amount` and `count`: money or a whole number, or the word none. `money`: decimal text. */
+  /**
+   * The kind of value. An `amount` is money or the word none, a `count` a whole number or the word none, and `money`
+   * decimal text.
+   */
   kind: MemberEntry["kind"] | "amount" | "count" | "money";
   hint?: string;
   choices?: readonly (string | readonly [value: string, label: string])[];
@@ -15,9 +20,9 @@ export interface Field {
   isSent?: boolean;
   /** The meaning of an empty number or amount; without it, an empty field means no limit. */
   none?: string;
-  /** A pattern for its text, in addition to the pattern of its kind. */
+  /** A pattern for the field's text, in addition to the pattern of its kind. */
   pattern?: string;
-  /** The value that is there now: a field that still has it is not sent. */
+  /** The current value. A field that still has it is not sent. */
   value?: string | number | boolean | readonly string[] | null;
 }
 
@@ -57,7 +62,9 @@ export const patterns: Partial<Record<Field["kind"], string>> = {
   money: "[0-9]+([.][0-9]{1,9})?",
 };
 
-/** Whether the text in a field is a valid value already. The command is shown without fields that are not. */
+/**
+ * Whether the text in a field is a valid value already. The command is shown without the fields that are not valid yet.
+ */
 export function isComplete({ kind, pattern }: Field, value: string | boolean): boolean {
   if (typeof value === "boolean" || value.trim() === "") return true;
   return [patterns[kind], pattern].every((one) => one === undefined || new RegExp(`^(${one})$`).test(value.trim()));
@@ -113,7 +120,7 @@ export function limitFields(prefix: string, limits: Partial<Record<LimitName, Mo
 /** An amount as one would type it: `50` for `50.000000000`. */
 export const moneyTyped = ({ amount }: Pick<Money, "amount">) => amount.replace(/[.]?0+$/, "");
 
-/** `words`: the limit's name in the head of a column. */
+/** The names of a limit. `words` is the one that stands in the head of a column. */
 interface LimitLabel {
   label: string;
   words: string;

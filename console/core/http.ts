@@ -1,11 +1,11 @@
-/** Requests of the session in this tab. */
+/** Sends the requests of the session in this tab to the server. */
 
 import { signal } from "@preact/signals";
 import { keptOrganization } from "./kept.ts";
 import { Refusal, request, type Sent } from "./request.ts";
 import { keepSecret, secret } from "./secret.ts";
 
-/** The organization that the person currently acts in, for people in several. */
+/** The organization in which the person currently acts, for people with memberships in several. */
 export const actsIn = signal<string | null>(keptOrganization.get());
 
 /** Why the session has ended; the sign-in page then replaces all others. Null: it has not ended. */

@@ -5,13 +5,13 @@ export interface Kept {
   set(value: string | null): void;
 }
 
-/** The page's own secret of the session: a cookie alone opens nothing (docs/console.md). */
+/** The secret that the page itself keeps for the session: the cookie alone gives no access (docs/console.md). */
 export const keptSecret = keptAs("sluice-console");
 
-/** The organization that the person currently acts in, for people in several. */
+/** The organization in which the person currently acts, for people with memberships in several. */
 export const keptOrganization = keptAs("sluice-organization");
 
-/** The page that somebody opened before a sign-in at an issuer, which always returns to the first page. */
+/** The page that somebody opened before a sign-in at an issuer, because the issuer always returns to the first page. */
 export const keptWanted = keptAs("sluice-wanted");
 
 function keptAs(name: string): Kept {

@@ -1,4 +1,7 @@
-/** Amounts of money as the pages write them, add them up and draw them. Sums are of whole nanos, so that they are exact. Pure. */
+/**
+ * Amounts of money as the pages write them, add them up and draw them. Sums are in whole nanos (billionths of the
+ * currency's unit), so that they are exact. Pure.
+ */
 
 export interface Money {
   /** A decimal number, exact. */

@@ -17,7 +17,10 @@ export interface Pace {
   isFull: boolean;
 }
 
-/** The share of the time before which no forecast is made: a single request would decide it. */
+/**
+ * The share of a budget's time that must have passed before a forecast is made. Earlier, a single request would decide
+ * it.
+ */
 const said_min = 0.02;
 
 export function paceOf({ used, limit, from_ms, to_ms }: Budget, now_ms: number): Pace {

@@ -135,8 +135,8 @@ export function rangeBefore(range: Range): Range {
 }
 
 /**
- * The beginning of the previous range: as much of it as has passed of this range, cut to full hours. If this range is
- * over, all of the previous one.
+ * The part of the previous range to compare with: as long as the part of this range that has passed, cut to full hours.
+ * If this range is over, it is the whole previous range.
  */
 export function sameSoFar(range: Range, before: Range, now_ms: number): Range {
   const so_far_ms = Math.floor(Math.max(0, now_ms - range.from_ms) / hour_ms) * hour_ms;

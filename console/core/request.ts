@@ -1,6 +1,6 @@
 /**
- * A request to this server, in JSON, with the secret of the session. It needs nothing that a page has loaded, because
- * the script in the document sends the first request before that.
+ * Sends a request to this server, in JSON, with the secret of the session. It needs no other code of the pages, because
+ * the script in the document sends the first request before that code has loaded.
  */
 
 /** A refusal, in the words of the server. */

@@ -42,8 +42,8 @@ export function nameOf(row: Partial<Row>, by: Subject): string {
 }
 
 /**
- * The series of a report's rows by one subject over time: the one that cost most first, and `others` last. Without a
- * subject, all rows are one series.
+ * Divides a report's rows over time into series, one for each value of the subject. The series that cost most comes first, and
+ * `others` last. Without a subject, all rows are one series.
  */
 export function seriesOf({ rows }: Pick<Report, "rows">, by: Subject | null, buckets: readonly Bucket[]): Series[] {
   const places = new Map(buckets.map(({ key }, at) => [key, at]));
@@ -87,8 +87,8 @@ export interface Forecast {
 }
 
 /**
- * Forecasts the range from the mean of the last hours, days or months that are over. Null: the range is over, or none
- * of its parts is.
+ * Forecasts the range from the mean of the last hours, days or months that are over. Null: the whole range is over, or
+ * its first hour, day or month is not over yet.
  */
 export function forecastOf(
   totals: readonly bigint[],
@@ -108,7 +108,7 @@ export function forecastOf(
   return { total: ahead.reduce((sum, nanos) => sum + nanos, spent), ahead };
 }
 
-/** The change in words: `+12 %`, `−4 %`, `the same`; null: there was no spend before. */
+/** The change of the spend in words: `+12 %`, `−4 %`, `the same`. Null: there was no spend before. */
 export function changeWords(now: bigint, before: bigint): string | null {
   if (before <= 0n) return null;
   const tenths = Number(((now - before) * 1000n) / before);

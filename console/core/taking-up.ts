@@ -24,9 +24,9 @@ export interface Session {
   memberships: Membership[];
   embedded: boolean;
   base_url: string;
-  /** The issuer's page of signing out. */
+  /** The URL of the issuer's page for signing out. */
   sign_out_url?: string;
-  /** The verbs that one may call. */
+  /** The verbs that the signed-in person may call. */
   verbs: string[];
 }
 
@@ -34,7 +34,7 @@ export interface TakenUp {
   /** The secret of the session. Null: nobody is signed in. */
   secret: string | null;
   session: Session | null;
-  /** The organization in which the session is asked for; null: the server chooses. */
+  /** The organization for which the session was requested. Null: the server chooses. */
   organization: string | null;
   /** Why nobody is signed in. */
   problem: string | null;
@@ -44,7 +44,7 @@ const answer_ms = 250;
 export const question = "who?";
 export const secretChannel = () => new BroadcastChannel("sluice-console");
 
-/** `begins` is called once somebody seems to be signed in, before the server says so. */
+/** Takes up a session. Calls `begins` once somebody seems to be signed in, before the server confirms it. */
 export async function takeUp(begins: () => void): Promise<TakenUp> {
   const given = new URLSearchParams(location.hash.slice(1));
   const [code, link] = [given.get("code"), given.get("link")];
@@ -71,7 +71,8 @@ async function exchanged(sent: Omit<Sent, "method">, begins: () => void): Promis
   begins();
   const answer = await request({ ...sent, method: "post" }, { secret: null, organization: null });
   const { secret, session } = (await answer.json()) as NewSession;
-  // This session is for the organization that the server chose; asks again if the tab has kept another one.
+  // This session is for the organization that the server chose. If the tab has kept another organization, the session
+  // is requested again for that one.
   return keptOrganization.get() === null ? { secret, session, organization: null, problem: null } : takenUp(secret);
 }
 

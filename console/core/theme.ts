@@ -1,4 +1,4 @@
-/** Light or dark: as the system says, until the reader chooses. */
+/** The theme, light or dark: that of the system, until the reader chooses one. */
 import { computed, effect, signal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";

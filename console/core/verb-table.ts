@@ -16,7 +16,7 @@ export interface VerbEntry {
   method: string;
   /** The path below `/management/v1`, with `{id}`, and possibly a second placeholder with the name of its member. */
   path: string;
-  /** The member of the input that stands in the place of `{id}`. */
+  /** The member of the input that replaces `{id}`. */
   id: string | null;
   /** The member of the input that replaces the second placeholder. */
   secondId: string | null;
@@ -31,17 +31,17 @@ export interface MemberEntry {
   kind: "text" | "number" | "signed" | "choice" | "flag" | "list" | "day";
   choices: string[];
   isRequired: boolean;
-  /** The pattern of a text, if it has one of its own. */
+  /** The pattern that a text must match, if it differs from the usual one of its kind. */
   pattern?: string;
 }
 
 export interface CommandEntry {
   words: string;
-  /** The argument or option of each member of the input. */
+  /** How each member of the input is typed. The key is the member, and the value its argument or option. */
   flags: Record<string, FlagEntry>;
-  /** The option for limits that are direct members of the input. */
+  /** The option by which limits are typed that are direct members of the input. */
   limits: string | null;
-  /** Whether it asks for a confirmation, unless it gets `--yes`. */
+  /** Whether the command asks for a confirmation, unless it gets `--yes`. */
   isConfirmed: boolean;
 }
 
@@ -52,7 +52,7 @@ export interface FlagEntry {
    * out.
    */
   none: string | null;
-  /** The words to type for boolean values. */
+  /** The words to type for a boolean value. The key is the word, and the value what it stands for. */
   words: Record<string, boolean>;
 }
 

@@ -33,7 +33,7 @@ interface Span {
   to_ms: number;
 }
 
-/** The address of what a row adds up. Null: no list has it. */
+/** The address of the list of requests or days that a row adds up. Null: no list shows them. */
 export function wayDown(row: Grouped, { by, filters, from, to, zone = new Zone("UTC") }: Reported): string | null {
   const whole = { from_ms: Date.parse(from), to_ms: Date.parse(to) };
   const set = Object.entries(filters).filter((one): one is [string, string] => one[1] !== null);
@@ -80,7 +80,7 @@ function spanOf(date: string, next: typeof daysAfter, zone: Zone): Span {
   return { from_ms: zone.startOf(date), to_ms: zone.startOf(next(date, 1)) };
 }
 
-/** An instant as somebody would type it: the start of a day as its date. */
+/** An instant as somebody would type it. The start of a day is written as its date. */
 function written(at_ms: number): string {
   const iso = new Date(at_ms).toISOString();
   return at_ms % day_ms === 0 ? iso.slice(0, 10) : iso;

@@ -6,7 +6,7 @@ export const day_ms = 24 * hour_ms;
 export class Zone {
   readonly #format: Intl.DateTimeFormat;
 
-  /** A name of the IANA database. */
+  /** `name` is the name of a time zone in the IANA database. */
   constructor(readonly name: string) {
     this.#format = new Intl.DateTimeFormat("en-US", {
       timeZone: name,
@@ -20,7 +20,7 @@ export class Zone {
     });
   }
 
-  /** The time that clocks there show, as if it were UTC. */
+  /** The local time of an instant in this zone, as if it were UTC. */
   clock_ms(at_ms: number): number {
     const parts = Object.fromEntries(this.#format.formatToParts(at_ms).map(({ type, value }) => [type, Number(value)]));
     const { year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0 } = parts as Record<string, number>;

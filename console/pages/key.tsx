@@ -91,7 +91,7 @@ export function KeyPage({ id, tab }: PageProps) {
   );
 }
 
-/** The list that the key's page belongs to. */
+/** The link to the list of keys that the key's page belongs to. */
 function placeOf({ organization }: Key) {
   if (isMember.value) return { href: "/you", name: "Your keys" };
   return { href: `/organizations/${organization}/keys`, name: `Keys of ${organization}` };

@@ -125,13 +125,13 @@ function nodesInWords(nodes: Fleet["nodes"]) {
   return <a href="/nodes">nodes: {parts.map(([state, count]) => `${count} ${state.replace("_", " ")}`).join(", ")}</a>;
 }
 
-/** How long before a key ends it is listed, so that somebody hears of it. */
+/** How long before its end a key is listed, so that somebody notices. */
 const soon = "7d";
 const named_max = 5;
 
 type Due = ReturnType<typeof useDue>;
 
-/** Asks for ending keys and undelivered notices at the same time as for the fleet, not after it. */
+/** Asks for the keys that end soon and the undelivered notices at the same time as for the fleet, not after it. */
 function useDue() {
   const ending = useAnswer("pageKeys", { ends_within: soon, limit: named_max + 1 });
   const silent = useAnswer("pageNotices", { undelivered: true, limit: named_max + 1 });

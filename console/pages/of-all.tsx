@@ -1,4 +1,4 @@
-/** The pages that list the teams, the people or the keys of all organizations that one sees. */
+/** The pages that list the teams, the people or the keys of all organizations that the reader may see. */
 import type { ComponentChildren, FunctionComponent } from "preact";
 import type { VerbName } from "../core/client.ts";
 import { membership } from "../core/session.ts";
@@ -17,7 +17,7 @@ interface OfAll {
   filters: readonly Filter[];
   /** The button that creates one of the listed things, in the organization that the filter names. */
   create?: (organization: string | null) => ComponentChildren;
-  /** `hasOrganizations`: the rows may be of several. */
+  /** Shows the list. `hasOrganizations`: the rows may be of several organizations. */
   list: (input: Record<string, string>, hasOrganizations: boolean) => ComponentChildren;
 }
 

@@ -28,7 +28,7 @@ import { Time } from "../parts/time.tsx";
 import { TopList } from "../parts/top-list.tsx";
 import { UpstreamHours } from "../parts/upstream-hours.tsx";
 
-/** The most rows that the page can show. The files to save have all. */
+/** The most rows that the page can show. The files that the reader saves have all rows. */
 const rows_max = 1000;
 const narrowings = ["organization", "team", "person", "key", "model"] as const satisfies readonly Subject[];
 

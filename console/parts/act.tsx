@@ -16,15 +16,15 @@ import { FieldOf } from "./field.tsx";
 interface Act<Name extends VerbName = VerbName> {
   label: string;
   verb: Name;
-  /** The members of the input that are no fields. */
+  /** The members of the input that are not fields of the form. */
   given?: Partial<Input<Name>>;
   /** The fields of the form. The verb supplies what a field does not declare. */
   fields?: readonly WrittenField[];
   /** Converts the form's values into the input, if the fields are not named by its members. */
   sends?: (input: Given) => Given;
-  /** The command, where it is not the verb's own. */
+  /** Writes the command, if it is not the verb's own. */
   typed?: (input: Given) => string;
-  /** Its effect, in a sentence. */
+  /** The effect of the act, in a sentence. */
   says?: ComponentChildren;
   /** The thing that this act ends, whose name has to be typed. */
   ends?: { name: string; what: ComponentChildren };

@@ -84,7 +84,7 @@ export function Budgets({ by, of: { model: _, ...of }, now_ms }: Props) {
   );
 }
 
-/** The budgets of a row; names its organization if there are several. */
+/** The budgets of a row, with the name of the row's organization if there are several organizations. */
 function rowBudgets(row: Row, subject: Subject, now_ms: number): Budget[] {
   if (!row.standing || idOf(row, subject) === null) return [];
   const name = nameOf(row, subject);

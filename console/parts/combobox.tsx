@@ -10,7 +10,7 @@ export interface Option {
 }
 
 interface Props<Of extends Option> {
-  /** The label of the field where no other element has it. */
+  /** The label of the field, if no other element is its label. */
   label?: string;
   id?: string;
   placeholder?: string | undefined;

@@ -79,7 +79,7 @@ export function OwnKeys({ organization }: { organization: string }) {
   return <Keys title="Your keys" organization={organization} of={id === undefined ? {} : { person: id }} />;
 }
 
-/** The devices on which a person has signed in: keys, too, which end with the sign-in. */
+/** The devices on which a person has signed in. Each is a key, too, which ends with the sign-in. */
 export function SignIns({ organization, person }: { organization: string; person: string }) {
   return (
     <Section title="Signed-in devices">

@@ -21,7 +21,7 @@ interface Props {
   changed?: () => void;
   /** The text to show if no limit applies. */
   none: ComponentChildren;
-  /** Whether the usage of its windows is shown elsewhere. */
+  /** Whether the usage of the subject's windows is shown elsewhere. */
   isWithoutUse?: boolean;
 }
 

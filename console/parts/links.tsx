@@ -28,7 +28,7 @@ const places = {
 interface Thing {
   kind: keyof typeof places;
   id: string;
-  /** The name. Null: it has none, or no longer exists; its ID is shown. */
+  /** The name of the thing. Null: the thing has no name, or no longer exists; its ID is shown. */
   name?: string | null | undefined;
 }
 

@@ -125,7 +125,7 @@ export function AddDestination({ organization }: OfOrganization) {
   );
 }
 
-/** The result of adding a destination. One for signed JSON has a secret, which can be read only now. */
+/** The result of adding a destination. A destination for signed JSON has a secret, which can be read only now. */
 function Added({ secret, host }: { secret: string | null; host: string }) {
   if (secret !== null) return <Secret of={secret} />;
   return <p class="told">Notices go to {host}. Send a test to see whether they arrive.</p>;

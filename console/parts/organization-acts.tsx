@@ -215,7 +215,7 @@ function RenameAct({ of, changed }: Of) {
 type WindowKind = (typeof windowKinds)[number];
 const isWindow = (name: string): name is WindowKind => windowKinds.some((kind) => kind === name);
 
-/** A correction of what was used. */
+/** The action that corrects the recorded usage of an organization. */
 export function AdjustAct({ of: { slug, status }, changed }: Of) {
   if (status === "closed") return null;
   return (

@@ -36,8 +36,8 @@ export function organizationField({ slugs, only }: Places, none?: string): Field
 }
 
 /**
- * A field to choose a team of the organization, or to type its name if there are too many. Null: the organization is
- * chosen in the same form.
+ * A field to choose a team of the organization, or to type its name if there are too many. `organization` is null if it
+ * is chosen in the same form.
  */
 export function useTeamField(organization: string | null, value = ""): Field {
   const isAsked = organization !== null && may("pageTeams");

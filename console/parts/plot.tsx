@@ -30,7 +30,7 @@ interface Props {
   /** The text about a place on the axis; for null, about all places. */
   said: (at: number | null) => ComponentChildren;
   legend: (at: number | null) => ComponentChildren;
-  /** Opens what a place stands for. */
+  /** Opens the page for a place on the axis. */
   open?: ((at: number) => void) | undefined;
   height?: number;
 }

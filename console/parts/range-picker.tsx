@@ -10,7 +10,8 @@ import { daysAfter, Zone } from "../core/zone.ts";
 export interface Spanned {
   range: Range;
   /**
-   * The time zone whose days a report cannot have, because they do not begin at full hours of UTC; null if it has them.
+   * The time zone, if a report cannot be divided into its days, because they do not begin at full hours of UTC. Null:
+   * the report can be.
    */
   withoutDays: string | null;
 }

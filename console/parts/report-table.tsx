@@ -113,7 +113,7 @@ function costsBefore(before: Report | null, by: string, listed: readonly Row[]) 
 export const leftOutOf = ({ rows, rows_left_out }: Report, rows_max: number) =>
   rows_left_out + Math.max(0, rows.length - rows_max);
 
-/** The sum of all less the rows that are shown. */
+/** The sum of all rows less the rows that are shown. */
 function restOf({ total, currency }: Report, rows: readonly Row[]): Line {
   const rest = Object.fromEntries(
     counts.map((name) => [name, rows.reduce((sum, row) => sum - row[name], total[name])]),

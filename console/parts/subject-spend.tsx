@@ -1,4 +1,4 @@
-/** The spend of the page's subject over thirty days, with a link to all of it. */
+/** The spend of the page's subject over thirty days, with a link to the same report on the page Usage. */
 import { useState } from "preact/hooks";
 import { rangeOf } from "../core/range.ts";
 import type { Subject } from "../core/spend.ts";
@@ -9,7 +9,7 @@ import { type Narrowed, SpendChart } from "./spend-chart.tsx";
 
 const days = 30;
 
-/** `of` is a slug or ID: `{ team: "team_…" }`. */
+/** Shows the spend of the subject that `of` names by its slug or ID: `{ team: "team_…" }`. */
 export function SubjectSpend({ of, by = "model" }: { of: Narrowed; by?: Subject }) {
   const [now_ms] = useState(Date.now);
   const named = new Zone(readersZone());

@@ -6,7 +6,7 @@ interface Props<Kind extends "Organization" | "Person"> {
   kind: Kind;
   state: string;
   given: Input<`suspend${Kind}`>;
-  /** The text that has to be typed to suspend it. */
+  /** The name of the organization or the person, which has to be typed to suspend it. */
   name: string;
   /** The effects of suspending and of resuming, in a sentence each. */
   ends: string;

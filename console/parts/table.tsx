@@ -24,7 +24,7 @@ interface Props<Row> {
   keyOf: (row: Row, at: number) => string;
   /** Whether a row stays below all others, however they are sorted. */
   isLast?: (row: Row) => boolean;
-  /** Whether there are many rows of figures, so that on a narrow screen two stand beside one another. */
+  /** Whether there are many rows of figures, so that a narrow screen shows two of them beside one another. */
   isDense?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Teams of an organization, and what can be done with one. */
+/** The teams of an organization, and the actions on a team. */
 import { go } from "../core/address.ts";
 import type { Answer, ItemOf } from "../core/client.ts";
 import { valueFields } from "../core/limit-fields.ts";

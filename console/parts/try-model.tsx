@@ -51,7 +51,8 @@ const asks: Record<Kind, { path: string; label: string; body(text: string, docum
 };
 
 /**
- * The kind of a model. One that is not listed is taken for a chat model; if it is not, the refusal says what it is for.
+ * The kind of a model. A model that is not listed is taken for a chat model. If it is of another kind, the server's
+ * refusal says what it is for.
  */
 function useKind(model: string): Kind {
   const { answer } = useAnswer("listModels", may("listModels") ? {} : null);

@@ -62,7 +62,7 @@ export function UpstreamHours({ of, range, now_ms }: Props) {
   );
 }
 
-/** Whose requests the report covers, if nothing else on the page says it. */
+/** Whose requests the report covers, in words, if nothing else on the page says it. */
 function whoseWords({ organization, model, upstream }: Props["of"]): string[] {
   const own = organization ?? membership.value?.organization;
   if (own) return [`requests of ${own}`];

@@ -112,7 +112,7 @@ function WindowLine({ name, window, models }: { name: string; window: Window; mo
   );
 }
 
-/** The share of the tightest limit, in a list. */
+/** The used share of the tightest limit, for a row of a list. */
 export function Share({ of }: { of: Pick<Standing, "usage_percent" | "month"> | null }) {
   const known = of?.usage_percent ?? null;
   if (known === null) return <span class="fine">no limit</span>;

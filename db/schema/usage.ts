@@ -16,7 +16,9 @@ import {
 import type { Settle, StoppingLimit } from "../../src/core/store/ledger.ts";
 import { instant, limits, nanos, tokenCounts } from "./columns.ts";
 
-/** The subjects that the ledger counts: teams, people, and keys that are in a team, limited or a person's. */
+/**
+ * The subjects that the ledger counts: teams, people, and keys that are limited, are in a team or belong to a person.
+ */
 export const usageSubject = pgTable(
   "usage_subject",
   {

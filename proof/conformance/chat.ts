@@ -82,7 +82,7 @@ function usageProblem(usage: unknown): string | null {
   return isSum ? null : `\`usage\` is ${excerpt(usage)}`;
 }
 
-/** The parsed chunks of a stream, without its end. */
+/** The parsed chunks of a stream, without the message that ends it. */
 function chunksOf({ messages }: Exchange): unknown[] {
   return messages.map(({ data }) => parsed(data)).filter((value) => value !== undefined);
 }

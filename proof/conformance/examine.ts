@@ -5,7 +5,7 @@ import type { Case, Suite } from "./rule.ts";
 export interface Finding {
   protocol: Suite["protocol"];
   case: string;
-  /** The rule's id; `status` for the status of the answer. */
+  /** The id of the rule; `status` is the rule for the status of the answer. */
   rule: string;
   says: string;
   source: string;

@@ -14,7 +14,7 @@ export interface TestRequest {
 
 export interface Exchange {
   request: TestRequest;
-  /** Null: there was no answer, and `problem` says why. */
+  /** The status of the answer. Null: there was no answer, and `problem` says why. */
   status: number | null;
   headers: Record<string, string>;
   text: string;

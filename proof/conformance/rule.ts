@@ -56,7 +56,7 @@ export function excerpt(value: unknown): string {
   return text.length > 120 ? `${text.slice(0, 117)}...` : text;
 }
 
-/** A rule: the value at a path of the answer is one of these. */
+/** A rule: the value at a path of the answer is one of `values`. */
 export function oneOf(path: string, values: readonly unknown[]): Rule {
   const allowed = values.map((value) => JSON.stringify(value)).join(" or ");
   return rule(path, `\`${path}\` is ${allowed}`, ({ json }) => {
@@ -74,7 +74,7 @@ export const kinds: Record<Kind, (value: unknown) => boolean> = {
   object: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
 };
 
-/** A rule: the value at a path of the answer has this kind. */
+/** A rule: the value at a path of the answer is of this kind. */
 export function isA(kind: Kind, path: string): Rule {
   const says = kind === "text" ? `\`${path}\` is a text that isn't empty` : `\`${path}\` is a ${kind}`;
   return rule(path, says, ({ json }) => {
@@ -83,7 +83,7 @@ export function isA(kind: Kind, path: string): Rule {
   });
 }
 
-/** A rule: the answer is an event stream, and each of its messages is JSON, except these. */
+/** A rule: the answer is an event stream, and each of its messages is JSON, except those in `exceptions`. */
 export function streams(exceptions: readonly string[] = []): Rule {
   return rule("event stream", "the answer is an event stream, each message of which is JSON", (exchange) => {
     const type = exchange.headers["content-type"] ?? "";

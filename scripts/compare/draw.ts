@@ -1,4 +1,4 @@
-// Random choices from a seed, the same each time.
+// Random choices that follow from a seed: the same seed gives the same choices.
 
 import { random } from "../../src/features/simulator/text.ts";
 

@@ -4,8 +4,8 @@
 const kinds: readonly [name: string, pattern: RegExp][] = [
   ["secret", /\b(?:sl[a-z]|whsec)_[A-Za-z0-9_-]{8,}/],
   ["masked secret", /\bsl[a-z]_[A-Za-z0-9]{4}…[A-Za-z0-9]{4}/],
-  // When a worker seals the ledger (writes an audit entry over its records) depends on timing, and so do the numbers of
-  // the audit's entries after that.
+  // Masks audit entries over the ledger's records, and the numbers of later entries: when a worker writes such an entry
+  // (seals the ledger) depends on timing.
   ["seal", /\{[^{}]*"action":"usage\.seal"[^{}]*\{[^{}]*\{.*?\}\}[^{}]*\},?/],
   ["number", /"number":\d+/],
   ["length", /^[Cc]ontent-[Ll]ength: \d+/],
@@ -29,7 +29,7 @@ const kinds: readonly [name: string, pattern: RegExp][] = [
   ["cursor", /"(?:next_cursor|cursor)":"[^"]+"/],
 ];
 const any = new RegExp(kinds.map(([, { source }]) => `(${source})`).join("|"), "gm");
-/** The kinds whose values are told apart by numbers. */
+/** The kinds whose values are replaced by numbers, so that they can be told apart. */
 const numbered = new Set(["id", "secret"]);
 
 export class Masks {

@@ -11,7 +11,7 @@ import type { RawRequest } from "./requests.ts";
 const start_ms = 30_000;
 const answer_ms = 20_000;
 
-/** The kinds of things that an answer can have created, with the pattern that finds the id. */
+/** The kinds of things that a request can have created, each with the pattern that finds the id in the answer. */
 const made: [name: string, id: RegExp][] = [
   ["organization", /^\{"id":"(org_\w+)"/m],
   ["key", /^\{"id":"(key_\w+)"/m],
@@ -23,7 +23,7 @@ const made: [name: string, id: RegExp][] = [
 
 export class ComparedNode {
   readonly #masks: Masks;
-  /** The values at this node for names in braces in a request. */
+  /** The values at this node of the names in braces, such as `{key}`, that requests contain. */
   readonly #values = new Map<string, string>();
 
   private constructor(

@@ -191,7 +191,7 @@ const names = [
   "type",
 ];
 
-/** The JSON text with one value of it gone, replaced, doubled, or joined by another. */
+/** Returns the JSON text with one of its values removed, replaced or doubled, or with another value added. */
 function brokenValue(body: string, draw: Draw): string {
   let root: unknown;
   try {

@@ -16,16 +16,16 @@ export interface Entry {
   note: string;
   at: string;
   host: string;
-  /** The load average of a minute, before and after. Empty: not noted. */
+  /** The machine's load averages over a minute, before and after the run. Empty: they were not noted. */
   load: string;
   cells: Record<string, string>;
   score: number;
 }
 
-/** The entries by table, and then by gateway. */
+/** The entries. The first key is the id of the table, and the second the name of the gateway. */
 export type Results = Record<string, Record<string, Entry>>;
 
-/** The page with its tables anew, each between two comments that name it. */
+/** Returns the page with new tables, each between the two comments that name it. */
 export function pageOf(text: string, all: Results): string {
   return text.replaceAll(/(<!-- compared: (\w+) -->\n)[\s\S]*?(<!-- \/compared -->)/g, (_, begin, id, end) =>
     [begin, partOf(id, all), "\n", end].join(""),
@@ -47,7 +47,9 @@ function partOf(id: string, all: Results): string {
 
 type Named = readonly [gateway: string, entry: Entry];
 
-/** The first sentence names the gateway that does best, whoever that is. */
+/**
+ * The first sentence above a table, which names the gateway that does best, whichever that is, and the scores of all.
+ */
 function bestOf({ best, unit }: Table, entries: readonly Named[]): string {
   const order = [...entries].sort(([, one], [, other]) =>
     best === "most" ? other.score - one.score : one.score - other.score,

@@ -1,4 +1,4 @@
-// The comparisons: the command of each gateway, and how what it prints becomes cells.
+// The comparisons: the command for each gateway, and how the cells of the table are read from the command's output.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -27,7 +27,7 @@ export interface Table {
   isWide: boolean;
   gateways: Record<string, Ran>;
   best: "most" | "least";
-  /** The words behind a score on the page. */
+  /** The words that follow the scores on the page. */
   unit: string;
   /** The file to which the command writes what `found` reads; absent: `found` reads its output. */
   file?: string;

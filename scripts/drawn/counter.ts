@@ -1,4 +1,5 @@
-// The part of an instrumented tree that notes which parts of its files run (parts.ts): each file there imports this one.
+// The part of an instrumented tree that notes which parts of its files run (parts.ts): each file of the tree imports this
+// one.
 
 import { openSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +7,9 @@ import { ran } from "./ran.ts";
 
 const note = noteIn(join(import.meta.dir, "../..", ran));
 
-/** Writes down a part when it first runs in this process: at once, because processes are killed. */
+/**
+ * Returns a function that writes down a part when it first runs in this process: at once, because processes are killed.
+ */
 export function counter(path: string, parts: number): (part: number) => void {
   const isNoted = new Uint8Array(parts);
   return (part) => {
@@ -17,8 +20,8 @@ export function counter(path: string, parts: number): (part: number) => void {
 }
 
 /**
- * Appends lines to the file. In an executable that a test makes of the tree, there is no such file beside the source,
- * and nothing is noted.
+ * Returns a function that appends lines to the file. In an executable that a test makes of the tree, there is no such
+ * file beside the source, and the function does nothing.
  */
 function noteIn(file: string): (line: string) => void {
   try {

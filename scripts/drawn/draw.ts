@@ -48,7 +48,7 @@ export async function drawn(
   return found;
 }
 
-/** Removes from `waiting` as many mutants of each module as it lacks of its share, and returns them. */
+/** Removes from `waiting` as many mutants of each module as are missing from the module's share, and returns them. */
 function nextBatch(waiting: ReadonlyMap<string, Site[]>, found: readonly Site[], count: number): Site[] {
   const files = new Set<string>();
   const counts = Map.groupBy(found, ({ file }) => moduleOf(file));

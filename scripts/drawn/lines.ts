@@ -1,4 +1,4 @@
-// A file of JSON values, one a line, to which runs add that may be killed at any time.
+// A file of JSON values, one a line. Runs append to it, and may be killed at any time.
 
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";

@@ -24,7 +24,7 @@ export function difference(text: string, { file, change }: Site): string {
   return `    ${file}:${line}\n${marked("-", before)}\n${marked("+", replaced)}`;
 }
 
-/** Prints a table by module. Invalid is a mutant with which the migration could not even be applied. */
+/** Prints a table by module. A mutant is invalid if the migration with it could not even be applied. */
 export function reportDrawn(results: readonly Tried[]): void {
   const table = new Table({
     head: ["module", "drawn", "caught", "survived", "invalid", "not tried"],

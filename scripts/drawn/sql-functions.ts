@@ -14,7 +14,7 @@ const trigger = /create trigger \w+[^;]*? on (\w+)[^;]*?execute function (\w+)/g
 
 export class SqlFunctions {
   readonly #newest = new Map<string, Definition>();
-  /** The tables whose triggers call a function. */
+  /** For each function, by its name, the tables whose triggers call it. */
   readonly #tables = new Map<string, string[]>();
   /** The text of the migrations outside of functions: views, defaults, statements that ran once. */
   readonly #rest: string;
@@ -38,7 +38,10 @@ export class SqlFunctions {
     return this.#newest.get(name)?.path === path;
   }
 
-  /** The parts of the product whose statements come to the function; null if that can't be told. */
+  /**
+   * The parts of the product whose statements call the function, directly or through others; null if that can't be
+   * told.
+   */
   callersOf(name: string, partAt: (file: string, at: number) => number): Place | null {
     const names = this.#namesThatCall(name);
     if (names === null) return null;
@@ -49,8 +52,8 @@ export class SqlFunctions {
   }
 
   /**
-   * The names of the function, of functions that call it, and of tables whose triggers do; null if a view or a default
-   * does.
+   * The names of the function, of functions that call it, and of tables whose triggers call it. Null: a view or a
+   * default calls it.
    */
   #namesThatCall(name: string): Set<string> | null {
     const found = new Set([name]);

@@ -4,11 +4,11 @@ import type { Site } from "./sites.ts";
 import type { Change } from "./source.ts";
 
 interface Token {
-  /** In lower case; quoted text is one token of its own. */
+  /** The text of the token, in lower case. Quoted text is one token of its own. */
   word: string;
   start: number;
   end: number;
-  /** How many parentheses are open before it. */
+  /** How many parentheses are open before the token. */
   depth: number;
 }
 

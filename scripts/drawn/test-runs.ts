@@ -17,7 +17,7 @@ export interface TestRun {
   files: Readonly<Record<string, { text: string; parts: number[] }>>;
 }
 
-/** Parts of the product; a test that runs none of them cannot notice what is wrong there. */
+/** Parts of the product. A test that runs none of them cannot notice what is wrong in them. */
 export type Place = readonly { file: string; part: number }[];
 
 export class TestRuns {

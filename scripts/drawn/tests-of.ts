@@ -4,7 +4,7 @@ import { importsOf, resolved, type Tree } from "../../test/house/source.ts";
 import { fileOf, type Mutant } from "../../test/mutants/mutant.ts";
 import { moduleOf } from "./draw.ts";
 
-/** A test file that could notice the mutant. A long one is run only if no other test runs the mutated part. */
+/** A test file that could notice the mutant. A long test is run only if no other test runs the mutated part. */
 export interface Possible {
   test: string;
   isLong: boolean;
@@ -57,7 +57,7 @@ export function closureOf(test: string, tree: Tree): string[] {
 /** Helpers of tests that start whole nodes. */
 const nodeStarters = ["sluice", "daemon", "cluster"].map((name) => `test/harness/${name}.ts`);
 
-/** The folders of a module's tests, mostly the one of its name. */
+/** The folders of a module's tests, mostly the folder with the module's name. */
 function foldersOf(module: string): readonly string[] {
   switch (module) {
     case "sql":

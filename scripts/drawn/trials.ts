@@ -24,7 +24,7 @@ export interface DrawOptions {
   seed: number;
   /** Names of modules, or ends of files' names; none means all. */
   modules: readonly string[];
-  /** Parts of identities; none means all. */
+  /** Texts, of which the identity of a mutant must contain one. None means all. */
   only: readonly string[];
   within_ms: number;
 }
@@ -47,7 +47,10 @@ const asked_max_forNone = 60;
 /** How long the test files that are known to run the part may take together, by their times without a mutant. */
 const known_ms_max = 60_000;
 
-/** Prints each finding when it is made, and the change of each survivor as a diff. */
+/**
+ * Draws mutants and tries them in parallel. Prints each finding when it is made, and the change of each survivor as a
+ * diff.
+ */
 export async function tryDrawn(lab: Laboratory, options: DrawOptions, inParallel: InParallel): Promise<Tried[]> {
   await using types = await compiler(process.cwd());
   const { modules } = options;
@@ -148,7 +151,7 @@ function likeliest<T extends Expected>(tests: readonly T[]): T[] {
   });
 }
 
-/** Draws evenly over the modules, without mutants that the compiler refuses or that are listed as equivalent. */
+/** Draws mutants evenly over the modules, without those that the compiler refuses or that are listed as equivalent. */
 async function chosenSites(types: Compiler, { sources, sites }: Product, options: DrawOptions): Promise<Site[]> {
   const { count, seed, modules, only } = options;
   const ids = new Set(sites.map(({ id }) => id));

@@ -11,9 +11,15 @@ export interface Incident {
 }
 
 export interface Underway {
-  /** The titles of the notices that arrive once in each channel while it lasts, and after its end; absent: it has none. */
+  /**
+   * The titles of the notices that arrive once in each channel while the incident lasts, and after its end. Absent: it
+   * has none.
+   */
   notices?: { begun: string[]; over: string[] };
-  /** Called while the alerts fire: returns for each the sign that its section names, and whether it shows. */
+  /**
+   * Called while the alerts fire. Returns for each alert the sign that its section of the runbook names, and whether it
+   * shows.
+   */
   signs(): Promise<Record<string, Sign>>;
   /** Ends the incident; resolves when nothing is broken any more. */
   mend(): Promise<void>;
@@ -28,7 +34,7 @@ export async function has({ prometheus }: Pick<Site, "prometheus">, query: strin
   return (await prometheus.query(query)).length > 0;
 }
 
-/** Waits until the node has this many requests at engines. */
+/** Waits until the node has this many requests in progress at engines. */
 export function inHand(site: Pick<Site, "prometheus">, { target }: Node, count: number): Promise<void> {
   const query = `sum(upstream_requests_in_flight{instance="${target}"}) >= ${count}`;
   return until(() => has(site, query), 30_000, `${count} requests in hand`);

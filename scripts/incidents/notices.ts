@@ -4,11 +4,12 @@ import { until } from "../../test/harness/until.ts";
 import type { Site } from "./site.ts";
 
 type Of = Pick<Site, "channels">;
-/** How many messages each channel had. */
+/** The number of messages that each channel got, by the channel's name. */
 type Counts = Record<string, number>;
 
 /**
- * How long a notice may take. It is sent when its condition has lasted for 15 s, and conditions are checked every 10 s.
+ * How long a notice may take to arrive. It is sent when its condition has lasted for 15 s, and conditions are checked
+ * every 10 s.
  */
 const arrives_ms = 60_000;
 

@@ -73,7 +73,7 @@ function panelOf({ title, unit }: Panel, all: Line[], [start, end]: [number, num
   ].join("");
 }
 
-/** Where there is no value, the line has a gap. */
+/** The SVG path of a line. If a value is missing, the line has a gap. */
 function pathOf(points: Line["points"], x: (at: number) => number, y: (value: number) => number): string {
   let isDown = false;
   return points

@@ -19,8 +19,8 @@ const secretKey = Buffer.from(new Uint8Array(32).fill(5)).toString("base64");
 const program = process.env.TEST_SLUICE ? [process.env.TEST_SLUICE] : [process.execPath, join(root, "src/main.ts")];
 
 /**
- * The lease of a node. It is longer than a loaded machine delays a node in saving what its requests have used:
- * otherwise another node would settle the requests of a live node.
+ * The lease of a node. It must be longer than the time by which a loaded machine delays a node in saving what its
+ * requests have used: otherwise another node would settle the requests of a live node.
  */
 const lease_s = 10;
 const starts_ms = 120_000;
@@ -136,7 +136,7 @@ export async function startSite(): Promise<Site> {
     `{ job_name: others, file_sd_configs: [{ files: ["${join(folder, "others.json")}"], refresh_interval: 1s }], metric_relabel_configs: [{ source_labels: [__name__], regex: configuration_info, action: drop }] }`,
   ]);
   const areScraped = async () => (await prometheus.query('up{job="sluice"} == 1')).length === 2;
-  // Prometheus sees no rise in what a counter counted before its first scrape.
+  // Waits for the first scrapes: Prometheus sees no rise from what a counter counted before its first scrape.
   await until(areScraped, 30_000, "Prometheus to have asked both nodes");
   return {
     nodes: [first, second],

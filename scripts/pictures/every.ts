@@ -1,6 +1,6 @@
 // Pictures of every page of the console, for people to look at: of a company of 30 people with six weeks of requests, as a
-// member, its administrator and an operator see them, on a desk and on a phone, in light and dark. The table has what can
-// be measured: errors in the browser's log, length, width, and texts that do not fit.
+// member, its administrator and an operator see them, on a desk and on a phone, in light and dark. The printed table has
+// what can be measured: errors in the browser's log, length, width, and texts that do not fit.
 
 import Table from "cli-table3";
 import { type launchBrowser, openTab, type Tab } from "../../test/admin/console/chromium.ts";
@@ -10,7 +10,7 @@ import { type Role, signInAs } from "../../test/admin/console/node.ts";
 
 export interface Chosen {
   folder: string;
-  /** Chooses the pages whose path contains one of these texts; if there is none, every page. */
+  /** The texts that choose pages: those whose path contains one of the texts. Without a text, every page is chosen. */
   words: string[];
   roles: readonly Role[];
   widths: readonly number[];

@@ -1,4 +1,4 @@
-// Debian's Prometheus and promtool, and the calls to them.
+// Starts Debian's Prometheus, queries it, and runs its promtool.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -41,7 +41,7 @@ export async function promtool(words: string[], input?: string): Promise<void> {
   if ((await child.exited) !== 0) throw new Error(`promtool ${words.join(" ")} found something wrong`);
 }
 
-/** `scrapes`: the entries of `scrape_configs`, one a line. */
+/** Starts Prometheus. `scrapes`: the entries of `scrape_configs`, one a line. */
 export async function startPrometheus(folder: string, rules: string, scrapes: string[]): Promise<Prometheus> {
   const { path, env } = await program("prometheus");
   const port = await freePort();

@@ -17,10 +17,13 @@ export interface Release {
   commit: string;
 }
 
-/** The previous release cannot be built here. That is no fault of the old version or of the new one. */
+/** Thrown if the previous release cannot be built here, which is no fault of the old version or of the new one. */
 export class NoReleaseBefore extends Error {}
 
-/** Throws NoReleaseBefore if this checkout has no history, or if nothing was released before. */
+/**
+ * Finds the previous release. Throws NoReleaseBefore if this checkout has no history, or if nothing was released
+ * before.
+ */
 export function releaseBefore(): Release {
   const head = git("rev-parse", "HEAD");
   for (const line of readFileSync(join(root, released), "utf8").split("\n").reverse()) {
@@ -33,7 +36,7 @@ export function releaseBefore(): Release {
   throw new NoReleaseBefore("Nothing was released before this.");
 }
 
-/** The release's executable, which is built once and kept. */
+/** Builds the release's executable once and keeps it. Returns its path. */
 export async function executableOf({ version, commit }: Release): Promise<string> {
   const kept = join(root, ".cache", `sluice-${version}-${commit.slice(0, 12)}`);
   if (existsSync(kept)) return kept;
@@ -53,7 +56,9 @@ export async function executableOf({ version, commit }: Release): Promise<string
   return kept;
 }
 
-/** If the release has the same packages as this tree, links this tree's, which saves an installation. */
+/**
+ * Links this tree's node_modules into the release's folder if both have the same packages, which saves an installation.
+ */
 function takeOver(folder: string): void {
   const isSame = readFileSync(join(folder, "bun.lock"), "utf8") === readFileSync(join(root, "bun.lock"), "utf8");
   if (isSame && existsSync(join(root, "node_modules/.installed")))

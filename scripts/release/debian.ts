@@ -12,7 +12,10 @@ export function isForDebian({ name }: Target): boolean {
   return name in architectures;
 }
 
-/** Returns the path of the package. `files`: the executable, and the notices and bill of materials that go with it. */
+/**
+ * Builds the package and returns its path. `files`: the executable, and the notices and bill of materials that go with
+ * it.
+ */
 export async function debianPackage(
   folder: string,
   version: string,
@@ -46,8 +49,8 @@ export async function debianPackage(
   return file;
 }
 
-// Debian takes what follows a hyphen in a version for the package's revision. It sorts a version with a tilde before the
-// version without it.
+// The text of the package's control file. Debian takes what follows a hyphen in a version for the package's revision. It
+// sorts a version with a tilde before the version without it.
 function control(version: string, architecture: string, bytes: number): string {
   return [
     "Package: sluice",

@@ -4,12 +4,12 @@ import type { Target } from "./targets.ts";
 
 export interface Archive {
   target: Target;
-  /** The name of the file. */
+  /** The archive's file name. */
   name: string;
   sha256: string;
 }
 
-/** `base`: the address of the folder with the archives. */
+/** The text of the formula. `base`: the address of the folder with the archives. */
 export function formulaOf(version: string, base: string, archives: readonly Archive[]): string {
   const of = (name: string) => archives.find(({ target }) => target.name === name);
   return [

@@ -6,14 +6,14 @@ import { join } from "node:path";
 import { command } from "../command.ts";
 
 const limit_ms = 5 * 60_000;
-/** The first suite whose musl knows the short form of relocations that the libraries have. */
+/** The first release of Debian whose musl knows the short form of relocations that the libraries have. */
 const suite = "trixie";
 /** A small wheel that is linked with both libraries. */
 const wheel = "pyzmq==27.3.0";
 const platform = ["--platform", "musllinux_1_2_x86_64", "--python-version", "3.12", "--implementation", "cp"];
 const libraries = ["libstdc++", "libgcc_s"];
 
-/** Fills an empty folder. Throws if that is not possible here. */
+/** Fills the empty folder `root` with musl, libstdc++ and libgcc. Throws if that is not possible here. */
 export async function fillWithMusl(root: string): Promise<void> {
   await done(["mmdebstrap", "--mode=root", "--variant=extract", "--include=musl", suite, root]);
   // Debian's packages have no folder /lib any more, and executables for musl name their loader there.

@@ -7,14 +7,14 @@ import { programName, type Target } from "./targets.ts";
 
 const limit_ms = 2 * 60_000;
 
-/** Nothing is published while the licence is not decided: npm refuses a private package. */
+/** Nothing is published while the licence is not decided: npm refuses to publish a package that is `private`. */
 const common = { license: "UNLICENSED", private: true, engines: { node: ">=18" } };
 
 export function packageName({ name }: Pick<Target, "name">): string {
   return `sluice-${name}`;
 }
 
-/** Returns the path of the package. */
+/** Makes the npm package that starts the program. Returns the package's path. */
 export async function packLauncher(folder: string, version: string, targets: readonly Target[]): Promise<string> {
   const place = join(folder, "npm", "sluice");
   mkdirSync(place, { recursive: true });

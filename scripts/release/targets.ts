@@ -1,7 +1,7 @@
 // The machines that a release is for, and what an executable for each must look like.
 
 export interface Target {
-  /** The end of the names of this machine's files and packages. */
+  /** The ending of the names of this machine's files and packages. */
   name: string;
   /** The value for `bun build --target`. */
   bun: string;

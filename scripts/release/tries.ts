@@ -10,13 +10,13 @@ import { fillWithMusl } from "./musl.ts";
 export interface Try {
   about: string;
   words: string[];
-  /** The options of `npm run smoke`. */
+  /** The options for `npm run smoke`. */
   options: string[];
   environment: Record<string, string>;
   end(): void;
 }
 
-/** This machine cannot make the try, which says nothing of the package. */
+/** Thrown if this machine cannot try a package, which says nothing about the package. */
 export class CannotTry extends Error {}
 
 const limit_ms = 5 * 60_000;
@@ -38,7 +38,7 @@ async function npx(version: string): Promise<Try> {
   };
 }
 
-/** Installs the files of the two packages alone by npm install. */
+/** Installs the program by npm install, from the files of the two packages alone. */
 async function npm(version: string): Promise<Try> {
   const { folder, environment } = onlyNode();
   const words = ["npm", "install", "--offline", "--no-audit", "--no-fund", "--prefix", folder, ...packages(version)];
@@ -84,7 +84,7 @@ async function debian(version: string): Promise<Try> {
   return inChroot(root, "/usr/bin/sluice", `apt install ./${name} in a new Debian ${suite}`);
 }
 
-/** The executable for musl, in a root that has little but musl. */
+/** Tries the executable for musl, in a chroot that has little but musl. */
 async function musl(version: string): Promise<Try> {
   mustBeRoot();
   if (process.arch !== "x64") throw new CannotTry("It needs an x64 processor.");
@@ -101,7 +101,7 @@ async function musl(version: string): Promise<Try> {
   return { ...inChroot(root, "/usr/bin/sluice", about), options: ["--patience=3"] };
 }
 
-/** The executable for another processor, emulated: everything takes twenty times as long. */
+/** Tries the executable for another processor, emulated: everything takes twenty times as long. */
 async function arm64(version: string): Promise<Try> {
   if (process.platform !== "linux") throw new CannotTry("It needs Linux.");
   const archive = file(`sluice-${version}-linux-arm64.tar.gz`);

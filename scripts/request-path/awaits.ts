@@ -24,7 +24,8 @@ function awaited(value: unknown): unknown {
 }
 
 /**
- * An iterable whose `next` is counted while it is awaited. An iterable that is not asynchronous is returned as it is.
+ * Wraps an iterable so that each `next` is counted while it is awaited. Returns an iterable that is not asynchronous as
+ * it is.
  */
 function each(iterable: AsyncIterable<unknown> | Iterable<unknown>): unknown {
   if (!(Symbol.asyncIterator in iterable)) return iterable;
@@ -42,7 +43,7 @@ Object.assign(globalThis, { countedAwait: awaited, countedEach: each });
 
 const transpiler = new Bun.Transpiler({ loader: "ts", target: "bun" });
 
-/** The code of a module with its awaits counted. */
+/** The code of a module with a counter around each of its awaits. */
 function withCounters(source: string): string {
   const code = transpiler.transformSync(source);
   const inserts: { at: number; text: string }[] = [];
@@ -54,7 +55,8 @@ function withCounters(source: string): string {
     if (one.type === "ForOfStatement" && one.await) around(one.right!, "countedEach");
     if (one.type === "YieldExpression" && one.delegate) around(one.argument!, "countedEach");
   });
-  // Inserts from the end, so that the offsets before stay right; of nested awaits at one offset, the outer opens first.
+  // Inserts from the end of the code, so that earlier offsets stay right. Of nested awaits at one offset, the outer one
+  // opens first.
   let result = code;
   for (const { at, text } of inserts.sort((a, b) => b.at - a.at || (a.text === ")" ? 1 : -1)))
     result = result.slice(0, at) + text + result.slice(at);

@@ -14,7 +14,7 @@ const root = resolve(import.meta.dir, "../..");
 interface Measure<Result> {
   /** Called before a measured request. */
   begin(): Promise<void>;
-  /** Called once for each request, at its `moment`. */
+  /** Called once for each request, at the moment that `moment` names. */
   end(): Promise<Result>;
   moment: "engineFirst" | "clientFirst";
 }

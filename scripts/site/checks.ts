@@ -1,4 +1,4 @@
-// What must hold of the built site, apart from what a browser sees.
+// Checks of the built site that need no browser.
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, posix } from "node:path";
@@ -19,7 +19,7 @@ export const questions: readonly (readonly [question: string, page: string])[] =
   ["alerts in Prometheus", "/operating"],
 ];
 
-/** Links of pages that lead nowhere, within the site or by an anchor, and what a page would load from another host. */
+/** Links and anchors that lead nowhere within the site, and files that a page would load from another host. */
 export function deadLinksOf(root: string): string[] {
   const paths = [...new Bun.Glob("**/*.html").scanSync({ cwd: root })].sort();
   const pages = new Map(paths.map((path) => [path, readFileSync(join(root, path), "utf8")]));

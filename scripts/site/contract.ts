@@ -1,7 +1,7 @@
-// Pages of a contract: one for each tag of its operations, and one with its schemas.
+// The site's pages of an API contract (OpenAPI): one for each tag of its operations, and one with its schemas.
 
 export interface Page {
-  /** The path below the pages of the site. */
+  /** The page's path, relative to the pages of the site. */
   path: string;
   title: string;
   text: string;
@@ -113,7 +113,7 @@ function fieldTable(rows: readonly string[]): string {
   return ["| field | type | required | |", "|---|---|---|---|", ...rows].join("\n");
 }
 
-/** One row for each field, and for the fields that it contains. */
+/** The rows of a table: one for each field, and one for each field that it contains. */
 function fieldRows(schema: Schema, before: string, depth: number): string[] {
   const properties = (schema.properties ?? {}) as Record<string, Schema>;
   const required = (schema.required ?? []) as string[];
@@ -129,7 +129,7 @@ function fieldRows(schema: Schema, before: string, depth: number): string[] {
   });
 }
 
-/** A type in words, with links to named types. */
+/** The type of a schema in words, with links to named types. */
 export function typeOf(schema: Schema): string {
   if (typeof schema.$ref === "string") {
     const name = schema.$ref.split("/").at(-1)!;

@@ -9,7 +9,8 @@ const apache = "node_modules/@electric-sql/pglite/LICENSE";
 const rule = "-".repeat(100);
 
 /**
- * Throws if the licence of a package is not known: such a package must not be shipped before somebody has looked at it.
+ * The text of the notices. Throws if the licence of a package is not known: such a package must not be shipped before
+ * somebody has looked at it.
  */
 export function noticesOf(packages: readonly Package[], versions: { bun: string; postgres: string }): string {
   const sections = [

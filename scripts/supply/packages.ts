@@ -5,7 +5,10 @@ import { join } from "node:path";
 
 export interface Package {
   name: string;
-  /** Null for a package bundled inside another, if that other package names only a range of versions for it. */
+  /**
+   * The version; null for a package bundled inside another, if that other package names only a range of versions for
+   * it.
+   */
   version: string | null;
   /** The licence as the package's makers name it, mostly an SPDX id; null if they name none. */
   license: string | null;

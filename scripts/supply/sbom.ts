@@ -10,7 +10,7 @@ interface Contents {
   postgres: string;
 }
 
-/** Pure. */
+/** Returns the bill of materials as text. Pure. */
 export function sbomOf({ version, packages, bun, postgres }: Contents): string {
   const root = { type: "application", "bom-ref": "sluice", name: "sluice", version };
   const components = [

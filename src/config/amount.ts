@@ -10,7 +10,7 @@ import type { Row } from "./settings/row.ts";
 import { sourceOf, type YamlFile } from "./yaml.ts";
 
 /**
- * Replaces the value of every amount by its text. Yields the path of each one that is out of bounds, and the reason.
+ * Replaces the value of every amount by its text. Yields the path of each amount that is out of bounds, and the reason.
  */
 export function* amountsAsWritten(schema: Row, { value, locate }: YamlFile): Generator<[path: Path, message: string]> {
   for (const { row, path, holder, name } of amountsIn(schema, value, [])) {

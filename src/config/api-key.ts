@@ -1,4 +1,4 @@
-/** An engine's key if it can be the value of a header, or the problem, which never shows the key. */
+/** An engine's key if it can be the value of a header, else the problem, in words that never show the key. */
 type CheckedKey = { key: string } | { problem: string };
 
 export function checkedKey(written: string): CheckedKey {

@@ -23,7 +23,9 @@ import { simulatorUpstream } from "./simulator.ts";
 import type { TlsRead } from "./tls.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
-/** `file` is null if there is none; `simulatorUrl` is null until the simulator has started. */
+/**
+ * Builds the Configuration. `file` is null if there is none; `simulatorUrl` is null until the simulator has started.
+ */
 export function assemble(
   environment: EnvironmentSettings,
   file: ConfigurationFile | null,
@@ -231,9 +233,9 @@ function modelOf(entry: ModelEntry): Omit<CatalogModel, "routes"> {
   };
 }
 
-/** The price of a token in picos, from the price of a million. */
+/** The price of a token in picos, from the written price of a million tokens. */
 const tokenPrice = (written: string) => checkedAmount(written, price_decimals);
-/** The price of a search in picos, from the price of a thousand. */
+/** The price of a search in picos, from the written price of a thousand searches. */
 const searchPrice = (written: string) => 1000 * checkedAmount(written, price_decimals);
 
 function retirementOf({ retires_at, deprecated_at, replaced_by, redirect }: ModelEntry): Retirement | undefined {

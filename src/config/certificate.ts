@@ -6,7 +6,7 @@ import { fileText } from "./secret.ts";
 import { file_bytes_max, type ReadFile } from "./source.ts";
 
 export interface IdentityFiles {
-  /** The file with the certificate, followed by the intermediate ones. */
+  /** The file with the certificate, followed by the intermediate certificates. */
   certificateFile: string;
   keyFile: string;
 }
@@ -81,7 +81,9 @@ interface TlsTexts {
   key?: string;
 }
 
-/** Returns a function that reads the files at each call. While one cannot be read, it returns the last good texts. */
+/**
+ * Returns a function that reads the files at each call. While a file cannot be read, it returns the last good texts.
+ */
 export function tlsTexts(files: TlsFiles | undefined, readFile: ReadFile): () => TlsTexts {
   let last: TlsTexts = {};
   return () => {

@@ -53,7 +53,7 @@ interface OperatorSettings {
    * `host`. Absent: none.
    */
   names?: string[];
-  /** Absent: off. */
+  /** TLS of the port; absent: off. */
   tls?: OperatorTls;
 }
 
@@ -61,7 +61,7 @@ type ServerSection = Sections["server"];
 
 export interface ServerSettings extends ServerSection {
   host: string;
-  /** 0 lets the system choose. */
+  /** The port to listen on; 0 lets the system choose one. */
   port: number;
   /** The operator's own listener (metrics, management), or null: then metrics are on the main port. */
   operator: OperatorSettings | null;
@@ -73,7 +73,7 @@ export interface ServerSettings extends ServerSection {
   migrates: boolean;
   /** How long a start waits for Postgres. Absent: as long as it takes. */
   databaseWait_ms?: number;
-  /** Addresses and networks of the proxies that may tell the client's address. */
+  /** Addresses and networks of the proxies that may report the client's address. */
   trustedProxies: string[];
   /** The name of the header with the client's address, in lower case. */
   clientAddressHeader: string;

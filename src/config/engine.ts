@@ -79,7 +79,7 @@ export async function probeEngine(
 }
 
 export interface EngineReply {
-  /** Null if there was no answer. */
+  /** The HTTP status; null if there was no answer. */
   status: number | null;
   body: unknown;
 }

@@ -1,4 +1,4 @@
-/** Reads the variables of the environment by their rows. An empty variable counts as unset. */
+/** Reads the variables of the environment, each by the row that declares it. An empty variable counts as unset. */
 
 import { secretKeysIn } from "../core/auth/sealed.ts";
 import { compact } from "../core/protocol/json.ts";
@@ -72,7 +72,7 @@ function hintFor({ type }: Row, text: string): string {
     : "";
 }
 
-/** Rules about several variables. */
+/** Rules about several variables, by name: each returns a problem, or null. */
 const rules: Record<string, (values: Values) => string | null> = {
   consoleHasOwnPort: ({ PORT, SLUICE_OPERATOR_PORT, SLUICE_CONSOLE_PORT: port }) =>
     port && (port === PORT || port === SLUICE_OPERATOR_PORT)

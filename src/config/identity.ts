@@ -112,7 +112,7 @@ export function identityOf(section: IdentitySection): Identity {
   };
 }
 
-/** The rows of the items of a list, for their defaults. */
+/** The rows (declarations) of the settings in a list's items, for their defaults. */
 const itemsOf = <Item>(row: Row<Item[]>) => (row.items as Group).properties;
 
 function issuerOf(entry: IssuerEntry): Issuer {

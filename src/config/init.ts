@@ -233,7 +233,7 @@ function reads(served: Served, field: (typeof samplingFields)[number]): boolean 
   return served.model.samplingFields.includes(field) || extra_params.includes(field);
 }
 
-/** The price of a million tokens, from that of one. */
+/** The written price of a million tokens, from the price of one. */
 const written = (picos: number) => shortest(decimalOf(picos, price_decimals));
 
 /** Whether a model's kind is still open after the questions about each kind. */

@@ -24,8 +24,8 @@ export const organizationsFile_bytes_max = 16 * 1024 * 1024;
 const things_max = 10_000;
 
 /**
- * The schema of a mapping from names to entries of one kind. `names`: a name's pattern, and what messages say it must
- * be.
+ * The schema of a mapping from names to entries of one kind. `names`: the pattern of a name, and what messages say that
+ * a name must be.
  */
 function section<Now>({ fields }: Kind<Now>, names: { pattern: string; "x-must-be": string }, more: TProperties = {}) {
   const schemas = Object.entries(fields).map(([name, { schema }]) => [name, Type.Optional(schema)]);

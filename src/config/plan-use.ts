@@ -4,8 +4,8 @@ import type { Plan, PlanUse } from "../core/store/plan.ts";
 type Plans = ReadonlyMap<string, Plan>;
 
 /**
- * The plans that are used but missing. If `before`, the plans that were in force, is given: only those that this change
- * removes.
+ * The plans that are used but missing. `before`: the plans that were in force; if it is given, only the plans that this
+ * change removes.
  */
 export function lostPlans(uses: readonly PlanUse[], plans: Plans, before: Plans | null = null): PlanUse[] {
   return uses.filter(({ plan }) => !plans.has(plan) && (before?.has(plan) ?? true));

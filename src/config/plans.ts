@@ -6,7 +6,7 @@ import { checkedAmount } from "./amount.ts";
 import { type PlanEntry, Plan as PlanRow } from "./settings/plan.ts";
 import { filled } from "./settings/row.ts";
 
-/** The limits of a plan, by their names in sluice.yaml. */
+/** The limits of a plan: the key is a limit's name in sluice.yaml, and the value is its name in a `Plan`. */
 const limitNames = {
   session: "session",
   week: "week",
@@ -40,13 +40,16 @@ const defaults: Record<string, PlanEntry> = {
   unlimited: {},
 };
 
-/** The default plans, with those of the file added or replaced. */
+/** The built-in plans and those of the file. A plan of the file replaces the built-in plan with the same name. */
 export function plansWith(entries: Record<string, PlanEntry>): Map<string, Plan> {
   const all = { ...defaults, ...entries };
   return new Map(Object.entries(all).map(([name, entry]) => [name, planOf(name, entry)]));
 }
 
-/** The shares of the engines' queues (weight and priority) of the plans in the file. Others have the default share. */
+/**
+ * For the name of each plan in the file, its share of the engines' queues (weight and priority). Other plans have the
+ * default share.
+ */
 export function sharesOf(entries: Record<string, PlanEntry>): Map<string, Share> {
   return new Map(
     Object.entries(entries).map(([name, entry]) => {

@@ -8,7 +8,7 @@ export interface FilePosition {
   column: number;
 }
 
-/** The most problems that are shown; further ones are counted. */
+/** The most problems that are shown; of the others the message states only how many there are. */
 const problems_shown_max = 20;
 /** The most problems that are kept: a hostile file must not fill the memory. */
 export const problems_kept_max = 1000;

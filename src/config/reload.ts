@@ -61,7 +61,7 @@ export function reloadable(first: Configuration, { load, prepare }: ReloadSource
   let hash = configurationHash(first);
   let last: Promise<unknown> = Promise.resolve();
 
-  /** Never throws, so that the other processes learn the result in any case. */
+  /** Loads and checks the new configuration. Never throws, so that the other processes learn the result in any case. */
   const examined = async (refuse: Refuse): Promise<{ next: Configuration } | { problems: readonly string[] }> => {
     try {
       const next = load();

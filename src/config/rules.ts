@@ -28,8 +28,8 @@ type Problem = [path: Path, message: string];
 type FoundProblems = Iterable<Problem>;
 
 /**
- * Yields a problem for each broken rule. `value` may have holes where something else was wrong; entries with holes are
- * skipped.
+ * Yields a problem for each broken rule. `value` may have holes in place of parts with other problems; entries with
+ * holes are skipped.
  */
 export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): FoundProblems {
   const { upstreams, models, metering, identity, server, smtp } = record(value);

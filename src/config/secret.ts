@@ -7,7 +7,10 @@ const secret_bytes_max = 64 * 1024;
 
 type FileText = { text: string } | { problem: string };
 
-/** The text of a file. `problem`: words that follow the file's name, such as `which is empty`. */
+/**
+ * Reads the text of a file, or returns the `problem`: words that follow the file's name in a message, such as `which is
+ * empty`.
+ */
 export function fileText(path: string, readFile: ReadFile, bytes_max: number): FileText {
   let bytes: Uint8Array | null;
   try {
@@ -31,8 +34,8 @@ export function secretText(path: string, readFile: ReadFile): FileText {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The environment, completed with secrets from files: if `NAME_FILE` names a file, its secret becomes the value of
- * `NAME`. And the problems of these files.
+ * Returns the environment, completed with secrets from files: if `NAME_FILE` names a file, its secret becomes the value
+ * of `NAME`. Also returns the problems of these files.
  */
 export function withSecrets(
   environment: Environment,

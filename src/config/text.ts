@@ -1,11 +1,12 @@
-/** Reads the text of a variable as a value of its row. Pure. */
+/** Reads the text of an environment variable as a value of the type that the variable's row states. Pure. */
 import type { Shape } from "../core/schema/shape.ts";
 import { mustBe } from "./must-be.ts";
 import { shortened } from "./problem.ts";
 import type { Row } from "./settings/row.ts";
 
 /**
- * The value, or a `problem` that completes a sentence that begins with the variable's name and never shows a secret.
+ * Reads the text as a value of the row's type, or returns a `problem` that completes a sentence that begins with the
+ * variable's name and never shows a secret.
  */
 export function readText(row: Row, text: string): { value: unknown } | { problem: string } {
   if (row.type === "array") return readList(row.items ?? {}, text);
@@ -27,7 +28,7 @@ function readList(items: Row, text: string): { value: unknown[] } | { problem: s
   return { value };
 }
 
-/** The value; undefined if the text does not fit the shape. */
+/** The value that the text stands for; undefined if the text does not fit the shape. */
 function valueIn(shape: Shape, text: string): unknown {
   if (shape.anyOf) return shape.anyOf.map((branch) => valueIn(branch, text)).find((value) => value !== undefined);
   if (shape.enum) return shape.enum.find((value) => value === text);

@@ -1,6 +1,6 @@
 /**
- * Reads the PEM files of trusted authorities and own certificates that the settings of upstreams and of the mail server
- * name, or collects the problems of these files.
+ * Reads the PEM files that the settings of upstreams and of the mail server name: certificates of trusted authorities,
+ * and own certificates. Or collects the problems of these files.
  */
 import type { TlsSettings } from "../core/upstream/http1/dial.ts";
 import { readCertificates, readIdentity } from "./certificate.ts";
@@ -10,7 +10,7 @@ import type { ReadFile } from "./source.ts";
 export interface TlsRead {
   /** The TLS settings of upstreams, by the names of the upstreams. */
   settings: ReadonlyMap<string, TlsSettings>;
-  /** The certificate authorities trusted for the mail server; null: those of the system. */
+  /** The certificate authorities trusted for the mail server; null: those that the system trusts. */
   smtpCa: string | null;
 }
 /** The parts of sluice.yaml that name files. */

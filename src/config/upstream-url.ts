@@ -3,8 +3,8 @@
 type CheckedUrl = { url: string } | { problem: string };
 
 /**
- * The URL, or a `problem` that completes a sentence that begins with the field's name. It never repeats the URL, which
- * may have a secret.
+ * The checked base URL, or a `problem` that completes a sentence that begins with the field's name. The problem never
+ * repeats the URL, which may have a secret.
  */
 export function checkedUrl(written: string): CheckedUrl {
   const text = written.trim();

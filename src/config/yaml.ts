@@ -16,7 +16,7 @@ import { file_bytes_max, utf8Text } from "./source.ts";
 import { type SubstituteSources, substitute } from "./substitute.ts";
 import { syntaxMessage } from "./syntax.ts";
 
-/** The deepest nesting. sluice.yaml needs seven levels; many more would be an attack on the stack. */
+/** The deepest nesting that is accepted. sluice.yaml needs seven levels; many more would be an attack on the stack. */
 const depth_max = 64;
 
 /** The node at a path. An alias is resolved, but keeps its own position. */
@@ -83,14 +83,14 @@ function decoded(bytes: Uint8Array, bytes_max: number): string | { problem: stri
 }
 
 /**
- * Builds the value of a document, and reads each node once. An alias gets its anchor's own value, so aliases of aliases
- * cost no more than their text.
+ * Builds the value of a document, and reads each node once. An alias gets the value object of its anchor, so aliases of
+ * aliases cost no more than their text.
  */
 class Reader {
   readonly #sources: SubstituteSources;
   readonly #problems: Problems;
   readonly #placeOf: (node: Node | null) => FilePosition | null;
-  /** The latest anchor of each name. */
+  /** For the name of each anchor, the latest node that has this anchor, and its value. */
   readonly #anchors = new Map<string, { node: Node; value: unknown }>();
   readonly #targets = new Map<Node, Node>();
 
@@ -186,7 +186,7 @@ function childOf(node: Node | null, step: Path[number]): { name: Node | null; va
   return pair ? { name: pair.key, value: pair.value } : null;
 }
 
-/** The name as it is written, numbers included; null if it is not a scalar. */
+/** The name as it is written, even if it is a number; null if it is not a scalar. */
 function nameOf(key: Node): string | null {
   return isScalar(key) ? sourceOf(key) : null;
 }

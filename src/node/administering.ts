@@ -34,8 +34,8 @@ interface AdministrationDependencies extends Pick<ManagementOptions, "ledger" | 
 }
 
 /**
- * How old a reading may be that several clients share: of the fleet's reports; and of the organizations nearest to a
- * limit, for which all organizations must be read.
+ * How old a reading may be that several clients share: first, of the fleet's reports; second, of the organizations
+ * nearest to a limit, for which all organizations must be read.
  */
 const reports_ms = 100;
 const nearest_ms = 10_000;
@@ -48,7 +48,7 @@ export interface Administering {
   typedToken(token: string, address: string): Promise<Operator>;
 }
 
-/** `version`: the version of the contract. */
+/** Builds the administration of a serving node. `version`: the version of the contract. */
 export function administering(parts: AdministrationDependencies, version: string): Administering {
   const { database, ledger, refused, catalog, server, limits, changed } = parts;
   const reading = administration(database);

@@ -16,7 +16,7 @@ const settle_ms_max = 10_000;
 interface AdmissionDependencies {
   stores: Pick<Stores, "ledger" | "rates">;
   metrics: Metrics;
-  /** Maps the usual wait for the store to the current one, in milliseconds. */
+  /** Returns how long to wait for the store now, given the usual wait, in milliseconds (store-patience.ts). */
   patience(usual_ms: number): number;
 }
 

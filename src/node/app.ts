@@ -39,7 +39,10 @@ export type NodeDependencies = ResponsesDependencies;
 interface AppOptions {
   /** Whether /metrics is served on this port. */
   metrics: boolean;
-  /** Null or absent if nobody can sign in. `contextFor` is for the verb by which people request higher limits. */
+  /**
+   * The dependencies of sign-ins; null or absent if nobody can sign in. `contextFor` is for the verb by which people
+   * request higher limits.
+   */
   people?: (IdentityParts & Pick<ManagementEntrance, "contextFor">) | null;
   /** The origins of the console; links use the first one. Absent: there is no console. */
   consoleOrigins?: () => readonly string[];

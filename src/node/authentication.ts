@@ -16,9 +16,9 @@ import { disposable, type Foundation } from "./foundation.ts";
 
 interface AuthenticationDependencies {
   metrics: Metrics;
-  /** Null if nobody can sign in through an issuer. */
+  /** The dependencies of sign-ins; null if nobody can sign in through an issuer. */
   people: IdentityParts | null;
-  /** Maps the usual wait for the store to the current one, in milliseconds. */
+  /** Returns how long to wait for the store now, given the usual wait, in milliseconds (store-patience.ts). */
   patience(usual_ms: number): number;
 }
 

@@ -53,7 +53,7 @@ interface EnginesDependencies {
   log: Log;
   /** Called after each resolution of an upstream's host name. */
   resolved?(upstream: string, problem: Problem | null): void;
-  /** Called each time that an engine sends more than the answer to a request. */
+  /** Called each time that an engine sends data beyond its answer to a request. */
   strayed?(upstream: string): void;
   /** Called some ten times a second with the lateness of a timer of this process. */
   late?(ms: number): void;

@@ -9,7 +9,7 @@ export interface Serving {
   /** The version of this build, with its commit. */
   version: string;
   contractVersion: string;
-  /** Whether this is the executable, and not the source. */
+  /** Whether the program runs as the compiled executable, and not from source. */
   isCompiled: boolean;
   configuration: Reloadable;
   database: Database;
@@ -34,7 +34,7 @@ export interface Serving {
 
 /** The ports of a node that waits, or has waited, for its database. */
 export interface WaitingPorts {
-  /** The settings of the server, with the ports that were free. */
+  /** The settings of the server, with the ports that were found free. */
   server: ServerSettings;
   /**
    * Closes the waiting listeners. Resolves when the ports are free for the node itself, and running requests are
@@ -43,7 +43,7 @@ export interface WaitingPorts {
   handOver(): Promise<void>;
 }
 
-/** The settings of this process at its start: a worker has its share of the node's. */
+/** The settings of this process at its start: a worker gets its share of the node's limits. */
 export type Settings = Pick<Configuration, "limits" | "metering" | "server" | "storage">;
 
 export interface Foundation {
@@ -54,7 +54,7 @@ export interface Foundation {
   outage(event: string): (cause: unknown) => void;
 }
 
-/** `value` as a disposable that disposes of the contents of `ending`, the last first. */
+/** Makes `value` disposable: its disposal disposes of the contents of `ending`, the last first. */
 export function disposable<Value extends object>(value: Value, ending: AsyncDisposableStack): Value & AsyncDisposable {
   const begun = ending.move();
   return Object.assign(value, { [Symbol.asyncDispose]: () => begun.disposeAsync() });

@@ -29,7 +29,7 @@ interface InferenceDependencies {
   inputEstimate: InputEstimate;
   outputCalibration: OutputCalibration;
   engines: Engines;
-  /** The shares of plans, for requests that wait for engines. */
+  /** The weight and the priority of each plan, by the plan's name, for requests that wait for engines. */
   shares(): ReadonlyMap<string, Share>;
   metering: AttemptsParts["settings"];
   metrics: Metrics;

@@ -15,7 +15,7 @@ export class Lateness {
   #past_ms = 0;
   #cancel: () => void = () => {};
 
-  /** `told`: called at each beat, some ten times a second, with how late its timer was. */
+  /** Begins to measure. `told`: called at each beat, some ten times a second, with how late its timer was. */
   constructor(clock: Clock = idleClock(), told: (late_ms: number) => void = () => {}) {
     this.#clock = clock;
     this.#told = told;

@@ -27,14 +27,14 @@ interface ListenerParts {
 /** The pages and entrances that the ports serve in addition to the operations. */
 interface Entrances {
   entrance: ManagementEntrance;
-  /** Null if nobody can sign in. */
+  /** The dependencies of sign-ins; null if nobody can sign in. */
   people: IdentityParts | null;
   console: Pick<Console, "parts" | "files" | "subscriptions" | "settings" | "isOnDemand" | "listensAt">;
 }
 
-/** Listeners before they listen. */
+/** The listeners of a node before they listen. */
 interface PreparedListeners {
-  /** Throws if a port is taken. `listen` would throw only later. */
+  /** Checks that the ports are free: throws if one is taken, for which `listen` would throw only later. */
   checkPorts(): void;
   listen(): Listeners;
 }

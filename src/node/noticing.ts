@@ -1,4 +1,4 @@
-/** Notices to organizations and operators, from this node's settings (docs/notices.md). */
+/** Starts the sending of notices to organizations and operators, with this node's settings (docs/notices.md). */
 import { nodesOf } from "../admin/management/fleet-view.ts";
 import { conditionsOf, strayAnswer } from "../features/notices/conditions.ts";
 import { notices } from "../features/notices/sending.ts";

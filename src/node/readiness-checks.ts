@@ -15,7 +15,7 @@ import type { RedisConnection } from "../stores/redis/connection.ts";
 const answer_ms = 1500;
 /**
  * The usual time that a request waits for its grant. A database that answers after two seconds is no problem yet. All
- * nodes use it: a balancer that removed all of them would refuse requests that they would have answered.
+ * nodes use the same database: a balancer that removed all nodes would refuse requests that they would have answered.
  */
 const admission_ms = 3000;
 const every_ms = 1000;
@@ -75,8 +75,8 @@ function schemaCheck(database: Database): ReadinessCheck {
 }
 
 /**
- * Checks Redis. Only a warning: without it, each process counts a share of the limits per minute (docs/design/usage.md,
- * Sliding limits).
+ * Checks Redis. A failure is only a warning: without Redis, each process counts a share of the limits per minute
+ * (docs/design/usage.md, Sliding limits).
  */
 function redisCheck(redis: Pick<RedisConnection, "ping"> | null, processes: () => number): ReadinessCheck {
   return {
@@ -118,8 +118,8 @@ export function administratorsCheck(database: Database, log: Pick<Log, "event">,
 }
 
 /**
- * Checks for models without a healthy route. Only a warning: all routes of such a model are still tried, and other
- * nodes have no better ones.
+ * Checks for models without a healthy route. A failure is only a warning: all routes of such a model are still tried,
+ * and other nodes have no better ones.
  */
 export function routesCheck(routes: () => RouteView[]): ReadinessCheck {
   return {

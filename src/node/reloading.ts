@@ -10,10 +10,7 @@ import { problemOfCurrencies } from "../stores/postgres/currency.ts";
 /** Reads which plans organizations have. */
 type ReadUse = () => Promise<PlanUse[]>;
 
-/**
- * At a start, logs the configuration's notices, and an error for each plan that organizations have but that does not
- * exist.
- */
+/** At a start, logs the configuration's notices, and an error for each missing plan that organizations have. */
 export async function reportAtStart(
   configuration: Reloadable,
   use: ReadUse,

@@ -68,7 +68,7 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
   if (!isEmbedded) await warmUp(warming);
   await node.existingRead;
   if (warming.stopped.aborted) return;
-  // Created before the ports open, so that a script that waits for /readyz finds the key.
+  // The demo organization is created before the ports open, so that a script that waits for /readyz finds its key.
   const demo = isEmbedded ? await demoOf(serving, node) : null;
   await waiting?.handOver();
   const listening = prepared.listen();

@@ -34,7 +34,7 @@ const program: readonly [string, ...string[]] = isCompiled
   ? [process.execPath]
   : [process.execPath, ...process.execArgv, Bun.main];
 
-/** `early`: the work that this start has begun already. */
+/** Makes the CLI's services. `early`: the work that this start has begun already. */
 export function services(environment: NodeJS.ProcessEnv, early: Early | null = null): Services {
   const version = builtVersion ?? packageJson.version;
   const terminal = processTerminal(environment);
@@ -153,7 +153,7 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
         return supervised({ environment, configuration: first, workers, migrate, waitForDatabase_ms, signals, say });
       }
       const { storage, server } = first;
-      // While the embedded database opens in its own thread, this one loads the service.
+      // While the embedded database opens in its own thread, this thread loads the service.
       if (!storage.databaseUrl) await import("../stores/postgres/embedded.ts");
       const open = () =>
         openForServing(storage, migrate && server.migrates, {
@@ -328,7 +328,7 @@ async function prepared(
   }
 }
 
-/** Whether opening creates a database. */
+/** Whether opening the store creates a new database. */
 function creates({ databaseUrl, dataDir }: StorageSettings): boolean {
   return !databaseUrl && !existsSync(embeddedFolder(dataDir));
 }

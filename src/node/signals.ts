@@ -13,7 +13,7 @@ export interface Signals {
 export function processSignals(): Signals {
   const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor));
   const hasLostTerminal = () => terminals.some((descriptor) => !isatty(descriptor));
-  // The system and the shell both send SIGHUP when a terminal closes, and the second one does not ask to hurry.
+  // The system and the shell both send SIGHUP when a terminal closes, and the second signal does not ask to hurry.
   let isHungUp = false;
   return {
     stopAsked: () =>

@@ -181,8 +181,8 @@ async function startLearning(database: Database, outage: Foundation["outage"]) {
 }
 
 /**
- * The rates of the fleet, counted in Redis. Without Redis, and while it is away, each process counts its share by
- * itself.
+ * Counts requests against the limits per minute of the whole fleet, in Redis. Without Redis, and while it is away, each
+ * process counts its share by itself.
  */
 function ratesOver({ processes }: Pick<FleetReports, "processes">, redis: RedisConnection | null, log: Log): Rates {
   const own = memoryRates(() => performance.now());

@@ -64,7 +64,7 @@ export async function supervise(parts: Supervising): Promise<number> {
   return code;
 }
 
-/** The supervisor's log. Its lines have no `worker`, unless they are about one. */
+/** The supervisor's log. A line has the field `worker` only if it is about a worker. */
 function logOf(configuration: Configuration): Log {
   return logTo({
     write: (text) => void process.stderr.write(text),

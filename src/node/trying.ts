@@ -32,7 +32,7 @@ async function secretOf(database: Database, { keyFor }: ManagementContext, keyId
   return hash;
 }
 
-/** The secret of the person's key for identity tokens. No list shows that key. */
+/** Returns the secret of the key that stands for the person's identity tokens. No list shows that key. */
 async function ownSecret(database: Database, { noted, within }: Caller): Promise<Uint8Array> {
   const all = people(database);
   const found = "person" in noted ? await all.findPerson(noted.person) : null;

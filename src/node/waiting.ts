@@ -1,6 +1,6 @@
 /**
  * A node that waits for its database: it listens, so that probes and clients learn why it does not serve, and writes
- * that to the log.
+ * the reason to the log.
  */
 
 import type { Configuration, ServerSettings } from "../config/configuration.ts";
@@ -19,7 +19,7 @@ import { logOf } from "./node-log.ts";
 import { seldom } from "./seldom.ts";
 import { waitingApp } from "./waiting-app.ts";
 
-/** How often the log repeats that it still waits for the same reason. */
+/** How often the log repeats that the node still waits for the same reason. */
 const logged_every_ms = 30_000;
 
 export interface Waiting extends WaitingPorts {
@@ -56,7 +56,7 @@ export function beginWaiting(configuration: Configuration, member: Member | null
 function listening(configuration: Configuration, member: Member | null, log: Log, problem: () => string) {
   const settings = settingsOf(configuration, member);
   const { limits } = settings;
-  // The ports of workers were checked by the supervisor.
+  // For workers, the supervisor has already checked that the ports are free.
   const checked = member ? null : { port: freePort(settings.server), operatorPort: freeOperatorPort(settings.server) };
   const server = checked ? withPorts(settings.server, checked) : settings.server;
   if (!member && server.console) freePort(server.console);

@@ -15,8 +15,8 @@ export interface Ask {
 const metered: readonly Operation[] = operations.filter((one) => one.metered !== undefined);
 
 /**
- * All examples of all protocols, streamed and not. Each is sent for one model of every kind of engine; an example that
- * no model can answer is left out.
+ * Makes the requests from all examples of all protocols, streamed and not. Each is sent for one model of every kind of
+ * engine; an example that no model can answer is left out.
  */
 export function asksOf({ models }: Pick<Catalog, "models">): Ask[] {
   const protocolOf = ({ routes }: CatalogModel) => routes[0]!.upstream.protocol;
@@ -39,7 +39,10 @@ function isOfChat({ kind = "chat" }: Example): boolean {
   return kind === "chat";
 }
 
-/** Starts an engine of all protocols, which answers every request as the contract's examples do. */
+/**
+ * Starts an HTTP server that stands in for an engine of all protocols and answers every request as the contract's
+ * examples do.
+ */
 export function startEngine(): { url: string; stop(): Promise<void> } {
   const answers = new Map(metered.map(({ path, success }) => [path, success.content]));
   const server = Bun.serve({
@@ -58,7 +61,7 @@ export function startEngine(): { url: string; stop(): Promise<void> } {
 
 const streamType = "text/event-stream";
 
-/** Sends an answer frame by frame, each in its own turn of the event loop. */
+/** A response that sends its frames one by one, each in its own turn of the event loop. */
 function streamed(text: string): Response {
   const frames = text.split(/(?<=\n\n)/).map((frame) => new TextEncoder().encode(frame));
   const body = new ReadableStream<Uint8Array>({

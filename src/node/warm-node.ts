@@ -38,22 +38,24 @@ import { type Ask, asksOf, startEngine } from "./warm-asks.ts";
 import { callerOn, grantAll } from "./warm-store.ts";
 
 export interface WarmNode extends AsyncDisposable {
-  /** Serves requests. Resolves when all are settled, with the number of those that were answered. */
+  /**
+   * Sends the node the requests of a round. Resolves when all are settled, with the number of those that were answered.
+   */
   serve(round: Round): Promise<number>;
 }
 
 export interface Round {
-  /** The most requests of this round. */
+  /** The most requests that the round may send. */
   requests: number;
   concurrent: number;
-  /** Called before each request: whether to send it. */
+  /** Called before each request. Returns whether to send it. */
   goesOn(): boolean;
   signal: AbortSignal;
 }
 
 interface WarmParts {
   configuration: Configuration;
-  /** The dependencies of the serving node. */
+  /** The dependencies of the serving node, which the warm node's resemble. */
   like: NodeDependencies;
   bounds: Dependencies["bounds"];
   counter: TokenCounter;

@@ -30,7 +30,7 @@ export async function warmUp({ warm_up_ms, start, log, stopped }: WarmUpParts): 
 
   async function served(): Promise<void> {
     await using node = start();
-    // No request begins after 85 % of the time, so that running ones can end.
+    // No request is begun after 85 % of the time for warming up, so that running ones can end.
     const goesOn = () => elapsed_ms() < warm_up_ms * 0.85;
     requests = await node.serve({ requests: requests_max, concurrent, goesOn, signal });
   }
@@ -74,7 +74,7 @@ export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => bool
   const pause = (ms: number) => Promise.race([Bun.sleep(ms), ended]);
   const isWarm = () => requests >= idle_requests_max || worked_ms >= warm_up_ms;
 
-  /** Warms up until the node is no longer idle, and then disposes of the warming node. */
+  /** Warms up until the serving node is no longer idle, and then disposes of the node for warming up. */
   async function whileIdle(): Promise<void> {
     await using node = start();
     const slice = { requests: slice_requests, concurrent: slice_requests, goesOn, signal: stopped };
@@ -93,7 +93,10 @@ export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => bool
   }
 }
 
-/** Waits until the node has been idle for `ms`. `pause` waits for a time, or until the node stops. */
+/**
+ * Waits `ms`, and longer if the node is busy. Returns whether the node was idle. `pause` waits for a time, or until the
+ * node stops.
+ */
 async function idleFor(ms: number, isIdle: () => boolean, pause: (ms: number) => Promise<unknown>): Promise<boolean> {
   if (!isIdle()) await pause(busy_ms);
   const began_ms = performance.now();

@@ -20,7 +20,7 @@ function signalled(): Promise<NodeJS.Signals> {
 
 function channelToParent(): Channel {
   if (!process.send) throw new Error("--worker is for processes that sluice serve starts itself; set SLUICE_WORKERS");
-  // The log goes to the supervisor; if that has ended, nobody reads it.
+  // The log goes to the supervisor; if the supervisor has ended, nobody reads the log.
   process.stderr.on("error", () => {});
   return {
     send(word: Word) {
@@ -41,7 +41,7 @@ function bytesOf(file: FileRead): Uint8Array | null {
   throw Object.assign(new Error("the file cannot be read"), { code: file.code });
 }
 
-/** Reads sluice.yaml for all workers, as the supervisor does. */
+/** Reads sluice.yaml in the supervisor, on behalf of all workers. */
 export function fileRead(path: string, readFile: ReadFile): FileRead {
   try {
     return { bytes: readFile(path) };

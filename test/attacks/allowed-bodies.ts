@@ -88,7 +88,7 @@ function chains(members: number, names: number): string {
   return listed(members / depth, chain);
 }
 
-/** An odd number of turns, so that the last one is the user's. */
+/** A conversation of short turns. Their number is odd, so that the last turn is the user's. */
 function shortTurns(turns: number): string {
   return listed(
     turns - 1 + (Math.floor(turns) % 2),

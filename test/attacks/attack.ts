@@ -12,7 +12,7 @@ export interface Attack {
   isQuick?: boolean;
   /** Sends the attack, and waits until the node has answered or closed everything. */
   run(target: Target): Promise<Sent>;
-  /** What the attack may do, given what it sent. If absent, `bodyBounds` applies. */
+  /** The bounds that the attack must keep, given what it sent. If absent, `bodyBounds` applies. */
   bounds?(sent: Sent): Bounds;
 }
 
@@ -42,7 +42,7 @@ export interface Target {
   pid: number;
   /** What the node has logged so far. */
   log(): string;
-  /** The attack's own Postgres; null if it has none. */
+  /** The Postgres of the attacked node, if the node has its own; else null. */
   database: Store | null;
 }
 

@@ -1,6 +1,6 @@
-// A process beside the attack, which asks a node again and again: with a key and a model a small question, as a person's
-// agent does, else GET /livez. `bun test/attacks/beside.ts URL [KEY MODEL]`; for each line of input it prints, as JSON, how
-// the answers since the last line were.
+// A process beside the attack, which sends a node one request after another: small chat requests, as a person's agent does,
+// if it is given a key and a model, else GET /livez. `bun test/attacks/beside.ts URL [KEY MODEL]`; for each line of input
+// it prints, as JSON, how many answers came or failed since the last line, and how long they took.
 
 interface BesideSays {
   requests: number;

@@ -16,7 +16,7 @@ export const paths = {
 export interface BodyOptions {
   path?: (typeof paths)[keyof typeof paths];
   gzip?: boolean;
-  /** How many are sent at once. */
+  /** How many copies of the body are sent at once. */
   parallel?: number;
   isQuick?: boolean;
   /** The factor by which the conversation grows when the service decodes it. */

@@ -1,4 +1,4 @@
-// Connections that want nothing: idle ones after a refusal or an answer, and heads that never end. Each attack is a
+// Connections that send nothing more: idle ones after a refusal or an answer, and heads that never end. Each attack is a
 // function that returns its measurements.
 
 import { connect, type Socket } from "node:net";
@@ -48,7 +48,7 @@ export function silentConnections(wanting: Wanting): Promise<Connections> {
   return opened(wanting, () => {});
 }
 
-/** All of these at once, with streams of this body's. */
+/** Opens connections of all these kinds at once. `body` is the request for the streams. */
 export function allIdle(wanting: Wanting, key: string, body: string): Promise<Connections[]> {
   return Promise.all([
     idleConnections(wanting),

@@ -10,7 +10,7 @@ import { answerOf, type Content } from "./engine-words.ts";
 
 interface Shape {
   name: string;
-  /** The size of the answer or the event. The default is just below the most that is read of one. */
+  /** The size of the answer or the event. The default is just below the largest size that the service reads. */
   size_mib?: number;
   /**
    * Whether no client may get the answer: its request must fail. If neither this nor `isPassed` is set, either is
@@ -77,7 +77,10 @@ const texts: readonly Shape[] = [
   { name: "beyond Latin", content: (bytes) => ({ text: `"${filled("é€😀", bytes * 0.4)}"` }) },
 ];
 
-/** Arguments of a call. The client uses Messages, for which the arguments are read as an object. */
+/**
+ * An answer with a tool call, whose arguments `written` returns. The client uses Messages, for which the arguments are
+ * read as an object.
+ */
 const argued = (name: string, written: (bytes: number) => string): Shape => ({
   name: `arguments: ${name}`,
   caller: paths.messages,
@@ -184,7 +187,10 @@ function attackOf(
   };
 }
 
-/** Sends a request. Returns 200, or the code of the fault instead of an answer; in a stream, it may be at the end. */
+/**
+ * Sends a request. Returns 200, or the code of the fault that came instead of an answer, or, in a stream, at the end of
+ * the answer.
+ */
 async function asked({ url, key }: Target, path: string, model: string, stream: boolean): Promise<string> {
   const tools =
     path === paths.messages

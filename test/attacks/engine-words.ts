@@ -13,15 +13,15 @@ export interface Content {
   text?: string;
   /** The arguments of one call: a JSON object. */
   arguments?: string;
-  /** All calls of the answer. */
+  /** All tool calls of the answer. */
   calls?: readonly Call[];
   /** The log probabilities of the text, in the form of chat: a JSON list. */
   logprobs?: string;
-  /** The number of parts, which are text and reasoning in turns. */
+  /** The number of parts of the answer, which are text and reasoning alternately. */
   turns?: number;
 }
 
-/** A call. If its id or name is absent, it is absent from the answer, too. */
+/** A tool call. An id or a name that is absent here is absent from the answer, too. */
 export interface Call {
   id?: string;
   name?: string;

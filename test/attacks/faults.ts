@@ -16,8 +16,8 @@ const bounds = () => ({ step_ms: 50, growth_bytes: 128 * mib });
 const lines_max = 20;
 
 /**
- * The engine reports its tokens in one read with the end, at a high price, and the plan has no limits: the sum comes
- * near 2^53.
+ * An engine that reports a billion tokens at a high price, in the same read as the end of its answer, under a plan
+ * without limits: the sum comes near 2^53.
  */
 const lies: Attack = {
   name: "an engine that reports a billion tokens, 1,000 times",

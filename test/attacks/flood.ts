@@ -24,7 +24,10 @@ export interface Flood {
   end(): void;
 }
 
-/** `requestOf`: the text of the next request of the connection with this number. */
+/**
+ * Opens the connections in this process. `requestOf` returns the text of the next request of the connection with this
+ * number.
+ */
 export async function flood(url: string, connections: number, requestOf = withForgedKey): Promise<Flood> {
   const { port } = new URL(url);
   const answered = new Map<string, number>();

@@ -1,5 +1,5 @@
-// A flood of made-up keys, each with a valid checksum, while somebody uses a real key: measures what the flood was
-// answered, how many look-ups the directory got, and whether the honest caller noticed anything.
+// A flood of made-up keys, each with a valid checksum, while somebody uses a real key: measures how the flood was answered,
+// how many look-ups the directory got, and whether the honest caller noticed anything.
 
 import { flood } from "./flood.ts";
 import { metricIn } from "./talk.ts";

@@ -1,4 +1,4 @@
-/** The bytes in flight have a budget: for a key, for the node, and for the process as a whole. */
+/** The bytes of request bodies in flight have a budget: for a key, for the node, and for the process as a whole. */
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, says, startService } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";

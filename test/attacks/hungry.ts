@@ -26,7 +26,7 @@ const boundsOf = (connections: number): Bounds => ({
 
 /**
  * Requests that arrive at one moment are served in one turn of the event loop, up to 1,024 of them, since the runtime
- * takes so many events at a time. The turn lasts as long as that many small requests. Measured: 0.1 to 0.2 ms each.
+ * takes so many events at a time. The turn lasts as long as 1,024 small requests take. Measured: 0.1 to 0.2 ms each.
  */
 const at_once_ms = 250;
 const idle = { limits: "{ idle_ms: 5000 }" };
@@ -75,7 +75,10 @@ function forging(connections: number): Attack {
   };
 }
 
-/** A node that starts under attack, and then first uses of valid keys; with a node and a database of its own. */
+/**
+ * An attack on a node while it starts, and then the first uses of valid keys. The node and its database are used by
+ * this attack alone.
+ */
 function starting(name: string, attackers: Attackers): Attack {
   const keys = 20;
   return {
@@ -94,7 +97,9 @@ function starting(name: string, attackers: Attackers): Attack {
   };
 }
 
-/** Many bodies of one key. Each connection announces the largest body, or sends it in chunks, and never ends it. */
+/**
+ * Sends many bodies with one key. Each connection announces the largest body, or sends it in chunks, and never ends it.
+ */
 function holding(name: string, isChunked: boolean): Attack {
   const [connections, share_bytes] = [40, 64 * mib];
   return {
@@ -114,8 +119,9 @@ function holding(name: string, isChunked: boolean): Attack {
 }
 
 /**
- * For each reader, several MiB pass through until the system's buffers on both sides are full. Not all of that has been
- * collected by then. One turn of the event loop serves all readers, a few KiB each.
+ * The number of clients that ask for a stream and read nothing of it. For each, several MiB pass through until the
+ * system's buffers on both sides are full. Not all of that has been collected by then. One turn of the event loop
+ * serves all of them, a few KiB each.
  */
 const readers = 60;
 const reader_bytes = 1.5 * mib;

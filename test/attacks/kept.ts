@@ -7,16 +7,16 @@ import { type Asking, slowReaders } from "./slow-readers.ts";
 import { chatOf, chatWith, statusesOf } from "./talk.ts";
 
 const readers = 20;
-/** The most that is kept of an answer. Until then, what the client has not read waits in memory. */
+/** The most bytes that are kept of an answer. Up to this size, what the client has not read waits in memory. */
 const answer_bytes = 4 * mib;
 const reader_bytes = 2 * answer_bytes;
-/** The garbage of the embedded database after 16 MiB of text. It is collected then. */
+/** The garbage that the embedded database makes from 16 MiB of text, after which it is collected. */
 const embedded_bytes = 128 * mib;
 const keys = 10_000;
 /** The memory of the embedded database for the rows of one kept answer, with the garbage of writing them. */
 const embeddedKey_bytes = 32 * 1024;
 const at_once = 32;
-/** A request of `manyKeys`, with its head. */
+/** The size of a request of `manyKeys`, with its head. */
 const request_bytes = 350;
 
 /** A request with an idempotency key of its own, so that it does not join another request. */

@@ -13,7 +13,10 @@ import { honestBodies } from "./honest-bodies.ts";
 import { refusedBodies } from "./refused-bodies.ts";
 import { chatWith } from "./talk.ts";
 
-/** All large bodies. The attacker takes longer to write the largest of them than the node to answer. */
+/**
+ * All attacks with large bodies. The attacker takes longer to write the largest of the bodies than the node takes to
+ * answer.
+ */
 const bodies: readonly Attack[] = [...refusedBodies, ...allowedBodies, ...honestBodies];
 const round_ms = Number(process.env.ATTACK_ROUND_MS);
 const rest_ms = 45_000;
@@ -21,7 +24,7 @@ const mib = 1024 * 1024;
 
 export interface AttackersSay {
   isResting: boolean;
-  /** How often each answer came, or each other thing happened. */
+  /** How often each answer came and each other event happened. The key is the status or the event. */
   counts: Record<string, number>;
 }
 

@@ -1,4 +1,4 @@
-// Many large bodies of one key at once, beside a neighbour who asks small questions with another key. The attacker and the
+// Many large bodies of one key at once, beside a neighbour who sends small requests with another key. The attacker and the
 // neighbour are processes of their own, so that neither waits for the other.
 
 import type { Attack, Target } from "./attack.ts";

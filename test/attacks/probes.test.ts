@@ -129,7 +129,7 @@ test("a database without room for a row can admit nothing", async () => {
   await ready();
 });
 
-// The folder for a disk of its own that can really be full, if this user may mount one.
+// The folder on which a small disk is mounted, if this user may mount one. That disk can really be full.
 const disk = mkdtempSync("/tmp/sluice-disk-");
 const hasDisk = mounted();
 test.skipIf(!hasDisk)("a disk that is full, where one can be made", async () => {

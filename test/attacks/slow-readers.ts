@@ -6,7 +6,10 @@ import type { Sent, Target } from "./attack.ts";
 import { resident_bytes } from "./process.ts";
 import { chatOf, metricIn, metricsOf } from "./talk.ts";
 
-/** How long the memory of the node must be constant before the engine counts as held back. */
+/**
+ * How long the memory of the node must be constant before the engine counts as held back by the clients that read
+ * nothing.
+ */
 const quiet_ms = 1000;
 const patience_ms = 60_000;
 

@@ -24,7 +24,7 @@ function frameOf(text: string): Uint8Array {
 const connections = 16;
 const messages = 1_000_000;
 
-/** Each connection writes its messages without a pause, and waits until the node closes it. */
+/** Opens connections that each write their messages without a pause, and wait until the node closes them. */
 async function flood(target: Target): Promise<Sent> {
   const { hostname, port } = new URL(target.url);
   const some = Buffer.concat(Array<Uint8Array>(1000).fill(frameOf("{}")));
@@ -61,8 +61,8 @@ async function flood(target: Target): Promise<Sent> {
 
 const readers = 60;
 /**
- * Twice as much as for an SSE stream. Each event that was sent was a text of its own, and these texts are not collected
- * yet.
+ * The memory that one client may cost, twice as much as for an SSE stream. Each event that was sent was a text of its
+ * own, and these texts are not collected yet.
  */
 const reader_bytes = 3 * mib;
 

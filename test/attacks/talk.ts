@@ -4,7 +4,7 @@ import type { Target } from "./attack.ts";
 
 type Whom = Pick<Target, "url" | "key">;
 
-/** A short request, with further fields and headers. */
+/** Sends a short request, with further fields and headers. */
 export function chatWith(
   { url, key }: Whom,
   fields: { model: string; stream?: boolean; messages?: object[] },
@@ -18,7 +18,7 @@ export function chatWith(
   });
 }
 
-/** Sends requests, so many at a time, and returns the statuses of their answers, which are read to the end. */
+/** Sends requests, `at_once` at a time, and returns the statuses of their answers, which are read to the end. */
 export async function statusesOf(requests: number, at_once: number, ask: () => Promise<Response>): Promise<string[]> {
   const statuses: string[] = [];
   let left = requests;

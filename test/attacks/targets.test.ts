@@ -152,7 +152,7 @@ describe("a head that two parsers may read differently", () => {
   });
 });
 
-// docs/design/runtime.md, Bun as a server: what the runtime's parser decides. In every case that ends badly, no hold stays
+// What the runtime's parser decides (docs/design/runtime.md, Bun as a server). In every case that ends badly, no hold stays
 // in the ledger.
 describe("where Bun's parser decides", () => {
   const head = (fields: string) =>

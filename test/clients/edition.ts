@@ -19,7 +19,7 @@ export type Suite = (edition: Edition) => Promise<Ran>;
 /** Thrown if something that the suite needs is not on this machine, and cannot be fetched. */
 export class CannotRun extends Error {}
 
-/** Runs checks, whose paths may be relative to this folder. What they start ends with them. */
+/** Runs checks, whose paths may be relative to this folder. The processes that the checks start end with them. */
 export async function ranChecks(
   paths: readonly string[],
   how: { limit_ms: number; environment: Record<string, string>; test_ms?: number },

@@ -1,6 +1,6 @@
-// Keys whose requests are refused for a limit: an agent shows why, and asks once. Of a team of an organization in Berlin that
-// has used its $50 for the month, to the last nano; of an organization that has used up its week; and of a limit that a
-// request exceeds by itself.
+// Keys whose requests are refused for a limit: an agent shows why, and sends the request once. There is a key of a team in
+// Berlin that has used its $50 for the month, to the last nano; a key of an organization that has used up its week; and a
+// key with a limit that a request exceeds by itself.
 
 import { engineModel, type Service, startService, upstreamName } from "../harness/engine.ts";
 
@@ -8,7 +8,7 @@ import { engineModel, type Service, startService, upstreamName } from "../harnes
 export const weekly = { weekly: "{ week: 9000000 }" };
 export const usedUpMessage = "has used its $0.009 for this week";
 
-/** A key of the new organization `weekly`, which has used up its week. */
+/** Creates a key of the new organization `weekly`, which has used up its limit for the week. */
 export async function usedUpKey(service: Service): Promise<string> {
   await service.json("org", "create", "weekly", "--plan", "weekly");
   const { key } = await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "agent");
@@ -23,7 +23,7 @@ export const tooSmall: [limit: string, why: RegExp][] = [
 ];
 export const neededMessage = /This request needs at least (?:[\d,]+ tokens|\$[\d.]+), /;
 
-/** A key with this limit, of a new organization. */
+/** Creates a key with this limit, in a new organization. */
 export async function smallKey(service: Service, limit: string): Promise<string> {
   const org = `never-${limit.slice(0, 4)}`;
   await service.json("org", "create", org, "--plan", "weekly");

@@ -17,7 +17,7 @@ export interface Installed {
   versions: string;
 }
 
-/** `name` is the folder below .cache/clients. The newest versions are fetched each time. */
+/** Installs the packages. `name`: the folder below .cache/clients. The newest versions are fetched each time. */
 export async function npmPackages(name: string, wanted: Wanted, edition: Edition): Promise<Installed> {
   const folder = join(process.cwd(), ".cache/clients", name, edition);
   const dependencies = Object.fromEntries(
@@ -37,7 +37,7 @@ export async function npmPackages(name: string, wanted: Wanted, edition: Edition
   return { folder, versions: listed(Object.fromEntries(versions)) };
 }
 
-/** The first of these paths that exists among a package's files; `what` names it in the error. */
+/** The first of `paths` that exists among the packages' files; `what` names the file in the error. */
 export function fileIn({ folder, versions }: Installed, paths: string[], what: string): string {
   const found = paths.map((path) => join(folder, "node_modules", path)).find((path) => existsSync(path));
   if (!found) throw new CannotRun(`There is no ${what} for this machine in ${versions}.`);

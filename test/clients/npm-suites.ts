@@ -20,7 +20,7 @@ interface NpmSuite {
   minutes: number;
 }
 
-/** `name` is the folder of the packages below .cache/clients. */
+/** Makes a suite. `name`: the folder of its packages below .cache/clients. */
 function suiteOf(name: string, { wanted, checks, environment, minutes }: NpmSuite): Suite {
   return async (edition) => {
     const packages = await npmPackages(name, wanted, edition);
@@ -93,7 +93,7 @@ const langchain: Wanted = {
   "@langchain/anthropic": "1.5.11",
 };
 
-/** The newest versions are those of the same majors. */
+/** The packages of the AI SDK. With `--newest`, the newest versions are taken from the pinned majors. */
 function aiSdk(pinned: Record<string, string>): Wanted {
   const both = Object.entries(pinned).map(([name, version]) => [
     name === "ai" ? name : `@ai-sdk/${name}`,
@@ -103,8 +103,8 @@ function aiSdk(pinned: Record<string, string>): Wanted {
 }
 
 /**
- * Clients and a request that can never pass: the AI SDK, LangChain for JS, and opencode, by each protocol. The suites of
- * Codex, Claude Code and LangChain for Python ask the same of them.
+ * Tests what clients do with a request that can never fit its limits: the AI SDK, LangChain for JS, and opencode, by
+ * each protocol. The suites of Codex, Claude Code and LangChain for Python test the same for those clients.
  */
 export async function limitsSuite(edition: Edition): ReturnType<Suite> {
   const versions: string[] = [];
@@ -122,8 +122,8 @@ export async function limitsSuite(edition: Edition): ReturnType<Suite> {
 }
 
 /**
- * The package's launcher is a stub until its install script has run. That is not necessary: the platform's package has
- * the executable.
+ * The path of Claude Code's executable in its package for this platform. The launcher in the main package is a stub
+ * until its install script has run, so the script is not necessary.
  */
 export function claudeIn(packages: Installed): string {
   const platform = `@anthropic-ai/claude-code-${machine}`;

@@ -523,7 +523,7 @@ describe("a WebSocket", () => {
   type Message = Extract<Awaited<ReturnType<ReturnType<ResponsesWS["stream"]>["next"]>>["value"], { type: "message" }>;
   const lasts = ["response.completed", "response.failed", "response.incomplete", "error"];
 
-  /** Sends an event, and returns the last one of its answer. */
+  /** Sends an event, and returns the last event of the answer to it. */
   async function answered(ws: ResponsesWS, event: Parameters<ResponsesWS["send"]>[0]): Promise<Message["message"]> {
     const events = ws.stream();
     ws.send(event);

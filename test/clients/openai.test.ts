@@ -348,7 +348,7 @@ describe("errors", () => {
     const started = performance.now();
     const error = await errorOf(chat({ messages: says("status=503 retry-after=1") }, clientWith(service.key, 1)));
     expect(error.status).toBe(503);
-    // For each of the SDK's tries, the service itself asks the model's only engine twice.
+    // For each of the SDK's two tries, the service itself asks the model's only engine twice.
     expect(requests() - before).toBe(4);
     expect(performance.now() - started).toBeGreaterThan(900);
   });

@@ -8,8 +8,8 @@ import type { ChatAsked, EngineUsage, Turn } from "./scripted-engine.ts";
 const block_tokens = 16;
 
 /**
- * The usage that an engine reports. `cached`: the engine caches prefixes and reports it. Otherwise its reports say
- * nothing of a cache.
+ * Makes the function that returns an engine's usage for a request and its turn. If `cached`, the engine caches prefixes
+ * and reports it. Otherwise its reports say nothing of a cache.
  */
 export async function usageReport(cached: boolean): Promise<(asked: ChatAsked, turn: Turn) => EngineUsage> {
   const countTokens = await vocabularies().o200k_harmony();
@@ -28,7 +28,7 @@ export async function usageReport(cached: boolean): Promise<(asked: ChatAsked, t
   };
 }
 
-/** Usage by the length of what is asked and answered, about four characters a token. */
+/** Makes up the usage from the lengths of request and answer, about four characters a token. */
 export function usageByLength(asked: ChatAsked, turn: Turn): EngineUsage {
   const tokens = (value: unknown) => Math.ceil(JSON.stringify(value).length / 4);
   return { prompt_tokens: tokens(asked), completion_tokens: tokens(turn) };

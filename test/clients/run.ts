@@ -88,7 +88,7 @@ interface Row {
   edition: Edition;
   versions: string;
   counts: Counts;
-  /** Why it did not run. */
+  /** Why the suite did not run. */
   reason: string;
 }
 
@@ -110,7 +110,10 @@ async function main(): Promise<void> {
   await close(rows.map(({ counts }) => counts).reduce(sum, nothing));
 }
 
-/** One run of a suite. A suite that cannot run has failed if it was asked for by name, and is skipped if `all` was. */
+/**
+ * Runs a suite once, and returns its row. A suite that cannot run has failed if it was asked for by name, and is
+ * skipped if `all` was.
+ */
 async function rowOf(suite: string, edition: Edition, how: { isAsked: boolean }): Promise<Row> {
   const skipped = (reason: string) => ({ suite, edition, versions: "", counts: { ...nothing, skipped: 1 }, reason });
   if (!how.isAsked && named.includes(suite)) return skipped("It takes long: name it to run it.");

@@ -1,4 +1,4 @@
-// An engine that says what it is told to, turn by turn, and remembers what it was asked: for agents, whose work takes
+// An engine that answers as a test's script has it, turn by turn, and remembers its requests: for agents, whose work takes
 // more turns than the simulator plays.
 
 export interface Turn {
@@ -54,8 +54,8 @@ const cut_pause_ms = 20;
 const ending_chunks = 2;
 
 /**
- * `report` returns the usage that the engine reports for a turn; without it the engine reports 100 prompt tokens and a
- * token per delta.
+ * Starts the engine. `report` returns the usage that the engine reports for a turn; without it the engine reports 100
+ * prompt tokens and a token per delta.
  */
 export function startScriptedEngine(report?: (asked: ChatAsked, turn: Turn) => EngineUsage): ScriptedEngine {
   const script: { next(asked: ChatAsked): Turn | undefined; asked: ChatAsked[] } = { next: () => undefined, asked: [] };
@@ -137,7 +137,7 @@ function chunksOf(
   ];
 }
 
-/** The first of each list, then the second of each, and so on. */
+/** The first item of each list, then the second of each, and so on. */
 function inTurn<Item>(lists: Item[][]): Item[] {
   const longest = Math.max(0, ...lists.map((list) => list.length));
   return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat();

@@ -1,4 +1,4 @@
-// What the checks of OpenAI's SDK have in common, by chat and by Responses.
+// What the checks of OpenAI's SDK have in common, by Chat Completions and by Responses.
 
 import { expect } from "bun:test";
 import OpenAI, { APIError } from "openai";
@@ -7,7 +7,7 @@ import { until } from "../harness/until.ts";
 
 type Fetch = NonNullable<NonNullable<ConstructorParameters<typeof OpenAI>[0]>["fetch"]>;
 
-/** The fetch for an SDK, whose every answer is checked against the contract. */
+/** A fetch for an SDK that checks every answer against the contract. */
 export function checkedFetch({ url, fetch }: Pick<Service, "url" | "fetch">): Fetch {
   return (address, init) => fetch(String(address).slice(url.length), init);
 }
@@ -16,7 +16,10 @@ export function checkedFetch({ url, fetch }: Pick<Service, "url" | "fetch">): Fe
 export const thrown = (promise: PromiseLike<unknown>): Promise<unknown> =>
   new Promise((resolve) => promise.then(() => resolve(undefined), resolve));
 
-/** The error of OpenAI's SDK with which a promise is rejected; it has the id of the body. */
+/**
+ * The error of OpenAI's SDK with which a promise is rejected. Checks that the error and its body have the same request
+ * id.
+ */
 export async function errorOf(promise: PromiseLike<unknown>): Promise<APIError> {
   const error = await thrown(promise);
   if (!(error instanceof APIError)) throw error ?? new Error("it was not refused");
@@ -41,7 +44,7 @@ export async function expectRefusal(provoke: Refusal[1], kind: Refusal[2], membe
 
 /**
  * Leaves an answer in the middle, with the SDK's own fetch, so that nothing of the harness is between the SDK and the
- * socket. The engine is let go within a second. Returns what `leave` returns.
+ * socket. Checks that the service closes its request to the engine within a second. Returns what `leave` returns.
  */
 export async function leaving<Result>(
   { url, key, engine }: Service,

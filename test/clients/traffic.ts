@@ -1,7 +1,7 @@
-// Records what an agent asks of the service; and a trap for whatever it would ask of other machines.
+// Records the requests that an agent sends to the service; and a trap for those that it would send to other machines.
 
 export interface Asked {
-  /** `WS`: a message on a WebSocket, which stands for a request. */
+  /** The method; `WS` for a message on a WebSocket, which counts as a request. */
   method: string;
   path: string;
   headers: Headers;
@@ -16,7 +16,7 @@ export interface Asked {
   status: number;
 }
 
-/** Answers in the service's place; undefined lets the request through. */
+/** Answers a request in the service's place. If it returns undefined, the request goes to the service. */
 export type Instead = (asked: Omit<Asked, "status">, before: readonly Asked[]) => Response | undefined;
 
 /**
@@ -101,7 +101,7 @@ function passing(service: WebSocket, head: Omit<Asked, "status">, asked: Asked[]
   };
 }
 
-/** Does work whose programs get these variables. Throws if they wanted to leave this machine. */
+/** Does work whose programs get these environment variables. Throws if the programs tried to reach another machine. */
 export async function withinMachine<Result>(
   work: (env: Record<string, string>) => Promise<Result>,
   who = "They",

@@ -1,4 +1,4 @@
-/** What an upstream, a model and a route say of how an engine is reached and waited for. */
+/** The settings of upstreams, models and routes that say how an engine is reached and how long it is waited for. */
 import { describe, expect, test } from "bun:test";
 import { loadConfiguration } from "../../src/config/load.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";

@@ -30,7 +30,7 @@ function engine(answers: Record<string, Answer>): string {
   return `http://127.0.0.1:${server.port}`;
 }
 
-/** What init writes for an engine, and the configuration that it makes. */
+/** What `sluice init` writes for an engine, and the configuration that it makes. */
 async function drafted(url: string, apiKey: string | null = null, env: Variables = {}) {
   const draft = await initConfiguration({ engines: [engineAt(url, apiKey)], fetch, nowSeconds });
   const configuration = configured(draft.yaml, env);

@@ -42,7 +42,7 @@ function engine(answers: Answers): string {
 const message = { choices: [{ message: { role: "assistant", content: "a" } }] };
 const text = { choices: [{ text: "a" }] };
 const vector = { data: [{ embedding: [0.6, 0.8] }, { embedding: [0.8, 0.6] }] };
-/** Vectors by which nothing can be ranked. */
+/** Two equal vectors, by which nothing can be ranked. */
 const score = { data: [{ embedding: [0.2, 0, 1e-9] }, { embedding: [0.2, 0, 1e-9] }] };
 /** A ranking whose score is the cosine of the two vectors of `vector`. */
 const ranks = { results: [{ index: 0, relevance_score: 0.96 }] };

@@ -1,4 +1,4 @@
-/** Which aliases and retirements a file may have. */
+/** Which aliases and retirements of models a sluice.yaml may have. */
 import { describe, expect, test } from "bun:test";
 import { configured, problemsOf } from "./reading.ts";
 

@@ -11,8 +11,8 @@ const secret = "hunter2-hunter2";
 setDefaultTimeout(60_000);
 
 /**
- * Whatever the bytes are, the result is a configuration, or problems of one line each that name the file and, unless
- * they concern the whole file, the place.
+ * Checks that, whatever the bytes are, the result is a configuration, or problems of one line each that name the file
+ * and, unless they concern the whole file, the place in it.
  */
 function sound(bytes: Uint8Array): void {
   const result = loadConfiguration({

@@ -43,7 +43,7 @@ export function withModel(fields: Record<string, unknown> = {}, more = ""): stri
 export const root = join(import.meta.dir, "..", "..");
 export const example = readFileSync(join(root, "sluice.example.yaml"), "utf8");
 
-/** An engine as `sluice init` is told of it. */
+/** An engine as it is described to `sluice init`. */
 export const engineAt = (url: string, apiKey: string | null = null, name = "main") => {
   return { name, url, apiKey, keyVariable: "SLUICE_UPSTREAM_KEY" };
 };

@@ -70,7 +70,7 @@ describe("a file that holds no secret is refused by name", () => {
     [file("large", secret.repeat(5000)), "which is larger than 64 KiB"],
     [file("binary", new Uint8Array([0xff, 0xfe, 0])), "which is not UTF-8 text"],
   ];
-  // Root can read every file.
+  // Root can read every file, so this case is left out for root.
   if (process.getuid?.() !== 0) wrong.push([closed, "which cannot be read: this user cannot read it"]);
   test.each(wrong)("%s: %s", (path, why) => {
     for (const name of ["DATABASE_URL_FILE", "REDIS_URL_FILE", "SLUICE_UPSTREAM_KEY_FILE"])

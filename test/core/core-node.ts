@@ -63,7 +63,7 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
   );
   const admitting = admission({
     ledger: book,
-    // So long a lease and so rare checkpoints that nothing but a settlement ends a hold.
+    // The lease is so long, and checkpoints are so rare, that nothing but a settlement ends a hold.
     metering: { lease_s: 600, checkpoint_s: 600, sweep_s: 600, currency: "USD" },
     grant_ms: () => 10_000,
   });

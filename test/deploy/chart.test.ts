@@ -1,5 +1,5 @@
 // The manifests of deploy/kubernetes, which `npm run chart` renders from the Helm chart and holds to Kubernetes' schemas:
-// what they say of Sluice is true of this Sluice.
+// what they say of Sluice is true of this version.
 
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -105,7 +105,7 @@ describe("a pod", () => {
   test("may take the whole drain before it is killed, and fails its probe before it refuses anybody", () => {
     const { limits } = configurationOf(environment);
     const { drain_delay_ms, drain_ms } = limits;
-    // 2 s for the last words of streams, 10 s to settle while the database is away.
+    // 12 s: 2 s for the last frames of streams, and 10 s to settle while the database is away.
     expect(pod.spec.terminationGracePeriodSeconds * 1000).toBeGreaterThan(drain_delay_ms + drain_ms + 12_000);
     const { periodSeconds, failureThreshold } = container.readinessProbe;
     expect(drain_delay_ms).toBeGreaterThan(periodSeconds * failureThreshold * 1000);

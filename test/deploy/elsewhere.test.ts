@@ -18,7 +18,7 @@ const root = join(import.meta.dir, "../..");
 const textOf = (file: string) => readFileSync(join(root, file), "utf8");
 const known = new Set(variables);
 const unknown = (names: string[]) => names.filter((name) => !known.has(name));
-/** 2 s for the last words of streams, 10 s to settle while the database is away. */
+/** The time after a drain: 2 s for the last frames of streams, and 10 s to settle while the database is away. */
 const farewell_ms = 12_000;
 const limits = filled(sections.limits.properties);
 const { drain_ms } = limits;
@@ -191,7 +191,8 @@ describe("the balancers", () => {
     const paths = [/httpchk GET (\S+)/.exec(haproxy)?.[1], /http_health_check: \{ path: (\S+) \}/.exec(envoy)?.[1]];
     expect(paths).toEqual(["/readyz", "/readyz"]);
     expect(probes.map(({ path }) => path)).toContain("/readyz");
-    // On a busy machine all nodes answer late, and it would help nobody if a balancer left all of them out.
+    // The checks have 3 s: on a busy machine all nodes answer late, and it would help nobody if a balancer left all of
+    // them out.
     expect([...seconds(haproxy, /timeout check (\d+)s/g), ...seconds(envoy, /- timeout: (\d+)s/g)]).toEqual([3, 3]);
   });
 });

@@ -14,7 +14,7 @@ const own = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "proof/README.md"];
 const docs = [...new Bun.Glob("docs/**/*.md").scanSync()];
 export const pages = [...own, ...docs.sort()];
 
-/** Every block between fences, in any language. */
+/** Every block of a page between fences, in any language. */
 export function blocksOf(page: string): Block[] {
   const document = readFileSync(page, "utf8");
   return [...document.matchAll(/^( *)```(.*)\n([\s\S]*?)^\1```$/gm)].map(({ index, 2: info = "", 3: text = "" }) => ({

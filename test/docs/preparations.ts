@@ -81,7 +81,7 @@ export const preparations: Record<string, Preparation> = {
   "docs/afternoon.md": async (reader) => {
     const token = await withIssuer(reader);
     await started(reader);
-    // Ann exists only after her first request, so it is sent before the raise.
+    // Ann exists only after her first request, so it is sent before the command that raises her limit.
     const comes = `curl -s ${reader.url}/v1/models -H 'authorization: Bearer ${token}'`;
     reader.values.push(["sluice limit raise", `${comes} && sluice limit raise`]);
   },
@@ -134,7 +134,7 @@ export const preparations: Record<string, Preparation> = {
       [/key_[0-9a-f]{32}/g, key.id],
       [/per_[0-9a-f]{32}/g, person!.id],
       ["--from 120:9f2c… --to 480:77ab…", `--from ${head}`],
-      // A raise ends in the future, and within a year.
+      // The end of a raise (a temporary increase of a limit) has to be in the future, and within a year.
       ["2026-12-24", new Date(Date.now() + 28 * 86_400_000).toISOString().slice(0, 10)],
       ["SLUICE_OPERATOR_PORT=9090", `SLUICE_OPERATOR_PORT=${port}`],
       ["https://sluice.example:9090", `http://127.0.0.1:${port}`],

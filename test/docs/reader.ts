@@ -1,4 +1,4 @@
-// Somebody who types what a page says: in a clone of the repository, with a node of one's own, a key and an engine.
+// Somebody who types what a page says: in a clone of the repository, with a node, a key and an engine of their own.
 
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,13 +12,16 @@ import { until } from "../harness/until.ts";
 export interface Reader extends AsyncDisposable {
   folder: string;
   url: string;
-  /** Variables of the terminal. */
+  /** The environment variables of the reader's terminal. */
   env: Record<string, string>;
   /** Replacements of the page's values by the reader's own. */
   values: [from: string | RegExp, to: string][];
-  /** Done at the end, when nothing runs any more. */
+  /** Functions that are called at the end, when nothing runs any more. */
   ends: (() => unknown)[];
-  /** Runs the command, and returns what it printed. A service keeps running and replaces the one before. */
+  /**
+   * Runs the command, and returns what it printed. If it starts a service, the service keeps running and replaces the
+   * one before.
+   */
   types(command: string): Promise<string>;
   json<T>(words: string): Promise<T>;
   stops(): Promise<void>;
@@ -94,7 +97,7 @@ export async function startReader(): Promise<Reader> {
       const group = -service.pid;
       process.kill(group, "SIGTERM");
       await service.exited;
-      // The shell may end before the node that it started, which still has the data folder.
+      // The shell may end before the node that it started, which still uses the data folder.
       await until(() => isGone(group), stop_ms, "the node to stop");
       service = null;
     },

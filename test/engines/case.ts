@@ -1,5 +1,5 @@
-// The cases of engines that are not like their protocol (cases.jsonl): what a client asks, what the engine answers, byte for
-// byte, and the end that every client must see.
+// The cases of engines that deviate from their protocol (cases.jsonl): what a client asks, what the engine answers, byte
+// for byte, and the end that every client must see.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,18 +26,18 @@ export interface EngineCase {
   id: string;
   kind: string;
   title?: string;
-  /** How the commit before the dialects treated the case. */
+  /** How the service treated the case at the commit before it had dialects. */
   seen: string;
   /** The engine's protocol; chat completions if absent. */
   engine?: Client;
   /**
-   * Added to a request: for each protocol fields in its own form (those under `extra` as well), and `tools` for all
-   * protocols.
+   * Fields that are added to a request: for each protocol in its own form (those under `extra` as well), and `tools`
+   * for all protocols.
    */
   ask?: Partial<Record<Client, object>> & { tools?: Tool[]; extra?: Partial<Record<Client, object>> };
   engine_stream?: string;
   engine_whole?: string;
-  /** The engine answers every request with `engine_stream`. */
+  /** The engine answers every request with `engine_stream`, streamed or not. */
   answerBoth?: boolean;
   send?: { sse?: boolean };
   clients?: Client[];

@@ -5,14 +5,14 @@ import { type Json, wires } from "../core/protocol/pairs/wires.ts";
 import { parsed } from "../harness/frames.ts";
 import type { Client, End, EngineCase, Tool } from "./case.ts";
 
-/** What a client has in its hands at the end. */
+/** What a client has received at the end. */
 export interface Seen {
   status: number;
   end: End | "none";
   text: string;
   calls: [name: string, input: unknown][];
   usage: { input?: number; cached?: number; output?: number };
-  /** The error that it got, as JSON, or "". */
+  /** The error that the client got, as JSON, or "". */
   error: string;
   /** Whether a text contains half a character. */
   hasHalves: boolean;

@@ -6,7 +6,7 @@ import { good } from "./good.ts";
 export interface ScriptedEngine {
   /** The engine's URL, without `/v1`. */
   url: string;
-  /** The bodies of the engine's requests, by the model's name. */
+  /** The bodies of the requests that the engine got, by the model's name. */
   asked: Map<string, Record<string, unknown>[]>;
   stop(): void;
 }
@@ -40,7 +40,10 @@ function protocolOf(path: string): Client {
   return path.endsWith("/responses") ? "responses" : "chat";
 }
 
-/** The bytes may begin with a head of HTTP of their own. A stream's frames are written one by one. */
+/**
+ * The response with these bytes, which may begin with a head of HTTP of their own. A stream's frames are written one by
+ * one.
+ */
 function answer(bytes: string, isStream: boolean): Response {
   const [, status, head, body] = /^HTTP\/1\.1 (\d+)[^\n]*\n((?:[^\n]+\n)*)\n([\s\S]*)$/.exec(bytes) ?? [];
   if (status !== undefined) {

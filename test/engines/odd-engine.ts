@@ -35,7 +35,7 @@ export function oddStream(engine: EngineName, answer: Omit<Answer, "end">, draw:
 interface Written {
   name?: string;
   data: object | "[DONE]";
-  /** The event with which the answer is whole. */
+  /** Whether the answer is whole with this event. */
   isEnd?: true;
 }
 
@@ -50,7 +50,7 @@ const writers: Record<
     });
     const name = oneOf(["reasoning", "reasoning_content"], draw);
     const isKnown = !word.includes(" ");
-    // Some give no reason at all.
+    // Some engines give no finish reason at all.
     const isUnsaid = end === "stop" && calls.length === 0 && reasoning + text !== "" && draw(4) === 0;
     const isDone = isUnsaid || !isKnown;
     return [
@@ -194,7 +194,10 @@ function pieces(text: string, draw: Draw): string[] {
   return found;
 }
 
-/** As server-sent events: with one line end instead of two, without a blank line at the end, with other line ends. */
+/**
+ * The events as server-sent events: with one line end instead of two, without a blank line at the end, with other line
+ * ends.
+ */
 function lines(events: readonly Written[], draw: Draw): string {
   const isNamed = draw(2) === 0;
   const eol = oneOf(["\n", "\r\n", "\r"], draw);

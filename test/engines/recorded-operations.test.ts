@@ -1,7 +1,8 @@
 /**
  * What real engines answered to embeddings, rankings, completions and infill (test/engines/recorded-operations, made by
- * `npm run test:clients -- operations`), given again to the service: vectors, scores, texts and counts come through as they
- * were recorded, and refusals of an input are the client's. Each question is asked as a client would ask it.
+ * `npm run test:clients -- operations`), given again to the service: vectors, scores, texts and counts come through as
+ * they were recorded, and refusals of an input are the client's. Each question (a recorded request to an engine) is
+ * asked as a client would ask it.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
@@ -67,7 +68,7 @@ afterAll(async () => {
   await engine.stop(true);
 }, 60_000);
 
-/** Questions that the service never passes to an engine in this form, with the reason. */
+/** Questions (recorded requests to an engine) that the service never sends in this form, each with the reason. */
 const otherwise: Record<string, string> = {
   "objects with texts": "they are sent as texts",
   suffix: "it is sent to /infill, or refused",
@@ -127,7 +128,7 @@ async function expectRefusal(response: Response, { question, status }: RecordedO
   expect(message).not.toContain("recorded");
 }
 
-/** infinity's vector of eight numbers. */
+/** The last number of infinity's vector if it was shortened to eight numbers. */
 const shortened = "0.056309737265110016]";
 
 async function expectUnshortened(response: Response): Promise<void> {

@@ -17,9 +17,12 @@ import { type RecordedAnswer, type Recording, recordings } from "../clients/engi
 
 const identity = { responseId: "resp_recorded", createdAtSeconds: 1_790_000_000, model: "acme/tiny" };
 
-/** Where an engine itself does something other than it was asked: docs/engines.md. */
+/**
+ * Recorded questions to which an engine does something other than it was asked (docs/engines.md), each with what the
+ * engine's answer means.
+ */
 const otherwise: Record<string, Want> = {
-  // llama.cpp names the sequence that ended an answer, but gives the reason of an ordinary end.
+  // llama.cpp names the stop sequence that ended an answer, but gives the finish reason of an ordinary end.
   "llama.cpp anthropic-messages stop sequence": { end: "stop", text: "one two" },
   // transformers leaves the stop sequence in the text.
   "transformers openai-chat stop sequence": { end: "stop", text: "one two three" },

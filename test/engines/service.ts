@@ -1,4 +1,5 @@
-// One node in front of the scripted engine: each case is a model of its own, and a second one with a healthy spare.
+// One node in front of the scripted engine: each case has a model of its own, and a second model whose engine has a healthy
+// spare.
 
 import { wires } from "../core/protocol/pairs/wires.ts";
 import { contractProblems } from "../harness/contract.ts";
@@ -10,14 +11,14 @@ import { type ScriptedEngine, spareModel, startScriptedEngine } from "./engine.t
 export interface Outcome extends Seen {
   client: Client;
   mode: Mode;
-  /** The bodies that the engine was asked with. */
+  /** The bodies of the requests that the engine got. */
   asked: Record<string, unknown>[];
-  /** What is wrong with the answer by the client's protocol. */
+  /** What is wrong with the answer according to the client's protocol. */
   problems: string[];
 }
 
 export interface CaseService {
-  /** Every client in every mode, one after the other. */
+  /** Runs a case with every client in every mode, one after the other. */
   run(one: EngineCase): Promise<Outcome[]>;
   sluice: Sluice;
   stop(): Promise<void>;

@@ -1,4 +1,4 @@
-// What some cases want beside their `want`.
+// Further checks of the outcomes of some cases, beside those of their `want`.
 
 import type { Outcome } from "./service.ts";
 

@@ -1,4 +1,4 @@
-// What a caller makes of an answer, in each protocol: the text, whether it was told to be complete, and the error.
+// What a caller makes of an answer, in each protocol: the text, whether the answer was reported as complete, and the error.
 
 import type { Sluice } from "../harness/sluice.ts";
 

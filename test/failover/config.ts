@@ -1,9 +1,12 @@
 // A sluice.yaml, written as JSON, which is YAML too.
 
-/** An upstream's name, or more of a route. */
+/** An upstream's name, or an upstream with the priority of its route. */
 type RouteTo = string | { upstream: string; priority?: number };
 
-/** Upstreams by their names, and by each model `acme/…` where it goes: engines get the model's name without `acme/`. */
+/**
+ * A sluice.yaml with these upstreams, by name, and these models, each `acme/…` with its routes: engines get the model's
+ * name without `acme/`.
+ */
 export function configOf(
   upstreams: Record<string, object>,
   models: Record<string, RouteTo[]>,

@@ -1,4 +1,4 @@
-// What an engine of each protocol writes: an answer of so many words, in events or whole.
+// What an engine of each protocol writes: an answer of a given number of words, in events or whole.
 
 export interface Dialect {
   /** The events before the first word, with each word, and after the last one. */
@@ -77,7 +77,7 @@ const responses = (all: string): Dialect => ({
   whole: ended,
 });
 
-/** The dialect of the requested path. */
+/** What an engine writes at the requested path; `all` is the whole text of its answer. */
 export function dialectOf(path: string, all: string): Dialect {
   if (path.endsWith("/messages")) return messages;
   return path.endsWith("/responses") ? responses(all) : chat;

@@ -44,7 +44,7 @@ async function thought(delay_ms: number, signal: AbortSignal): Promise<void> {
   await Promise.race([Bun.sleep(delay_ms), left]);
 }
 
-/** `port` 0 means any free port. */
+/** Starts an engine. `port` 0 means any free port. */
 export function startEngine({ hostname = "127.0.0.1", port: wanted = 0 } = {}): Engine {
   let server: Server<undefined> | null = null;
   let port = wanted;

@@ -1,7 +1,6 @@
 /**
  * The sixteen faults of FailoverBench (github.com/failoverbench/failoverbench, scenarios/catalogue.yaml), each with
- * its verdict, in each protocol and in three modes. The first engine fails, and a spare that is well stands behind
- * it.
+ * its verdict, in each protocol and in three modes. The first engine fails, and a healthy spare is behind it.
  * - streamed: the client gets a stream.
  * - whole: the engine is asked without streaming.
  * - collected: the engine streams, and the client gets one JSON answer.
@@ -21,7 +20,7 @@ interface Fault {
   streamed: "pass" | string;
   /** The verdict without a stream, for which nothing is shown until all of the answer has come. */
   whole: "pass" | string;
-  /** Requests that the spare gets where the answer is streamed. */
+  /** The number of requests that the spare gets if the answer is streamed. */
   spares: number;
   timeouts?: string;
   /** The context of the first engine, if it is smaller than the model's. */
@@ -121,7 +120,7 @@ for (const one of all) {
       const whole = { status: 200, isComplete: true, code: null, model: `acme/${one.key}`, outputTokens: 60 };
       expect(seen).toMatchObject(whole);
       expect(seen.text).toBe(canonical);
-      // What the first engine said and nobody saw is not charged.
+      // The text that the first engine sent and nobody saw is not charged.
       expect([receipt.outcome, receipt.usage.input_tokens]).toEqual(["completed", 9]);
     } else {
       // A stream of Responses has one code for all errors that are not the caller's.

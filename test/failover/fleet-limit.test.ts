@@ -112,7 +112,7 @@ async function metric(node: Sluice, name: string): Promise<number> {
   const text = await (await node.fetch("/metrics")).text();
   return Number(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)`, "m").exec(text)?.[1] ?? Number.NaN);
 }
-/** The most requests that are at the engine at once, while it gets as many requests as given. */
+/** The most requests that are at the engine at once, while it gets `requests` more of them. */
 async function mostOf(requests: number): Promise<number> {
   const before = engine.asked.length;
   engine.most = engine.inFlight;

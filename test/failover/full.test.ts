@@ -1,4 +1,4 @@
-/** Engines that are full: who waits, where they go, what a wait shows and costs. Over real sockets. */
+/** Engines that are full: which requests wait, where they go, what a wait shows and costs. Over real sockets. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { dollars } from "../harness/money.ts";
 import { endedReceipt } from "../harness/receipts.ts";
@@ -85,7 +85,7 @@ test.concurrent("a request waits for all of its engines, and goes to the one tha
   await until(() => pair.inFlight === 1 && other.inFlight === 1, 10_000, "both to be full");
   const waiting = asks("pair");
   await until(async () => (await waitingFor("pair")) >= 1, 10_000, "the third to wait");
-  // Whichever engine ends first, the request that waits for both goes to the one with room.
+  // Whichever engine's request ends first, the request that waits for both engines goes to the one with room.
   await Promise.all(first.map(async (one) => seen(await one)));
   expect((await seen(await waiting)).text).toBe(words);
   expect(pair.asked.length + other.asked.length).toBe(3);

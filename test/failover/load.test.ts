@@ -72,7 +72,7 @@ test("one of two engines dies in the middle of load, and comes back: no client s
   expect(performance.now() - began_ms).toBeLessThan(2 * probation_ms_max);
   await running.stop();
   expect(running.answers.filter(({ isComplete, text }) => !isComplete || text !== words)).toEqual([]);
-  // Eight were on their way when it died.
+  // Eight requests were on their way when the engine died.
   expect(sent).toBeLessThanOrEqual(1.1 * offered + 8);
 }, 120_000);
 
@@ -122,7 +122,7 @@ test("sessions stay with their replica; one is lost, and only its sessions move"
   expect([...homes.values()].every((urls) => urls.length === 1)).toBe(true);
   const perReplica = replicas.map(({ url }) => [...homes.values()].filter(([one]) => one === url).length);
   expect(Math.max(...perReplica)).toBeLessThanOrEqual(5);
-  // All requests are one organization's, so they have one salt.
+  // All requests are one organization's, so they have one cache salt.
   const salts = new Set(replicas.flatMap(({ asked }) => asked.map(({ cacheSalt }) => cacheSalt)));
   expect([...salts]).toEqual([expect.stringMatching(/^[\w-]{43}$/)]);
   const lost = replicas.find(({ url }) => url === homes.get("session-0")![0])!;

@@ -1,4 +1,7 @@
-/** What the catalogue of faults does not hold: engines that come back, clients that leave, and routes that are all dead. */
+/**
+ * What FailoverBench's catalogue of faults does not have: engines that come back, clients that leave, and routes that
+ * are all dead.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { lineOf } from "../harness/log-lines.ts";
 import { dollars, nanosOf } from "../harness/money.ts";

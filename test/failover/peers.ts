@@ -1,6 +1,6 @@
 // `npm run failover -- GATEWAY`, or `sluice --continue` for spares that continue an answer wherever FailoverBench has a
 // spare that can: the faults of FailoverBench in chat completions, sent through a gateway with its own settings for a
-// spare. The first engine fails and the second one is healthy. It prints what a client sees of each, and what
+// spare. The first engine fails and the second one is healthy. It prints what a client sees of each fault, and what
 // FailoverBench's rules say of the stream. docs/compared.md has the findings.
 
 import { ended, litellm, portkey, versions } from "../../bench/speed/others.ts";
@@ -12,7 +12,7 @@ const faults = "s01 s02 s03 s04 s05 s06 s07 s08 s09 s10 s11 s12 s13 s14 s16".spl
 /** The engine that is down for a while, and comes back. */
 const flapping = "s15-streamed";
 const flaps = { requests: 20, interval_ms: 4_000, down_ms: 60_000, back_ms: 30_000 };
-/** A model of its own for each question, so that no answer depends on what was seen before. */
+/** A model of its own for each fault and way of asking, so that no answer depends on what the gateway saw before. */
 const names = [...faults.flatMap((fault) => [`${fault}-streamed`, `${fault}-whole`]), flapping];
 /** How long a gateway waits for an engine, and how long its client waits. */
 const engine_ms = 2_000;
@@ -105,8 +105,9 @@ function worded({ status, text, isComplete, code }: Seen): string {
 type Score = "pass" | "partial" | "safe" | "fail";
 
 /**
- * The result of the checks of FailoverBench (scenarios/catalogue.yaml, methodology 0.1) for a stream: `partial` is
- * whole but ignores advice, `safe` a clean error. `first`: how often the first engine was asked.
+ * The result of the checks of FailoverBench (scenarios/catalogue.yaml, methodology 0.1) for a stream. `partial`: the
+ * answer is whole, but the gateway did not do what the bench advises. `safe`: a clean error. `first`: how often the
+ * first engine was asked.
  */
 function scoreOf(fault: string, { kind, model, took_ms }: Verdict, first: number): Score {
   if (kind === "untrue" || kind === "nothing") return "fail";
@@ -114,7 +115,7 @@ function scoreOf(fault: string, { kind, model, took_ms }: Verdict, first: number
   if (["s12", "s13"].includes(fault) && first !== 1) return "fail";
   if (fault === "s13") return kind === "error" ? "pass" : "partial";
   if (kind === "error") return "safe";
-  // The answer is to name the spare.
+  // The answer has to name the spare.
   if (fault === "s16" && !model?.includes("ok-")) return "fail";
   const isAdvised =
     { s01: first > 1 && took_ms >= 1_800, s03: first > 1, s06: first === 1, s07: took_ms <= 15_000 }[fault] ?? true;

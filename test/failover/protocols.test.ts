@@ -7,7 +7,10 @@ import { asks, type Seen } from "./callers.ts";
 import { type Rig, startRig } from "./rig.ts";
 import { canonical } from "./wall.ts";
 
-/** By the beginning of the engine's model (wall.ts): how many engines are asked, and the error where there is one. */
+/**
+ * Faults, by the beginning of the engine's model (wall.ts): each with the number of engines that are asked, and the
+ * code of the error if there is one.
+ */
 const faults: [name: string, asked: number, code?: string][] = [
   ...["s01", "s02", "s03", "s04", "s06", "forbidden", "html", "empty"].map((name): [string, number] => [name, 2]),
   ["s08", 1, "upstream_unavailable"],

@@ -123,7 +123,7 @@ test("when it is back, they let a limit through once again", async () => {
   redis = await startRedis(Number(new URL(redis.url).port));
   await said("ok");
   const { key } = await newMember(nodes[0]!, "nine");
-  // A node finds out with its next request.
+  // A node finds out with its next request that Redis is back.
   for (const node of nodes)
     await until(
       async () => {

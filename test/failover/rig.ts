@@ -5,9 +5,9 @@ import { type Sluice, type SluiceOptions, startSluice } from "../harness/sluice.
 import { startWall, type Wall } from "./wall.ts";
 
 export interface Route {
-  /** Which wall: 0 is asked first. `dead`: an address where nobody listens. */
+  /** The number of the wall: wall 0 is asked first. `dead`: an address where nobody listens. */
   wall: number | "dead";
-  /** The engine's name of the model, which chooses its fault. */
+  /** The name that the engine has for the model, which chooses its fault. */
   model: string;
   priority?: number;
   weight?: number;
@@ -25,7 +25,7 @@ export interface Case {
 export interface Rig {
   sluice: Sluice;
   walls: Wall[];
-  /** How often the walls were asked for this engine's model. */
+  /** The number of requests that the walls got for the engines' model of this name. */
   asked(model: string): number;
   stop(): Promise<void>;
 }

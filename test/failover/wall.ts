@@ -134,7 +134,7 @@ const faults: Record<string, (asked: Asked) => void> = {
   s14: cut,
   s15: ({ socket }) => void socket.write(refusal(503, "overloaded")),
   s16: ({ socket }) => void socket.write(refusal(503, "overloaded")),
-  // Beyond FailoverBench.
+  // Faults that FailoverBench does not have.
   unknown: ({ socket }) => void socket.write(refusal(404, "no_such_model")),
   forbidden: ({ socket }) => void socket.write(refusal(401, "wrong_key")),
   html: ({ socket }) =>

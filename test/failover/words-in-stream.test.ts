@@ -6,7 +6,7 @@ import { asks } from "./callers.ts";
 import { configOf } from "./config.ts";
 
 const words = "CUDA error: device-side assert triggered";
-/** It begins an answer, and then says why it cannot go on, in a stream whose status was 200. */
+/** An engine that begins an answer, and then says why it cannot go on, in a stream whose status was 200. */
 const engine = Bun.serve({
   port: 0,
   fetch: async (request) => {

@@ -37,18 +37,21 @@ export interface Administrator {
    * run would not show it.
    */
   readonly mistakes: readonly string[];
-  /** How far the store's clock was set at most. */
+  /** How far the store's clock was set ahead at most. */
   readonly furthest_ms: number;
   changePlan(chance: Chance): Promise<void>;
   /** Sets, lowers, raises or takes away the five-hour limit of some key, person or team. */
   changeLimit(chance: Chance): Promise<void>;
-  /** Sets a raise of some key, person, team or organization that ends within seconds, or ends the one that there is. */
+  /**
+   * Sets a raise (a temporary increase of a limit) of some key, person, team or organization that ends within seconds,
+   * or ends the one that there is.
+   */
   raise(chance: Chance): Promise<void>;
   /** Moves a person to another team, or removes them from the organization and brings them back after `away_ms`. */
   movePerson(chance: Chance, away_ms: number): Promise<void>;
   setAnchor(chance: Chance): Promise<void>;
   adjust(chance: Chance): Promise<void>;
-  /** A table is locked against everybody, or only read in a transaction that stays open. */
+  /** Locks a table against everybody, or only reads it in a transaction that stays open. */
   lock(table: string, for_ms: number): Promise<void>;
   readFor(for_ms: number): Promise<void>;
   /**
@@ -63,7 +66,7 @@ export interface Administrator {
 const longAgo = "019400d0-0000-7000-8000-000000000000";
 
 /**
- * What a store that is killed, full, locked or set back answers, by SQLSTATE or its class: no connection, cancelled or
+ * The errors of a store that is killed, full, locked or set back, by SQLSTATE or its class: no connection, cancelled or
  * rolled back, no room, no lock, shut down or starting, and this product's own two words for a connection.
  */
 const injured = ["08", "25", "40", "53", "55P03", "57", "58", "unavailable", "silent"];
@@ -275,7 +278,7 @@ const somePerson = `
 
 const actor = "cli:faults";
 
-/** Returns whether the limit was set. */
+/** Sets the session limit of a subject. Returns whether the limit was set. */
 async function limitSession(store: Administration, subject: LimitSubject, session: number | null): Promise<boolean> {
   const after = await store.updateLimits(subject, { actor }, ({ own }) => ({ own: { ...own, session } }));
   return after !== null && after !== "closed" && !("stale" in after);
@@ -298,7 +301,7 @@ interface Book {
   book: ReturnType<typeof ledger>;
 }
 
-/** Never reached: so that Redis is asked for each request. */
+/** A limit that is never reached, set so that Redis is asked for each request. */
 export const requests_per_minute = 1_000_000;
 
 /** The plan of organizations whose answers are kept: without limits. */

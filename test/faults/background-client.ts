@@ -1,19 +1,19 @@
-// A client of background responses: it begins one, with or without an idempotency key, asks any node for it until it has an
-// end, and may cancel it. With a key, the client may be cut off before it has the response's id; then it asks with the key
-// again.
+// A client of background responses: it begins a response, with or without an idempotency key, asks any node for it until it
+// has an end, and may cancel it. With a key, the client may be cut off before it has the response's id; then it asks with
+// the key again.
 
 import { tokens } from "../../src/features/simulator/text.ts";
 import { until } from "../harness/until.ts";
 import type { Chance } from "./chance.ts";
 import { model, type Node, post } from "./rig.ts";
 
-/** A response as a node told it. */
+/** A response as a node returned it. */
 export interface Told {
   node: string;
   status: string;
   error: string | null;
   outputTokens: number | null;
-  /** The tokens of its text. */
+  /** The number of tokens in the response's text. */
   textTokens: number;
   at_ms: number;
 }
@@ -31,7 +31,7 @@ export interface BackgroundClient {
   /** What nodes returned for the last response. */
   told: Told[];
   isCancelled: boolean;
-  /** It was refused, or its request was cut off and had no key. */
+  /** Whether the client was refused, or its request was cut off and had no key. */
   hasGivenUp: boolean;
   began_ms: number;
   ended_ms: number;
@@ -151,6 +151,6 @@ async function tell(node: Node, { key }: Pick<Round, "key">, client: BackgroundC
       textTokens: tokens(textOf(said.output ?? [])).length,
     });
   } catch {
-    // Its node is gone or away.
+    // The node is gone or cannot be reached.
   }
 }

@@ -1,5 +1,5 @@
-// Judges background responses: each has one end, which no node contradicts later; the charge is what the response says it
-// used; and a key is charged once.
+// Judges background responses: each has one end, which no node contradicts later; the charge is for the tokens that the
+// response reports; and an idempotency key is charged once.
 
 import { type BackgroundClient, isOver, tokensPerSecond } from "./background-client.ts";
 import type { Befallen, Charge } from "./repeat-judge.ts";
@@ -7,7 +7,7 @@ import { checkpoint_s, lease_s } from "./rig.ts";
 
 const statuses = new Set(["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]);
 
-/** Sentences, each of which says what was broken. */
+/** What is wrong with a background response: sentences, each of which says what was broken. */
 export function objectionsToBackground(
   client: BackgroundClient,
   charges: readonly Charge[],
@@ -81,8 +81,8 @@ function ofCharges({ told, hasGivenUp, hasKey }: BackgroundClient, charges: read
   if (hasGivenUp || !isOver(end)) return broken;
   if (charges.length === 0) broken.push("it has no record");
   const [one] = charged;
-  // Its node may have died between the end of the response and its settlement. Then the recovery charges less, or
-  // nothing.
+  // The response's node may have died between the end of the response and its settlement. Then the recovery charges
+  // less, or nothing.
   const mayBeFree = charges.some(({ recovered }) => recovered);
   if (end?.status === "completed" && !mayBeFree && one?.output_tokens !== end.outputTokens)
     broken.push(`it says ${end.outputTokens} tokens, and is charged ${one?.output_tokens}`);

@@ -19,10 +19,10 @@ setDefaultTimeout(240_000);
 
 const count = times(30, 200);
 const chance = chanceOf(seed);
-/** How long after its node's death a response says at the latest that the node is gone: a lease and some sweeps. */
+/** The time after its node's death within which a response says that the node is gone: a lease and some sweeps. */
 const ended_ms = 1000 * (lease_s * 3 + 30);
 
-/** The most tokens that the last checkpoint may lack, at 100 tokens a second, on a slow machine. */
+/** The most tokens that may be missing in the last checkpoint, at 100 tokens a second, on a slow machine. */
 const unpaid_max = 100 * (checkpoint_s + 1);
 
 /** The message of a failure that excuses a response: a busy machine loses leases as short as these. */
@@ -131,7 +131,10 @@ test(`of ${count} at once, with one of three nodes killed, each has an end, and 
   const all = await Promise.all(begun.map(async (one) => ({ one, last: await ended(one) })));
   const { broken } = await judge(rig, [], { planChanges: [], forgotten: [] });
   const rows = await rowsById();
-  /** Which responses of a dead node were charged for their text: `true`: streamed ones, `false`: others. */
+  /**
+   * The kinds of responses of a dead node that were charged for their text: `true` for streamed ones, `false` for
+   * others.
+   */
   const paid = new Set<boolean>();
   for (const { one, last } of all) {
     const row = rowOf(rows, one);
@@ -147,7 +150,7 @@ test(`of ${count} at once, with one of three nodes killed, each has an end, and 
     if (last.status === "failed" && !isExplained) broken.push(`${what}: it failed`);
     if (last.status === "failed" && row.recovered && one.key === "") {
       const text = tokens(textOf(last.output)).length;
-      // The charge may lack what came after the last checkpoint, and a node may die even before the first checkpoint of
+      // The charge may lack the text after the last checkpoint, and a node may die even before the first checkpoint of
       // a response.
       const isPaid = row.output_tokens <= text && text <= row.output_tokens + unpaid_max;
       if (!isPaid) broken.push(`${what}: its text has ${text} tokens, and it was charged ${row.output_tokens}`);
@@ -171,7 +174,8 @@ test("of a node that is gone, the response of a key has failed, and the key begi
   await dying.kill();
   const follow = async (first: Begun) => {
     const { stream, key } = first;
-    // For a stream, the failure is repeated once.
+    // The next client with the key of a failed stream gets the same failure once; the one after it begins a new
+    // response.
     if (stream) {
       const again = await respond(other, 1_000, stream, key);
       expect(again.headers.get("x-service-replay-of")).toBe(first.requestId);

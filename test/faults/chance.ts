@@ -1,4 +1,4 @@
-// Chance that a seed replays.
+// Random numbers that a run with the same seed draws again.
 
 export interface Chance {
   /** A number from 0 to 1. */

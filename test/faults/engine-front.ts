@@ -1,4 +1,4 @@
-// A proxy before an engine that lets it fail: it dies, falls silent, answers late, breaks answers off, reports another
+// A proxy before an engine that makes it fail: it is dead or silent, answers late, breaks answers off, reports another
 // number of tokens than it generated, or sends more than the answer.
 
 import { connect, createServer, type Socket } from "node:net";
@@ -12,15 +12,18 @@ export type Mood = "well" | "dead" | "silent" | "late" | "lying" | "straying";
 export interface EngineFront {
   port: number;
   set(mood: Mood): void;
-  /** Breaks all connections; the next request is answered. */
+  /** Breaks all open connections; the next request is answered as before. */
   cut(): void;
   close(): void;
 }
 
 const late_ms = 1_200;
-/** When the stray bytes are sent: by then the answer is over, and the connection waits for the next request. */
+/**
+ * How long after a piece of an answer the stray bytes are sent: by then the answer is over, and the connection waits
+ * for the next request.
+ */
 const stray_ms = 300;
-/** Reports a wrong number of tokens with as many digits, so that the message keeps its length. */
+/** Replaces each reported number of tokens by a wrong one of the same length, so that the message keeps its length. */
 const lie = (text: string) =>
   text.replace(/("(?:completion|output)_tokens":)(\d{2,})/g, (_, name: string, digits: string) => {
     return `${name}-${"1".repeat(digits.length - 1)}`;

@@ -1,4 +1,4 @@
-// Adds to an objection what is needed to find its cause.
+// Adds to the judges' objections what is needed to find their cause.
 
 import type { Spell } from "./injector.ts";
 import type { Client } from "./repeat-client.ts";
@@ -12,18 +12,18 @@ export interface Explanation {
   client: Pick<Client, "began_ms">;
   spells: readonly Spell[];
   /**
-   * When the client read the background response, in ms since the client began, and how many tokens its text then had;
-   * one entry for each time.
+   * One entry for each time that the client read the background response: the ms since the client began, and how many
+   * tokens its text had by then.
    */
   texts?: readonly (readonly [number, number])[];
 }
 
-/** How long a run that its client has left may go on. */
+/** The longest that a request may go on after its client has left. */
 export const after_ms = 2_000;
 
 /**
- * The objections of a client, with what the records and the logs of the nodes say of its requests, and what was broken
- * since it began, so that the cause can be found.
+ * The objections to what a client got, each with what the records and the logs of the nodes say of its requests, and
+ * what was broken since it began, so that the cause can be found.
  */
 export function explained(
   objections: readonly string[],

@@ -1,6 +1,7 @@
 /**
- * Whatever is killed, frozen, flushed or cut: one record for each admitted request, none lost, none doubled, no hold left,
- * nobody past a limit. `npm run test:deep` does a hundred injuries, and `npm run faults -- --rounds N --seed S` as many as you like.
+ * Whatever is killed, frozen, flushed or cut, the ledger has one record for each admitted request, none lost and none
+ * doubled, no hold is left, and nobody is past a limit. `npm run test:deep` does a hundred injuries (faults), and `npm
+ * run faults -- --rounds N --seed S` as many as you like.
  */
 import { expect, test } from "bun:test";
 import { seed, times } from "../harness/depth.ts";

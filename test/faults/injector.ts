@@ -1,4 +1,4 @@
-// Injures one thing at a time or several at once: a seed says what and when.
+// Breaks nodes, stores and engines, one at a time or several at once; the run's seed determines what is broken, and when.
 
 import type { Administrator } from "./administrator.ts";
 import type { Chance } from "./chance.ts";
@@ -20,7 +20,10 @@ export interface Injector {
   run(count: number, gap_ms: number): Promise<void>;
 }
 
-/** `only`: draws only the injuries whose name contains one of these words, separated by commas. */
+/**
+ * Makes the injector of a rig. `only`: draws only the injuries whose name contains one of these words, separated by
+ * commas.
+ */
 export function injector(rig: Rig, administrator: Administrator, chance: Chance, only = ""): Injector {
   const counts = new Map<InjuryName, number>();
   const forgotten: Scene["forgotten"] = [];

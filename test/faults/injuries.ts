@@ -22,9 +22,9 @@ export interface Scene {
 export interface Injury {
   /** How often this injury is drawn, compared with the others. */
   weight: number;
-  /** The names of what it breaks: nothing is broken twice at a time. */
+  /** The names of what the injury breaks: nothing is broken twice at a time. */
   breaks(scene: Scene): string[];
-  /** Breaks these things, and mends them. */
+  /** Breaks what `breaks` names, and mends it. */
   work(scene: Scene): Promise<unknown>;
 }
 
@@ -40,7 +40,7 @@ async function freeze({ node }: Scene, for_ms: number): Promise<void> {
   node.thaw();
 }
 
-/** Breaks one of the engines, so that another one is still available. */
+/** Makes an injury of one of the engines; another one is still available. */
 function engine(mood: Mood, least_ms: number): Injury {
   const index = (scene: Scene) => scene.rig.nodes.indexOf(scene.node) % scene.rig.engines.length;
   return {

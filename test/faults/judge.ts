@@ -51,12 +51,12 @@ export interface Circumstances {
   planChanges: readonly PlanChange[];
   limitChanges?: readonly LimitChange[];
   raises?: readonly RaiseSet[];
-  /** What an administrator was refused without need. */
+  /** Changes by an administrator that were refused without need. */
   mistakes?: readonly string[];
   forgotten: Scene["forgotten"];
 }
 
-/** All holds are settled a lease and a few sweeps after everything was mended. */
+/** How long to wait after everything was mended: all holds are settled a lease and a few sweeps later. */
 const quiet_ms = 1000 * (lease_s * 3 + 20);
 
 export async function judge(rig: Rig, received: readonly Received[], happened: Circumstances): Promise<Verdict> {
@@ -71,7 +71,7 @@ export async function judge(rig: Rig, received: readonly Received[], happened: C
   return compared(rig, received, happened);
 }
 
-/** Compares the books as they are now. */
+/** Compares the three records (of the engines, the clients and the ledger) as they are now, and returns the verdict. */
 export async function compared(rig: Rig, received: readonly Received[], happened: Circumstances): Promise<Verdict> {
   const { rows, windows } = await readBook(rig.postgres.port);
   const broken = (happened.mistakes ?? []).map((mistake) => `an administrator was refused: ${mistake}`);
@@ -138,8 +138,9 @@ function isUndelivered({ stream, is_background, outcome, recovered }: Row): bool
 }
 
 /**
- * An unstreamed answer costs nothing before it is complete. A failover may have forgotten that the response ran in the
- * background, and what was held for it. Then the record has the tokens of its text, and they cost nothing either.
+ * Returns an objection if an unstreamed answer that was not delivered has a charge: such an answer costs nothing before
+ * it is complete. A failover may have forgotten that the response ran in the background, and what was held for it. Then
+ * the record has the tokens of its text, and they cost nothing either.
  */
 function chargedForNothing(
   { request_id, charged, uncharged, input_tokens, output_tokens }: Row,
@@ -167,7 +168,7 @@ function withBooks(
   return objected.map((objection) => [objection, ...books, ...warningsOf(requestId, nodes)].join("\n    "));
 }
 
-/** What an engine was asked for a request. */
+/** One request that an engine got on behalf of a client's request. */
 interface Attempt {
   /** The output tokens that the engine generated. */
   tokens: number;
@@ -191,7 +192,7 @@ function markerOf(body: unknown): string | undefined {
   return /\bm\w{6}\b/.exec(JSON.stringify(body) ?? "")?.[0];
 }
 
-/** `mayLack`: a failover has forgotten something of the request. */
+/** What is wrong with the record of a request. `mayLack`: a failover has forgotten something of the request. */
 function objections(entry: Received, row: Row | undefined, attempts: readonly Attempt[], mayLack: boolean): string[] {
   const name = `${entry.marker} (${entry.requestId})`;
   if (!row) return [`${name} was answered and has no record`];

@@ -57,7 +57,7 @@ test("what a node that was cut off for longer than its lease had delivered is ch
   };
   await until(areRecovered, wait_ms, "the other node to settle them");
   const recovered = await rowsOf(streams);
-  // More tokens than those of two checkpoints.
+  // Each client got more tokens than the recovery counted, by more than those of two checkpoints.
   for (const [at, { tokens }] of streams.entries()) expect(tokens - recovered[at]!.output_tokens).toBeGreaterThan(20);
   node.database.mend();
   await until(

@@ -9,12 +9,12 @@ export interface Row {
   organization_id: string;
   operation: string;
   stream: boolean;
-  /** A background response, whose text is delivered as it is produced. */
+  /** Whether the answer is a background response, whose text is delivered as it is produced. */
   is_background: boolean;
   outcome: string;
   stopped_by: string | null;
   recovered: boolean;
-  /** Its own node has later settled what the recovery had not known of; the sums include that. */
+  /** Whether the request's own node has later settled what the recovery had not known of; the sums include that. */
   is_late: boolean;
   output_tokens: number;
   charged: number;
@@ -45,8 +45,8 @@ interface Total {
    */
   charged: number;
   /**
-   * For a person whose usage is counted: the sum of all records of their keys, whatever subjects the records name. Null
-   * for others.
+   * The sum of all records of a person's keys, whatever subjects the records name, if the person's usage is counted.
+   * Null for others.
    */
   of_own_keys: number | null;
 }

@@ -1,5 +1,5 @@
-// The limits of keys, people and teams that change while requests run, raises that end meanwhile, and the rule that nothing
-// is charged beyond them.
+// The limits of keys, people and teams that change while requests run, raises (temporary increases of a limit) that end
+// meanwhile, and the rule that nothing is charged beyond them.
 
 import { isForgotten, type Row } from "./ledger-book.ts";
 import type { Received } from "./load.ts";
@@ -8,7 +8,7 @@ import type { Received } from "./load.ts";
 export interface LimitChange {
   /** UUID of the key, the person's subject or the team. */
   subject: string;
-  /** By this process's clock: the time before the change was sent to the store. */
+  /** The time just before the change was sent to the store, by this process's clock. */
   at_ms: number;
   session: number | null;
   /** Whether the store confirmed the change; otherwise it may be in force or not. */
@@ -18,7 +18,7 @@ export interface LimitChange {
 /** A raise of the five-hour limit of a key, a person, a team or an organization. */
 export interface RaiseSet {
   subject: string;
-  /** By this process's clock: the time before the raise was sent to the store. */
+  /** The time just before the raise was sent to the store, by this process's clock. */
   from_ms: number;
   /**
    * The raise's end by the store's clock. That clock is only ever ahead of this process's, so when this process's clock
@@ -28,7 +28,7 @@ export interface RaiseSet {
   session: number;
 }
 
-/** A settled request, as its client saw it, and its record in the ledger. */
+/** A settled request as its client saw it, with its record in the ledger. */
 export interface Charge {
   entry: Received;
   row: Row;
@@ -72,7 +72,9 @@ export function pastSubjectLimits(
   });
 }
 
-/** The highest limit that may have counted while the request ran. Before the first change there was none. */
+/**
+ * The highest limit that may have been in force while the request ran. Before the first change, nothing was limited.
+ */
 function highestLimit(changes: readonly LimitChange[], entry: Received, isAnyPossible: boolean): number {
   const from_ms = entry.began_ms - review_ms;
   const last = changes.findLastIndex(({ at_ms, isConfirmed }) => isConfirmed && at_ms <= from_ms);
@@ -81,7 +83,7 @@ function highestLimit(changes: readonly LimitChange[], entry: Received, isAnyPos
   return Math.max(...possible.map(({ session }) => session ?? Number.POSITIVE_INFINITY));
 }
 
-/** The highest raise of a subject that may have counted while the request ran. */
+/** The highest raise of the subject's limit that may have been in force while the request ran. */
 export function highestRaise(raises: readonly RaiseSet[], subject: string, entry: Received): number {
   const possible = raises.filter(
     (one) =>

@@ -8,15 +8,18 @@ import { type Node, post } from "./rig.ts";
 import { type Answer, type Wish, wishOf } from "./wishes.ts";
 
 export interface Received {
-  /** A word in the request, by which the engine's record of it is found and compared with ours. */
+  /** A word in the request, by which the engine's record of it is found and compared with the client's. */
   marker: string;
-  /** From the answer's header; null if no answer came. */
+  /** The request's ID from the answer's header; null if no answer came. */
   requestId: string | null;
   status: number | null;
   /** The output tokens that the engine was asked for, and those that were received. */
   wanted: number;
   tokens: number;
-  /** The input tokens that the answer reported; null if it reported none, or was not passed on. */
+  /**
+   * The input tokens that the answer reported; null if it reported none, or if the node did not pass the answer on as
+   * its engine wrote it.
+   */
   inputTokens: number | null;
   /** The number of searches, which have a price of their own. */
   searches: number;
@@ -122,7 +125,9 @@ function readWhole(answer: Answer, { spoken, passed }: Wish, entry: Received): v
   entry.complete = passed?.isWhole(answer) ?? true;
 }
 
-/** `counted`: called after tokens were counted, as long as the answer is not complete. */
+/**
+ * Reads a stream into the entry. `counted`: called after tokens were counted, as long as the answer is not complete.
+ */
 async function readStream(response: Response, { spoken }: Wish, entry: Received, counted: () => void): Promise<void> {
   let text = "";
   const decoder = new TextDecoder();

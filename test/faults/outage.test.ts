@@ -1,6 +1,6 @@
 /**
- * While Postgres is away, what runs goes on within its lease and settles later, new requests are told to wait, and no
- * restart is needed.
+ * While Postgres is away, running requests go on within their lease and are settled later, new requests are told to
+ * wait, and no restart is needed.
  */
 import { expect, test } from "bun:test";
 import { uuidOf } from "../../src/core/store/ids.ts";
@@ -19,7 +19,7 @@ const chat = (directives: string, words: number) => {
 const readiness = async () => (await fetch(`${rig.nodes[0]!.url}/readyz`)).status;
 const isReady = () => until(async () => (await readiness()) === 200, 10_000, "/readyz to be ready again");
 
-/** Postgres goes away, and the node says so: what needs it is told to wait. */
+/** Postgres goes away, and the node reports that: requests that need Postgres are told to wait. */
 async function withoutPostgres(refused: () => Promise<Response>): Promise<void> {
   await rig.postgres.kill();
   await until(async () => (await readiness()) === 503, 5000, "/readyz to say so");

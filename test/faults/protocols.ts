@@ -2,7 +2,7 @@
 
 export interface Spoken {
   path: string;
-  /** `cap`: the limit on the output, if there is one. */
+  /** Makes the body of a request. `cap`: the limit on the output, if there is one. */
   body(prompt: string, cap?: number): object;
   /**
    * The patterns of two kinds of frames in a stream: one that brings a token, and one that says that the answer is
@@ -10,7 +10,7 @@ export interface Spoken {
    */
   token: RegExp;
   end: RegExp;
-  /** The output tokens that an answer in one piece reports. */
+  /** Takes the number of output tokens from the usage that an answer in one piece reports. */
   tokensOf(usage: Record<string, number>): number;
 }
 

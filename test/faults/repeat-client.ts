@@ -43,7 +43,7 @@ export interface Answer {
    */
   end: "whole" | "failed" | "broken" | "silent" | "cut" | "lost";
   took_ms: number;
-  /** When the client asked for it. */
+  /** When the client asked for the answer. */
   at_ms: number;
 }
 
@@ -51,14 +51,14 @@ export interface Client {
   marker: string;
   path: string;
   stream: boolean;
-  /** The tokens that its engine is asked for. */
+  /** The output tokens that the client's engine is asked for. */
   wanted: number;
   answers: Answer[];
   began_ms: number;
   ended_ms: number;
   /** What happened to the client's node after the client had been cut off. */
   harm: Harm | null;
-  /** Whether the client got a whole answer in the end, or one whose failure is part of it; or was refused for good. */
+  /** Whether the client got in the end a whole answer, or one whose failure is part of it, or a refusal for good. */
   isServed: boolean;
   /** The client left for good, or its limits refused it for so long that it gave up. */
   hasGivenUp: boolean;
@@ -79,12 +79,17 @@ const tokensPerSecond = 100;
  * for the cut is drawn.
  */
 const token_bytes = 220;
-/** Longer than a key's claim can last when its node died before the grant of a hold. */
+/**
+ * How long a client asks for its answer: longer than a key's claim can last if its node died before a hold was granted.
+ */
 const patience_ms = 90_000;
 const retry_ms = 100;
-/** Longer than another node takes to settle the run of a frozen node, and than a thawed node takes to settle it. */
+/**
+ * How long a settlement may take: longer than another node takes to settle the run of a frozen node, and than the
+ * frozen node takes once it is thawed.
+ */
 const settled_ms = 1000 * (3 * lease_s + 4);
-/** More answers than any client needs, whatever is away meanwhile. */
+/** The most answers that a client asks for: more than any client needs, whatever is away meanwhile. */
 const answers_max = 300;
 /** How long a client goes on asking while its limits refuse it. */
 const refused_ms_max = 3_000;
@@ -96,13 +101,13 @@ export interface RepeatOptions {
   chance: Chance;
   /** Kills or freezes the node, if others are left, and brings it back later. Absent: no round harms a node. */
   harm?(node: Node, how: Harm): Promise<void>;
-  /** The client is cut off, and never asks again. */
+  /** Whether the client, once it is cut off, never asks again. */
   leavesForGood?: boolean;
 }
 
 /**
- * Does one round. In one of four, the node is killed when its client has been cut off, and in one of eight it is
- * frozen.
+ * Does one round of a client with an idempotency key. In one of four, the node is killed when its client has been cut
+ * off, and in one of eight it is frozen.
  */
 export async function repeatRound(options: RepeatOptions): Promise<Client> {
   const { nodes, key, marker, chance, leavesForGood = false } = options;
@@ -167,7 +172,10 @@ interface Cut {
 
 const uncut: Cut = { after_bytes: Number.POSITIVE_INFINITY, after_ms: patience_ms };
 
-/** Cuts a stream at a random byte, or before its first one, and an answer in one piece at a random moment. */
+/**
+ * Draws where the client is cut off: a stream at a random byte, or before its first one, and an answer in one piece at
+ * a random moment.
+ */
 function cutOf(chance: Chance, isStream: boolean, wanted: number): Cut {
   const duration_ms = (wanted * 1000) / tokensPerSecond;
   if (isStream && chance.next() < 0.9) return { ...uncut, after_bytes: 1 + chance.below(wanted * token_bytes) };
@@ -237,5 +245,5 @@ export function endOf(
   return protocol.end.test(body) ? "whole" : "silent";
 }
 
-/** The end of an answer that failed, in any of the protocols. */
+/** Matches the end of an answer that failed, in any of the protocols. */
 const failure = /^event: (error|response\.failed)$|^data: \{"error":\{/m;

@@ -30,11 +30,11 @@ export interface Charge {
 
 /** What befell the nodes and stores while a client asked. */
 export interface Befallen {
-  /** A store or a node was away, so that a log may be lost, and with it the answer for good. */
+  /** Whether a store or a node was away, so that a log may be lost, and with it the answer for good. */
   mayLose: boolean;
-  /** The store of the logs was away or was emptied. */
+  /** Whether the store of the logs was away or was emptied. */
   mayLoseLogs: boolean;
-  /** A failover has forgotten something; claims of keys may be among it. */
+  /** Whether a failover has forgotten something; claims of keys may be among it. */
   isForgotten: boolean;
 }
 
@@ -46,7 +46,7 @@ export interface Round {
   keyId: string;
 }
 
-/** The records of each API key. */
+/** Reads the records of each API key. The key of the map is the UUID of the API key. */
 export async function chargesOf(rig: Rig): Promise<Map<string, Charge[]>> {
   const rows = await ask(rig.postgres.port, async (db) => [
     ...(await db.query<Charge & { key_id: string }>(`
@@ -56,7 +56,7 @@ export async function chargesOf(rig: Rig): Promise<Map<string, Charge[]>> {
   return Map.groupBy(rows, ({ key_id }) => key_id);
 }
 
-/** One sentence for each broken promise. */
+/** The objections to what a client got: one sentence for each broken promise. */
 export function objectionsTo(client: Client, charges: readonly Charge[], befallen = nothing): string[] {
   const name = `${client.marker} (${client.path}${client.stream ? ", streamed" : ""})`;
   const said = client.answers

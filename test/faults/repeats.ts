@@ -20,9 +20,9 @@ export interface RepeatRun {
   killed: number;
   /** Rounds whose node was frozen. */
   frozen: number;
-  /** One kill may harm several rounds. */
+  /** The number of kills, each of which may harm several rounds. */
   kills: number;
-  /** One freeze may harm several rounds. */
+  /** The number of freezes, each of which may harm several rounds. */
   freezes: number;
   answers: number;
   /** Answers that repeated an earlier one. */

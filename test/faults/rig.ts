@@ -51,7 +51,7 @@ export interface Rig {
   redis: Store;
   engines: { engine: Simulator; front: EngineFront }[];
   key: string;
-  /** One more organization on the same plan, with windows of its own. */
+  /** Makes one more organization on the same plan, with windows of its own. */
   organization(): Promise<{ key: string }>;
   databaseUrl: string;
   /** The JSON that a command of `sluice` prints with --json; throws when the command fails. */
@@ -64,11 +64,11 @@ export interface RigOptions {
   /** The limits of the organization, as sluice.yaml writes them. */
   plan: string;
   requests_max: number;
-  /** 1 by default. */
+  /** The number of engines; 1 by default. */
   engines?: number;
-  /** Three Redis nodes with a third of the slots each. */
+  /** Whether Redis is a cluster: three nodes with a third of the slots each. */
   redisIsCluster?: boolean;
-  /** The nodes get no address of a Redis, so the database keeps everything. */
+  /** Whether the nodes get no address of a Redis, so that the database keeps everything. */
   isWithoutRedis?: boolean;
   /** The timeouts of the model, as sluice.yaml writes them; short ones by default. */
   timeouts?: string;
@@ -107,7 +107,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   const nodes: Node[] = [];
   for (let index = 0; index < options.nodes; index++)
     nodes.push(await nodeOf(`node ${index}`, folder, { postgres, redis }, options.isWithoutRedis));
-  // One after the other, as the first node migrates the database.
+  // The nodes start one after the other, as the first one migrates the database.
   for (const node of nodes) {
     await node.start();
     if (!node.running) throw new Error(`${node.name} did not start: ${node.lastWords()}`);
@@ -143,7 +143,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   };
 }
 
-/** Works on a rig, and stops it. If the work fails, the error has the last words of each node. */
+/** Starts a rig, does the work on it, and stops it. If the work fails, the error has the last words of each node. */
 export async function withRig<Result>(options: RigOptions, work: (rig: Rig) => Promise<Result>): Promise<Result> {
   const rig = await startRig(options);
   try {

@@ -1,8 +1,9 @@
 /**
- * A hundred requests at once on three nodes, and in `npm run test:deep` a thousand, where a limit has room for exactly
- * five: five are admitted. The limit is that of the organization, with Redis up, away and flushed in the middle; or that
- * of a key, of a team, or for the model of each kind of subject, where the rest of the organization's room for fifty
- * stays. Once the limits are in nanos, and once in requests a minute.
+ * Sends a hundred requests at once to three nodes, and in `npm run test:deep` a thousand, where a limit has room for
+ * exactly five: five are admitted. The limit is that of the organization, with Redis up, away and flushed in the
+ * middle. Or it is that of a key or a team, or the limit of any of these subjects for one model; the organization has
+ * room for fifty, and what the five do not use of that stays free. Once the limits are in nanos, and once in requests a
+ * minute.
  */
 import { expect, test } from "bun:test";
 import { bare } from "../../src/core/store/ids.ts";
@@ -18,7 +19,7 @@ import { redisSays } from "./stores.ts";
 const runs = times(1, 5);
 const requests = times(100, 1_000);
 const tokens = 10;
-/** Slow enough that all five still run when the last request is sent. */
+/** A pace so slow that all five requests still run when the last request is sent. */
 const pace = `tps=${times(4, 2)}`;
 /**
  * A limit in nanos that fits this many holds and never one more. Each hold is ten tokens of 100 nanos and an input of
@@ -41,13 +42,13 @@ interface NewKey {
 const newKey = (org: string, ...options: string[]) =>
   rig.command<NewKey>("key", "create", "--org", org, "--name", "app", ...options);
 
-/** How many answers were 503 until now. */
+/** How many answers have had the status 503 until now. */
 let overloaded = 0;
 
 /**
- * The status of an answer, and whose limit refused it. Asks again while a node answers 503 because it is too busy to
- * query its stores in time. What such a request had reserved is free again, except what Redis counts: that is free a
- * moment later, with the node's next query.
+ * Sends a request; returns the status of its answer, and whose limit refused it. Asks again while a node answers 503
+ * because it is too busy to query its stores in time. What such a request had reserved is free again, except what Redis
+ * counts: that is free a moment later, with the node's next query.
  */
 async function ask(key: string, index: number): Promise<string> {
   const content = `[simulator: ${pace}]${" hello".repeat(tokens)}`;
@@ -62,7 +63,7 @@ async function ask(key: string, index: number): Promise<string> {
 
 type Counts = Record<string, number>;
 
-/** How often there was each answer to `count` requests at once. */
+/** Sends `count` requests at once, and counts how often each answer came. */
 async function counted(count: number, one: (index: number) => Promise<string>): Promise<Counts> {
   const counts: Counts = {};
   for (const answer of await Promise.all(Array.from({ length: count }, (_, index) => one(index))))
@@ -113,7 +114,10 @@ test.each(stores)(
   60_000 * (runs + 1),
 );
 
-/** Makes a key, or four keys of a team, that may use no more than the limit together; and a key that is free of it. */
+/**
+ * Makes a key, or four keys of a team, that may use no more than the limit together; and a key that this limit does not
+ * cover.
+ */
 async function limitedKeys(whose: "key" | "team", org: string, limit: string): Promise<[string[], string]> {
   const { key: free } = await newKey(org);
   if (whose === "key") return [[(await newKey(org, "--limit", limit)).key], free];

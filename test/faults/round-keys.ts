@@ -10,7 +10,7 @@ import { ask } from "./stores.ts";
 
 export interface RoundKey {
   key: string;
-  /** Its UUID. */
+  /** The key's UUID. */
   id: string;
 }
 

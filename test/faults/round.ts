@@ -16,7 +16,7 @@ export interface Run {
   seed: number;
   injuries: ReadonlyMap<InjuryName, number>;
   verdict: Verdict;
-  /** The verdict on the clients whose answers are kept. Their objections are also in `verdict`. */
+  /** The verdict on the clients whose answers are kept. Its objections are also in `verdict`. */
   kept: KeptVerdict;
   took_ms: number;
 }

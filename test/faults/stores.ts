@@ -199,10 +199,10 @@ export async function faultyRedisCluster(): Promise<Store> {
   };
 }
 
-/** One question to this Postgres, on a connection of its own. */
+/** Runs a query on the Postgres at this port, on a connection of its own. */
 export async function ask<Answer>(port: number, question: (db: Database) => Promise<Answer>): Promise<Answer> {
-  // The product's own client: the bare driver throws where nobody can catch it when a server dies in the middle of a
-  // statement.
+  // Uses the product's own client: the bare driver throws where nobody can catch it when a server dies in the middle of
+  // a statement.
   const db = await serverDatabase(`postgres://postgres@127.0.0.1:${port}/postgres`, { connect_ms: 2_000 });
   try {
     return await question(db);

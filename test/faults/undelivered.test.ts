@@ -21,7 +21,7 @@ const asked = (node: Node, stream: boolean) =>
     return { status: response.status, text: await response.text() };
   });
 
-/** The records of the requests that ended since `before`, once there are `count` of them. */
+/** The records of the requests that ended after `before` was read, once there are `count` of them. */
 async function recordsThen(before: readonly Row[], count: number): Promise<Row[]> {
   const known = new Set(before.map(({ request_id }) => request_id));
   let rows: Row[] = [];

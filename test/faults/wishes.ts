@@ -8,10 +8,10 @@ export interface Wish {
   spoken: Pick<Spoken, "path" | "token" | "end" | "tokensOf">;
   body: object;
   stream: boolean;
-  /** The output tokens that its engine is asked for. */
+  /** The output tokens that the engine is asked for. */
   wanted: number;
   tokensPerSecond: number;
-  /** Set if the answer is passed on. */
+  /** Set if the answer is passed on as its engine wrote it. */
   passed: { searches: number; isWhole(answer: Answer): boolean } | null;
 }
 
@@ -22,7 +22,10 @@ export interface Answer {
   results?: unknown[];
 }
 
-/** `marker`: a word in the request, by which the engine's record of it is compared with the client's. */
+/**
+ * Draws what a client asks for. `marker`: a word in the request, by which the engine's record of it is compared with
+ * the client's.
+ */
 export function wishOf(chance: Chance, marker: string, tokensPerSecond: number): Wish {
   if (chance.next() < 0.7) return chatOf(chance, marker, tokensPerSecond);
   return chance.pick([embeddingsOf, rerankOf, completionOf, completionOf])(chance, marker, tokensPerSecond);
@@ -41,7 +44,7 @@ function chatOf(chance: Chance, marker: string, tps: number): Wish {
   return { spoken, body, stream, wanted, tokensPerSecond, passed: null };
 }
 
-/** A long completion may come in one piece, too: its hold is as large as its cap. */
+/** Draws a request for a completion. A long completion may come in one piece, too: its hold is as large as its cap. */
 function completionOf(chance: Chance, marker: string, tps: number): Wish {
   const stream = chance.next() < 0.5;
   const isLong = chance.next() < 0.04;
@@ -68,7 +71,9 @@ function completionOf(chance: Chance, marker: string, tps: number): Wish {
 const numbers = { stream: false, wanted: 0, tokensPerSecond: 0 };
 const spokenAt = (path: string) => ({ path, token: /$^/, end: /$^/, tokensOf: () => 0 });
 
-/** One answer in six is so large that the node begins to send it before it is complete. */
+/**
+ * Draws a request for embeddings. One answer in six is so large that the node begins to send it before it is complete.
+ */
 function embeddingsOf(chance: Chance, marker: string): Wish {
   const count = chance.next() < 1 / 6 ? 200 + chance.below(300) : 1 + chance.below(20);
   const input = Array.from({ length: count }, (_, index) => `${slowly(chance)}${marker} ${index}`);

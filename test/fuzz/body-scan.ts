@@ -112,7 +112,7 @@ function inSteps(bytes: Uint8Array, step_ns: number, long_bytes: number): unknow
     const step = steps.next();
     if (!step.done) continue;
     const { value, isIntact } = step.value;
-    // Intact bytes may go to an engine.
+    // Bytes that are reported as intact may be sent to an engine unchanged.
     if (isIntact && !sent.equals(bytes)) throw new Error("the bytes are not what they were");
     return value;
   }

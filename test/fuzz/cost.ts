@@ -7,8 +7,8 @@
 const always_ms = 250;
 
 /**
- * Does the work and returns its result. Throws if it took more than this many ms for each KB. Work that is too slow is
- * repeated: only what is slow three times is slow by itself.
+ * Does the work and returns its result. Throws if it took more than `ms_per_kb` of processor time for each KB. Work
+ * that is too slow is repeated: only what is slow three times is slow by itself.
  */
 export function affordable<T>(bytes: number, ms_per_kb: number, work: () => T): T {
   const limit_ms = always_ms + (bytes / 1024) * ms_per_kb;

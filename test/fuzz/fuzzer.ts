@@ -3,9 +3,9 @@
 import fc from "fast-check";
 
 export interface Fuzzer {
-  /** The name by which it is asked for: `npm run fuzz -- body-scan`. */
+  /** The name by which the fuzzer is asked for: `npm run fuzz -- body-scan`. */
   name: string;
-  /** The properties, each by the sentence that says what must hold. */
+  /** The key is the sentence that says what must hold; the value is the property that tries it. */
   properties: Record<string, fc.IProperty<never>>;
 }
 
@@ -30,7 +30,7 @@ export function law<Input extends [unknown, ...unknown[]]>(
   return fc.property(...(words as unknown as Parameters<typeof fc.property>)) as unknown as fc.IProperty<never>;
 }
 
-/** Throws unless both are the same as JSON. */
+/** Throws unless the two values have the same JSON. */
 export function same(got: unknown, wanted: unknown): void {
   const [one, other] = [JSON.stringify(got), JSON.stringify(wanted)];
   if (one !== other) throw new Error(`got ${one}, wanted ${other}`);

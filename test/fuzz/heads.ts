@@ -1,4 +1,4 @@
-// Fuzzes what reads a request's head: the reader of its target, and that of its key.
+// Fuzzes the readers of a request's head: that of its target, and that of its key.
 
 import { credentialOf, isKey, keyPattern } from "../../src/core/auth/credential.ts";
 import { Fault } from "../../src/core/inference/fault.ts";

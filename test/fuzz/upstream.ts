@@ -118,7 +118,10 @@ function asJson(data: string): string {
   return data === "[DONE]" ? "{}" : data;
 }
 
-/** The value with some of its inner values replaced, each named by its place in a walk through all of them. */
+/**
+ * Replaces some inner values of the value. Each edit has the number of an inner value, in a walk through all of them,
+ * and what replaces it.
+ */
 function changed(value: unknown, edits: readonly [number, unknown][]): unknown {
   return edits.reduce((before, [at, put]) => {
     let left = at % (count(before) + 1);

@@ -7,7 +7,7 @@ import type { Database } from "../../src/stores/postgres/database.ts";
 interface Whose {
   organizationId: string;
   personId: string;
-  /** The address that is invited: an organization invites none twice. */
+  /** The address that is invited: an organization does not invite the same address twice. */
   email: string;
 }
 

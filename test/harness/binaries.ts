@@ -27,7 +27,7 @@ const embeddedVersion = "18.4.0-beta.17";
 export interface Programs {
   folder: string;
   environment: Record<string, string>;
-  /** The root folder of what was fetched for it; null if this machine has the programs anyway. */
+  /** The root folder of the programs that were fetched; null if they are this machine's own. */
   tree: string | null;
 }
 
@@ -54,8 +54,8 @@ export function redisPrograms(): Promise<Programs> {
 }
 
 /**
- * The programs at a place where `account` can run them: it cannot read a checkout below a closed home, but it can read
- * a copy.
+ * Returns programs that `account` can run, out of a copy if necessary: the account cannot read a checkout below a
+ * closed home, but it can read a copy.
  */
 export async function reachable(programs: Programs, name: string, account: Account, copy: string): Promise<Programs> {
   const { tree, folder, environment } = programs;

@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 
 /**
- * By how many processes each core is shared, 1 at least: at this moment, or in the last minute, if that was more. A
- * test that promises a time multiplies the time by this. So on a quiet machine the time itself must be kept, and on a
- * busy one a time that fits the test's share of the machine.
+ * How many processes share each core, at least 1: at this moment, or in the last minute, if there were more. A test
+ * that promises a time multiplies the time by this. So on a quiet machine the time itself must be kept, and on a busy
+ * one a time that fits the test's share of the machine.
  */
 export function busyness(): number {
   return Math.max(1, Math.max(loadavg()[0]!, running()) / availableParallelism());

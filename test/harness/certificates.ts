@@ -13,7 +13,7 @@ export interface Identity {
 }
 
 export interface Authority extends Identity {
-  /** `names`: DNS names and addresses; the first is the common name, too. */
+  /** Issues a certificate. `names`: DNS names and addresses; the first is the common name, too. */
   issue(names: string[], valid?: Partial<Validity>): Identity;
 }
 

@@ -11,7 +11,7 @@ export interface Shown {
 }
 
 export interface Channel {
-  /** With a secret in its path, as the URLs of real channels have. */
+  /** The channel's URL, with a secret in its path, as the URLs of real channels have. */
   url: string;
   secret: string;
   got: Shown[];
@@ -20,7 +20,7 @@ export interface Channel {
   stop(): void;
 }
 
-// Slack: https://docs.slack.dev/reference/block-kit, and Formatting text for app surfaces.
+// What Slack accepts: https://docs.slack.dev/reference/block-kit, and Formatting text for app surfaces.
 const slackDate = /<!date\^\d{9,11}\^\{date_short_pretty\} \{time\}\|([^<>|]+)>/g;
 const slackLink = /<(https?:\/\/[^<>|\s]+)\|([^<>|]+)>/g;
 
@@ -70,7 +70,7 @@ function slackShown(body: string): Shown {
   };
 }
 
-// Teams, as documented in Create incoming webhooks with Workflows, and in the schema of Adaptive Cards 1.4.
+// What Teams accepts, as documented in Create incoming webhooks with Workflows, and in the schema of Adaptive Cards 1.4.
 const teamsMessage_bytes_max = 28 * 1024;
 const run = z.strictObject({
   type: z.literal("TextRun"),

@@ -97,7 +97,10 @@ function undescribed({ headers }: Answer, described: readonly string[]): string[
 }
 const identities = ["x-service-request-id", "x-request-id", "request-id"];
 
-/** An id may hold a slash, so several operations may fit; the one with the longest path is meant. */
+/**
+ * The operations whose path matches. An id may hold a slash, so several paths may match; then the longest path is
+ * meant.
+ */
 function operationsAt(pathname: string): Operation[] {
   const fitting = described.filter((operation) => matches(operation, pathname));
   const longest = Math.max(...fitting.map(({ path }) => path.length));
@@ -175,7 +178,9 @@ function isBeyondWholeLimit(value: unknown): boolean {
   return (error?.limit ?? error?.details?.limit) !== undefined;
 }
 
-/** For a refusal that no time mends: the headers that would make a client wait and ask again. */
+/**
+ * What is wrong with the headers of a refusal that no wait can mend: those that would make a client wait and ask again.
+ */
 function retriedInVain(headers: ReadHeaders): string[] {
   const waits = ["retry-after", ...resetHeaders].filter((name) => headers.has(name));
   const problems = waits.map((name) => `There is nothing to wait for, but the header '${name}' is there.`);
@@ -209,7 +214,7 @@ function said(value: ChatError | ResponsesError | MessagesError): {
   return { code: code as FaultCode | null, type, requestId: request_id };
 }
 
-/** The same schema, but an object that does not say whether it allows further fields allows none. */
+/** Returns the schema with one change: an object that does not say whether it allows further fields allows none. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== "object" || schema === null) return schema;

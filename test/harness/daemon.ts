@@ -17,7 +17,7 @@ export interface Account {
 export const account: Account = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
 
 export interface Daemon {
-  /** Resolves when the service has gone, and its folder with it. */
+  /** Resolves when the service has ended and its folder is removed. */
   stop(): Promise<void>;
 }
 
@@ -25,7 +25,10 @@ export interface DaemonOptions {
   name: string;
   command: string[];
   environment: Record<string, string>;
-  /** From `serviceFolder`; removed when the service ends. Its file `log` takes what the service prints. */
+  /**
+   * The folder that `serviceFolder` made for the service; it is removed when the service ends. Its file `log` takes
+   * what the service prints.
+   */
   folder: string;
   /** Whether the service takes requests; asked again and again until the deadline. */
   ready(): Promise<boolean>;

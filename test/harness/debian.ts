@@ -25,7 +25,9 @@ export interface Wanted {
   program: string;
 }
 
-/** One attempt: where it unpacks, and the options that tell apt which package lists to trust. */
+/**
+ * One attempt to unpack packages: where it unpacks them, and the options that tell apt which package lists to trust.
+ */
 interface Attempt {
   tree: string;
   lists: string[];
@@ -59,8 +61,8 @@ export interface Program {
 }
 
 /**
- * A program of the Debian package that has its name, or of another package; unpacked into `.cache` once. Throws if it
- * is not possible.
+ * Unpacks a program into `.cache` once, out of the Debian package that has the program's name, or out of another
+ * package. Throws if it is not possible.
  */
 export async function debianProgram(name: string, from = { package: name, folder: "usr/sbin" }): Promise<Program> {
   const tree = await unpackedTree(join(cache, `debian-${from.package}`), {

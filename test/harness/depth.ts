@@ -8,12 +8,14 @@ const { TEST_DEEP, TEST_SEED, TEST_ALL, TEST_STORE } = process.env;
 
 export const isDeep = TEST_DEEP === "1";
 
-/** How often something is tried, or how many are tried: first in `npm test`, then in `npm run test:deep`. */
+/**
+ * How often a test tries something, or how many items it tries: `shallow` in `npm test`, `deep` in `npm run test:deep`.
+ */
 export function times(shallow: number, deep: number): number {
   return isDeep ? deep : shallow;
 }
 
-/** The seed of this run, from 0 to 2^31 - 1. A test that uses it names it when it fails. */
+/** The seed of this run, from 0 to 2^31 - 1. A test that uses the seed names it when the test fails. */
 export const seed: number = TEST_SEED ? Number(TEST_SEED) : Math.floor(Math.random() * 2 ** 31);
 
 /**
@@ -32,9 +34,9 @@ export function drawn<T>(count: number, all: readonly T[], by: number): T[] {
 }
 
 /**
- * The kinds of database on which a test file of a store runs. It is Postgres, and in one of three runs of the whole
- * `npm test` the embedded one, too; both if the file is named, and in `npm test -- --all`; Postgres alone where
- * TEST_STORE=postgres.
+ * The kinds of database on which a test file of a store runs: Postgres, and in one of three runs of the whole `npm
+ * test` the embedded database, too. Both run if the file is named, and in `npm test -- --all`; Postgres alone runs
+ * where TEST_STORE=postgres.
  */
 export function databaseKinds(file: string): readonly ("postgres" | "pglite")[] {
   if (TEST_STORE === "postgres") return ["postgres"];

@@ -1,4 +1,4 @@
-// What a test has started is ended after it, also if the test fails.
+// Whatever a test has started is ended after the test, also if the test fails.
 
 import { afterEach } from "bun:test";
 

@@ -1,4 +1,5 @@
-// An engine whose every name is a canary, and a sluice.yaml that routes to it: whatever of it shows anywhere is a leak.
+// An engine whose every name is a canary, and a sluice.yaml that routes to it: if any of these names shows anywhere, that
+// is a leak.
 
 import { decimalOf } from "../../src/core/inference/money.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "./simulator.ts";
@@ -49,7 +50,7 @@ interface ServiceOptions {
   sluice?: SluiceOptions;
 }
 
-/** A service in front of the engine. */
+/** Starts a service in front of the engine. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const engine = await startSimulator({
     key: engineKey,
@@ -137,7 +138,7 @@ export function says(directives: string, text = "hello there"): { role: "user"; 
   return [{ role: "user", content: `${directives ? `[simulator: ${directives}] ` : ""}${text}` }];
 }
 
-/** The body of a request to each path of inference, but for the model. */
+/** The key is a path of inference; the value makes the body of a request to it, without the model. */
 export const inferenceBodies: Record<string, (directives: string) => object> = {
   "/v1/chat/completions": (directives) => ({ messages: says(directives) }),
   "/v1/messages": (directives) => ({ messages: says(directives), max_tokens: 16_000 }),

@@ -1,4 +1,4 @@
-/** Catches the refusal that is thrown. */
+/** Catches the refusals that code throws. */
 import { Fault } from "../../src/core/inference/fault.ts";
 
 /** The refusal that `act` threw, or null if it threw none. Whatever else is thrown fails the test. */
@@ -12,7 +12,7 @@ export function faultOf(act: () => unknown): Fault | null {
   }
 }
 
-/** The refusal of work that ends later, or null. */
+/** The refusal with which asynchronous work fails, or null if it succeeds. */
 export async function laterFaultOf(work: Promise<unknown>): Promise<Fault | null> {
   try {
     await work;

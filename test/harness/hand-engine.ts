@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 
 export interface HandEngine {
   url: string;
-  /** The stream of the next request. */
+  /** Waits for the next request, and returns its stream. */
   asked(): Promise<HandStream>;
   stop(): void;
 }

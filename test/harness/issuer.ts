@@ -25,7 +25,7 @@ export type Answer = (request: Request) => Response | Promise<Response>;
 export interface TestIssuer extends AsyncDisposable {
   /** `http://127.0.0.1:PORT`: the value of `iss`. */
   issuer: string;
-  /** All keys of its JWKS; the last one signs. */
+  /** All keys of the issuer's JWKS; the last one signs. */
   keys: IssuerKey[];
   /** Makes a further key, which signs from now on. The JWKS has it unless it is `hidden`. */
   rotate(algorithm?: string, options?: { hidden?: boolean }): Promise<IssuerKey>;
@@ -43,7 +43,7 @@ export interface TestIssuer extends AsyncDisposable {
   answer(path: string, answer: Answer | null): void;
   /** How often a path was requested. */
   asked(path: string): number;
-  /** While it is true, the issuer answers 503 to everything. */
+  /** Whether the issuer answers 503 to everything. */
   away: boolean;
 }
 

@@ -21,7 +21,7 @@ export function inMoney(limits: Partial<Budget>): LimitValueChanges {
   return Object.fromEntries(all);
 }
 
-/** The amounts of an answer in nanos; what is null, which is not limited or not said, is left out. */
+/** An answer's amounts in nanos. Amounts that are null, because they are not limited or not reported, are left out. */
 export function inNanos(value: Record<string, unknown>): Record<string, unknown> {
   const all = Object.entries(value).map(([name, limit]) => {
     const isMoney = typeof limit === "object" && limit !== null && "amount" in limit;
@@ -49,7 +49,10 @@ export async function setSubject(
   return row!.unsummed;
 }
 
-/** Sets the raise of a subject of the ledger, whose ID is `org_`, `team_`, `mem_` or `key_`; null ends it. */
+/**
+ * Sets the raise, a temporary increase of the limits, of a subject of the ledger, whose ID is `org_`, `team_`, `mem_`
+ * or `key_`; null ends it.
+ */
 export async function setRaise(
   db: Pick<Database, "transaction">,
   { id, organizationId }: { id: string; organizationId: string },

@@ -1,5 +1,4 @@
-// A cancellation that counts its listeners, children too, so that tests see that nothing is left listening when it has
-// ended.
+// A cancellation that counts its listeners, its children among them, so that tests see that no listener is left at the end.
 
 import { Cancellation, type Listening } from "../../src/core/time/cancellation.ts";
 

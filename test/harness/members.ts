@@ -7,7 +7,7 @@ import { people } from "../../src/stores/postgres/people.ts";
 
 export const issuer = "https://login.example";
 
-/** Where the person is a member: the organization by slug or ID, the team by name or ID. */
+/** The organization and team in which a person is a member: the organization by slug or ID, the team by name or ID. */
 export interface Place {
   organization: string;
   team?: string | null;

@@ -43,7 +43,7 @@ async function templateOn(sql: postgres.Sql, server: string): Promise<string> {
   if (await isThere()) return template;
   await sql`select pg_advisory_lock(${makingTemplate})`;
   if (await isThere()) return template;
-  // It has another name until it is complete, since nobody may be connected to a database that is copied.
+  // The template has another name until it is complete, since nobody may be connected to a database that is copied.
   const unfinished = `${template}_unfinished`;
   await sql.unsafe(`drop database if exists "${unfinished}" with (force)`);
   await sql.unsafe(`create database "${unfinished}"`);

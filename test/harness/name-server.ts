@@ -8,7 +8,10 @@ export interface Records {
   ipv4?: string[];
   ipv6?: string[];
   ttl_s?: number;
-  /** `absent`: no such name. `silent`: no answer. `ipv6`: the failure is of that family's addresses alone. */
+  /**
+   * `absent`: there is no such name. `silent`: the server does not answer. `ipv6`: only the question for IPv6 addresses
+   * fails.
+   */
   says?: "failure" | "refusal" | "absent" | "silent" | { ipv6: "failure" };
 }
 
@@ -95,7 +98,7 @@ function answerTo(question: Buffer, names: NameServer["names"]): Buffer | null {
   return Buffer.concat([head, question.subarray(12, at + 5), ...records]);
 }
 
-/** The DNS answer with its question alone, and with the bit that says that it was cut off (truncated). */
+/** Cuts a DNS answer to its question alone, and sets the bit that says that it was cut off (truncated). */
 function cut(answer: Buffer): Buffer {
   const end = answer.indexOf(0, 12) + 5;
   const short = Buffer.from(answer.subarray(0, end));

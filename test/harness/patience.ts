@@ -1,4 +1,5 @@
-// How long a test waits for an engine that has no spare one beside it.
+// For tests: how long a node waits for an engine if there is no spare one, the parts that attempts need, and records of
+// requests.
 
 import type { InferenceRequest } from "../../src/core/inference/request.ts";
 import { retryBudgets } from "../../src/core/routing/after.ts";

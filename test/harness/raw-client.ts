@@ -15,7 +15,7 @@ export interface RawClient {
 const standard_ms = 10_000;
 /** Matches a JSON answer that is complete. */
 const wholeJson = /\r\n\r\n\{[\s\S]*\}$/;
-/** For `read`: matches nothing, so it reads until the server closes the connection. */
+/** A pattern for `read` that matches nothing, so that it reads until the server closes the connection. */
 export const untilClosed = /(?!)/;
 
 export async function rawClient(url: string, from?: { localAddress: string }): Promise<RawClient> {

@@ -12,18 +12,18 @@ import { until } from "./until.ts";
 export interface Pair {
   primary: Service;
   replica: Service;
-  /** Has the addresses of both servers: a client gets the one that takes writes. */
+  /** The URL with the addresses of both servers: a client gets the one that takes writes. */
   url: string;
   /** Runs one statement on one of the two servers. */
   ask<Row>(server: Service, text: string): Promise<Row[]>;
-  /** Cuts the replica off, so that it hears nothing more from its primary. */
+  /** Cuts the replica off, so that it receives nothing more from its primary. */
   cutOff(): Promise<void>;
   /** Ends the primary without a word, and lets the replica take over. */
   failOver(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** `settings`: for both servers. */
+/** Starts a primary and its replica; both get the `settings`. */
 export async function startPair(settings: readonly string[] = []): Promise<Pair> {
   const copy = join(mkdtempSync(join(tmpdir(), "sluice-test-copy-")), "data");
   const primary = await startPostgres(undefined, (data) => {
@@ -71,7 +71,7 @@ function follows(copy: string, primary: Service, settings: readonly string[]): P
     writeFileSync(join(data, "standby.signal"), "");
     const { hostname, port } = new URL(primary.url);
     const from = `host=${hostname} port=${port} user=postgres application_name=replica`;
-    // Not on the command line, whose settings cannot be changed later.
+    // The setting is in a file, not on the command line, whose settings cannot be changed later.
     appendFileSync(join(data, "postgresql.auto.conf"), `primary_conninfo = '${from}'\n`);
     chmodSync(data, 0o700);
     if (account.uid !== undefined) execFileSync("chown", ["-R", `${account.uid}:${account.gid}`, data]);

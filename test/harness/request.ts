@@ -1,4 +1,4 @@
-/** A request in the gateway's own form that says one thing and asks for nothing else. */
+/** A request in the gateway's own form with one message of a user, and nothing else. */
 import type { InferenceRequest } from "../../src/core/inference/request.ts";
 
 export function saying(text: string, more: Partial<InferenceRequest> = {}): InferenceRequest {

@@ -22,7 +22,7 @@ export interface Asked {
   headers: Headers;
   body: Record<string, unknown>;
   framesSent: number;
-  /** The client closed the connection before the end. */
+  /** Whether the client closed the connection before the end. */
   left: boolean;
 }
 

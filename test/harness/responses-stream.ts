@@ -41,8 +41,8 @@ export function responsesProblems(body: string, event: TSchema, problemsOf: Prob
 type Step = "added" | "part" | "delta" | "whole" | "part done" | "done";
 
 /**
- * Which event of an item may follow which, by the item's type. A message always has a part; reasoning has none where it
- * has no text.
+ * Which events of an item may follow an event, by the item's type: the key is the event, and the value has those that
+ * may be next. A message always has a part; reasoning has none where it has no text.
  */
 const said: Record<Step, readonly Step[]> = {
   added: ["part"],
@@ -64,7 +64,10 @@ const after: Record<OutputItem["type"], Record<Step, readonly Step[]>> = {
 
 type Part = ContentPart | SummaryText;
 
-/** What an event's text belongs to: a type of part, or a type of item without parts. */
+/**
+ * The key is the kind of a text event, such as `output_text`; the value is what its text belongs to: a type of part, or
+ * a type of item without parts.
+ */
 const speakers: Record<string, Part["type"] | OutputItem["type"]> = {
   output_text: "output_text",
   refusal: "refusal",

@@ -1,6 +1,6 @@
 /**
- * JSON values from a JSON Schema of the contract, for property tests. It follows the keywords that say how a value is
- * built; the others (`dependentSchemas`, `if`, `not`) are left to a validator, which filters.
+ * Draws JSON values that fit a JSON Schema of the contract, for property tests. The generator follows the keywords that
+ * say how a value is built; the others (`dependentSchemas`, `if`, `not`) are left to a validator, which filters.
  */
 import fc from "fast-check";
 
@@ -26,8 +26,8 @@ export interface Schema {
 }
 
 /**
- * `words`: strings from which values are often drawn, because several fields must have the same one, such as the id of
- * a call.
+ * Makes a generator of values that fit a schema. `words`: strings from which values are often drawn, because several
+ * fields must have the same one, such as the id of a call.
  */
 export function valuesOf(schema: Schema, components: Record<string, Schema>, words: readonly string[]) {
   const known = new Map<string, fc.Arbitrary<unknown>>();

@@ -25,7 +25,10 @@ case $verb in
 esac
 `;
 
-/** Makes a stand-in below this folder. `typed()` is what its arguments were, which any user of the machine can read. */
+/**
+ * Makes a stand-in below this folder. `typed()` returns the arguments with which the stand-in was run, which any user
+ * of the machine can read.
+ */
 export function standInKeyStore(folder: string): KeyStoreUnderTest & { typed(): string } {
   const bin = join(folder, "key-store");
   const entries = join(bin, "entries");

@@ -39,8 +39,8 @@ export interface Service extends Daemon {
 }
 
 /**
- * A Postgres for one test alone, which stops it, or sets it up in its own way (`prepared` gets the data folder and
- * returns more settings). Every other test uses `freshDatabase`.
+ * Starts a Postgres for a test that stops it, or sets it up in its own way (`prepared` gets the data folder and returns
+ * more settings). Every other test uses `freshDatabase`.
  */
 export async function startPostgres(port?: number, prepared = (_data: string): string[] => []): Promise<Service> {
   const found = await postgresPrograms();
@@ -82,7 +82,7 @@ export function postgresCommand(programs: Programs, data: string, port: number, 
   return [join(programs.folder, "postgres"), "-D", data, "-p", `${port}`, ...given];
 }
 
-/** A Redis for one test alone, which stops it, or sets it up in its own way. Every other test uses `redisUrl`. */
+/** Starts a Redis for a test that stops it, or sets it up in its own way. Every other test uses `redisUrl`. */
 export async function startRedis(
   port?: number,
   prepared = (_folder: string): Record<string, string | number> => ({}),

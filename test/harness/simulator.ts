@@ -37,7 +37,7 @@ export interface SimulatorRequest {
   /** The parsed body, or its text where it is not JSON; undefined where the request has none. */
   body: unknown;
   at_ms: number;
-  /** Null until the status line was sent. */
+  /** The status of the answer; null until the status line was sent. */
   status: number | null;
   /** Output tokens that were generated for the request: what a real engine would count, also when the client left. */
   tokens: number;

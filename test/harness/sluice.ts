@@ -35,13 +35,13 @@ export interface Sluice {
    * `unlimited` on Postgres.
    */
   key: string;
-  /** The slug of that organization. */
+  /** The slug of the key's organization. */
   organization: string;
   dataDir: string;
   store: "pglite" | "postgres";
   /**
-   * Sends the key above, unless another `key` (null: none) or an `authorization` header is given. Checks the answer
-   * against the contract.
+   * Sends the service's `key`, unless another `key` (null: none) or an `authorization` header is given. Checks the
+   * answer against the contract.
    */
   fetch(path: string, init?: RequestInit & { key?: string | null }): Promise<Response>;
   /** Sends a JSON body by POST. */

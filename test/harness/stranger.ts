@@ -5,7 +5,7 @@ import { chmodSync, copyFileSync, linkSync, mkdtempSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** What the script prints on stdout. Its imports name files of this checkout by absolute path. */
+/** Returns what the script prints on stdout. The script's imports name files of this checkout by absolute path. */
 export async function saidAs(uid: number, script: string, env: Record<string, string> = {}): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-stranger-"));
   try {

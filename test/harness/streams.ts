@@ -41,8 +41,8 @@ function chatProblems(body: string, chunk: TSchema, problemsOf: Problems): strin
 }
 
 /**
- * The events that may follow an event, by its type. In addition, `ping` may come anywhere after the start, and `error`
- * may be the last event after any other.
+ * The key is the type of an event; the value has the events that may follow it. In addition, `ping` may come anywhere
+ * after the start, and `error` may be the last event after any other.
  */
 const after: Record<string, readonly string[]> = {
   "": ["message_start"],
@@ -54,7 +54,7 @@ const after: Record<string, readonly string[]> = {
   message_stop: [],
   error: [],
 };
-/** Which deltas a block may have, by its type. */
+/** The key is the type of a block; the value has the types of deltas that the block may have. */
 const deltas: Record<string, readonly string[]> = {
   text: ["text_delta", "citations_delta"],
   thinking: ["thinking_delta", "signature_delta"],

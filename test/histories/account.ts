@@ -1,5 +1,5 @@
-// All that the judge knows of one request: what its node asked and was answered, what was forwarded, what the store carried
-// out.
+// All that the judge knows of one request: what its node asked the store and was answered, what was forwarded, what the
+// store carried out.
 
 import type { InferenceEvent } from "../../src/core/inference/event.ts";
 import type { FaultCode } from "../../src/core/inference/fault.ts";
@@ -12,7 +12,7 @@ import { costOf, heldInputPrice } from "./prices.ts";
 import type { OrganizationPlan, RequestPlan } from "./scenario.ts";
 import type { Entry } from "./store.ts";
 
-/** One window's totals, as the judge adds them up. */
+/** The totals of one window, as the judge adds them up. */
 export interface Cell {
   kind: WindowKind | "extra";
   startsAt_ms: number;
@@ -38,13 +38,15 @@ export interface Account {
   heldNanos: number;
   /** Answers of the store that refused the request. */
   readonly refusals: Set<LedgerAnswer["answer"]>;
-  /** The grant of a hold; null: there is none. A grant on extra usage is billed to no session window, but opens one. */
+  /**
+   * The grant of a hold; null if there is none. A grant on extra usage is billed to no session window, but opens one.
+   */
   grant: Grant | null;
   /** When the request's node, with its grant, went on with the request; null before that. */
   admittedAt_ms: number | null;
   /**
-   * What the node has been told for sure: that there is a grant, that the request is settled, and the output tokens of
-   * its last checkpoint.
+   * What the node certainly knows from answers: that there is a grant, that the request is settled, and the output
+   * tokens of its last checkpoint.
    */
   grantKnown: boolean;
   settlementKnown: boolean;
@@ -53,21 +55,27 @@ export interface Account {
   checkpoints: { tokens: number; sentAt_ms: number; entry: Entry }[];
   ratesTakenAt_ms: number | null;
   /**
-   * Among how many processes the node divided the rate limits when it took from its own share; null: the store that the
-   * processes share took it.
+   * Among how many processes the node divided the rate limits when it took the request's rates from its own share; null
+   * if they were taken in the store that the processes share.
    */
   ratesSharedAmong: number | null;
-  /** When the sliding rates last answered, whatever the answer was. The node may read the answer much later. */
+  /**
+   * When the store of the sliding rates last answered about the request, whatever the answer was. The node may read the
+   * answer much later.
+   */
   ratesAskedAt_ms: number | null;
   refused: FaultCode | null;
   refusedAt_ms: number;
   /** Whether an engine was asked, and has not failed of itself since. */
   engineAsked: boolean;
-  /** When its client left. */
+  /** When the request's client left. */
   leftAt_ms: number | null;
-  /** Its node has given the hold up for lost. */
+  /** Whether the request's node has given up the hold as lost. */
   isLost: boolean;
-  /** For each delta, the output tokens that the engine had produced with it, those before it included. */
+  /**
+   * The key is a delta; the value is the number of output tokens that the engine had produced with it, those before it
+   * included.
+   */
   readonly tokensOf: Map<InferenceEvent, number>;
   /**
    * The events that carry the engine's report on its usage, and whether any of them has passed the meter, which counts
@@ -83,16 +91,19 @@ export interface Account {
    */
   delivered: number;
   deliveredAt_ms: number;
-  /** The prompt's cost as its node knows it. */
+  /** The prompt's cost as the request's node knows it. */
   promptNanos: number;
   ending: Ending | null;
   endedAt_ms: number;
-  /** The answer was to be kept in a log, but there was no log for it, so it ends before any of it is read. */
+  /**
+   * Whether the answer was to be kept in a log, but there was no log for it, so that it ends before any of it is read.
+   */
   hasNoLog: boolean;
   /** What was written to the log of an answer that is kept. */
   text: string;
   /**
-   * When the store woke up in a past that lacks something that it had answered about this request; null if it did not.
+   * When the store was set back to a past that lacks something that it had answered about this request; null if it was
+   * not.
    */
   setBackAt_ms: number | null;
   /** Whether the request was refused, or its settlement is confirmed. */

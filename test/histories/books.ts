@@ -35,21 +35,23 @@ import type { World } from "./world.ts";
 
 export class Books {
   readonly #cells = new Map<string, Cell[]>();
-  /** The judge's own total (`Cell`) for each total of the store, by the store's object, which lives until a crash. */
+  /**
+   * The key is the store's object for a total, which lives until a crash; the value is the judge's own total (`Cell`).
+   */
   #cellOfTotal = new Map<object, Cell>();
   #records = new Map<string, ModelRecord>();
-  /** Each organization's anchors, as they were told to the judge. */
+  /** Each organization's anchors (from which its weeks and months begin), as they were reported to the judge. */
   readonly #anchors: Map<string, Anchor[]>;
   readonly #spans = new Map<readonly Anchor[], Map<string, Interval>>();
   readonly #adjustments = new Map<string, { cell: Cell; added: number; entry: Entry }>();
-  /** How many requests of each organization ran when the judge last looked. */
+  /** The key is an organization's id; the value is how many of its requests ran when the judge last looked. */
   readonly #running = new Map<string, number>();
 
   constructor(
     readonly world: World,
     readonly accounts: ReadonlyMap<string, Account>,
     readonly say: Say,
-    /** Called once for each record. */
+    /** Called once for each record of the ledger, with the account of its request. */
     readonly recorded: (account: Account, record: ModelRecord) => void,
   ) {
     this.#anchors = new Map(world.scenario.organizations.map(({ id, anchors }) => [id, anchors]));
@@ -128,7 +130,7 @@ export class Books {
     }
   }
 
-  /** The store is back where it was a moment ago: records and grants may be gone. */
+  /** The store has lost its last transactions: records and grants may be gone. */
   crashed(): void {
     const { holds, records } = this.world.store.model;
     this.#cellOfTotal = new Map();
@@ -293,7 +295,7 @@ export class Books {
     ];
   }
 
-  /** When the session began that is open or opens now. */
+  /** The beginning of the session that is open now, or of the one that opens now. */
   #sessionAt(organization: OrganizationPlan, now_ms: number): number {
     const openedAt_ms = this.#openedAt(organization);
     return now_ms < openedAt_ms + session_ms ? openedAt_ms : now_ms;

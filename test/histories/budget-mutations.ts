@@ -50,7 +50,7 @@ export class KeepsTheBudgetOfTheAdmission extends CommandByCommand {
   }
 }
 
-/** Breaks rule 5: a key that changes its team takes its running requests along. */
+/** Breaks rule 5: the running requests of a key that changes its team move to the new team, too. */
 class TakesAlongWhatRuns extends CommandByCommand {
   protected override one(command: Command): LedgerAnswer {
     const hold = command.verb === "settle" ? this.holds.get(command.requestId) : undefined;
@@ -120,7 +120,7 @@ class CountsEachKeyOfAPerson extends CommandByCommand {
   }
 }
 
-/** Breaks rule 5: a person who joins another organization takes along what they have used. */
+/** Breaks rule 5: the usage of a person who joins another organization moves there, too. */
 class TakesUseAlong extends CommandByCommand {
   readonly #members = new Map<string, ModelPeople["memberships"]>();
 

@@ -1,5 +1,6 @@
 // Limits of keys, people and teams in histories: which ones a seed makes, how they change, and what must hold of them after
-// each step. Two of three organizations have some. Their keys take turns, and at first two of three are in one team.
+// each step. Two of three organizations have some. The keys of an organization take turns, and at first two of its three
+// keys are in one team.
 
 import type { SubjectReading, UsageLimits, WindowKind } from "../../src/core/store/ledger.ts";
 import { windowKinds } from "../../src/core/store/ledger.ts";
@@ -171,7 +172,7 @@ export function changedSubjects(organizationId: string, before: OwnLimits, after
 export const knownAs = (organizationId: string, id: string): string =>
   parentOf(id).replace(`${organizationId} key_`, "key_").replace(`${organizationId} per_`, "per_");
 
-/** The use of a window when the check last looked at it. */
+/** What was used of a window when the check last looked at it. */
 interface Seen {
   taken: number;
   used: number;
@@ -190,7 +191,10 @@ interface Sum {
  * records and holds.
  */
 export class BudgetBooks {
-  /** For each total, by the store's own object, which lives until a crash: its amounts when the judge last looked. */
+  /**
+   * The key is the store's object for a total, which lives until a crash; the value is its amounts when the judge last
+   * looked.
+   */
   readonly #seen = new WeakMap<object, Seen>();
   #running = new Map<string, number>();
 
@@ -203,7 +207,7 @@ export class BudgetBooks {
 
   /**
    * Compares all totals with limits and sums. A total that is past a limit that was lowered may stay, but must not
-   * rise. `isChecked` is false when the store woke up in the past.
+   * rise. `isChecked` is false when the store was set back to the past.
    */
   addUp(model: LedgerModel, isChecked: boolean): void {
     const sums = new Map<string, Sum[]>();
@@ -282,8 +286,8 @@ const sumAt = (sums: readonly Sum[], kind: WindowKind, startsAt_ms: number): Sum
   sums.find((one) => one.kind === kind && one.startsAt_ms === startsAt_ms);
 
 /**
- * The least that any window of these subjects, other than the organization, had left when the windows were read, in
- * nanos.
+ * The least room of all windows of these subjects, those of the organization excepted, in nanos, as the windows were
+ * read.
  */
 export function ownRoomOf(subjects: readonly SubjectReading[] = []): number {
   const rooms = subjects.flatMap(({ windows }) =>

@@ -1,9 +1,9 @@
-// Every kind of thing that a seed decides draws from random numbers of its own, so that what is left out of a replay
-// changes nothing about the rest.
+// Each kind of thing that a seed decides has random numbers of its own, so that a replay that leaves something out changes
+// nothing about the rest.
 
 import { type Chance, chanceOf } from "../faults/chance.ts";
 
-/** The random numbers for one kind of thing, for the thing with this index in a seed. */
+/** The random numbers for one thing: the one of this kind with this index in a seed's history. */
 export function chanceFor(seed: number, kind: number, index: number, number = 0): Chance {
   let mixed = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(kind + 1, 0xc2b2ae35);
   mixed = Math.imul(mixed ^ (mixed >>> 15), 0x27d4eb2f) ^ Math.imul(index + 1, 0x165667b1);
@@ -29,5 +29,5 @@ export const betweenOf =
   (chance: Chance): Between =>
   (from, to) =>
     from + chance.below(to - from + 1);
-/** A random number between the two; small numbers are as likely as large ones. */
+/** A random number between `from` and `to`, evenly spread over their orders of magnitude. */
 export const spread = (chance: Chance, from: number, to: number) => Math.round(from * (to / from) ** chance.next());

@@ -1,5 +1,5 @@
 // Everything else that happens in a history besides its faults: an administrator decides something while requests run,
-// clocks are set, the store stands still, or the store wakes up in the past.
+// clocks are set, the store stands still, or a failover sets the store back to the past.
 
 import { type Calendar, weekDays } from "../../src/core/store/calendar.ts";
 import type { WindowKind } from "../../src/core/store/ledger.ts";
@@ -13,7 +13,7 @@ export type ChangePlan =
   | { at_ms: number; kind: "plan"; organization: number; plan: Plan }
   | { at_ms: number; kind: "anchor"; organization: number; anchor_ms: number }
   | { at_ms: number; kind: "calendar"; organization: number; calendar: Calendar | null }
-  /** An operator's entry, which may be sent again. */
+  /** An operator's entry, which changes a total by hand, and which may be sent again. */
   | {
       at_ms: number;
       kind: "adjust";

@@ -1,4 +1,4 @@
-// One request: an engine and a reader around a run (src/core/usage/run.ts).
+// Runs one request: an engine and a reader around a run (src/core/usage/run.ts).
 
 import type { Settlement } from "../../src/core/admission/reservation.ts";
 import type { InferenceEvent } from "../../src/core/inference/event.ts";
@@ -112,7 +112,7 @@ function followed({ defects }: World, planNow: () => Plan): (() => Plan) | undef
   return defects.hidesChange ? () => Object.assign(same, planNow()) : planNow;
 }
 
-/** Runs one request. `kept`: set if it has an idempotency key. */
+/** Runs one request. `kept`: set if the request has an idempotency key. */
 export async function request(
   world: World,
   judge: Judge,
@@ -195,8 +195,8 @@ export async function request(
     },
     inputEstimate: { observe() {} },
     tokenizing: () => null,
-    // A calibration of our own, so that tokens are counted exactly: one engine that sends a token a delta misleads no
-    // other.
+    // A calibration of our own, so that tokens are counted exactly: an engine that sends one token a delta does not
+    // mislead the count for another engine.
     outputCalibration: calibration,
     watcher: { granted() {}, ended() {} },
     open(asked) {
@@ -239,7 +239,9 @@ export async function request(
   if (!plan.stream) await run[Symbol.asyncDispose]();
 }
 
-/** Opens the log, or the background response, before anything of the answer is read; false if there is none. */
+/**
+ * Opens the log, or the background response, before anything of the answer is read. Returns false if that was refused.
+ */
 async function opened(kept: KeptRun, judge: Judge, node: Node, plan: RequestPlan): Promise<boolean> {
   try {
     await kept.begins();
@@ -346,7 +348,7 @@ async function* engine(
   }
 }
 
-/** The report of an engine that has sent `told` reports before, honest or not. */
+/** The report, honest or not, of an engine that has sent `told` reports before. */
 function reportOf({ inputTokens, lie }: RequestPlan, produced: number, told: number): InferenceEvent {
   const usage = { ...noUsage, inputTokens, outputTokens: produced, source: "reported" as const };
   switch (lie) {

@@ -1,4 +1,5 @@
-// What must follow from what an administrator decides while requests run: limits that are lowered, keys that are revoked.
+// Judges what must follow when an administrator decides something while requests run: limits that are lowered, keys that
+// are revoked.
 
 import type { Command, UsageLimits } from "../../src/core/store/ledger.ts";
 import type { Plan } from "../../src/core/store/plan.ts";
@@ -33,7 +34,7 @@ function isKept(node: Node, world: World, since_ms: number): boolean {
   return isHindered(world, node, since_ms) || reaches(node.askingTroubles, since_ms, world.time.now_ms);
 }
 
-/** A command goes by a plan in force, or by one that its node could not yet know to be replaced. */
+/** Checks that a command goes by a plan in force, or by one that its node could not yet know to be replaced. */
 export function judgeLimits(world: World, account: Account, command: Command, say: Say): void {
   if (!("limits" in command)) return;
   const name = `${command.verb} ${"nanosTotal" in command ? command.nanosTotal : ""}`;
@@ -71,7 +72,9 @@ export function judgeStanding(world: World, account: Account, tokens: number, sa
   judgeReview(world, account, tokens, say);
 }
 
-/** If a limit was lowered, what is held beyond it must have been given back before more of the answer is forwarded. */
+/**
+ * Checks that what is held beyond a limit that was lowered has been given back before more of the answer is forwarded.
+ */
 function judgeReview(world: World, account: Account, tokens: number, say: Say): void {
   const { plan, grant } = account;
   const { now_ms } = world.time;
@@ -87,7 +90,7 @@ function judgeReview(world: World, account: Account, tokens: number, say: Say): 
   }
 }
 
-/** One window of a subject in which a request counts. */
+/** One window of a subject, with its limit, in which a request counts. */
 interface Bound {
   name: string;
   /** Since when this limit is in force. */

@@ -1,4 +1,5 @@
-// What is done to nodes and stores, and what an administrator decides meanwhile; and the quiet at the end.
+// Carries out what a history does to its nodes and stores, and what an administrator decides meanwhile; and begins the
+// quiet at its end, in which nothing goes wrong.
 
 import type { OwnLimits } from "../core/store/budget-model.ts";
 import { hasCalendar } from "../core/store/windows-model.ts";
@@ -96,14 +97,14 @@ export function harm(world: World, judge: Judge, fault: FaultPlan, start: (index
   }
 }
 
-/** Begins the quiet at the end of a history. */
+/** Begins the quiet at the end of a history, in which nothing goes wrong. */
 export function calm(world: World, start: (index: number) => void): void {
   world.tell(() => "from here on all goes well");
   world.quiet = true;
   oneAtLeast(world, start);
 }
 
-/** Starts a node if none runs: one must recover what is left. */
+/** Starts a node if none runs: a node must recover what is left. */
 function oneAtLeast({ nodes }: World, start: (index: number) => void): void {
   if (nodes.every((node) => !node || node.clock.crashed)) start(nodes.findIndex((node) => node));
 }

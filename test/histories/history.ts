@@ -36,8 +36,9 @@ export interface History {
 }
 
 /**
- * How long a history may go on after the last harm: one that is not over by then never will be. The request of a key
- * and each of its repeats may run for half a minute, one after the other, if one engine after another breaks off.
+ * How long a history may go on after the last thing that goes wrong: a history that is not over by then never will be.
+ * The request of a key and each of its repeats may run for half a minute, one after the other, if one engine after
+ * another breaks off.
  */
 const patience_ms = 250_000;
 
@@ -118,7 +119,7 @@ function restricted(scenario: Scenario, only: readonly FaultPlan["kind"][]): Sce
   return { ...scenario, faults, weather: noWeather, ratesMayFail: false };
 }
 
-/** Opens the sessions that were open before the history. */
+/** Opens the session windows that were open before the history. */
 function prime({ scenario, store }: World): void {
   for (const [index, { id, sessionOpenedAt_ms }] of scenario.organizations.entries()) {
     if (sessionOpenedAt_ms === null) continue;

@@ -1,5 +1,5 @@
-// The judge watches a history from outside, knows what was asked, answered, forwarded and told, and says which rule is
-// broken.
+// The judge watches a history (a simulated sequence) from outside, knows what was asked, answered, forwarded and reported,
+// and says which rule is broken.
 
 import type { InferenceEvent } from "../../src/core/inference/event.ts";
 import type { Fault } from "../../src/core/inference/fault.ts";
@@ -60,7 +60,7 @@ export class Judge {
     this.violation ??= { rule, sentence };
   };
 
-  // What nodes do.
+  // The following functions are called for what nodes do.
 
   asked(plan: RequestPlan, node: Node): Account {
     const { scenario, time } = this.world;
@@ -136,7 +136,7 @@ export class Judge {
     }
   }
 
-  /** A batch of events has passed the meter. */
+  /** A batch of events has passed the meter, which counts the usage. */
   forwards(account: Account, batch: readonly InferenceEvent[]): void {
     if (batch.some(({ type }) => type === "response-start")) this.#restarts(account);
     let tokens = account.passed;
@@ -161,7 +161,7 @@ export class Judge {
       this.say("lease", `${id} was forwarded ${store.now_ms - hold.leaseUntil_ms} ms after its lease`);
   }
 
-  /** Its node has given the hold up for lost. */
+  /** The request's node has given up the hold as lost. */
   lost(account: Account): void {
     const { plan, node, setBackAt_ms, askedAt_ms } = account;
     account.isLost = true;
@@ -188,7 +188,7 @@ export class Judge {
     this.counts[isWhole ? "unstreamed answers that came whole for nobody" : "unstreamed answers that were left"] += 1;
   }
 
-  /** An engine broke off an answer that nobody streams. */
+  /** An engine broke off an answer that is not streamed. */
   broke(account: Account, isBegunAnew: boolean): void {
     this.world.tell(() => `the engine of ${account.plan.id} breaks off${isBegunAnew ? ", and another begins" : ""}`);
     this.counts["unstreamed answers whose engine broke off"] += 1;
@@ -199,7 +199,7 @@ export class Judge {
     account.over = true;
   }
 
-  // What clients with an idempotency key get.
+  // The following functions are called for what clients with an idempotency key get.
 
   asksWithKey(asked: Asked): void {
     this.#kept.asks(asked);
@@ -221,7 +221,7 @@ export class Judge {
     this.#kept.refused(asked, fault);
   }
 
-  // What the store does.
+  // The following functions are called for what the store does.
 
   /** The store carried out a batch that was sent at `sentAt_ms`, whether or not the answer has reached its node. */
   carriedOut(commands: readonly Command[], answers: readonly LedgerAnswer[], entry: Entry, sentAt_ms: number): void {
@@ -278,7 +278,7 @@ export class Judge {
     this.#budgets.addUp(this.world.store.model, false);
   }
 
-  // What administrators do.
+  // The following functions are called for what administrators do.
 
   anchored(organizationId: string, anchor_ms: number): void {
     this.#books.anchored(organizationId, anchor_ms);
@@ -311,7 +311,7 @@ export class Judge {
     else this.counts["limits of keys and teams changed while requests ran"] += 1;
   }
 
-  /** A raise that was set earlier may have ended by now. */
+  /** Counts raises that were set earlier and may have ended by now. */
   raiseEnded(organizationId: string, { raises }: OwnLimits): void {
     const now = this.world.store.ownLimits(organizationId).raises;
     const lapsed = endedSince(now, Number.NEGATIVE_INFINITY, this.world.store.now_ms);
@@ -325,8 +325,8 @@ export class Judge {
   }
 
   /**
-   * The counter of sliding rates answered. `sharedAmong`: among how many the limits were divided, when a node counted
-   * its own share; null: Redis counted.
+   * The counter of sliding rates answered. `sharedAmong`: among how many processes the limits were divided, when a node
+   * counted its own share; null: Redis counted.
    */
   counted(requestId: string, answer: RateAnswer, sharedAmong: number | null): void {
     const account = this.accounts.get(requestId)!;
@@ -341,7 +341,7 @@ export class Judge {
     this.#flushes += 1;
   }
 
-  // The end of the history.
+  // Called at the end of the history.
 
   finish(): void {
     this.#kept.finish();

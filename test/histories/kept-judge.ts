@@ -23,7 +23,7 @@ interface Parts {
 export class KeptJudge {
   readonly #parts: Parts;
   readonly #asking = new Set<Asked>();
-  /** When the failure of each run whose node is gone was first read. */
+  /** The key is the id of a run whose node is gone; the value is when its failure was first read. */
   readonly #buried = new Map<string, number>();
 
   constructor(parts: Parts) {
@@ -38,7 +38,7 @@ export class KeptJudge {
     this.#asking.delete(asked);
   }
 
-  /** A run that is kept has ended. */
+  /** A run whose answer is kept has ended. */
   ended({ plan }: Account, ending: Ending, { isLeft, isKept }: { isLeft: boolean; isKept: boolean }): void {
     const { counts, say } = this.#parts;
     if (isLeft && ending.outcome === "completed") counts["kept answers that went on without their client"] += 1;
@@ -67,7 +67,7 @@ export class KeptJudge {
     this.#buried.set(runId, Math.min(buried_ms ?? Number.POSITIVE_INFINITY, world.time.now_ms));
   }
 
-  /** A background response has ended. `response` null: it is gone. */
+  /** A background response has ended. `response` is null if the response is gone. */
   fetched({ plan }: Asked, runId: string, response: { status: string; output: unknown } | null): void {
     const { world, accounts, counts, say } = this.#parts;
     world.tell(() => `${plan.id} fetches the response of ${runId}: ${JSON.stringify(response)}`);
@@ -93,14 +93,14 @@ export class KeptJudge {
   }
 
   /**
-   * A writer may get its grant just when its key is given up: a writer that was frozen before that, or whose claim
-   * seems old because the store's clock was set since.
+   * Whether the writer of a key's answer may have got its grant just when its key was given up: a writer that was
+   * frozen before that, or whose claim seems old because the store's clock was set since.
    */
   #isWriterBack(first: string, at_ms: number): boolean {
     const { world, accounts } = this.#parts;
     const run = accounts.get(first);
     if (!run) return false;
-    // The claim is older than what the run asks afterwards.
+    // The claim of the key is older than `askedAt_ms`, as the run asks for its admission only after it.
     const since_ms = run.askedAt_ms - retry_ms;
     const seemsOld = wasSet(world, since_ms) && at_ms <= (run.admittedAt_ms ?? Number.POSITIVE_INFINITY);
     return seemsOld || isHindered(world, run.node, since_ms);
@@ -141,7 +141,7 @@ export class KeptJudge {
     }
   }
 
-  /** The charge for a run. The part for which its limits had no room is not included, because it costs nothing. */
+  /** The charge for a run, without the part that costs nothing because the run's limits had no room for it. */
   #costOf({ plan: { id } }: Account): number {
     const { records } = this.#parts.world.store.model;
     const both = [records.get(id), records.get(lateIdOf(id))];

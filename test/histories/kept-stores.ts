@@ -1,5 +1,5 @@
-// The questions of a node to the database about kept answers, over a wire that may fail; and the product's own code for
-// kept answers on top of them.
+// The statements about kept answers that a node sends to the database, over a wire that may fail; and the product's own
+// code for kept answers on top of them.
 
 import type { Ledger } from "../../src/core/store/ledger.ts";
 import type { KeepingNeeds } from "../../src/features/responses/needs.ts";

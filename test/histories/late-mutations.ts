@@ -5,14 +5,14 @@ import type { LedgerAnswer, Settle } from "../../src/core/store/ledger.ts";
 import { LedgerModel, lateIdOf, type ModelRecord } from "../core/store/ledger-model.ts";
 import type { Mutation } from "./mutations.ts";
 
-/** A request that was recovered is over, whatever its node reports. */
+/** The defect: a request that was recovered is over, whatever its node reports. */
 class ForgetsTheRest extends LedgerModel {
   protected override settleLate(): LedgerAnswer {
     return { answer: "already" };
   }
 }
 
-/** A late settlement is booked again although its entry exists. */
+/** The defect: a late settlement is booked again although its entry exists. */
 class BooksAgain extends LedgerModel {
   protected override settleLate(settle: Settle, record: ModelRecord): LedgerAnswer {
     this.records.delete(lateIdOf(settle.requestId));
@@ -20,14 +20,14 @@ class BooksAgain extends LedgerModel {
   }
 }
 
-/** What the record has charged is charged once more. */
+/** The defect: what the record has charged is charged once more. */
 class BooksTheWhole extends LedgerModel {
   protected override settleLate(settle: Settle, record: ModelRecord): LedgerAnswer {
     return super.settleLate(settle, { ...record, charged: 0, uncharged: 0 });
   }
 }
 
-/** All of a late settlement is charged, whatever the limits leave. */
+/** The defect: all of a late settlement is charged, whatever the limits leave. */
 class BooksPastLimits extends LedgerModel {
   protected override settleLate(settle: Settle, record: ModelRecord): LedgerAnswer {
     const answer = super.settleLate(settle, record);
@@ -42,7 +42,7 @@ class BooksPastLimits extends LedgerModel {
   }
 }
 
-/** The record is written anew, with the sums of both entries. */
+/** The defect: the record is written anew, with the sums of both entries. */
 class ChangesTheRecord extends LedgerModel {
   protected override settleLate(settle: Settle, record: ModelRecord): LedgerAnswer {
     const answer = super.settleLate(settle, record);

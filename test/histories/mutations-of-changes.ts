@@ -1,5 +1,5 @@
-// Mutations for histories in which plans, keys, anchors and clocks change while requests run, the store stands still, or it
-// wakes up in the past: each takes out a protection, in histories that nothing else befalls.
+// Mutations for histories in which plans, keys, anchors and clocks change while requests run, the store stands still, or a
+// failover sets it back to the past: each takes out a protection, in histories in which nothing else goes wrong.
 
 import type { ClockRange, Command, Grow, LedgerAnswer, WindowKind } from "../../src/core/store/ledger.ts";
 import type { Clock } from "../../src/core/time/clock.ts";
@@ -12,7 +12,7 @@ import { passedMutations } from "./passed-mutations.ts";
 import { raiseMutations } from "./raise-mutations.ts";
 import type { NodeLedger } from "./wire.ts";
 
-/** The first organization is charged for every request. */
+/** The defect: the first organization is charged for every request. */
 class KnowsOneOrganization extends LedgerModel {
   override run(commands: readonly Command[]): LedgerAnswer[] {
     return super.run(commands.map((command) => ({ ...command, organizationId: "org_1" })));
@@ -29,13 +29,14 @@ class RecoversByTheAdmission extends LedgerModel {
   }
 }
 
-/** A lease from before the clock was set back is held until the clock has caught up. */
+/** The defect: a lease from before the clock was set back lasts until the clock has caught up. */
 class KeepsFarLeases extends LedgerModel {
   protected override clipLeases(): void {}
 }
 
 /**
- * A growth is carried out again when another command of its request comes, and takes back what its node was answered.
+ * The defect: a growth is carried out again when another command of its request comes, and takes back what its node was
+ * answered.
  */
 class ReviewsAgain extends OneByOne {
   readonly #reviews = new Map<string, Grow>();
@@ -57,7 +58,7 @@ class AdjustsAgain extends LedgerModel {
   }
 }
 
-/** A settlement counts only if there was a hold. */
+/** The defect: a settlement counts only if there was a hold. */
 class SettlesOnlyWhatItKnows extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
     const { requestId, verb } = command;

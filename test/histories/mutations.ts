@@ -1,5 +1,5 @@
 // Mutations that show what histories are good for: each takes a rule out (docs/design/metering.md, The nine rules), in one
-// way or several, without a change of what is tried. A history with one of them must end in a violation.
+// way or several, while what the histories try stays the same. A history with one of them must end in a violation.
 
 import type { Reservation } from "../../src/core/admission/reservation.ts";
 import { noUsage } from "../../src/core/inference/usage.ts";
@@ -27,9 +27,9 @@ import type { NodeLedger } from "./wire.ts";
 /** The defects of a history's store or nodes. */
 export interface Defects {
   store?: StoreDefects;
-  /** Put between a node and its wire. */
+  /** Returns the defective ledger that is put between a node and its wire. */
   ledger?(ledger: NodeLedger, clock: Clock): NodeLedger;
-  /** Put between the meter and the reservation. */
+  /** Returns what replaces functions of the hold between the meter and the reservation. */
   hold?(reservation: Reservation): Partial<MeteredHold>;
   rates?(rates: Rates): Rates;
   /** The number of processes among which a node divides its limits. */
@@ -44,9 +44,9 @@ export interface Defects {
   keepsPlan?: boolean;
   /** The plan's object stays the same when the plan changes. */
   hidesChange?: boolean;
-  /** Whether nodes are told of changed limits of this subject; absent: they are told of all. */
+  /** Whether nodes learn of changed limits of this subject; absent: they learn of all changes. */
   hearsOf?(subject: string): boolean;
-  /** Nodes are not told which raises have ended. */
+  /** Nodes do not learn which raises have ended. */
   hearsOfNoEnd?: boolean;
   /** Nodes read plans only when they begin, and do not ask which keys were revoked. */
   followsNobody?: boolean;
@@ -60,7 +60,7 @@ export interface Mutation {
   /** The kinds of faults under which the mutation shows, in histories with no other kind. */
   under?: readonly FaultPlan["kind"][];
   defects: Defects;
-  /** The rules that may be seen broken first. */
+  /** The rules of which the first violation may break any. */
   seenAs: readonly Rule[];
 }
 
@@ -86,7 +86,7 @@ export abstract class OneByOne extends LedgerModel {
   }
 }
 
-/** Breaks rule 2: a hold that exists does not mean "granted already". */
+/** Breaks rule 2: a request that has a hold already is held for once more by a second admission. */
 class AdmitsAgain extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
     const hold = this.holds.get(command.requestId);
@@ -96,7 +96,7 @@ class AdmitsAgain extends OneByOne {
   }
 }
 
-/** Breaks rule 2: a record that exists does not end an admission. */
+/** Breaks rule 2: a request that has a record already is admitted all the same. */
 class AdmitsTheEnded extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
     const record = command.verb === "admit" ? this.records.get(command.requestId) : undefined;
@@ -282,7 +282,7 @@ function takenForGranted(ledger: NodeLedger): NodeLedger {
   };
 }
 
-/** Separates some commands from a batch: `hear` decides what their node is answered. */
+/** Takes some commands out of each batch: `hear` returns the answers that their node gets. */
 export function apart(
   ledger: NodeLedger,
   some: (command: Command) => boolean,
@@ -339,13 +339,13 @@ const sweepsAtOnce = (ledger: NodeLedger): NodeLedger => ({
   recover: (_, range) => ledger.recover(200, range),
 });
 
-/** Breaks rule 6: no node recovers. */
+/** Breaks rule 6: no node recovers lapsed holds. */
 const neverSweeps = (ledger: NodeLedger): NodeLedger => ({
   ...ledger,
   recover: (_, range) => ledger.recover(0, range),
 });
 
-/** Breaks rule 8: a node that was refused refuses others by itself for a while. */
+/** Breaks rule 8: a node whose request was refused refuses other requests by itself for a while. */
 function refusesByHint(ledger: NodeLedger, clock: Clock): NodeLedger {
   const full = new Map<string, { answer: LedgerAnswer; until_ms: number }>();
   const known = (command: Command) => {
@@ -385,8 +385,8 @@ function keepsRates(rates: Rates): Rates {
 }
 
 /**
- * A lease so long that the node's own deadline, which is a tenth shorter than the lease it believes in, is the end of
- * the store's lease.
+ * A lease for nodes to believe in, so long that a node's own deadline, a tenth before the end of that lease, is the end
+ * of the store's lease.
  */
 const marginless_ms = lease_ms / 0.9;
 

@@ -17,12 +17,12 @@ import type { Trouble, World } from "./world.ts";
 export class Node {
   readonly clock: NodeClock;
   readonly admission: Admission;
-  /** When something stood between this node and the store, the node's own sleep included. */
+  /** The times in which something stood between this node and the store, the node's own sleep included. */
   readonly troubles: Trouble[] = [];
   /** Set while the node is cut off; `silent`: it waits for answers, and learns of nothing. */
   cut: { silent: boolean } | null = null;
   drains = false;
-  /** When something stood between the node and what an administrator has decided. */
+  /** The times in which something stood between the node and what an administrator has decided. */
   readonly askingTroubles: Trouble[] = [];
   readonly knows: Knowledge;
   /** What the code for kept answers needs of the node. */
@@ -36,7 +36,7 @@ export class Node {
     readonly world: World,
     judge: Judge,
     readonly index: number,
-    /** The number of the node's life: one that comes back after a crash has another. */
+    /** The number of the node's life: when the node comes back after a crash, it has another. */
     readonly life: number,
     readonly plan: NodePlan,
   ) {
@@ -75,8 +75,8 @@ export class Node {
   }
 
   /**
-   * Names the node's next message about this. The name is made of the node, the subject and a number, so that it stays
-   * the same in a replay without other messages.
+   * Names the node's next message about a subject, `about`. The name is made of the node, the subject and a number, so
+   * that it stays the same in a replay without other messages.
    */
   nextMessage(about: string): string {
     const number = (this.#messages.get(about) ?? 0) + 1;

@@ -1,5 +1,5 @@
-// Holds what an administrator has decided, and what each node knows of it: the unchanged code that follows limits
-// (src/core/admission/limits-in-force.ts) and revocations (src/core/auth/standing.ts), over wires that may fail.
+// Holds what an administrator has decided, and what each node knows of the decisions: the unchanged code that follows
+// limits (src/core/admission/limits-in-force.ts) and revocations (src/core/auth/standing.ts), over wires that may fail.
 
 import { type LimitChanges, noLimitChanges } from "../../src/core/admission/limit-changes.ts";
 import { type LimitsInForce, limitsInForce } from "../../src/core/admission/limits-in-force.ts";
@@ -110,7 +110,7 @@ export interface Knowledge {
 export const principalOf = ({ id, plan }: OrganizationPlan): Principal =>
   ({ key: { id: `key of ${id}` }, organization: { id, plan: plan.name }, secretHash: id }) as unknown as Principal;
 
-/** Follows only the kinds of changes that this history has. */
+/** What a node knows of an administrator's decisions. It follows only the kinds of changes that this history has. */
 export function knowledgeOf(world: World, node: Node): Knowledge {
   const { office, scenario } = world;
   const has = (...kinds: string[]) => scenario.faults.some(({ kind }) => kinds.includes(kind));

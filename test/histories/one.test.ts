@@ -1,5 +1,5 @@
-// Sixteen hundred histories, and in `npm run test:deep` twenty thousand, in two files, so that two cores share them: this
-// is one half.
+// One half of sixteen hundred histories, and in `npm run test:deep` of twenty thousand: two files share them, so that two
+// cores do.
 
 import { expect, test } from "bun:test";
 import { isDeep, times } from "../harness/depth.ts";
@@ -16,7 +16,7 @@ test.each(isDeep ? [0, 1, 2, 3] : [0])(
   `in ${histories} histories of nodes that crash and freeze over wires that fail, no rule of metering is broken (first half, part %i)`,
   (part) => {
     const happened = manyHistories(seedsOf(part, 8), histories);
-    // The histories try everything that they are for.
+    // Each kind of event has happened often enough in the histories.
     for (const [name, count] of Object.entries(happened))
       expect({ name, enough: count >= least }).toEqual({ name, enough: true });
   },

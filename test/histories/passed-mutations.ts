@@ -1,5 +1,5 @@
-// The rules of answers that are passed on, taken out one at a time (docs/design/usage.md, Holds), each with the violation
-// in which a history without it must end.
+// The rules of answers that are passed on as their engine wrote them, taken out one at a time (docs/design/usage.md,
+// Holds), each with the violation in which a history without it must end.
 
 import type { Command } from "../../src/core/store/ledger.ts";
 import { priceOf } from "../../src/core/usage/price.ts";
@@ -7,7 +7,7 @@ import type { Mutation } from "./mutations.ts";
 import { costOf, prices } from "./prices.ts";
 import type { NodeLedger } from "./wire.ts";
 
-/** Changes what a node sends, on its way. */
+/** Makes a defect that changes each command on its way from the node to the store. */
 const sends = (changed: (command: Command) => Command): Mutation["defects"] => ({
   ledger: (ledger: NodeLedger) => ({ ...ledger, run: (commands) => ledger.run(commands.map(changed)) }),
 });

@@ -84,7 +84,7 @@ export function within(plan: RequestPlan, tokens_max: number): RequestPlan {
   return { ...plan, parts: cut(plan.parts), again: plan.again && cut(plan.again) };
 }
 
-/** What the searches of a request cost, unless nothing of it is charged. */
+/** What the searches of a request cost, if the request is charged at all. */
 export function searchNanosOf({ passed }: RequestPlan): number {
   return costOf(passed?.searches ?? 0, prices.search);
 }

@@ -28,7 +28,10 @@ export interface PersonChange {
 export const personOf = (keyId: string): string => (keyId.endsWith("_2") ? people[1] : people[0]);
 export const personSubjectOf = (organizationId: string, person: string) => `${organizationId} ${person}`;
 
-/** The people of an organization at first, and the limits that count for them there; some are never limited there. */
+/**
+ * The people that an organization has at first, and the limits that count for them in it; some people are never limited
+ * in it.
+ */
 export function beganPeople(
   chance: Chance,
   organizationId: string,
@@ -53,7 +56,9 @@ export function personChangeOf(chance: Chance, limits: UsageLimits): PersonChang
   return { kind: "person", act, person, team, toOrganization, limits };
 }
 
-/** `there`: the change in the organization that the person joins. */
+/**
+ * The people and limits of an organization after a change. `there`: the organization is the one that the person joins.
+ */
 export function changedPeople(
   now: OwnLimits,
   organizationId: string,

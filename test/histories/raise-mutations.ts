@@ -1,5 +1,5 @@
-// The rules of raises, taken out one at a time (docs/design/usage.md, Raises), each with the violation in which a history
-// without it must end.
+// The rules of raises (temporary increases of limits), taken out one at a time (docs/design/usage.md, Raises), each with
+// the violation in which a history without it must end.
 
 import type { Command, LedgerAnswer } from "../../src/core/store/ledger.ts";
 import type { ModelRaise, OwnLimits } from "../core/store/budget-model.ts";
@@ -43,7 +43,7 @@ class EndsNoneOfAnOrganization extends ByOtherRaises {
   }
 }
 
-/** A raise counts for a request until the request ends, if it was admitted under the raise. */
+/** The defect: a raise counts for a request until the request ends, if it was admitted under the raise. */
 class EndsNoneOfWhatRuns extends ByOtherRaises {
   readonly #admittedUnder = new Map<string, Raises>();
 
@@ -60,7 +60,7 @@ class KnowsNone extends ByOtherRaises {
   }
 }
 
-/** A raise of a key counts for its person and its team as well, and the other way round. */
+/** The defect: a raise of a key counts for its person and its team as well, and the other way round. */
 class RaisesOthersToo extends ByOtherRaises {
   protected override raisesOf(raises: Raises, organizationId: string): Raises {
     const { limits } = this.organizations.get(organizationId)!.own!;
@@ -69,7 +69,7 @@ class RaisesOthersToo extends ByOtherRaises {
   }
 }
 
-/** A raise of the organization counts for the keys, people and teams in it. */
+/** The defect: a raise of the organization counts for the keys, people and teams in it. */
 class RaisesAllInAnOrganization extends ByOtherRaises {
   protected override raisesOf(raises: Raises, organizationId: string): Raises {
     const { limits } = this.organizations.get(organizationId)!.own!;

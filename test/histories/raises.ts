@@ -1,5 +1,5 @@
-// Raises in histories: limits of keys, people, teams and organizations that count until an instant of the store's clock
-// (docs/design/usage.md, Raises).
+// Raises in histories: temporary increases of limits of keys, people, teams and organizations, which count until an instant
+// of the store's clock (docs/design/usage.md, Raises).
 
 import type { UsageLimits } from "../../src/core/store/ledger.ts";
 import type { ModelRaise, OwnLimits } from "../core/store/budget-model.ts";
@@ -26,10 +26,10 @@ export function raiseChangeOf(chance: Chance): RaiseChange {
   return { kind: "raise", subject: chance.below(16), by, for_ms: spread(chance, 300, 15_000) };
 }
 
-/** Each subject that may have a raise, by its id, with the limits below it. */
+/** The subjects that may have a raise: the id of each, and its limits without the raise. */
 export type Raisable = readonly (readonly [id: string, below: UsageLimits])[];
 
-/** The limits after a change of raises; the same object where there is no raise to end. */
+/** The limits after a change of raises; the object `now` itself if there is no raise to end. */
 export function raised(now: OwnLimits, raisable: Raisable, change: RaiseChange, clock_ms: number): OwnLimits {
   const [id, below] = raisable[change.subject % raisable.length]!;
   const raises = new Map(now.raises);
@@ -47,7 +47,7 @@ export function endedSince(raises: OwnLimits["raises"], from_ms: number, clock_m
   return [...(raises ?? [])].flatMap(([id, { until_ms }]) => (until_ms > from_ms && until_ms <= clock_ms ? [id] : []));
 }
 
-/** How long it is until the next raise ends; null: none is in force. */
+/** How long it is until the next raise ends; null if no raise is in force. */
 export function nextEndIn_ms(raises: readonly ModelRaise[], clock_ms: number): number | null {
   const ahead = raises.map(({ until_ms }) => until_ms - clock_ms).filter((in_ms) => in_ms > 0);
   return ahead.length === 0 ? null : Math.min(...ahead);

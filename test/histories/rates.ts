@@ -50,7 +50,8 @@ export function ratesOf(world: World, judge: Judge, node: Node): Rates {
 }
 
 /**
- * Carries a question to a store and its answer back; `act` asks the store, and returns nothing while the store is away.
+ * Carries a call to the store of the rates and its answer back. `act` calls the store, and returns nothing while the
+ * store is away.
  */
 export function carried<Result>(
   world: World,
@@ -86,7 +87,7 @@ export function carried<Result>(
   });
 }
 
-/** No client of a history asks for its usage. */
+/** Throws, as no client of a history asks for its usage. */
 async function nobodyReads(): Promise<never> {
   throw new Error("rates are not read in histories");
 }

@@ -1,11 +1,14 @@
-// The ends that a reader writes to an answer that has none. Each has words of its own, so that a test can tell them apart.
+// The endings that a reader appends to an answer that has none. Each has words of its own, so that a test can tell them
+// apart.
 
 import type { Fault } from "../../src/core/inference/fault.ts";
 import type { StreamEnding } from "../../src/core/protocol/codec.ts";
 import { gone } from "../../src/features/responses/current-response.ts";
 import { answerLost } from "../../src/features/responses/needs.ts";
 
-/** The ends of an answer whose node is gone, of one that its node had settled, and of one whose log is incomplete. */
+/**
+ * The endings for an answer whose node is gone, for one that its node had settled, and for one whose log is incomplete.
+ */
 export const readerEnds = { dead: "gone;", cut: "cut;", lost: "lost;" } as const;
 
 export const readerEnding: StreamEnding = {

@@ -14,7 +14,10 @@ export interface OrganizationPlan {
   plan: Plan;
   extra: { enabled: boolean; capNanos: number | null };
   anchors: Anchor[];
-  /** A session that was opened before the history began, so that it ends in its midst. */
+  /**
+   * When the organization's session was opened, before the history began, so that it ends during the history; null if
+   * none was.
+   */
   sessionOpenedAt_ms: number | null;
 }
 
@@ -30,7 +33,10 @@ export interface RequestPlan {
   at_ms: number;
   node: number;
   organization: number;
-  /** `reports`: reports its usage with each part; `silent`: never does; `whole`: gives its answer in one piece. */
+  /**
+   * How the engine answers. `reports`: it reports its usage with each part; `silent`: it never does; `whole`: it gives
+   * its answer in one piece.
+   */
   engine: "reports" | "silent" | "whole";
   /** What is wrong with each report of the engine; null: nothing. */
   lie: Lie | null;
@@ -40,28 +46,29 @@ export interface RequestPlan {
   parts: { wait_ms: number; tokens: number }[];
   /** Whether the client reads the answer as it comes; from a `whole` engine it never does. */
   stream: boolean;
-  /** The engine breaks off instead of ending. */
+  /** Whether the engine breaks the answer off instead of ending it. */
   breaksOff: boolean;
   /**
-   * For a request without streaming: the parts that another engine sends instead when the first breaks off; null: no
+   * The parts that another engine sends instead when the first breaks off, for a request without streaming; null: no
    * other engine is asked.
    */
   again: RequestPlan["parts"] | null;
-  /** The wait from the last part to the end. */
+  /** The wait from the last part to the end of the answer. */
   ends_ms: number;
   /** How long after its request the client leaves; null: it stays. */
   leaves_ms: number | null;
   /** How long it takes from the permission to forward a part until its bytes are out. */
   write_ms: number;
   /**
-   * For a request with an idempotency key: how long after it the client asks again, and at which node. Null: no key.
+   * The repeats of a request with an idempotency key: how long after the request the client asks again, and at which
+   * node. Null if the request has no key.
    */
   repeats: readonly { after_ms: number; node: number }[] | null;
   /** The first request with the same key; the request's own id if it is the first. */
   first: string;
   /** Whether the request is for a background response. */
   isBackground: boolean;
-  /** For an answer that is passed on as its engine wrote it; null: it is a chat. */
+  /** The plan of an answer that is passed on as its engine wrote it; null if the request is a chat. */
   passed: PassedPlan | null;
 }
 
@@ -90,7 +97,7 @@ export type FaultPlan = { index: number; at_ms: number } & (
   | ChangePlan
 );
 
-/** How likely a message meets each fate. */
+/** The probabilities that a message is lost, left unanswered, slow or doubled. */
 export interface Weather {
   lost: number;
   unanswered: number;
@@ -124,7 +131,7 @@ export const sweep_ms = 1_500;
 
 const comes_ms_max = 15_000;
 const harm_ms_max = 22_000;
-/** When a client asks for the last time: after every harm. */
+/** When a client asks for the last time: after everything that goes wrong. */
 const repeat_last_ms = 34_000;
 /** The index of the fault that cuts one node off (`cutAlone`), beside the other faults. */
 const cut_alone = 50;
@@ -273,8 +280,9 @@ function requestOf(chance: Chance, index: number, nodes: number, organizations: 
 }
 
 /**
- * One request in five has an idempotency key. Its client leaves more often, and asks again, the last time when all is
- * quiet. Some are background responses: half of the unstreamed ones, and a quarter of the others.
+ * One request in five has an idempotency key. The client of such a request leaves more often, and asks again, for the
+ * last time when nothing goes wrong any more. Some are background responses: half of the unstreamed ones, and a quarter
+ * of the others.
  */
 function keptOf(chance: Chance, plan: RequestPlan, nodes: number): RequestPlan {
   if (chance.next() >= 0.2) return plan;
@@ -290,8 +298,8 @@ function keptOf(chance: Chance, plan: RequestPlan, nodes: number): RequestPlan {
 }
 
 /**
- * A request without streaming: its engine breaks off more often, and another one may answer in its place; an answer in
- * one piece may come late.
+ * The plan of a request without streaming: its engine breaks off more often, and another one may answer in its place;
+ * an answer in one piece may come late.
  */
 function unstreamed(plan: RequestPlan, chance: Chance, part: () => RequestPlan["parts"][number]): RequestPlan {
   const between = betweenOf(chance);

@@ -7,7 +7,7 @@ import type { Keep } from "./world.ts";
 export interface Shortest {
   history: History & { violation: NonNullable<History["violation"]> };
   keep: Required<Keep>;
-  /** How many histories were run to find it. */
+  /** How many histories were run to find the shortest replay. */
   tried: number;
 }
 
@@ -52,7 +52,7 @@ export function keepInWords({ nodes, requests, parts, faults, messages }: Requir
   return `nodes=${nodes.join()} requests=${requests.join()} parts=${parts} faults=${faults.join()} messages=${messages.join()}`;
 }
 
-/** Reads such words; null where they are something else. */
+/** Reads the words of `--keep`; returns null if they are something else. */
 export function keepOf(words: string): Keep | null {
   const keep: Keep = {};
   for (const word of words.split(/\s+/).filter((one) => one !== "")) {

@@ -10,20 +10,20 @@ import { type Anchor, withAnchor, withCalendar } from "../core/store/windows-mod
 import { KeptModel } from "./kept-model.ts";
 import type { Time } from "./time.ts";
 
-/** One transaction. */
+/** One transaction of the store. */
 export interface Entry {
   at_ms: number;
   durableAt_ms: number;
-  /** Whether a crash has undone it. */
+  /** Whether a crash has undone the transaction. */
   lost: boolean;
-  /** The requests that it was about. */
+  /** The requests that the transaction was about. */
   requests: readonly string[];
   /** Anchors and plans as the transaction found them. */
   organizations: ReadonlyMap<string, ModelOrganization>;
   replay(model: LedgerModel): void;
 }
 
-/** Totals as they were when somebody read them. */
+/** The totals of windows as they were when somebody read them. */
 export type Look = Map<string, { used: number; held: number }>;
 
 /** The defects that a store may have, for histories that show what its rules are good for. */
@@ -33,7 +33,7 @@ export interface StoreDefects {
   withoutBarrier?: boolean;
   /** The store reads the totals, waits for the lock, and then decides by what it read. */
   readsBeforeLock?: boolean;
-  /** A window is found by the clock of the node that asks. */
+  /** The store finds a window by the clock of the node that asks. */
   nodeClockDecides?: boolean;
   /** Replaces `withAnchor`, the rule for the anchors of an organization after a new anchor was set. */
   withAnchor?: (anchors: readonly Anchor[], anchor_ms: number, now_ms: number) => Anchor[];
@@ -50,22 +50,25 @@ export class Store {
   /** The rows of answers that are kept. */
   kept: KeptModel;
   readonly log: Entry[] = [];
-  /** Until then, the store answers nobody. */
+  /** Until this time, the store answers nobody. */
   downUntil_ms = 0;
-  /** Until then, the store carries nothing out. */
+  /** Until this time, the store carries nothing out. */
   stalledUntil_ms = 0;
-  /** How far the store's clock was set. */
+  /** By how many milliseconds the store's clock is ahead, since it was set. */
   isAhead_ms = 0;
-  /** The number of the store's crashes: no connection outlives one. */
+  /** The number of the store's crashes: no connection outlives a crash. */
   crashes = 0;
-  /** The time of the transaction that is being carried out; null: there is none. */
+  /** The time of the transaction that is being carried out; null if there is none. */
   #carriedOutAt_ms: number | null = null;
-  /** A map that is never changed: each change makes another. */
+  /** The organizations by id. The map is never changed: each change makes another. */
   #organizations: ReadonlyMap<string, ModelOrganization>;
   /** The organizations as the model sees them. */
   readonly #seen = new Map<string, ModelOrganization>();
   #primed = 0;
-  /** When somebody first saw that a request has a record, by request and by the store's clock. */
+  /**
+   * The key is the id of a request; the value is the time, by the store's clock, when somebody first saw that the
+   * request has a record.
+   */
   readonly #endSeen = new Map<string, number>();
 
   constructor(
@@ -142,7 +145,10 @@ export class Store {
     this.#change(organizationId, (organization) => ({ ...organization, limits: plan }));
   }
 
-  /** The limits that are set for keys, people and teams, as of now or as a replay sees them. */
+  /**
+   * The limits that are set for keys, people and teams, as of now or, while the log is replayed after a crash, as of
+   * the replayed transaction.
+   */
   ownLimits(organizationId: string): OwnLimits {
     return this.#seen.get(organizationId)!.own!;
   }
@@ -183,8 +189,8 @@ export class Store {
   }
 
   /**
-   * Undoes what was not on the disk, and the last `lost_ms` of what was, or was said to be. Returns the transactions
-   * that were undone.
+   * Undoes the transactions that were not on the disk, and those that came to the disk, or were said to have, in the
+   * last `lost_ms`. Returns the transactions that were undone.
    */
   crash(lost_ms = 0): Entry[] {
     this.crashes += 1;

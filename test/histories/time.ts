@@ -1,5 +1,5 @@
-// HISTORIES: the node's side of metering, unchanged, in a world that a seed makes (history.ts). This file is time: one
-// line of events in whole milliseconds, run one after the other, and each node's own clock over it.
+// The time of a history: one line of events in whole milliseconds, run one after the other, and each node's own clock over
+// it. In a history, the node's side of metering runs unchanged in a simulated world that a seed makes (history.ts).
 
 import { drainMicrotasks } from "bun:jsc";
 import type { Clock } from "../../src/core/time/clock.ts";
@@ -15,7 +15,7 @@ const readings_max = 20_000;
 
 export class Time {
   now_ms: number;
-  /** Events run so far. */
+  /** How many events were run so far. */
   steps = 0;
   /** A binary heap of events, the earliest first; of two at one instant the one that was made first. */
   readonly #heap: Appointment[] = [];
@@ -36,7 +36,7 @@ export class Time {
     return made;
   }
 
-  /** Runs the next event, and all promises that it lets settle. False when there is none. */
+  /** Runs the next event, and all promises that it lets settle. Returns false if there is no event. */
   step(): boolean {
     for (let next = this.#take(); next; next = this.#take()) {
       if (!next.run) continue;
@@ -145,7 +145,7 @@ export class NodeClock implements Clock {
     return this.#make(Math.max(1, Math.ceil(delay_ms / this.options.rate)), run, "timers");
   }
 
-  /** Brings something in from outside, after this many of the world's milliseconds. */
+  /** Brings something in from outside after `delay_ms` of the history's time, whatever the node's clock shows. */
   arrive(delay_ms: number, run: () => void): () => void {
     return this.#make(delay_ms, run, "arrivals");
   }

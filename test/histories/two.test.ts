@@ -15,7 +15,7 @@ test.each(isDeep ? [0, 1, 2, 3] : [0])(
   `in ${histories} histories of nodes that crash and freeze over wires that fail, no rule of metering is broken (second half, part %i)`,
   (part) => {
     const happened = manyHistories(seedsOf(4 + part, 8), histories);
-    // The histories try everything that they are for.
+    // Each kind of event has happened often enough in the histories.
     for (const [name, count] of Object.entries(happened))
       expect({ name, enough: count >= least }).toEqual({ name, enough: true });
   },

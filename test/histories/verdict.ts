@@ -20,21 +20,21 @@ import { reaches, type World } from "./world.ts";
 const slack_ms = 100;
 export const retry_ms = 1_600;
 
-/** Whether something has stood between this node and what it needs, since then. */
+/** Whether something has stood between this node and what it needs since `since_ms`. */
 export function isHindered(world: World, node: Node, since_ms: number): boolean {
   const { storeTroubles, rateTroubles, time } = world;
   return [node.troubles, storeTroubles, rateTroubles].some((troubles) => reaches(troubles, since_ms, time.now_ms));
 }
 
 /**
- * Whether the store has forgotten something of the request and its node cannot know: until it is told that its hold is
- * gone or, at the latest, until its own deadline.
+ * Whether the store has forgotten something of the request and the request's node cannot know that: until the node is
+ * told that its hold is gone or, at the latest, until its own deadline.
  */
 export function isSetBack({ setBackAt_ms }: Account, now_ms: number): boolean {
   return setBackAt_ms !== null && now_ms <= setBackAt_ms + lease_ms;
 }
 
-/** Whether the store's clock was set since then. */
+/** Whether the store's clock was set since `since_ms`. */
 export function wasSet({ steps }: World, since_ms: number): boolean {
   return steps.some(({ at_ms }) => at_ms >= since_ms);
 }
@@ -195,9 +195,9 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
 }
 
 /**
- * Judges a request that was admitted. Within the minute up to it, the store of the rates has counted no more requests
- * than the plan says, and as many again for each time that the store forgot them. If its node counted it by itself, the
- * node has counted no more than its own share.
+ * Judges the rate of a request that was admitted. Within the minute up to the request, the store of the rates has
+ * counted no more requests than the plan says, and as many again for each time that the store forgot them. If the
+ * request's node counted the request by itself, the node has counted no more than its own share.
  */
 export function judgeRate(accounts: Iterable<Account>, account: Account, flushes: number, say: Say): void {
   const { plan, node, organization, ratesTakenAt_ms, ratesSharedAmong } = account;
@@ -223,7 +223,7 @@ export function judgeRate(accounts: Iterable<Account>, account: Account, flushes
     );
 }
 
-/** How soon what a refused request had taken is given back. */
+/** How soon the part of its rates that a refused request had taken is given back. */
 const givenBack_ms = 1_000;
 
 /** Judges a request that was refused for its rate, while nothing was wrong. */

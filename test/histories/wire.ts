@@ -17,7 +17,8 @@ interface Done<Result> {
 type Act<Result> = (fate: Fate, look: Look | null) => Done<Result>;
 
 /**
- * How long a node waits for an answer; then it gives it up, and with it the connection (src/stores/postgres/ledger.ts).
+ * How long a node waits for an answer; then it gives up the call, and with it the connection
+ * (src/stores/postgres/ledger.ts).
  */
 const answer_ms_max = 5_000;
 
@@ -68,8 +69,7 @@ export function wireOf(world: World, judge: Judge, node: Node): NodeLedger {
 }
 
 /**
- * Carries a statement that is sent once, whatever comes of it: it may be carried out after nobody waits for it any
- * more.
+ * Carries a statement that is sent once, whatever comes back: it may be carried out after nobody waits for it any more.
  */
 export async function carriedOnce<Result>(
   world: World,

@@ -25,7 +25,7 @@ export interface Keep {
 
 export const noWeather: Weather = { lost: 0, unanswered: 0, slow: 0, doubled: 0 };
 
-/** A time in which something stood in the way. */
+/** A time in which something stood between a node and what it needs. */
 export interface Trouble {
   from_ms: number;
   to_ms: number;
@@ -40,7 +40,7 @@ export interface Fate {
   answer_ms: number;
   lost: boolean;
   unanswered: boolean;
-  /** Where nothing comes back: whether the node waits in vain, or its connection breaks at once. */
+  /** If no answer comes back: whether the node waits in vain, or its connection breaks at once. */
   hangs: boolean;
   /** How long after it was sent the message is carried out, or carried out once more; null: it is not. */
   again_ms: number | null;
@@ -65,7 +65,7 @@ export class World {
   readonly rateTroubles: Trouble[] = [];
   /** When the store's clock was set, and how far. */
   readonly steps: { at_ms: number; by_ms: number }[] = [];
-  /** The ids of the messages that met a fate. */
+  /** The ids of the messages that were lost, slow, doubled or left unanswered. */
   readonly harmed: string[] = [];
   readonly trace: string[] = [];
   /** Whether nothing goes wrong any more. */
@@ -125,7 +125,7 @@ export class World {
     });
   }
 
-  /** How many processes run, as the fleet's reports would say at once. */
+  /** How many processes run, as the fleet's reports would say if they came without delay. */
   get processes(): number {
     return this.nodes.filter((node) => node && !node.clock.crashed).length;
   }
@@ -187,7 +187,7 @@ function numberOf(id: string): number {
   return number;
 }
 
-/** Whether one of the troubles reaches into this time. */
+/** Whether one of the troubles overlaps the time from `from_ms` to `to_ms`. */
 export function reaches(troubles: readonly Trouble[], from_ms: number, to_ms: number): boolean {
   return troubles.some((trouble) => trouble.from_ms <= to_ms && trouble.to_ms >= from_ms);
 }

@@ -52,7 +52,7 @@ function misnamed(text: string, documents: Tree): string[] {
   });
 }
 
-/** Whether the rest of a citation begins with this heading, and the cited name ends with it. */
+/** Whether the rest of a citation names this heading: it begins with the heading, and no more of a name follows. */
 function names(rest: string, heading: string): boolean {
   const said = rest.replaceAll("`", "");
   return said.startsWith(`, ${heading}`) && /^([.,;:)]|$)/.test(said.slice(heading.length + 2));
@@ -80,7 +80,7 @@ function strayRules(text: string, all: string, documents: Tree): string[] {
   });
 }
 
-/** Pages of the design that do not say which test holds them; `deadLinks` sees to it that the test exists. */
+/** Pages of the design that do not say which test checks them; `deadLinks` sees to it that the test exists. */
 export function unheldPages(documents: Tree): string[] {
   return [...documents].flatMap(([path, page]) =>
     !path.startsWith("docs/design/") || path.endsWith("/README.md") || /^Held by: .*`test\//m.test(page)
@@ -106,8 +106,8 @@ export function deadLinks(documents: Tree, exists: (path: string) => boolean): s
 
 const link = /\[[^\]]*\]\(([^)\s]+)\)/g;
 /**
- * A path of this repository in code marks, or the name of a document. The names of other documents, such as an agent's
- * own, begin with capitals and are not matched.
+ * Matches a path of this repository in code marks, or the name of a document. The names of other documents, such as an
+ * agent's own, begin with capitals and are not matched.
  */
 const file =
   /`((?:src|db|test|scripts|bench|deploy|docs)\/[\w./-]*\w)\/?`|(?<![\w/.@-])(?:\.\.\/)*[a-z0-9][\w./-]*\.md\b/g;

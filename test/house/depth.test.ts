@@ -1,4 +1,6 @@
-/** Tests of how tests try properties: one that is tried until its time is up leaves nothing running behind it. */
+/**
+ * Tests of how tests try properties: a property that is tried until its time is up leaves nothing running behind it.
+ */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { holds } from "../harness/depth.ts";

@@ -1,6 +1,6 @@
 /**
  * Each mutant's line is still in the source. If the line was changed and nobody noticed, no mutant would show that a
- * test holds its rule, until that mutant is drawn for a run.
+ * test checks its rule, until that mutant is drawn for a run.
  */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";

@@ -2,9 +2,9 @@
 // two.
 
 export interface Names {
-  /** Variables, functions and types. */
+  /** Variables, functions and types that the code does not declare. */
   free: string[];
-  /** Names behind a dot. */
+  /** Names after a dot. */
   properties: string[];
 }
 

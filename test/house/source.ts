@@ -7,7 +7,7 @@ export interface Import {
   target: string;
 }
 
-/** Paths from the root of the repository, `/` between their parts, and what the files hold. */
+/** The key is a path from the root of the repository, with `/` between its parts; the value is what the file holds. */
 export type Tree = ReadonlyMap<string, string>;
 
 const declaration = /^(?:import|export)\b(?:[^"'`;]*?\bfrom\b)?\s*["']([^"'\n]+)["']/gm;
@@ -98,8 +98,8 @@ const heads = [
 ];
 const opening = new RegExp(`^(\\s*)${modifiers}(?:${heads.join("|")})`);
 /**
- * The line where a signature of several lines ends and the body begins. The end of a call is not matched, as it goes on
- * with a dot.
+ * Matches the line where a signature of several lines ends and the body begins. The end of a call is not matched, as it
+ * goes on with a dot.
  */
 const signatureEnd = /^\s*\)(?:: .*| =>)? ?\{$/;
 const statements = new Set(["if", "for", "while", "switch", "catch", "return", "constructor", "test", "describe"]);
@@ -127,7 +127,7 @@ function typescriptFunctions(source: string): Length[] {
   });
 }
 
-/** Matches from `create` to the dollar sign that ends the body. */
+/** Matches an SQL function, from `create` to the dollar sign that ends the body. */
 const sqlFunction = /^create (?:or replace )?function ([\w.]+)[\s\S]*?\bas (\$\w*\$)[\s\S]*?\2/gim;
 
 function sqlFunctions(source: string): Length[] {

@@ -32,7 +32,9 @@ const features = ["identity", "notices", "openapi", "operations", "responses", "
 /** The modules of administration, each of which may import those before it. */
 const admin = ["store", "management", "console", "http", "people", "cli"].map((name) => `admin/${name}`);
 
-/** The interfaces that features and administration ask of a store, and that a store implements. */
+/**
+ * Matches the folders of the interfaces that features and administration ask of a store, and that a store implements.
+ */
 const interfaces = /^src\/(features\/\w+|admin)\/store\//;
 
 const stores = ["postgres", "redis", "memory"].map((name) => `stores/${name}`);
@@ -122,7 +124,7 @@ const impure: { touch: RegExp; name: string; instead: string }[] = [
   },
 ];
 
-/** The module of a file, such as `core/auth`. `src/main.ts` is its own. */
+/** The module of a file, such as `core/auth`. `src/main.ts` is a module of its own. */
 export function roomOf(path: string): string {
   const [top = "", group = "", module = "", ...rest] = path.split("/");
   if (top !== "src") return top;
@@ -265,7 +267,7 @@ export function untoldFaults(codes: readonly string[], tests: Tree, document: st
 }
 
 /** Faults that nothing raises: neither constructed with their code, nor made of a violation or a refusal that has it. */
-/** `new Fault("code", …`, and the verbs' `fail(message, "code")`. */
+/** Matches the places that raise a fault, such as `new Fault("code", …`, and the verbs' `fail(message, "code")`. */
 const raises = /(?:\b(?:new Fault|super|unauthorized)\(|\bcode:|\bnew ManagementError\(\w+,)\s*"(\w+)"|"(\w+)",?\s*\)/g;
 
 export function unraisedFaults(codes: readonly string[], tree: Tree): string[] {
@@ -297,7 +299,7 @@ export function editedMigrations(migrations: readonly { name: string; sum: strin
   });
 }
 
-/** The text of `db/migrations/checksums` from a release on. */
+/** The text that `db/migrations/checksums` has from the release of these migrations on. */
 export function releasedChecksums(migrations: readonly { name: string; sum: string }[]): string {
   return migrations.map(({ name, sum }) => `${sum}  ${name}\n`).join("");
 }

@@ -3,7 +3,10 @@
 
 import { commentsOf, lineAt, type Tree } from "./source.ts";
 
-/** Words that only this project used, for a file or anything declared (docs/decisions.md). */
+/**
+ * The key is a word that only this project used, for a file or anything declared (docs/decisions.md); the value is what
+ * to write instead.
+ */
 const privateWords: Record<string, string> = {
   acting: "context",
   building: "context",
@@ -23,7 +26,7 @@ const privateWords: Record<string, string> = {
 };
 
 const words = Object.keys(privateWords).join("|");
-/** A variable, function or type; or a field or parameter with its type or value. */
+/** Matches the declaration of a variable, function or type; or a field or parameter with its type or value. */
 const declared = new RegExp(
   `\\b(?:const|let|function|class|interface|type)\\s+(${words})\\b|[({,]\\s*(${words})\\??:`,
   "gi",

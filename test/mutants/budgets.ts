@@ -1,4 +1,5 @@
-// Mutants of the limits of keys and teams: in the ledger's SQL, tried on Postgres alone, and in what is said of a limit.
+// Mutants of the limits of keys and teams: in the ledger's SQL, tried on Postgres alone, and in the code that says which
+// limit stopped a request.
 
 import type { Mutant } from "./mutant.ts";
 

@@ -1,4 +1,4 @@
-// Mutants of administration: who may act, what is in sight, and what is written once.
+// Mutants of administration: who may act, what they can see, and what is written once.
 
 import type { Mutant } from "./mutant.ts";
 

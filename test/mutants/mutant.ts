@@ -10,13 +10,13 @@ export interface Mutant {
   replace: string;
   /** Test files, fastest first. `test/a.test.ts > words` runs only the tests whose names contain the words. */
   caughtBy: readonly string[];
-  /** The rule that it breaks: a page and its heading, as comments cite it. */
+  /** The rule that the mutant breaks: a page and its heading, as comments cite it. */
   rule: string;
   /** Why the mutant is not tried for now. */
   skip?: string;
 }
 
-/** The mutants by room, in the order of the rooms. */
+/** The key is a module (`room`), in the order of the modules; the value is its mutants. */
 export type Mutants = Readonly<Record<string, readonly Mutant[]>>;
 
 export interface Named {

@@ -1,4 +1,4 @@
-// Mutants of names that have several addresses: what must not happen with them.
+// Mutants of engines' host names that have several addresses: what must not happen with them.
 
 import type { Mutant } from "./mutant.ts";
 

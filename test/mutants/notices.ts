@@ -1,4 +1,4 @@
-// Mutants of notices: what is told, once, and to whom.
+// Mutants of notices: what is sent, only once, and to whom.
 
 import type { Mutant } from "./mutant.ts";
 

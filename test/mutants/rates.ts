@@ -1,4 +1,4 @@
-// Mutants of the limits of a minute, of organizations, teams and keys, and of changes that wait to be told to Redis.
+// Mutants of the limits per minute of organizations, teams and keys, and of changes that wait to be sent to Redis.
 
 import type { Mutant } from "./mutant.ts";
 

@@ -1,4 +1,4 @@
-// Mutants of the limit of an engine that all nodes share.
+// Mutants of an engine's limit of concurrent requests, which all nodes share.
 
 import type { Mutant } from "./mutant.ts";
 

@@ -1,4 +1,7 @@
-/** A process knows how late its timers run: it tells those who ask, and reports it at each beat, ten times a second. */
+/**
+ * A process knows how late its timers run: code that asks can read it, and the process reports it at each beat, ten
+ * times a second.
+ */
 import { expect, test } from "bun:test";
 import { Lateness } from "../../src/node/lateness.ts";
 import { VirtualClock } from "../core/admission/virtual-time.ts";

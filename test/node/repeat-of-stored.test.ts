@@ -1,6 +1,7 @@
 /**
- * A streamed background response is stored, and its node is killed before the end of its log and before its charge. A repeat
- * at another node, well before the lease of the first has lapsed, is not told that an answer which it paid for is lost.
+ * A streamed background response is stored, and its node is killed before the end of its log and before its charge. A
+ * repeat at another node, well before the lease of the first has lapsed, does not get the error that a paid answer is
+ * lost.
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -48,7 +49,7 @@ test("a repeat reads the failure once the lease has lapsed, and then the key is 
   for (let text = ""; !text.includes(" You"); ) text += new TextDecoder().decode((await reader.read()).value);
   void reader.read().catch(() => {});
   await killed(first);
-  // As if the node had stored the response in its last instant.
+  // Stores the response as if the node had done so in its last instant.
   const db = await serverDatabase(database.url);
   const answers = keptAnswers(db, { kept_hours: () => 24 });
   const response = JSON.stringify({ ...JSON.parse((await answers.find(id))!.response!), status: "completed" });

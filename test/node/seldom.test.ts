@@ -7,7 +7,7 @@ test("each thing once an interval, and things that are over make room for others
   const heard = (prefix: string) =>
     Array.from({ length: 1_200 }, (_, at) => isNew(`${prefix}${at}`)).filter(Boolean).length;
   expect([isNew("a"), isNew("a"), isNew("b")]).toEqual([true, false, true]);
-  // Not more than 1000 at once, so that names from outside cannot fill the memory.
+  // No more than 1000 things are remembered at once, so that names from outside cannot fill the memory.
   expect(heard("x")).toBe(998);
   now_ms = 999;
   expect([isNew("a"), isNew("c")]).toEqual([false, false]);

@@ -52,7 +52,7 @@ async function started(env: Record<string, string>, ...words: string[]) {
   };
 }
 
-/** Started here so that it waits while the other tests run. */
+/** The node is started here, so that it waits while the other tests run. */
 const patient = started({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" });
 
 const linesOf = (text: string) =>

@@ -1,4 +1,4 @@
-/** When a node warms up: never longer than it may, and in idle moments alone where it serves already. */
+/** When a node warms up: never longer than it may, and once it serves, in idle moments alone. */
 import { describe, expect, test } from "bun:test";
 import { type WarmUpParts, warmUp, warmUpInIdleMoments } from "../../src/node/warm-up.ts";
 import { busyness } from "../harness/busyness.ts";

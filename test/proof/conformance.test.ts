@@ -1,4 +1,5 @@
-// `npm run conformance`: our own server keeps every rule, over real sockets; and every rule can be broken.
+// `npm run conformance`: our own server keeps every rule, over real sockets; and for each rule there is an answer that
+// breaks it.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chatSuite } from "../../proof/conformance/chat.ts";

@@ -1,4 +1,4 @@
-// What two nodes answer is compared fairly: ids, secrets and times may differ, and nothing else.
+// The comparison of two nodes' answers is fair: ids, secrets and times may differ, and nothing else.
 
 import { expect, test } from "bun:test";
 import { Draw } from "../../scripts/compare/draw.ts";

@@ -31,12 +31,12 @@ function tell(word: string) { word; }
 function fails(a: unknown) { if (a === 5) throw new Error("five"); }
 `;
   const words = [...text.matchAll(/"(\w+)"/g)];
-  /** The files by which a counted text notes what ran. */
+  /** The files with which a text from `countedText` notes the parts that run. */
   const counting = Object.fromEntries(
     ["scripts/drawn/counter.ts", "scripts/drawn/ran.ts"].map((path) => [path, readFileSync(path, "utf8")]),
   );
 
-  /** The words in the parts of the text that ran when these calls were made. */
+  /** Returns the words in those parts of the text that run during `calls`. */
   async function wordsThatRan(calls: (file: { first(a: number): void; second(a: number | null): void }) => void) {
     await using types = await project({ "src/a.ts": text });
     const parts = partsOf(await types.tree("src/a.ts"), text);

@@ -11,7 +11,7 @@ import { sqlSitesOf } from "../../scripts/drawn/sql.ts";
 import { closureOf, testsOf as possibleOf } from "../../scripts/drawn/tests-of.ts";
 import { project } from "./project.ts";
 
-/** The lines that each mutation operator makes of a line. */
+/** The key is a mutation operator; the value has lines, each with the lines that the operator makes of it. */
 const lines: Record<string, [before: string, ...after: string[]][]> = {
   "condition negated": [
     ["if (a < b) f();", "if (!(a < b)) f();"],

@@ -24,7 +24,7 @@ export const ends = [
   "at a window",
   "whole, left",
   "whole, broken",
-  /** The last end: it costs the node its life. */
+  /** This end is tried last, as it costs the node its life. */
   "recovered",
 ] as const;
 export type End = (typeof ends)[number];
@@ -41,7 +41,7 @@ export interface Cell {
 const { name: promptName, ...prompt } = corpus.find(({ name }) => name === "an agent at work")!;
 const promptTokens = counts[promptName as keyof typeof counts].o200k_harmony;
 const prices = { input: 100_000, cachedInput: 10_000, cacheWrite: 125_000, output: 400_000 };
-/** Room for the prompt, and some thousand tokens. */
+/** A session limit with room for the prompt, and for some thousand output tokens. */
 const session_nanos = promptTokens * 125 + 1_500 * 400;
 
 function configTo(url: string, rows: readonly Row[]): string {
@@ -139,7 +139,7 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
     if (silent >= 0) await until(isCounted, 60_000, "the vocabulary");
     for (const end of ends.filter((one) => wanted.includes(one) && one !== "recovered" && one !== "whole, left"))
       await Promise.all(rows.map((row, at) => tryEnd(row, at, end)));
-    // Only the log says which record belongs to which of these, so they are tried one after the other.
+    // Only the log says which record belongs to which of these requests, so they are tried one after the other.
     if (wanted.includes("whole, left")) for (const [at, row] of rows.entries()) await tryEnd(row, at, "whole, left");
     if (wanted.includes("recovered")) await recovered();
   } finally {
@@ -222,7 +222,7 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
   }
 }
 
-/** The request of the answer, for that model, that nobody streamed and whose caller left; "" until the log has it. */
+/** The id of the request to this model that was not streamed and whose caller left; "" until the log has it. */
 function cancelledIn(log: string, model: string): string {
   const line = log
     .split("\n")

@@ -1,6 +1,6 @@
 /**
- * An engine that does as a row says, and knows the truth: it writes a fixed text in tokens of o200k, as a model of the
- * harmony format does. The path says which row is asked, and `temperature` how the answer ends.
+ * An engine that does as a row of the table says, and knows the true usage: it writes a fixed text in tokens of o200k,
+ * as a model of the harmony format does. The path says which row is asked, and `temperature` how the answer ends.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,10 @@ import { decode, encode } from "gpt-tokenizer/encoding/o200k_base";
 import { noUsage, type Usage } from "../../src/core/inference/usage.ts";
 import type { Row } from "./rows.ts";
 
-/** How an answer ends, by `temperature`: a number that an engine is sent as it is. */
+/**
+ * The key is how an answer ends; the value is the `temperature` that asks for this end, a number that an engine is sent
+ * as it is.
+ */
 export const temperatures = { complete: 0, hangs: 0.1, breaks: 0.2, endless: 0.3 } as const;
 type End = keyof typeof temperatures;
 
@@ -95,13 +98,13 @@ export function truthOf(row: Row, prompt: number, produced: number): Usage {
  */
 export interface TruthEngine {
   url: string;
-  /** The tokens that an answer of that row comes to, if it ends like this. */
+  /** The tokens that an answer of this row comes to, if it ends like this. */
   produced(row: Row, end: End): number;
   /** The number of requests so far. */
   readonly asked: number;
-  /** How many deltas its client is sent. */
+  /** How many deltas the client of such an answer is sent. */
   deltas(row: Row, end: End): number;
-  /** For an endless answer, the tokens after this many deltas. */
+  /** The tokens of an endless answer after this many deltas. */
   producedAfter(row: Row, deltas: number): number;
   stop(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** The rows of the table: engines that report, each in its dialect, and engines that never do. */
+/** The rows of the table of charges: engines that report, each in its dialect, and engines that never do. */
 import { type Teller, tellers } from "./reports.ts";
 
 export interface Row {
@@ -57,5 +57,5 @@ export const rows: Row[] = [
   row("no report, reasoning and a call", { report: null, tokens_per_delta: 3, parts: "reasoning and a call" }),
 ];
 
-/** Enough to see each rule at work: what `npm test` runs. */
+/** The rows that `npm test` runs: enough to see each rule at work. */
 export const sampledRows = [0, 1, 3, 9, 10, 12, 14, 16].map((at) => rows[at]!);

@@ -1,4 +1,4 @@
-// Busbar 1.5 with its memory store, the one that is compiled in. Its program: `busbar`.
+// Busbar 1.5 with its built-in memory store. Its program: `busbar`.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -82,7 +82,7 @@ function keysOf(setup: Setup, admin: string): Promise<Key[]> {
   });
 }
 
-/** Repeats `act` while Busbar's rate limit refuses it: Busbar makes at most sixty keys a minute. */
+/** Calls `act` again while Busbar's rate limit refuses it: Busbar makes at most sixty keys a minute. */
 async function patiently(end_ms: number, act: () => Promise<unknown>): Promise<unknown> {
   while (true) {
     const made = await act().catch((failure: Error) => failure);

@@ -1,4 +1,4 @@
--- Who administers over HTTP, the log of what was done, and the fleet.
+-- Operators, who administer over HTTP; the audit log of what they did; and the fleet.
 
 create table operator (
   id uuid primary key,
@@ -30,11 +30,11 @@ create table operator_secret (
   primary key (operator_id, number)
 );
 
--- A browser in which an operator is signed in, or somebody who opened the link that a node on their own machine printed.
+-- A browser session of an operator, or of somebody who opened the link that a node on their own machine printed.
 create table operator_session (
   hash bytea primary key check (length(hash) = 32),
   secret_hash bytea not null check (length(secret_hash) = 32),
-  -- The operator's token, by its hash: the session ends with it. Null: opened by a link.
+  -- The hash of the operator's token, with which the session ends. Null: the session was opened by a link.
   token_hash bytea check (length(token_hash) = 32),
   -- The system's user who printed the link.
   local_user text,
@@ -65,9 +65,9 @@ create table audit_entry (
   details jsonb not null,
   -- The numbers rise without gaps in the order of the commits; audit_head has the last one.
   number bigint not null unique,
-  -- The address that the request came from; null: the node itself.
+  -- The address that the request came from; null: the node itself made the entry.
   address text,
-  -- Covers the entry and the hash before it (src/admin/store/audit-chain.ts).
+  -- The hash covers the entry and the hash of the entry before it (src/admin/store/audit-chain.ts).
   hash bytea check (length(hash) = 32)
 );
 create index audit_entry_of_organization on audit_entry (organization_id, id desc);
@@ -88,7 +88,7 @@ create table drained_engine (
   -- One of the addresses of the upstream's name. Empty text: all of them.
   replica text not null default '',
   drained_at timestamptz not null,
-  -- When the drain ends by itself; null: only when it is resumed.
+  -- When the drain ends by itself; null: it ends only when the engine is resumed.
   until timestamptz check (until > drained_at),
   actor text not null,
   primary key (upstream, replica)
@@ -98,9 +98,9 @@ create table drained_engine (
 -- workers has a row for each. After a crash of the database the processes write their rows anew, so the table needs no
 -- write-ahead log.
 create unlogged table fleet_process (
-  -- The id of the node's start: its workers share it.
+  -- An id that a node makes when it starts; its workers share it.
   node_id uuid not null,
-  -- 0: the process is the whole node.
+  -- The number of the worker; 0: the process is the whole node.
   worker smallint not null,
   name text not null,
   version text not null,

@@ -19,7 +19,8 @@ create table usage_audit (
 insert into usage_audit (read_until, sealed_until)
 select now.id, now.id from (select pg_current_xact_id()::text::bigint) now (id);
 
--- The records of a window that were read since it was last sealed (usage_seal): the sum of their charges, and how many.
+-- Tallies: for each window, the records that were read since it was last sealed (usage_seal): the sum of their charges, and
+-- their number.
 create table usage_tally (
   subject_id uuid not null,
   kind usage_window_kind not null,
@@ -30,8 +31,8 @@ create table usage_tally (
   primary key (subject_id, kind, starts_at)
 ) with (fillfactor = 50);
 
--- Windows that have ended and whose total agreed with their records: they are sealed. If a clock stepped back, records can
--- be added to such a window afterwards. They are a tally beside the seal, until the new total agrees too.
+-- Seals: windows that have ended and whose total agreed with their records. If a clock stepped back, records can be added
+-- to such a window afterwards. Their sum is a tally beside the seal, until the new total agrees too.
 create table usage_seal (
   subject_id uuid not null,
   kind usage_window_kind not null,
@@ -44,11 +45,11 @@ create table usage_seal (
 );
 create index usage_seal_by_end on usage_seal using brin (ends_at);
 
--- The sums of a full check, added up piece by piece; empty while none runs. Only one runs at a time.
+-- The sums of a full check, added up piece by piece; empty while no full check runs. Only one runs at a time.
 create unlogged table usage_recount (like usage_tally including all);
 
--- The amounts that records of transactions from `since` on, and before `until`, add to each window. A record counts in the
--- organization's windows for the source that it was billed to (plan or extra usage). It counts in the windows of the
+-- Sums up, for each window, the records of transactions whose number is at least `since` and below `until`. A record counts
+-- in the organization's windows for the source that it was billed to (plan or extra usage). It counts in the windows of the
 -- limited keys and teams that it names, whatever it was billed to.
 create function usage_recorded(since bigint, until bigint)
   returns table (
@@ -68,10 +69,10 @@ create function usage_recorded(since bigint, until bigint)
     group by 1, 2, 3
   $$;
 
--- Adds the records of further transactions to the sums, at most `most` transactions at a time; returns whether there is
--- more. It stops at the horizon: every transaction below it has ended, so no record of one can appear later, whatever any
--- clock says. A horizon below what was already read means that the database was restored on another server. The transaction
--- numbers of the past mean nothing there, and everything is read again.
+-- Adds the records of further transactions to the sums, at most `most` transactions at a time; returns whether there are
+-- more to read. It stops at the horizon, the transaction number below which every transaction has ended, so that no record
+-- of one can appear later, whatever any clock says. A horizon below what was already read means that the database was
+-- restored on another server. The transaction numbers of the past mean nothing there, and everything is read again.
 create function usage_audit_read(most bigint) returns boolean
   language plpgsql volatile
   set enable_seqscan = off set enable_sort = off set jit = off
@@ -103,11 +104,11 @@ create function usage_audit_read(most bigint) returns boolean
     return until < horizon;
   end $$;
 
--- The digests of records for the chain of the audit log, from the transactions from `since` on and before `until`. There is
--- a row for each month of the records' IDs, with a digest for each transaction, in the order of the transactions. A
--- transaction's digest is over all columns of its records, in the order of their IDs, written by settings that belong to
--- this function. It names the columns, so that one that is added later changes no digest. `ended` leaves out records that
--- ended after it: where a database is restored on another server, transaction numbers begin again.
+-- Returns digests of records for the chain of the audit log, of transactions whose number is at least `since` and below
+-- `until`. There is a row for each month of the records' IDs. In it is a digest for each transaction, in the order of the
+-- transactions: over all columns of its records, in the order of their IDs, written by settings that belong to this function.
+-- The function names the columns, so that one that is added later changes no digest. If `ended` is given, records that ended
+-- after that instant are left out: where a database is restored on another server, transaction numbers begin again.
 create function usage_digests(since bigint, until bigint, ended timestamptz default null)
   returns table (month text, records bigint, nanos bigint, last_ended_at text, digests text)
   language sql stable
@@ -136,7 +137,7 @@ create function usage_digests(since bigint, until bigint, ended timestamptz defa
     group by 1
   $$;
 
--- Adds up, for a full check, what these transactions recorded.
+-- Adds the records of transactions whose number is at least `since` and below `until` to the sums of a full check.
 create function usage_count_anew(since bigint, until bigint) returns void
   language sql volatile
   set enable_seqscan = off set jit = off
@@ -147,7 +148,8 @@ create function usage_count_anew(since bigint, until bigint) returns void
       set recorded = t.recorded + excluded.recorded, records = t.records + excluded.records
   $$;
 
--- Seals past windows that no hold counts in and whose total is the sum of their records; returns how many.
+-- Seals (marks as checked) past windows that no hold counts in and whose total is the sum of their records; returns how
+-- many.
 create function usage_seal_ended(most integer) returns integer
   language plpgsql volatile
   as $$
@@ -184,8 +186,8 @@ create function usage_seal_ended(most integer) returns integer
     return sealed;
   end $$;
 
--- The nanos that each hold holds in each window that it counts in: windows of the organization for the source that the hold
--- is billed to (plan or extra usage), and those of its other subjects.
+-- For each hold and each window that it counts in, the nanos that the hold reserves there. It counts in windows of the
+-- organization for the source that the hold is billed to (plan or extra usage), and in those of its other subjects.
 create function usage_holding()
   returns table (subject_id uuid, kind usage_window_kind, starts_at timestamptz, nanos bigint)
   language sql stable

@@ -1,5 +1,5 @@
--- When the days, weeks and months of a time zone begin, and which share of its limit a window gets that is shorter than
--- others (docs/design/usage.md, Calendars).
+-- When the days, weeks and months of a time zone begin, and how much of its limit a shortened window gets
+-- (docs/design/usage.md, Calendars).
 
 -- The first instant whose local date is `day` or later. Where clocks change, midnight may exist twice, or not at all.
 -- `before` is midnight by the clocks of the day before, and `after` by those of the day after. The earlier one that exists
@@ -36,7 +36,7 @@ create function usage_local_week(zone text, week_starts integer, at timestamptz)
     cross join lateral (select usage_day(zone, w.day + interval '7 days') as next offset 0) n
   $$;
 
--- The day of a month on which a window begins, clamped to the month's end.
+-- The date in `month` on which a window begins: its day `month_starts`, or its last day if the month is shorter.
 create function usage_month_day(month timestamp, month_starts integer) returns timestamp
   language sql immutable parallel safe
   as $$
@@ -62,9 +62,9 @@ create function usage_local_month(zone text, month_starts integer, at timestampt
     ) n
   $$;
 
--- The limit of a window that is shorter than others, because it is only the end of one that would have begun at `whole_at`:
--- its share, rounded up to a whole nano, so that it is at least 1. A null `whole_at` means that the window is whole; the
--- number that stands for no limit stays as it is (ledger_book.sql).
+-- The limit of a window that is shorter than others, because it is only the end of a window that would have begun at
+-- `whole_at`. It is the window's share of the whole limit, rounded up to a whole nano, so that it is at least 1. A null
+-- `whole_at` means that the window is whole. The number that stands for no limit stays as it is (ledger_book.sql).
 create function usage_in_proportion(whole_limit bigint, starts timestamptz, ends timestamptz, whole_at timestamptz)
   returns bigint
   language sql immutable parallel safe

@@ -9,22 +9,22 @@ create function store_now() returns timestamptz
 create table person (
   id uuid primary key,
   issuer text not null,
-  -- SHA-256 of the subject, by which the person is found again, even after being forgotten.
+  -- The SHA-256 of the person's subject at the issuer, by which the person is found again, even after being forgotten.
   subject_hash bytea not null check (length(subject_hash) = 32),
-  -- Null: the person was forgotten.
+  -- The person's subject at the issuer. Null: the person was forgotten.
   subject text,
   kind text not null check (kind in ('person', 'service')),
   email text,
   is_email_verified boolean not null default false,
   name text,
-  -- The groups from the issuer's last answer that had any, and when it came.
+  -- The groups in the last answer of the issuer that had any, and when that answer came.
   groups text[] not null default '{}',
   groups_at timestamptz,
   created_at timestamptz not null,
   -- When the issuer last confirmed the person.
   confirmed_at timestamptz not null,
   suspended_at timestamptz,
-  -- Sign-ins, sessions and tokens that were issued before this are no longer valid.
+  -- Sign-ins, sessions and tokens that were issued before this instant are no longer valid.
   not_before timestamptz,
   forgotten_at timestamptz,
   version bigint not null default 1,
@@ -38,7 +38,7 @@ create table organization (
   name text not null,
   status text not null default 'active' check (status in ('active', 'suspended', 'closed')),
   plan text,
-  -- Weeks and months are counted from here: the creation, unless it is set.
+  -- The instant from which weeks and months are counted: the creation of the organization, unless another one was set.
   anchor_at timestamptz not null check (anchor_at = date_trunc('milliseconds', anchor_at)),
   extra_usage_enabled boolean not null default false,
   extra_usage_cap_nanos bigint check (extra_usage_cap_nanos >= 0),
@@ -56,13 +56,13 @@ create table organization (
   key_lifetime_max_days integer check (key_lifetime_max_days between 1 and 3650),
   key_unused_max_days integer check (key_unused_max_days between 1 and 3650),
   closed_at timestamptz check ((closed_at is not null) = (status = 'closed')),
-  -- When the last raise of the organization or of anybody in it ends. Until then, a batch of the ledger looks for
-  -- raises. The value only rises.
+  -- When the last raise (temporary increase of a limit) of the organization or of anybody in it ends. Until then, a
+  -- batch of the ledger looks for raises. The value only rises.
   raised_until timestamptz,
-  -- Until this instant, a window may be shorter than others because the calendar changed, and a batch of the ledger
-  -- looks for such windows. The value only rises.
+  -- Until this instant, a window may be shorter than others because the organization's calendar changed, and a batch of
+  -- the ledger looks for such windows. The value only rises.
   bridged_until timestamptz,
-  -- Its own limits, which count in the place of its plan's (limits.sql, limit_array); null: it has none.
+  -- The organization's own limits, in place of those of its plan (limits.sql, limit_array); null: it has none.
   own_limits bigint[] check (cardinality(own_limits) = 6)
 );
 
@@ -92,7 +92,7 @@ create table api_key (
   organization_id uuid not null references organization (id),
   name text not null,
   scopes text[] not null check (cardinality(scopes) > 0),
-  -- Null allows every model.
+  -- The models that the key may use. Null allows every model.
   models text[],
   created_at timestamptz not null default store_now(),
   expires_at timestamptz,
@@ -111,8 +111,9 @@ create table api_key (
 create index api_key_of_organization on api_key (organization_id, created_at);
 create index api_key_of_person on api_key (person_id) where person_id is not null;
 
--- A request belongs to the person of its key: a key has the person that it was made for, or none, for good. So records need
--- no column for the person, and usage stays with the person who used it (docs/design/metering.md, Roll-ups).
+-- Lets no key change its person: a key keeps the person that it was made for, or stays without one. A request belongs to
+-- the person of its key, so records need no column for the person, and usage stays with the person who used it
+-- (docs/design/metering.md, Roll-ups).
 create function api_key_keeps_its_person() returns trigger
   language plpgsql
   as $$
@@ -125,7 +126,7 @@ create trigger api_key_keeps_its_person before update of person_id on api_key
   for each row when (old.person_id is distinct from new.person_id)
   execute function api_key_keeps_its_person();
 
--- A key keeps its id through rotations; each rotation adds a secret with the next number.
+-- The secrets of keys. A key keeps its id through rotations; each rotation adds a secret with the next number.
 create table key_secret (
   key_id uuid not null references api_key (id),
   number integer not null check (number > 0),
@@ -139,7 +140,7 @@ create table key_secret (
 );
 
 -- The plans in force, on every node the same: those of the file that was changed last, and those that were made by
--- management (src/core/store/plan.ts). Null does not limit. From `changed_at` on a plan's limits count.
+-- management (src/core/store/plan.ts). A null limit does not limit. A plan's limits count from `changed_at` on.
 create table plan (
   name text primary key,
   source text not null check (source in ('file', 'management')),

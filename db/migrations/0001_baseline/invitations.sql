@@ -12,7 +12,7 @@ create table invitation (
   -- taken, they are in limit_value.
   limits bigint[] check (cardinality(limits) = 6),
   created_at timestamptz not null,
-  -- Who made the invitation: their role is looked up again when it is taken.
+  -- Who made the invitation. Their role is looked up again when somebody takes the invitation.
   created_by text not null,
   expires_at timestamptz not null check (expires_at > created_at),
   state text not null default 'open' check (state in ('open', 'taken', 'revoked', 'expired')),

@@ -1,12 +1,12 @@
--- Admissions, and holds that grow.
+-- Admits requests, and lets the holds of running requests grow. A hold is the amount that is reserved for a request.
 
 -- The chain of a request, whose limits all apply to it: the key, its person, its team and its organization.
 create function usage_chain(key uuid, keys uuid[], members uuid[], teams uuid[], organization uuid) returns uuid[]
   language sql immutable
   as $$ select array[key, members[array_position(keys, key)], teams[array_position(keys, key)], organization] $$;
 
--- The numbers of the limited subjects that an admission counts in besides its organization: its key, person and team, and
--- the subjects of its chain that limit its model.
+-- The numbers (indexes in the batch's array of subjects) of the limited subjects that an admission counts in besides its
+-- organization: its key, person and team, and the subjects of its chain that limit its model.
 create function usage_others(chain uuid[], model text, ids uuid[], models text[], parent_ids uuid[]) returns integer[]
   language plpgsql immutable
   as $$
@@ -29,7 +29,7 @@ create function usage_others(chain uuid[], model text, ids uuid[], models text[]
     return numbers;
   end $$;
 
--- The ids of the subjects with these numbers; null: there are none.
+-- The ids of the subjects with these numbers (indexes in `ids`). Null: no number was given.
 create function usage_ids(numbers integer[], ids uuid[]) returns uuid[]
   language plpgsql immutable
   as $$
@@ -43,8 +43,8 @@ create function usage_ids(numbers integer[], ids uuid[]) returns uuid[]
     return found;
   end $$;
 
--- The answer to an admission that was granted before, made from its hold. The amounts held that it reports do not include
--- the hold itself.
+-- Makes the answer to an admission that was granted before, from its hold (the amount reserved for it). The held amounts in
+-- the answer do not include this hold.
 create function usage_granted_before(request uuid, owner integer, held bigint[], book usage_book) returns text
   language plpgsql stable
   as $$
@@ -106,7 +106,7 @@ create function usage_refusal(
   end $$;
 
 -- The part of an admission's answer about a subject other than its organization. `common` is what is the same for all
--- admissions of the batch (usage_subject_common), null if an earlier row of the key has it.
+-- admissions of the batch (usage_subject_common); null if an earlier row about the subject already has it.
 create function usage_subject_seen(subject integer, held bigint[], running bigint, common text) returns text
   language sql stable
   as $$
@@ -128,7 +128,8 @@ create function usage_subject_common(
   $$;
 
 -- The source (plan or extra usage) that an admission is billed to: the first that has room for all of it, or otherwise the
--- first that has room for the least amount that is of use (`nanos_least`). A null room is unlimited.
+-- first that has room for the least amount that is of use (`nanos_least`). `room` is what the limits leave of the plan, and
+-- `room_extra` of extra usage; null: unlimited.
 create function usage_source(nanos bigint, nanos_least bigint, room bigint, is_extra boolean, room_extra bigint)
   returns usage_billing
   language sql immutable
@@ -156,8 +157,8 @@ create function usage_over(commands usage_admit_command[]) returns uuid[]
         and r.request_id >= requests[1] and r.request_id <= requests[cardinality(requests)]);
   end $$;
 
--- Admissions with what they ask for. `known`: the answer, if the request is over or its organization does not exist;
--- `held`: what an admission that was granted before holds.
+-- Returns each admission with what it asks for. `known` is its answer, if the request is over or its organization does not
+-- exist; `held` is what the admission holds, if it was granted before.
 create function usage_admissions(
   commands usage_admit_command[], over uuid[], ids uuid[], extra_enabled boolean[]
 )
@@ -180,14 +181,15 @@ create function usage_admissions(
     ) h on true
   $$;
 
--- How many of the output tokens that were asked for a source (plan or extra usage) has room for.
+-- The number of output tokens that a source (plan or extra usage) has room for, at most the number that was asked for
+-- (`tokens`).
 create function usage_tokens(nanos bigint, room bigint, input_nanos bigint, price_output bigint, tokens bigint) returns bigint
   language sql immutable
   as $$ select case when coalesce(nanos <= room, true) then tokens
     else 1000 * (room - input_nanos) / price_output end $$;
 
--- The state before an admission, as its answer tells it: its organization's number, what is held of the four kinds of
--- windows, and the rows of its other subjects.
+-- The state before an admission, as the admission's answer shows it: the organization's number, what is held of the four
+-- kinds of windows, and the rows of the other subjects.
 create function usage_seen(owner integer, held bigint[], rows text) returns text
   language sql stable
   as $$
@@ -198,10 +200,10 @@ create function usage_seen(owner integer, held bigint[], rows text) returns text
 -- What an admission was granted, and the limited subjects and the team that it counts in; null nanos: nothing was granted.
 create type usage_grant as (source usage_billing, nanos bigint, tokens bigint, subjects uuid[], team uuid);
 
--- Holds what a request may use: in the plan's windows or, if they are full, as extra usage. A null room is unlimited.
--- `grants` has the grant of each command that was granted something, at the command's index. `plans` has, for each
--- organization, the plan whose limits `bounds` has at the moment. Requests of the same key for the same model often follow
--- each other, so the subjects that were found for a request are used for the next one too.
+-- Admits requests: holds what each may use in the plan's windows or, if they are full, as extra usage. A null room is
+-- unlimited. `grants` has the grant of each command that was granted something, at the command's index. `plans` has, for
+-- each organization, the plan whose limits `bounds` has at the moment. Requests of the same key for the same model often
+-- follow each other, so the subjects that were found for a request are used for the next one too.
 create function usage_admit(
   commands usage_admit_command[], over uuid[], limits bigint[], clock timestamptz, inout book usage_book, out answers text
 )
@@ -304,9 +306,9 @@ create function usage_write_holds(
     where g.nanos is not null;
   end $$;
 
--- The limits that leave no room for `more` nanos in a hold, so that its node can name one: whose limit, the kind of the
--- window, when it ends, and the pattern of a limit for models. `before` are the hold's counters before some were replaced
--- by those of past windows.
+-- Returns the limits that leave no room for `more` nanos in a hold, so that the request's node can name one. Each has whose
+-- limit it is, the kind of its window, when the window ends, and the pattern of models if it is a limit for models.
+-- `before` are the hold's counters before some were replaced by those of past windows.
 create function usage_full_limits(
   request uuid, more bigint, before integer[], counters integer[], first integer, spare integer,
   bounds bigint[], used bigint[], held bigint[], book usage_book
@@ -324,9 +326,9 @@ create function usage_full_limits(
     where h.request_id = request and bounds[counters[i]] - used[counters[i]] - held[counters[i]] < more
   $$;
 
--- Raises each hold to its new total, or to as much of it as there is room for. Where a lowered limit leaves less room than
--- is held, the hold is lowered to that room. A command that comes twice, or was overtaken by a later one, lowers nothing,
--- because its node forwards by the answer that it got before.
+-- Raises each hold to its new total, or to as much of it as there is room for. If a lowered limit leaves less room than is
+-- held, the hold is lowered to that room. A command that comes twice, or after a later one, lowers nothing, because its
+-- node forwards by the answer that it got before.
 create function usage_grow(
   commands usage_grow_command[], limits bigint[], inout book usage_book, out answers text
 )

@@ -9,11 +9,11 @@
 -- - `concurrent`: the limits of requests at a time. This limit of an organization and the limits of its windows come with
 --   each command, and are stored here while it is carried out. Its fourth limit is the cap of its extra usage.
 -- - `past`: the past windows in which holds of the batch were admitted.
--- - `keys`: the keys of admissions that are limited, in a team or a person's; `teams` are their teams and `members` their
---   people.
+-- - `keys`: the keys of the batch's admissions that are limited, are in a team or belong to a person; `teams` are the keys'
+--   teams and `members` their people.
 -- - `has_models`: an organization of the batch has limits for models. For a subject that limits models, `models` has its
 --   pattern and `parent_ids` the id of the subject to which it belongs.
--- - `is_raised`: a raise may be in force.
+-- - `is_raised`: a raise (a temporary increase of a limit) may be in force.
 -- - `raised`, `own`: the raises of the organizations, and their own limits, which replace those of their plans. Both are
 --   for the three windows and for requests at a time, at the indexes of the counters; null: no organization has any.
 -- - `is_bridged`: a window of an organization may be shorter than others. `wholes` has the instant at which such a window
@@ -27,7 +27,7 @@ create type usage_book as (
   has_models boolean, models text[], parent_ids uuid[]
 );
 
--- The arrays of several rows as one.
+-- Joins the arrays of several rows into one array.
 create aggregate usage_concat(bigint[]) (sfunc = array_cat, stype = bigint[]);
 create aggregate usage_concat(timestamptz[]) (sfunc = array_cat, stype = timestamptz[]);
 create aggregate usage_concat(uuid[]) (sfunc = array_cat, stype = uuid[]);
@@ -193,9 +193,9 @@ create function usage_locate(
     end loop;
   end $$;
 
--- Updates the rows of changed subjects in place, all in one statement, which costs less than one for each from nine
--- subjects on. Leaves out subjects without a row, and those whose row was updated so often (32 times) that it must be
--- written anew.
+-- Updates the rows of changed subjects in place, in a single statement. From nine subjects on, this costs less than a
+-- statement for each. Leaves out subjects without a row, and those whose row was updated so often (32 times) that it must
+-- be written anew.
 create function usage_save_in_place(book usage_book) returns void
   language plpgsql volatile
   as $$
@@ -211,7 +211,7 @@ create function usage_save_in_place(book usage_book) returns void
       ends_at = case when s.is_open then ends[s.last - 3:s.last] else null::timestamptz || ends[s.last - 2:s.last] end,
       used = now_used[s.last - 3:s.last], held = now_held[s.last - 3:s.last]
     from (
-      -- Finds the row's place by its key (usage_checkpoint says why).
+      -- Finds the row's place (ctid) by its key (usage_checkpoint says why).
       select n.n, 4 * n.n as last, opened[coalesce(parents[n.n], n.n)] as is_open, o.place
       from generate_subscripts(ids, 1) n (n)
       cross join lateral (

@@ -6,8 +6,8 @@
 -- the end: in PL/pgSQL both cost far less than composites. Most of a statement's cost is its start, so there are few
 -- statements.
 
--- The commands of a batch. `position` says where the answer belongs, `owner` for which of the batch's organizations the
--- command is.
+-- The commands of a batch. `position` is the command's position, which its answer repeats; `owner` is the number of the
+-- command's organization among those of the batch.
 create type usage_admit_command as (
   position integer, request_id uuid, owner integer, key_id uuid, operation text, model text, stream boolean,
   price_input bigint, price_cached_input bigint, price_cache_write bigint, price_output bigint,
@@ -56,8 +56,8 @@ create function usage_ms(at timestamptz) returns bigint
   language sql stable
   as $$ select trunc(extract(epoch from at) * 1000)::bigint $$;
 
--- The JSON of an organization as admissions see it: its windows, its extra usage, and behind them its own limits and its
--- raise, where it has either.
+-- The JSON of an organization as admissions see it: its windows and its extra usage, then its own limits and its raise (a
+-- temporary increase of limits), if it has either.
 create function usage_organization_answer(
   starts timestamptz[], ends timestamptz[], used bigint[], is_extra boolean, extra_cap bigint,
   own bigint[], raised bigint[], wholes timestamptz[]
@@ -119,9 +119,9 @@ create function usage_numbers(owner integer, chain uuid[], ids uuid[]) returns i
         array_position(ids, chain[3])], null) end
   $$;
 
--- The counters of these subjects, as indexes into the arrays of the state: the three windows of the organization, then
--- those of the others, and last the organization's extra usage. So a request billed to the plan counts in all but the last,
--- and one billed to extra usage in all from the fourth on.
+-- The counters of these subjects: for each counter, its index in the arrays of the state. First come the three windows of
+-- the organization, then those of the other subjects, and last the organization's extra usage. So a request billed to the
+-- plan counts in all but the last, and a request billed to extra usage in all from the fourth on.
 create function usage_counters(subjects integer[]) returns integer[]
   language plpgsql immutable
   as $$
@@ -135,8 +135,8 @@ create function usage_counters(subjects integer[]) returns integer[]
     return counters || 4 * subjects[1];
   end $$;
 
--- A request's hold, the subjects that it counts in besides its organization, and in which of their counters
--- (usage_counters) it counts: those from `first` on, except the last `spare`.
+-- The hold of a request, the subjects that it counts in besides its organization, and the counters in which it counts: of
+-- all counters of these subjects (usage_counters), those from `first` on, except the last `spare`.
 create function usage_hold_of(request uuid, owner integer, ids uuid[], starts timestamptz[])
   returns table (held bigint, growth integer, chain uuid[], first integer, spare integer, is_in_force boolean)
   language sql stable
@@ -169,8 +169,8 @@ create function usage_limits_in_force(
     return bounds;
   end $$;
 
--- The limits of an organization's windows: those of the plan that a command names or, if it has own limits, a raise or
--- shorter windows, the limits in force.
+-- The limits of an organization's windows: those of the plan that a command names or, if the organization has own limits, a
+-- raise or shorter windows, the limits in force (usage_limits_in_force).
 create function usage_plan_limits(
   limits bigint[], plan integer, extra integer, own bigint[], raised bigint[],
   starts timestamptz[], ends timestamptz[], wholes timestamptz[]
@@ -183,8 +183,8 @@ create function usage_plan_limits(
   $$;
 
 -- The limits of the past windows that a hold counts in. A past window may have been shorter than others, so each gets its
--- own share. `now` has the hold's counters in the windows in force, `counters` those that it really counts in; `bounds` has
--- the limits of both.
+-- own share. `now` has the counters of the windows in force, and `counters` those of the windows in which the hold was admitted;
+-- `bounds` has the limits of both.
 create function usage_past_bounds(
   bounds bigint[], now integer[], counters integer[], limits bigint[], plan integer, extra integer, book usage_book
 )
@@ -207,8 +207,9 @@ create function usage_past_bounds(
     return bounds;
   end $$;
 
--- Adds the raises in force to the state of a batch. The limits of teams, people and keys are in the state and are raised
--- here. Those of an organization come with each command, so its raise is only stored here, and applied with the command.
+-- Adds the raises (temporary increases of limits) in force to the state of a batch. The limits of teams, people and keys
+-- are in the state and are raised here. Those of an organization come with each command, so its raise is only stored here,
+-- and applied with the command.
 create function usage_raise(clock timestamptz, inout book usage_book)
   language plpgsql stable
   as $$
@@ -253,8 +254,8 @@ create function usage_checkpoint(commands usage_checkpoint_command[], organizati
         reasoning_tokens = greatest(h.reasoning_tokens, c.reasoning_tokens),
         usage_source = case when c.number > h.checkpoint then c.usage_source else h.usage_source end
       from (
-        -- Finds the row's place by its key: if the update joined by the key itself, the planner would be free to read
-        -- all rows.
+        -- Finds the row's place (ctid) by its key: if the update joined by the key itself, the planner would be free to
+        -- read all rows.
         select c.*, o.place from unnest(commands) c
         cross join lateral (
           select o.ctid as place from usage_hold o
@@ -270,10 +271,11 @@ create function usage_checkpoint(commands usage_checkpoint_command[], organizati
     return answers;
   end $$;
 
--- Carries out one batch, under the raises in force: settles, then grows, then admits; checkpoints last. A request id may
--- occur in a batch once. A refusal is an answer and fails nothing. Returns as JSON the milliseconds of its clock, the
--- microseconds that it waited for its locks, the organizations of its admissions, and its answers. The settings make it use
--- indexes: a plan made while its tables are empty would otherwise read whole tables for as long as the plan is kept.
+-- Carries out the commands of one batch, under the raises (temporary increases of limits) in force: settlements first, then
+-- growths of holds, then admissions, and checkpoints last. A request id may occur in a batch once. A refusal is an answer
+-- and fails nothing. Returns as JSON the milliseconds of its clock, the microseconds that it waited for its locks, the
+-- organizations of its admissions, and its answers. The settings make it use indexes: a plan made while its tables are
+-- empty would otherwise read whole tables for as long as the plan is kept.
 create function usage_batch(
   organizations uuid[], admits usage_admit_command[], grows usage_grow_command[], checkpoints usage_checkpoint_command[],
   settles usage_settle_command[], limits bigint[]

@@ -1,5 +1,5 @@
--- How requests end: settled by their nodes; by other nodes when their lease has lapsed; or by their nodes after that. Also
--- an operator's adjustment.
+-- Ends requests. Their nodes settle them; other nodes do if a request's lease has lapsed; and then its own node may still
+-- settle it late. Also makes an operator's adjustment.
 
 -- Ends requests. A request without a hold was given up before its admission was answered. Its record, which charges
 -- nothing, keeps its admission from being granted if that still arrives. A request never has both a hold and a record: if
@@ -117,8 +117,8 @@ create function usage_write_records(
 -- its clock. A node whose clock is slow by more than a minute makes ids before `since`, which only a sweep of all ids
 -- finds.
 --
--- A lease may end later than its length allows from now on. Then it was given by a clock that was set back since. It now
--- gets its length from this clock, while its node has counted the length from an earlier instant.
+-- If a lease ends later than its length allows from now on, it was given by a clock that was set back since. Its end is
+-- then set anew, one length from now by this clock, while its node has counted the length from an earlier instant.
 create function usage_recover(
   most integer, charge_holds boolean, inout seen uuid[], inout since uuid,
   clock_min timestamptz default null, clock_max timestamptz default null,
@@ -152,7 +152,8 @@ create function usage_recover(
     since := case when newest is null then since else least(seen[1001],
       usage_record_id(least(clock, usage_record_time(newest)) - interval '1 minute')) end;
     if cardinality(far) > 0 then
-      -- A hold whose lease is extended at this moment is left to the next sweep: this one waits for no row.
+      -- A hold whose row is locked because its lease is extended at this moment is left to the next sweep: this sweep
+      -- waits for no row.
       far := array(select h.request_id from usage_hold h where h.request_id = any (far) for no key update skip locked);
       update usage_hold h set lease_until = clock + h.lease_ms * interval '1 millisecond'
       where h.request_id = any (far) and h.lease_until > clock + (h.lease_ms + 1000) * interval '1 millisecond';
@@ -166,10 +167,10 @@ create function usage_recover(
   end $$;
 
 -- Settles those of the `lapsed` requests whose lease has still lapsed now that their organizations are locked. Each is
--- charged by its last checkpoint or, with `charge_holds`, a stream is charged all that was held, under the limits and
--- raises in force. An answer that is not streamed was not delivered, and its checkpoints say so. If the store's clock is
--- not between `clock_min` and `clock_max`, somebody has set it: leases then only seem to have lapsed, so nothing is
--- settled.
+-- charged by its last checkpoint; with `charge_holds`, a stream is instead charged all that was held. The limits and raises
+-- (temporary increases of limits) in force apply. An answer that is not streamed was not delivered, and its checkpoints say
+-- so. If the store's clock is not between `clock_min` and `clock_max`, somebody has set it: leases then only seem to have
+-- lapsed, so nothing is settled.
 create function usage_settle_lapsed(
   lapsed uuid[], charge_holds boolean, clock_min timestamptz, clock_max timestamptz
 )
@@ -220,21 +221,22 @@ create function usage_settle_lapsed(
     return cardinality(commands);
   end $$;
 
--- A node that was cut off from the store for longer than its lease may have forwarded more tokens than the last checkpoint
--- says, by which another node settled its request. When the node is back, it settles too, and an entry of its own records
--- what the request's record lacks (docs/design/metering.md, Rule 5: Settle exactly once). A record is never changed.
+-- A node that was cut off from the store for longer than its lease may have forwarded more tokens than its last checkpoint
+-- says. Another node then settled the request by that checkpoint. When the first node is back, it settles too, and an entry
+-- of its own records what the request's record lacks (docs/design/metering.md, Rule 5: Settle exactly once). A record is
+-- never changed.
 
 -- The id of the entry for a late settlement: the request's own as UUID version 8. Request ids are of version 7, so no other
--- request has it, and it lies in the same month.
+-- request has this id, and the entry falls into the same month.
 create function usage_late_id(request uuid) returns uuid
   language sql immutable strict parallel safe
   as $$ select overlay(request::text placing '8' from 15 for 1)::uuid $$;
 
 -- Records what the records of recovered requests lack, once for each request, in an entry of its own; returns what was
 -- added now. Nothing is lacking in three cases:
--- - The record has as many nanos.
--- - It was not charged by its checkpoint. A request with an idempotency key pays when it is repeated, and where whole holds
---   are charged, all of the hold was charged.
+-- - The request's record already charges as many nanos.
+-- - The request was not charged by its checkpoint. A request with an idempotency key pays when it is repeated, and where whole
+--   holds are charged, all of the hold was charged.
 -- - The answer was not streamed, so it was not delivered.
 --
 -- The entry is settled like any request, by `usage_settle` under the limits and the raises in force. For that it gets a
@@ -310,9 +312,9 @@ create function usage_settle_late(organizations uuid[], commands usage_settle_co
       cross join lateral (select * from usage_record r where r.request_id = l.request_id offset 0) r;
   end $$;
 
--- Writes an operator's adjustment: a record without a request that adds to one current window, or takes from it, down to
--- nothing. The window's boundaries stay. Returns what was added; null: there is no such organization, or no session is
--- open. Done once per id.
+-- Writes an operator's adjustment: a record without a request. It adds to one current window of the organization, or takes
+-- from it, down to nothing. The window's boundaries stay. Returns what was added. Null: there is no such organization, or
+-- no session is open. Each `entry_id` is applied only once.
 create function usage_adjust(entry_id uuid, organization uuid, window_kind usage_window_kind, nanos bigint) returns bigint
   language plpgsql volatile
   as $$

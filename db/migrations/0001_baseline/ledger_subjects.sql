@@ -183,7 +183,7 @@ create function usage_set_models_subject(parent uuid, pattern text, organization
     return usage_count_subject(was);
   end $$;
 
--- Begins to count a subject that has limits now. Returns whether its earlier use is still to be summed.
+-- Begins to count the usage of a subject that has limits now. Returns whether its earlier use is still to be summed.
 create function usage_count_subject(own usage_subject) returns boolean
   language plpgsql volatile
   as $$
@@ -197,8 +197,8 @@ create function usage_count_subject(own usage_subject) returns boolean
     return is_new or (own.counted_from is not null and own.summed_at is null);
   end $$;
 
--- Begins to count a subject that is limited for the first time, its running requests included. Called under the lock. Most
--- new subjects run nothing, and their row in `usage_now` is written by their first request.
+-- Begins to count the usage of a subject that is limited for the first time, its running requests included. Called under
+-- the lock. Most new subjects run nothing, and their row in `usage_now` is written by their first request.
 create function usage_begin_counting(own usage_subject) returns void
   language plpgsql volatile
   as $$
@@ -293,7 +293,7 @@ create function usage_sum_earlier(subject uuid) returns boolean
     end loop;
     book.is_changed[place] := true;
     perform usage_save(book);
-    -- The limits are unchanged, but there is less room, so nodes have to learn of it.
+    -- The limits are unchanged, but less of them is left, so nodes have to learn of the change.
     perform usage_limits_changed(array[coalesce(own.parent_id, subject)]);
     return true;
   end $$;
@@ -312,10 +312,10 @@ create function usage_set_team(subject uuid, organization uuid, team uuid) retur
     return is_unsummed;
   end $$;
 
--- The limits of a team, a person or a key of an organization, without raises: each of the six is the subject's own, or else
--- what its team gives to keys or to people, or else what the organization gives. `origins` says where each comes from. A
--- person is in the team of the membership. Everything is looked up by id, so that it does not matter how many others there
--- are; and for one subject at a time, so that the plan is made once.
+-- The limits of a team, a person or a key of an organization, without raises (temporary increases): each of the six is the
+-- subject's own, or else what its team gives to keys or to people, or else what the organization gives. `origins` says
+-- where each comes from. A person is in the team of the membership. Everything is looked up by id, so that it does not
+-- matter how many other subjects there are; and for one subject at a time, so that the plan is made once.
 create function limits_in_force(organization uuid, subject uuid)
   returns table (person_id uuid, team_id uuid, limits bigint[], origins text[])
   language sql stable
@@ -355,9 +355,9 @@ create function limits_subjects(organization uuid) returns setof uuid
       union select u.subject_id from usage_subject u where u.organization_id = organization and u.person_id is not null)
   $$;
 
--- Gives the ledger the limits in force of an organization and of its subjects, after any change of what they follow from: a
--- value, a membership, a team. `concerned`: the subjects that may be affected; null: all. Returns the subjects whose
--- earlier use is still to be summed.
+-- Writes the limits in force of an organization and of its subjects into the ledger, after a change of anything that they
+-- follow from: a value of limits, a membership, a team. `concerned`: the subjects that may be affected; null: all. Returns
+-- the subjects whose earlier use is still to be summed.
 create function limits_refresh(organization uuid, concerned uuid[]) returns setof uuid
   language plpgsql volatile
   as $$
@@ -394,8 +394,8 @@ create function limits_refresh(organization uuid, concerned uuid[]) returns seto
     perform usage_limits_changed(changed);
   end $$;
 
--- Does what `limits_refresh` does, after a change of a person's membership. All that the person calls with follows the
--- membership's team: keys, sign-ins and identity tokens.
+-- Does what `limits_refresh` does, after a change of a person's membership. Everything with which the person sends requests
+-- (keys, sign-ins and identity tokens) follows the membership's team.
 create function limits_refresh_person(organization uuid, person uuid) returns setof uuid
   language plpgsql volatile
   as $$

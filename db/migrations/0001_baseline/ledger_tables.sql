@@ -1,7 +1,7 @@
 -- The tables of the ledger: windows, holds of running requests, records of ended ones. src/core/store/ledger.ts describes
 -- the verbs and their answers. Amounts are nanos (10⁻⁹) of the ledger's one currency; IDs are bare UUIDs.
 
--- The cost of tokens in nanos at a price in picos a token: from their total, rounded up to a whole nano.
+-- The cost of tokens in nanos (10⁻⁹), at a price in picos (10⁻¹²) a token. Only the total is rounded up to a whole nano.
 create function usage_cost(tokens bigint, price bigint) returns bigint
   language sql immutable parallel safe
   as $$ select (tokens * price + 999) / 1000 $$;
@@ -11,9 +11,9 @@ create type usage_billing as enum ('plan', 'extra');
 
 -- The state of one subject, which is an organization, a team, a person or a key, or one of them for a pattern of models:
 -- how many requests run, and the windows in force, in arrays by the order of their kinds. A session that is not open has
--- null bounds. One row of a subject is live. It is updated in place 32 times, and then written anew as the next
--- generation. However long vacuum has to wait, a reader therefore passes 32 versions at most, and those of older
--- generations stand before the newest in the index (docs/design/metering.md, Counters that wait for no vacuum).
+-- null bounds. One row of a subject is live. It is updated in place 32 times, and then written anew as the next generation.
+-- However long vacuum has to wait, a reader therefore passes 32 versions at most: the versions of older generations come
+-- before the newest in the index (docs/design/metering.md, Counters that wait for no vacuum).
 create table usage_now (
   subject_id uuid not null,
   generation bigint not null,
@@ -30,10 +30,10 @@ create table usage_now (
 -- running when it was set. For weeks it is `week_from`, the first end of a week after that. Before the first row takes
 -- effect, the organization's own anchor counts.
 --
--- A row with a zone is a calendar, which takes effect at the end of the month and of the week that were running when it was
--- set: a week begins on a day of the week, 1 for Monday to 7 for Sunday, a month on a day of the month. If the calendar has
--- no boundary at that instant, a shorter window reaches from there to its first boundary, `month_to` or `week_to`. A whole
--- window would have begun at `month_whole_at` or `week_whole_at`. Without a shorter window these two are null, and
+-- A row with a zone is a calendar. It takes effect at the end of the month, and at the end of the week, that were running when it
+-- was set. Its weeks begin on a day of the week, 1 for Monday to 7 for Sunday, and its months on a day of the month. If the
+-- calendar has no boundary at that instant, a shorter window reaches from there to its first boundary, `month_to` or `week_to`. A
+-- whole window would have begun at `month_whole_at` or `week_whole_at`. Without a shorter window these two are null, and
 -- `month_to` and `week_to` equal `month_from` and `week_from`.
 create table usage_anchor (
   organization_id uuid not null,
@@ -52,7 +52,7 @@ create table usage_anchor (
 );
 
 -- Windows that are no longer in force, one row each; their totals are never reset. The batch that finds that a window has
--- ended moves it here. Settlements that come after that are added here too.
+-- ended moves the window here. Later settlements are added here too.
 create table usage_past (
   subject_id uuid not null,
   kind usage_window_kind not null,
@@ -75,12 +75,12 @@ create view usage_window as
   union all
   select p.subject_id, p.kind, p.starts_at, p.ends_at, p.used, p.held from usage_past p;
 
--- The subjects of the ledger besides organizations: keys that are in a team, a person's or limited, and people and teams. A
--- person of an organization is a subject between the person's keys and their teams (docs/design/usage.md, Budgets): all
--- keys, sign-ins and identity tokens of the person in that organization share its counters. It stays one subject for as
+-- The subjects of the ledger besides organizations: people, teams, and keys that are limited, are in a team or belong to a
+-- person. A person of an organization is a subject between the person's keys and their teams (docs/design/usage.md, Budgets):
+-- all keys, sign-ins and identity tokens of the person in that organization share its counters. It stays one subject for as
 -- long as the ledger is kept, whichever team the person is in.
 -- - `counted_from`: since when its usage is counted, from then on for good; null: it was never limited.
--- - `summed_at`: when its usage before that was added.
+-- - `summed_at`: when the usage before `counted_from` was added.
 -- - `person_id`: set if the row is a person.
 -- - `member_id`: in the row of a key, the subject of the person who owns it.
 -- - `parent_id` and `models`: in a row that limits a key, a person, a team or an organization for a pattern of models, that
@@ -117,7 +117,7 @@ create table usage_opening (
   primary key (subject_id, kind, starts_at)
 );
 
--- One row per running request. No index on the lease: its every extension would then be a new index entry.
+-- One row per running request. There is no index on the lease: each extension of a lease would then be a new index entry.
 create table usage_hold (
   request_id uuid primary key,
   organization_id uuid not null,
@@ -129,7 +129,7 @@ create table usage_hold (
   price_cached_input bigint not null,
   price_cache_write bigint not null,
   price_output bigint not null,
-  -- `price_search` is null if the model has no such price, `input_count` if the operation has one input.
+  -- `price_search` is null if the model has no price for searches, `input_count` if the operation has one input.
   price_search bigint,
   input_count integer,
   source usage_billing not null,
@@ -165,8 +165,8 @@ create table usage_hold (
   subjects uuid[],
   -- The length of the lease: how far ahead `lease_until` may lie.
   lease_ms bigint not null,
-  -- The request came with an idempotency key: if its node is gone it is charged nothing, because its client asks again
-  -- with the same key, and pays once.
+  -- Whether the request came with an idempotency key: if its node is gone, the request is charged nothing, because its
+  -- client asks again with the same key, and pays once.
   is_repeatable boolean not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
@@ -185,7 +185,7 @@ create table usage_record (
   price_cached_input bigint not null,
   price_cache_write bigint not null,
   price_output bigint not null,
-  -- `price_search` is null if the model has no such price, `input_count` if the operation has one input.
+  -- `price_search` is null if the model has no price for searches, `input_count` if the operation has one input.
   price_search bigint,
   input_count integer,
   source usage_billing not null,
@@ -224,21 +224,21 @@ create table usage_record (
   month_used_after bigint,
   upstream text,
   attempts integer,
-  -- All attempts, if there was more than one.
+  -- All attempts at engines, if there was more than one.
   tried jsonb,
   first_part_ms bigint,
-  -- The engine's report if it was not accepted as it came, and the reason.
+  -- The engine's usage report if it was not accepted as it came, and the reason.
   report_rejected jsonb,
   team_id uuid,
   subjects uuid[],
-  -- The transaction that wrote it, by which the audit knows what it has read (docs/design/metering.md, Audit).
+  -- The transaction that wrote the record, by which the audit knows what it has read (docs/design/metering.md, Audit).
   xact bigint not null default pg_current_xact_id()::text::bigint
 ) partition by range (request_id);
 create index usage_record_by_xact on usage_record using brin (xact);
 -- Finds records by when they ended, whatever month their ids are of: 24 kB for 130,000 records.
 create index usage_record_by_end on usage_record using brin (ended_at);
 
--- Requests that were refused, so that their receipts can say so: src/core/store/refused.ts. They stand in no sum.
+-- Requests that were refused, so that their receipts can say so: src/core/store/refused.ts. They are part of no sum.
 create table usage_refusal (
   request_id uuid primary key,
   organization_id uuid not null,
@@ -247,7 +247,7 @@ create table usage_refusal (
   place smallint not null,
   key_id uuid not null,
   operation text not null,
-  -- Null where the body was refused before it was understood, or names a model that does not exist.
+  -- Null if the body was refused before it was understood, or names a model that does not exist.
   model text,
   stream boolean,
   error_code text not null,
@@ -262,8 +262,8 @@ create table usage_refusal (
 -- Estimates that are learned from the reports of engines and survive a restart: src/core/store/calibration.ts. The code
 -- that reads them judges whether they are plausible.
 
--- `ratio`: tokens for each byte of text. `spread`: the mean distance of single inputs from it. `bytes`: the bytes that it
--- is based on. `template`: the tokens of an input without any text.
+-- `ratio`: tokens for each byte of text. `spread`: the mean distance of single inputs from this ratio. `bytes`: the bytes
+-- that the ratio is based on. `template`: the tokens of an input without any text.
 create table input_calibration (
   model_id text primary key,
   ratio double precision not null,
@@ -273,8 +273,8 @@ create table input_calibration (
   updated_at timestamptz not null
 ) with (fillfactor = 50);
 
--- Sums over complete answers of a route, an upstream and its model. Older answers count less and less. Code units are of
--- UTF-16. The columns that begin with `whole` are the sums over answers that were not streamed.
+-- Sums over the complete answers of a route: an upstream and its model. Older answers count less and less. Code units are
+-- those of UTF-16. The columns that begin with `whole` are the sums over answers that were not streamed.
 create table output_calibration (
   route text primary key,
   tokens double precision not null,
@@ -285,9 +285,9 @@ create table output_calibration (
   updated_at timestamptz not null
 ) with (fillfactor = 50);
 
--- A store that woke up in the past: a replica that took over without the last commits of its primary, or a backup that was
--- restored. Nodes remember the last answers that they got. If the store no longer has what these say, that is noted here
--- (docs/design/metering.md, A store that wakes up in the past).
+-- What shows that a store has gone back to an earlier state: a replica took over without the last commits of its primary,
+-- or a backup was restored. Nodes remember the last answers that they got. If the store no longer has what these say, that
+-- is noted here (docs/design/metering.md, A store that wakes up in the past).
 
 -- The id of this ledger, which its copies have too. What nodes remember of the ledger elsewhere is stored under this id.
 create table usage_ledger (

@@ -15,8 +15,8 @@ create function usage_record_time(id uuid) returns timestamptz
   language sql immutable parallel safe
   as $$ select 'epoch'::timestamptz + ('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint * interval '1 millisecond' $$;
 
--- Windows depend only on the anchor and the instant. All times are UTC; hours and not days, so that no zone's summer time
--- matters.
+-- The week of the instant `at`. It depends only on the anchor and the instant. All times are UTC, and weeks are counted in
+-- hours and not in days, so that no zone's summer time matters.
 
 create function usage_week(anchor_at timestamptz, at timestamptz) returns table (starts_at timestamptz, ends_at timestamptz)
   language sql immutable parallel safe
@@ -25,8 +25,8 @@ create function usage_week(anchor_at timestamptz, at timestamptz) returns table 
     from (select anchor_at + floor(extract(epoch from at - anchor_at) / 604800) * interval '168 hours') w (starts_at)
   $$;
 
--- Months are counted from the anchor itself, never from the month before: the day is clamped afresh (31 January, 28
--- February, 31 March).
+-- The month of the instant `at`. Months are counted from the anchor itself, never from the month before: the day is clamped
+-- afresh (31 January, 28 February, 31 March).
 create function usage_month(anchor_at timestamptz, at timestamptz) returns table (starts_at timestamptz, ends_at timestamptz)
   language sql immutable parallel safe
   as $$
@@ -111,10 +111,10 @@ create function usage_wholes(organization uuid, starts timestamptz[], ends times
     ) w (week_at, month_at)
   $$;
 
--- Everything that changes what an organization used takes this lock first, for several organizations in ascending order,
--- and reads only in later statements: a read in the statement that takes the lock would see the state before the wait. A
--- single lock is taken by an expression, which costs less than a statement. Returns the clock, read after the wait: a time
--- from before the wait could be earlier than what others did meanwhile.
+-- Locks organizations, in ascending order, and returns the clock, read after the wait: a time from before the wait could be
+-- earlier than what others did meanwhile. Everything that changes what an organization used takes this lock first, and
+-- reads only in later statements: a read in the statement that takes the lock would see the state before the wait. A single
+-- lock is taken by an expression, which costs less than a statement.
 create function usage_lock(organizations uuid[]) returns timestamptz
   language plpgsql
   as $$
@@ -162,9 +162,10 @@ create function usage_set_anchor(organization uuid, anchor timestamptz) returns 
   end $$;
 
 -- Gives an organization a calendar, or takes it away (`new_zone` is null: weeks and months are then counted from the
--- anchor). If nothing was used yet it takes effect at once. Otherwise the running week and month end as they would have. If
--- the new calendar has no boundary at that instant, one shorter window reaches from there to its next boundary. Returns
--- when months begin to be counted by it; null: a change is already under way, of which there is one a month at most.
+-- anchor). If nothing was used yet, the new calendar takes effect at once. Otherwise the running week and month end as they
+-- would have. If the new calendar has no boundary at that instant, one shorter window reaches from there to its next
+-- boundary. Returns when months begin to be counted by the new calendar. Null: another change is already under way; there
+-- can be one a month at most.
 create function usage_set_calendar(
   organization uuid, new_zone text, new_week_starts integer, new_month_starts integer
 )
@@ -233,8 +234,8 @@ create function usage_kept(
 
 -- The windows of an organization at an instant, in the order of their kinds. If no session is open, the session is the five
 -- hours from the instant. An organization that does not exist has neither week nor month. By a calendar, an open window
--- keeps the bounds that it opened with, even if the rules of the zone have changed since, and the next one begins at its
--- end.
+-- keeps the bounds that it opened with, even if the rules of the zone have changed since, and the next window begins where
+-- the open one ends.
 create function usage_windows_at(organization uuid, at timestamptz)
   returns table (is_open boolean, starts_at timestamptz[], ends_at timestamptz[])
   language sql stable
@@ -254,7 +255,7 @@ create function usage_windows_at(organization uuid, at timestamptz)
     cross join lateral usage_kept(c.month_zone, n.starts_at[3], n.ends_at[3], c.month_starts_at, c.month_ends_at, at) month
   $$;
 
--- Whether a row's session is open and its week and month are the current ones.
+-- Whether, of the windows with these bounds, the session is open and the week and the month are the current ones.
 create function usage_is_open(starts timestamptz[], ends timestamptz[], clock timestamptz) returns boolean
   language sql immutable
   as $$
@@ -283,8 +284,8 @@ create function usage_totals(subject uuid, starts timestamptz[])
     group by n.running
   $$;
 
--- The windows in force of each organization, for readers, with its own limits and its raise. For a window that is shorter
--- than others it also has the instant at which a whole one would have begun.
+-- The windows in force of each organization, for readers, with its own limits and its raise (a temporary increase of
+-- limits). For a window that is shorter than others it also has the instant at which a whole one would have begun.
 create view usage_window_now as
   select o.id as organization_id, w.kind, w.starts_at, w.ends_at, w.used, w.held,
     t.running, o.extra_usage_enabled as extra_enabled,

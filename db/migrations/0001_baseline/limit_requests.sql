@@ -1,5 +1,6 @@
--- People who met a limit ask for more (docs/limits.md, Asking for more). An approval makes a raise, which is stored with
--- all raises (limits.sql); the request and the decision are stored here.
+-- Requests of people who met a limit for a higher one (docs/limits.md, Asking for more). An approval makes a raise, a
+-- temporary increase of the limit, which is stored with all raises (limits.sql); the request and the decision are stored
+-- here.
 create table limit_request (
   id uuid primary key,
   organization_id uuid not null references organization (id) on delete cascade,
@@ -11,7 +12,8 @@ create table limit_request (
   models text not null default '',
   limit_name text not null check (limit_name in
     ('session', 'week', 'month', 'requests_per_minute', 'tokens_per_minute', 'concurrent_requests')),
-  -- The size of the limit when it was asked, and the size that is asked for; null: the decision says how much.
+  -- The value of the limit when the person asked, and the value that the person asks for; null: the decision says how
+  -- much.
   value bigint not null check (value > 0),
   asked bigint check (asked > 0),
   message text not null,

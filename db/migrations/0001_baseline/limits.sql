@@ -51,7 +51,8 @@ create function limit_array(v limit_value) returns bigint[]
       v.tokens_per_minute]
   $$;
 
--- For each limit, the first of these three values that sets it, and which of them that is; null in a value sets nothing.
+-- For each limit, the first of these three values that sets it, and in `origins` the name of that value. Null in a value
+-- sets nothing.
 create function limit_chosen(own bigint[], team bigint[], organization bigint[])
   returns table (limits bigint[], origins text[])
   language sql immutable

@@ -1,8 +1,9 @@
--- Where notices are sent, and what is to be sent there (docs/notices.md).
+-- The destinations of notices, and the notices to send to them (docs/notices.md).
 
 create table notice_destination (
   id uuid primary key,
-  -- Null: the destination belongs to the operators, and gets the notices of the fleet.
+  -- The organization to which the destination belongs. Null: the destination belongs to the operators, and gets the
+  -- notices of the fleet.
   organization_id uuid references organization (id),
   name text not null,
   form text not null check (form in ('json', 'slack', 'teams', 'mail')),
@@ -20,11 +21,11 @@ create table notice_destination (
 create unique index notice_destination_name
   on notice_destination (coalesce(organization_id, '00000000-0000-0000-0000-000000000000'), name);
 
--- The recipients that mail destinations have named, each with the secret of their unsubscribe link. A row outlives its
--- destinations, so that nobody who has unsubscribed is subscribed again by another destination.
+-- The recipients that mail destinations have named. The id of each is the secret of their unsubscribe link. A row outlives
+-- its destinations, so that nobody who has unsubscribed is subscribed again by another destination.
 create table mail_recipient (
   id uuid primary key default gen_random_uuid(),
-  -- Null: the recipient of an operators' destination.
+  -- The organization of the recipient's destination. Null: the destination is the operators'.
   organization_id uuid references organization (id) on delete cascade,
   address text not null,
   unsubscribed_at timestamptz
@@ -37,10 +38,10 @@ create table notice (
   destination_id uuid references notice_destination (id) on delete cascade,
   -- The person who gets the notice by mail; such a notice has no destination.
   person_id uuid references person (id),
-  -- A name of src/features/notices/kinds.ts.
+  -- The kind of the notice: a name of src/features/notices/kinds.ts.
   kind text not null,
-  -- The event that the notice tells, such as the window and its share, or the key and its expiry. Each event is told
-  -- once.
+  -- The event that the notice reports, such as the window and its share, or the key and its expiry. Each event is
+  -- reported once.
   about text not null,
   details jsonb not null,
   created_at timestamptz not null,
@@ -58,16 +59,16 @@ create table notice (
 );
 create index notice_due on notice (next_attempt_at);
 
--- Conditions of the fleet, such as an engine that is down: a notice is sent when one has lasted for a while, and when it is
--- over.
+-- Conditions of the fleet, such as an engine that is down: a notice is sent when a condition has lasted for a while, and
+-- when it is over.
 create table notice_condition (
   about text primary key,
   kind text not null,
-  -- The kind of the notice that is sent when it ends; null: none is sent.
+  -- The kind of the notice that is sent when the condition ends; null: no notice is sent then.
   ends text,
   details jsonb not null,
   since timestamptz not null,
-  -- When it was first seen to be over; null while it lasts.
+  -- When the condition was first seen to be over; null while it lasts.
   absent_since timestamptz,
   is_told boolean not null default false
 );

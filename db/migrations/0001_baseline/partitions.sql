@@ -82,7 +82,7 @@ create function usage_drop_month(partition text) returns void
     end if;
   end $$;
 
--- The server and the timeline of this database; null if the server does not tell them, as some managed ones.
+-- The server and the timeline of this database. Null if the server does not tell them, as some managed servers do not.
 create function usage_place(out server text, out timeline integer)
   language plpgsql stable
   as $$

@@ -1,8 +1,8 @@
--- What people may do where, and how they come in: sessions of browsers, sign-ins of devices, and devices that wait for an
--- answer (docs/identity.md).
+-- Memberships, which say what people may do where; and the ways in which people sign in: sessions of browsers, sign-ins of
+-- devices, and devices that wait for an answer (docs/identity.md).
 
--- The role of a person in an organization, or in the whole service if it names no organization. One given by hand takes
--- precedence over one by a rule, so there may be one of each.
+-- The role of a person in an organization, or in the whole service if the row names no organization. A role given by hand
+-- takes precedence over a role by a rule, so there may be one of each.
 create table membership (
   id uuid primary key default gen_random_uuid(),
   person_id uuid not null references person (id),
@@ -10,12 +10,12 @@ create table membership (
   team_id uuid references team (id) on delete set null,
   role text not null check (role in ('member', 'organization-admin', 'viewer', 'admin')),
   scopes text[] not null check (cardinality(scopes) > 0),
-  -- Null allows every model.
+  -- The models that the membership allows. Null allows every model.
   models text[],
   source text not null check (source in ('rule', 'hand')),
   created_at timestamptz not null,
   created_by text not null,
-  -- When a rule stopped giving the membership. The row stays, so that it is known since when.
+  -- When a rule stopped giving the membership. The row stays, so that this instant is known.
   ended_at timestamptz,
   unique (person_id, organization_id, source),
   check ((organization_id is null) = (role in ('viewer', 'admin'))),
@@ -78,13 +78,13 @@ create table sign_in (
 create index sign_in_of_person on sign_in (person_id);
 create index sign_in_of_issuer on sign_in (issuer, issuer_session) where issuer_session is not null;
 
--- Refresh tokens of sign-ins. One that was used stays, so that a second use is recognised.
+-- Refresh tokens of sign-ins. A token that was used stays, so that a second use is recognised.
 create table refresh_token (
   hash bytea primary key check (length(hash) = 32),
   key_id uuid not null references sign_in (key_id) on delete cascade,
   created_at timestamptz not null,
   used_at timestamptz,
-  -- The token that followed, encrypted with SLUICE_SECRET_KEY.
+  -- The token that replaced this one, encrypted with SLUICE_SECRET_KEY.
   successor bytea
 );
 create index refresh_token_of_sign_in on refresh_token (key_id);

@@ -11,7 +11,7 @@ create table kept_response (
   input text not null,
   output text not null,
   response text not null,
-  -- The key that made the response, which also tells the person.
+  -- The key that made the response, and through which its person is known.
   key_id uuid not null
 );
 create index kept_response_by_age on kept_response (organization_id, id);
@@ -23,10 +23,10 @@ create table kept_response_total (
   bytes bigint not null
 );
 
--- Stores a response, and deletes the organization's oldest ones as far as their room is needed. The commit does not wait
--- for the disk, because the client waits for it. Returns false if the response is too large. Nothing is stored for an
--- organization that keeps no content, which is checked under the lock of the total, since that policy is changed under it
--- too; the function then returns true, because nobody needs to hear of it in the log.
+-- Stores a response, and deletes the organization's oldest ones if their space is needed. The commit does not wait for the
+-- disk, because the client waits for it. Returns false if the response is too large. Nothing is stored for an organization
+-- that keeps no content, which is checked under the lock of the total, since that policy is changed under the same lock.
+-- The function then returns true, because this is nothing to log.
 create function kept_response_keep(
   owner uuid, response_id uuid, previous uuid, said text, answered text, rest text, bytes_max bigint, by_key uuid
 ) returns boolean
@@ -139,15 +139,16 @@ create function kept_response_forget(before uuid, rows_max integer) returns bigi
 create table kept_answer (
   request_id uuid primary key,
   organization_id uuid not null,
-  -- SHA-256 of an idempotency key with its owner and operation. Null: the answer has none.
+  -- SHA-256 of an idempotency key with its owner and operation. Null: the request had no idempotency key.
   claim bytea unique check (length(claim) = 32),
   -- SHA-256 of the request's body.
   body bytea check (length(body) = 32),
-  -- Set for a background response.
+  -- The id of the response, for a background response only.
   response_id uuid unique,
-  -- open: it runs, or its node is gone. ended: its log is complete. lost: its log is gone, or was never complete.
+  -- open: the answer is still running, or its node is gone. ended: its log is complete. lost: its log is gone, or was
+  -- never complete.
   state text not null default 'open' check (state in ('open', 'ended', 'lost')),
-  -- The size of its log, counted when it ended.
+  -- The size of the answer's log, counted when the answer ended.
   bytes bigint not null default 0,
   -- The response object of a background response, as JSON text.
   response text,
@@ -155,7 +156,7 @@ create table kept_answer (
 );
 create index kept_answer_of_organization on kept_answer (organization_id, request_id);
 
--- The logs themselves, where there is no Redis. Entries are numbered from 0, without gaps.
+-- The logs of kept answers, if there is no Redis. Entries are numbered from 0, without gaps.
 create table kept_answer_entry (
   request_id uuid not null,
   number integer not null,
@@ -165,7 +166,8 @@ create table kept_answer_entry (
 );
 
 -- Appends an entry to the log of a kept answer. The copy is worth less than its client's time, so the commit does not wait
--- for the disk. An entry that comes again is the same entry. Nothing is appended after the end, or after a gap.
+-- for the disk. An entry may be sent again: it is appended once. Nothing is appended after the end of the log, or after a
+-- gap.
 create function kept_answer_append(request uuid, place integer, entry text, ends boolean) returns text
   language plpgsql volatile
   as $$
@@ -190,7 +192,7 @@ create table answer_note (
   request_id uuid primary key,
   organization_id uuid not null,
   detached boolean not null default false,
-  -- The other columns are set for a replay.
+  -- The columns from here on are set only for a replay of an earlier answer.
   replay_of uuid,
   key_id uuid,
   operation text,

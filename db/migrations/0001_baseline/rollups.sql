@@ -1,7 +1,7 @@
 -- Roll-ups: the sums of records by the hour and by the day (UTC) in which their requests were admitted. When the audit
 -- reads new records, it adds each record once, over exactly the transactions that it reads (docs/design/metering.md,
--- Roll-ups). Totals: the sums of the roll-ups of days, for reports that tell less apart than those. A report of ten
--- thousand organizations then reads a row for each, and not one for each of their keys, models and days
+-- Roll-ups). Totals: sums of the roll-ups of days over longer spans and fewer columns, for reports that need less detail. A
+-- report of ten thousand organizations then reads a row for each, and not one for each of their keys, models and days
 -- (docs/design/metering.md, Totals).
 --
 -- Nanos are split by the kind of token that they were charged for. The charge pays for the input first, then for what was
@@ -14,8 +14,8 @@ create aggregate usage_sum(bigint) (
   sfunc = int8pl, stype = bigint, initcond = '0', combinefunc = int8pl, parallel = safe
 );
 
--- The team is that of the key when the request was admitted. If there is no team, or no key, as in an operator's entry, the
--- id is all zeros. A row's place in the table follows its time, so that a small index finds a month.
+-- The sums of an hour. The team is that of the key when the request was admitted. If there is no team, or no key, as in an
+-- operator's entry, the id is all zeros. A row's place in the table follows its time, so that a small index finds a month.
 create table usage_hour (
   starts_at timestamptz not null,
   organization_id uuid not null,
@@ -47,11 +47,11 @@ alter index usage_day_starts_at_idx rename to usage_day_by_start;
 
 -- Each kind of row sums up a different span:
 -- - `day`: a day of all organizations, by model, operation and outcome.
--- - `organization`: a month of one organization, by the same.
+-- - `organization`: a month of one organization, by model, operation and outcome.
 -- - `key`: a month of a key in a team.
 -- - `key_all`, whose start is 'infinity': all months of a key in a team that are kept.
 --
--- Ids that a kind does not tell apart are zeros, and texts are empty.
+-- In a kind that does not distinguish some ids or texts, these ids are zeros, and these texts are empty.
 create table usage_total (
   kind text not null,
   starts_at timestamptz not null,
@@ -107,10 +107,10 @@ begin
   end loop;
 end $$;
 
--- The sums that records of transactions from `since` on, and before `until`, add to the hours of a time range:
+-- Sums up, for the hours of a time range, the records of transactions whose number is at least `since` and below `until`:
 -- docs/design/metering.md, Roll-ups. It avoids sorting, since texts are slow to compare and the planner does not know how
--- few groups there are. An operator's adjustment counts only if it changes what a month has used: one of a session or a
--- week takes nothing off the bill.
+-- few groups there are. An operator's adjustment counts only if it changes what a month has used: an adjustment of a
+-- session or a week takes nothing off the bill.
 create function usage_recorded_hours(since bigint, until bigint, starts timestamptz, ends timestamptz)
   returns table (
     starts_at timestamptz, organization_id uuid, key_id uuid, team_id uuid, model text, operation text, outcome text,
@@ -150,8 +150,8 @@ create function usage_recorded_hours(since bigint, until bigint, starts timestam
     group by 1, 2, 3, 4, 5, 6, 7
   $$;
 
--- Adds the records of these transactions to the hours, the days and the totals. The audit calls it in the statement that
--- moves `read_until`.
+-- Adds the records of transactions whose number is at least `since` and below `until` to the hours, the days and the
+-- totals. The audit calls it in the statement that moves `read_until`.
 create function usage_roll_up(since bigint, until bigint) returns void
   language sql volatile
   as $$
@@ -208,8 +208,8 @@ create function usage_roll_up(since bigint, until bigint) returns void
   $$;
 
 -- Compares the roll-ups of a day with its records, and returns where they differ: for the hours, and for the day. `used`
--- are the nanos of the roll-ups and `recorded` those of the records, `held` and `holding` the same for tokens, over all
--- rows of an organization that differ. Records that the audit has not read yet are in neither.
+-- has the nanos of the roll-ups and `recorded` those of the records, `held` the tokens of the roll-ups and `holding` those
+-- of the records, over all rows of an organization that differ. Records that the audit has not read yet are in neither.
 create function usage_day_differences(day timestamptz)
   returns table (organization_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)
@@ -343,9 +343,9 @@ create function usage_total_gone() returns trigger
 create trigger usage_total_gone after delete on usage_total
   referencing old table as gone for each statement execute function usage_total_gone();
 
--- Compares the totals of a month with its days, and returns where they differ, in the columns of usage_day_differences; the
--- totals of 'infinity', the sums over all months of a key, are compared with those months. Totals of all organizations have
--- no id.
+-- Compares the totals of a month with the roll-ups of its days, and returns where they differ, in the columns of
+-- usage_day_differences. The totals of 'infinity', the sums over all months of a key, are compared with the totals of those
+-- months. Totals of all organizations have no id.
 create function usage_total_differences(month timestamptz)
   returns table (organization_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)

@@ -40,7 +40,7 @@ async function start(engine_url: string): Promise<Site> {
   const links: Link[] = [];
   const nodes: Node[] = [];
   for (const name of ["node-1", "node-2"]) nodes.push(await nodeOf(name, folder, engine_url, postgres, links));
-  // The first one creates the tables.
+  // Starts the nodes one by one: the first creates the tables.
   for (const node of nodes) await node.start();
   const manage = managing(nodes.map(({ port }) => `http://127.0.0.1:${port}`));
   return {
@@ -83,7 +83,7 @@ async function nodeOf(
   return { ...node, port };
 }
 
-/** One unit of money is one token of output, so that a budget is a number of them. */
+/** One unit of money is one token of output, so that a budget is a number of tokens. */
 function configuration(engine_url: string, database_url: string): string {
   return `database_url: ${database_url}
 master_key: ${masterKey}

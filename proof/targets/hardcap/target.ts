@@ -13,7 +13,7 @@ import type { Key, Link, Site, Target, Usage } from "../../target.ts";
 import { wireTo } from "../../wire.ts";
 
 const model = "proof-1";
-/** Tenants are defined in hardcap's file, so it has as many as a run can need. */
+/** Tenants are defined in hardcap's file, so the file has as many as a run can need. */
 const tenants_of_each_limit = 200;
 const tenants_without_limit = 6_000;
 
@@ -114,7 +114,7 @@ ${tenants.join("\n")}
 `;
 }
 
-/** Each tenant reads its own usage, from any replica. */
+/** Reads the usage of each key with the key itself, as its tenant would, from any replica. */
 async function usageOf(keys: readonly Key[], urls: readonly string[]): Promise<Map<string, Usage>> {
   const usage = new Map<string, Usage>();
   for (const { id, secret } of keys) usage.set(id, await usageOfKey(secret, urls));

@@ -10,14 +10,14 @@ import { postgresProgram } from "../../stores.ts";
 
 export interface Installed {
   program: string;
-  /** A file of SQL that makes its tables. */
+  /** A file of SQL that makes LiteLLM's tables. */
   schema: string;
   version: string;
   environment: Record<string, string>;
 }
 
 /**
- * The npm packages: those of the engine version that the Python client is made for, and those of a newer one that has
+ * The npm packages of the engine version that the Python client is made for, and those of a newer version, which has
  * the schema engine.
  */
 const packages = {
@@ -44,7 +44,7 @@ export async function installed(): Promise<Installed> {
   const bin = join(python, "..");
   const environment = {
     PRISMA_QUERY_ENGINE_BINARY: join(folder, "query-engine"),
-    // Set only to keep Prisma from downloading it.
+    // Set only to keep Prisma from downloading the schema engine.
     PRISMA_SCHEMA_ENGINE_BINARY: join(folder, "query-engine"),
     PRISMA_HOME_DIR: folder,
     LITELLM_PRISMA: folder,

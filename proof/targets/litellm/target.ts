@@ -45,7 +45,7 @@ async function start(engine_url: string): Promise<Site> {
   const nodes: Node[] = [];
   for (const name of ["instance-1", "instance-2"])
     nodes.push(await nodeOf(name, folder, engine_url, how, { postgres, redis }, links));
-  // The first one makes the views.
+  // Starts the instances one by one: the first makes the views.
   for (const node of nodes) await node.start();
   const manage = managing(nodes.map(({ port }) => `http://127.0.0.1:${port}`));
   return {
@@ -142,7 +142,10 @@ function configuration(engine_url: string, redis_port: number): string {
 
 type Manage = ReturnType<typeof managing>;
 
-/** The usage is the amount that it charges, at a price of 1 for a token of output. Input costs nothing here. */
+/**
+ * The usage of each key: the amount that LiteLLM charges, at a price of 1 for a token of output. Input costs nothing
+ * here.
+ */
 async function usageOf(manage: Manage, keys: readonly Key[]): Promise<Map<string, Usage>> {
   const usage = new Map<string, Usage>();
   for (const { id } of keys) {

@@ -52,7 +52,7 @@ async function start(engine_url: string): Promise<Site> {
   const links: Link[] = [];
   const nodes: Node[] = [];
   for (const name of ["node-1", "node-2"]) nodes.push(await nodeOf(name, folder, postgres, redis, links));
-  // The first one creates the tables.
+  // Starts the nodes one by one: the first creates the tables.
   for (const node of nodes) await node.start();
   const database = { DATABASE_URL: postgres.url, SLUICE_CONFIG: join(folder, "sluice.yaml"), HOME: folder };
   const operator = await run(
@@ -91,8 +91,8 @@ async function attach(url: string): Promise<Site> {
 type Manage = ReturnType<typeof managing>;
 
 /**
- * The recorded usage, read through the management interface. The organization is new, so that it has none of earlier
- * runs.
+ * The recorded usage, read through the management interface. The organization is new, so that it has no usage of
+ * earlier runs.
  */
 async function bookOf(manage: Manage): Promise<Pick<Site, "model" | "createKey" | "usage" | "running">> {
   const organization = `proof-${Date.now().toString(36)}`;
@@ -115,7 +115,7 @@ async function bookOf(manage: Manage): Promise<Pick<Site, "model" | "createKey" 
   };
 }
 
-/** A million tokens of output cost one unit of money, so that a key's limit is a number of them. */
+/** A million tokens of output cost one unit of money, so that a key's limit is a number of tokens. */
 const moneyOf = (output_tokens: number) => `${output_tokens / 1e6}`;
 
 function configuration(engine_url: string): string {

@@ -92,7 +92,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (cause) {
-    // The process exists, and belongs to another user.
+    // With this code, the process exists, and belongs to another user.
     return cause instanceof Error && "code" in cause && cause.code === "EPERM";
   }
 }

@@ -44,12 +44,12 @@ function written(value: unknown): string {
   return plain(text);
 }
 
-/** The step as `--json` has it. */
+/** The step as `--json` prints it. */
 export function shownStep({ action, kind, organization, name, differences }: Step, secret: string | null) {
   return { action, kind, organization, name, fields: differences.map(withoutQuery), secret };
 }
 
-/** `2 to add, 1 to change.` or, of steps that were made, `2 added, 1 changed.` */
+/** A summary of the steps: `2 to add, 1 to change.` or, of steps that were made, `2 added, 1 changed.` */
 export function summaryOf(steps: readonly Step[], tense: "to" | "done"): string {
   const words = { add: "added", change: "changed", remove: "removed" } as const;
   const parts = (["add", "change", "remove"] as const).flatMap((action) => {

@@ -30,7 +30,7 @@ interface ApplyOptions extends JsonFlag {
   secrets?: string;
 }
 
-/** The exit code of `--dry-run --exit-code` where something would change. */
+/** The exit code of `--dry-run --exit-code` if something would change. */
 const wouldChange_code = 3;
 
 export function addApplyCommand(program: Command, { services, exitWith }: CommandContext): void {
@@ -152,7 +152,9 @@ async function make(manage: Management, making: Making): Promise<void> {
   throw new Error(`${lines.join("; ")} ${count} To do the rest, run the same command again.`);
 }
 
-/** The saver of secrets, if a step makes one. Throws before anything is made if there is no folder for them. */
+/**
+ * The saver of secrets; null if no step makes a secret. Throws before anything is made if there is no folder for them.
+ */
 function saverOf(steps: readonly Step[], folder: SecretsFolder | null): Saver | null {
   if (!steps.some(({ calls }) => calls.some(hasSecret))) return null;
   if (folder) return folder.open();
@@ -161,7 +163,7 @@ function saverOf(steps: readonly Step[], folder: SecretsFolder | null): Saver | 
 
 const messageOf = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause));
 
-/** The parts of an organization's state that the file names. */
+/** The parts of an organization's state that have to be read, because the file names them; null: none. */
 function needsOf({ organizations, people }: WantedFile, slug: string): NeededState | null {
   const wanted = ownOf(organizations, slug);
   const isPersonsPlace = Object.values(people ?? {}).some(

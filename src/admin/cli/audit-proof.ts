@@ -12,7 +12,7 @@ export interface VerifyOptions {
   file?: string;
 }
 
-/** A head as text, as somebody keeps it: `120:9f2c…`. */
+/** A head (the number and hash of an entry) as text, as somebody keeps it: `120:9f2c…`. */
 export function headText({ number, hash }: AuditHead): string {
   return `${number}:${hash}`;
 }
@@ -26,11 +26,11 @@ export function headOf(text: string): AuditHead {
 }
 
 export interface Proof {
-  /** The number after which the proof needs entries. */
+  /** The number of the audit entry after which the proof needs entries. */
   first: number;
-  /** Takes the next entries. Throws an Error where the chain is broken. */
+  /** Takes the next entries. Throws an Error if the chain is broken in them. */
   take(lines: readonly AuditLine[]): void;
-  /** Throws an Error if the chain ends before a head that was kept. */
+  /** Ends the proof. Throws an Error if the chain ends before a head that was kept. */
   end(): { entries: number; head: AuditHead };
 }
 
@@ -66,7 +66,7 @@ export function proofOf({ from, to, file }: VerifyOptions): Proof {
   };
 }
 
-/** The lines of an export. Throws an Error that names a line that is no entry. */
+/** The lines of an exported audit log. Throws an Error that names a line that is no entry. */
 export function linesIn(text: string): AuditLine[] {
   return text.split("\n").flatMap((line, index) => {
     if (line.trim() === "") return [];

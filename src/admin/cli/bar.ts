@@ -1,6 +1,9 @@
-/** A bar that shows how full a window is. Pure. */
+/** A bar that shows how full a usage window is. Pure. */
 
-/** A bar of cells: used, then held, then free. Any usage fills at least one cell. */
+/**
+ * A bar of cells: first the used ones, then those that running requests hold, then the free ones. Any usage fills at
+ * least one cell.
+ */
 export function bar(
   cells: number,
   { used, held, limit }: { used: number; held: number; limit: number | null },

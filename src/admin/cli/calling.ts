@@ -1,4 +1,4 @@
-/** Calls to another server. */
+/** Calls to another server: `reached` throws an Error that names the URL if the server cannot be reached. */
 export async function reached({ url }: { url: string }, work: () => Promise<Response>): Promise<Response> {
   try {
     return await work();

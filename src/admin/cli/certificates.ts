@@ -11,7 +11,7 @@ export interface SeenCertificate {
   isFor(host: string): boolean;
 }
 
-/** Enough time to renew a certificate by hand. */
+/** How long before its end a certificate is warned of: enough time to renew it by hand. */
 const expiry_days = 14;
 const day_ms = 86_400_000;
 

@@ -99,14 +99,14 @@ async function openStore(services: Services, storage: StorageSettings, mayWait: 
   }
 }
 
-/** The user as the actor of the audit log. */
+/** The user's name as the audit log has it. */
 function actorOf(services: Services): string {
   return `cli:${services.user.replace(/[^\w.@+-]/g, "_").slice(0, 64) || "unknown"}`;
 }
 
 /**
- * The plans in force. If nodes share the database and have published plans, those. Otherwise the plans of this
- * process's own file, which the next node puts into force, and those that were made at run time.
+ * The plans in force: if nodes share the database and have published plans, the published ones; otherwise the plans of
+ * this process's own file, which the next node puts into force, and those that were made at run time.
  */
 function plansBeside(
   ofFile: ReadonlyMap<string, Plan>,

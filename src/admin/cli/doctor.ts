@@ -31,7 +31,7 @@ interface Finding {
 
 /** The least free disk space for an embedded database. */
 const free_bytes_min = 512 * 1024 * 1024;
-/** Enough for some thousand clients at once, with their engines. */
+/** Enough descriptors for some thousand clients at once, with their engines. */
 const descriptors_min = 8192;
 
 export function addDoctorCommand(program: Command, { services }: CommandContext): void {
@@ -161,7 +161,7 @@ async function database(services: Services, storage: StorageSettings): Promise<P
   return services.inspectDatabase(storage);
 }
 
-/** Says what `sluice doctor` reports of the schema. An older schema is only a warning if the next start migrates it. */
+/** The finding of `sluice doctor` about the schema. An older schema is only a warning if the next start migrates it. */
 function schemaSays({ is, problem }: Inspection["schema"], migrates: boolean): string {
   if (problem === null) return "as this version makes it";
   if (is === "older" && migrates) throw new Warning(problem);
@@ -197,8 +197,8 @@ function hasData(dataDir: string): boolean {
 }
 
 /**
- * `shares`: the warning that each process of the running fleet counts only its share of the limits per minute; null:
- * one process counts them exactly.
+ * Checks Redis. `shares`: the warning that each process of the running fleet counts only its share of the limits per
+ * minute; null: one process counts them exactly.
  */
 async function redis(
   services: Services,
@@ -233,7 +233,9 @@ function workers(wanted: WorkersWanted, room: MachineRoom): string {
   return number === 1 ? `one process, ${cores}` : `${number} processes share the port, ${cores}`;
 }
 
-/** Each connection of a client takes a descriptor, and each request another one to its engine. */
+/**
+ * Checks the limit of descriptors. Each connection of a client takes one, and each request another one to its engine.
+ */
 function descriptors(limit: number | null): string {
   if (limit === null) return "this system does not say how many this process may open";
   if (limit >= descriptors_min) return `this process may open ${limit}`;

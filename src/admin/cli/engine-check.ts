@@ -15,7 +15,7 @@ import { Warning } from "./warning.ts";
 
 const upstream_ms = 5000;
 
-/** Returns one sentence. Throws an Error for a problem, or a Warning. */
+/** Checks an engine, and returns the result in one sentence. Throws an Error for a problem, or a Warning. */
 export async function engineSays(upstream: Upstream): Promise<string> {
   if (upstream.name === simulatorName) return "built in; runs with the server";
   if (upstream.resolve) return replicasSay(upstream, upstream.resolve);

@@ -21,10 +21,10 @@ export function addHealthcheckCommand(program: Command, { services }: CommandCon
 
 export interface Health {
   ready: boolean;
-  /** Whether there was an answer at all. */
+  /** Whether the server answered at all. */
   answered: boolean;
   message: string;
-  /** The warnings by check, of an answer with all checks. */
+  /** The warnings by the name of their check, if the answer lists all checks. */
   warnings: ReadonlyMap<string, string>;
 }
 
@@ -75,7 +75,7 @@ function readyUrl(url: string): URL | null {
   return parsed;
 }
 
-/** The checks that /readyz reports as failing; else the body. */
+/** The checks that /readyz reports as failing; if it reports none, the body. */
 function reason(body: string): string {
   const { checks, error } = answerIn(body);
   if (checks.length === 0) return String(error?.message ?? body);

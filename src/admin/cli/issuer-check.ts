@@ -10,7 +10,10 @@ interface Keys {
   keys?: { kty?: string; alg?: string; use?: string }[];
 }
 
-/** Returns one sentence. Throws an Error, or a Warning, that says what is wrong and what to do. */
+/**
+ * Checks an issuer, and returns the result in one sentence. Throws an Error, or a Warning, that says what is wrong and
+ * what to do.
+ */
 export async function issuerSays(issuer: Issuer, issuers: IssuerClients, now_ms: () => number): Promise<string> {
   const { metadata } = await issuers.of(issuer);
   const answer = await fetch(metadata.jwks_uri!, { signal: AbortSignal.timeout(answer_ms), redirect: "error" });

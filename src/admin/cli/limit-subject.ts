@@ -6,7 +6,7 @@ import type { Management } from "../management/verbs.ts";
 export const subjectWords = ["org", "team", "key", "person"] as const;
 type SubjectWord = (typeof subjectWords)[number];
 
-/** A subject as the verbs name it: the organization by its slug or ID, and the ID of the subject. */
+/** A subject as the management operations name it: the organization by its slug or ID, and the ID of the subject. */
 export interface NamedSubject {
   kind: SubjectWord;
   id: string;

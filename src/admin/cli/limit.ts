@@ -1,4 +1,7 @@
-/** `sluice limit`: the limits of an organization, a team, a key or a person, by the verbs of `/limits`. */
+/**
+ * `sluice limit`: shows and sets the limits of an organization, a team, a key or a person, by the management operations of
+ * `/limits`.
+ */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { grouped } from "../../core/inference/money.ts";
 import { camelName, encode } from "../../core/schema/codec.ts";

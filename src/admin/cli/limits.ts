@@ -7,7 +7,7 @@ import { type LimitName, limitNames as names } from "../store/shapes.ts";
 
 type PlanChanges = Partial<Record<keyof Budget, string | number | null>>;
 
-/** The limits of a plan: `--limit week=50`; repeated, or with commas; `none` takes a limit away. */
+/** The option for the limits of a plan: `--limit week=50`; repeated, or with commas; `none` takes a limit away. */
 export function planLimitOption(flag: string, description: string): Option {
   return new Option(
     `${flag} <name=value>`,
@@ -15,7 +15,7 @@ export function planLimitOption(flag: string, description: string): Option {
   ).argParser((text: string, before: PlanChanges | undefined) => ({ ...before, ...each(text, planLimit) }));
 }
 
-/** The own limits of something new: `--limit month=50,concurrent_requests=4`. */
+/** The option for the limits that a new thing has of its own: `--limit month=50,concurrent_requests=4`. */
 export function limitValueOption(flag: string, description: string): Option {
   return new Option(
     `${flag} <name=amount>`,

@@ -1,4 +1,4 @@
-/** The server on this machine, by the environment that it was started with. */
+/** The server on this machine, as the environment with which it was started describes it. */
 import { type Environment, type EnvironmentSettings, readEnvironment } from "../../config/environment.ts";
 import { readFileBounded } from "../../config/source.ts";
 

@@ -7,7 +7,10 @@ const server_ms = 12_000;
 
 const encryption = { starttls: "encrypted by STARTTLS", implicit: "encrypted", off: "not encrypted" };
 
-/** Returns one sentence. Throws an Error that says what is wrong and what to do. */
+/**
+ * Checks the mail server, and returns the result in one sentence. Throws an Error that says what is wrong and what to
+ * do.
+ */
 export async function mailServerSays(server: MailServer): Promise<string> {
   const { portOf, whyUnusable } = await import("../../features/notices/mail/smtp.ts");
   const { host, tls, user } = server;

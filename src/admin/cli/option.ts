@@ -1,4 +1,4 @@
-/** Parses options. A malformed one is a usage error (exit code 2); a value that does not exist fails later (1). */
+/** Parses options. A malformed option is a usage error (exit code 2); a value that does not exist fails later (1). */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { plainJson } from "../../core/inference/plain-text.ts";
 import type { Terminal } from "./terminal.ts";
@@ -31,7 +31,7 @@ export function duration(value: string): number {
   throw new InvalidArgumentError("Specify a duration such as 30s, 5m or 1h, or 0s for none.");
 }
 
-/** Makes a reader of whole numbers with commas between them, such as `80,100`. */
+/** Makes a parser of whole numbers with commas between them, such as `80,100`. */
 export function numbers(min: number, max: number): (value: string) => number[] {
   return (value) => {
     const found = value.split(",").map((one) => (/^\d{1,9}$/.test(one.trim()) ? Number(one) : Number.NaN));

@@ -10,13 +10,13 @@ import { Warning } from "./warning.ts";
 
 const answer_ms = 5000;
 
-/** The first public address at which the host listens; null: it listens on this machine and private networks. */
+/** The first public address at which the host listens; null: it listens only on this machine and private networks. */
 function publicAddress(host: string, addresses: readonly string[]): string | null {
   const listening = anywhere.includes(host) ? addresses : [host];
   return listening.find((address) => isIP(address.split("%")[0]!) !== 0 && isPublicAddress(address)) ?? null;
 }
 
-/** Says what `sluice doctor` reports of the operator's port. Its metrics name no organizations, but models and their use. */
+/** The finding of `sluice doctor` about the operator's port. Its metrics name no organizations, but models and their use. */
 export function operatorPortSays({ operator }: ServerSettings, addresses: readonly string[]): string {
   const { host, port, tls } = operator!;
   const seen = publicAddress(host, addresses);
@@ -27,7 +27,10 @@ export function operatorPortSays({ operator }: ServerSettings, addresses: readon
   );
 }
 
-/** A node with the embedded database serves a console for its own machine, once `sluice console` has requested it. */
+/**
+ * The finding of `sluice doctor` about the console's port. A node with the embedded database serves a console for its own
+ * machine, once `sluice console` has requested it.
+ */
 export async function consolePortSays(
   { identity, server, storage }: Configuration,
   addresses: readonly string[],
@@ -59,7 +62,9 @@ export async function consolePortSays(
   );
 }
 
-/** Why no console responds at this origin; null: one does. The certificate of our own server is not verified. */
+/**
+ * Why no console responds at this origin; null: a console responds. The certificate of our own server is not verified.
+ */
 async function whyNoConsole(origin: string, isOwn: boolean): Promise<string | null> {
   try {
     const response = await fetch(`${origin}/session/ways`, {

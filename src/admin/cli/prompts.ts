@@ -4,7 +4,7 @@ import { confirm, isCancel, select, text } from "@clack/prompts";
 export interface Prompts {
   text(question: { message: string; check: (answer: string) => string | null }): Promise<string>;
   select(question: { message: string; options: { value: string; label: string }[] }): Promise<string>;
-  /** Enter means no. */
+  /** Asks a question with yes or no. Enter alone means no. */
   confirm(message: string): Promise<boolean>;
 }
 

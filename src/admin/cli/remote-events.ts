@@ -1,6 +1,6 @@
 /**
- * Reads the answer of a verb again and again from another node, which sends each one as an event: for `--watch` with
- * `--server`.
+ * Reads the answer of a verb (a management operation) again and again from another node, which sends each answer as an
+ * event: for `--watch` with `--server`.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

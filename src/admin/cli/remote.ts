@@ -18,7 +18,7 @@ const call_ms = 60_000;
 /** The time limit of a check of all records, which can take long. */
 const check_ms = 30 * 60_000;
 
-/** Sends nothing until a verb is called. */
+/** The verbs of management at another node. Sends nothing until a verb is called. */
 export function remoteManagement(server: RemoteServer, send: typeof fetch = fetch): Management {
   return client(async (verb, json) => {
     const { version, [verb.id ?? ""]: id, [verb.secondId ?? ""]: second, ...taken } = json as Input;

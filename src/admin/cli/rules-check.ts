@@ -7,7 +7,10 @@ import { Warning } from "./warning.ts";
 
 const listed_max = 5;
 
-/** Returns one sentence. Throws a Warning that names the missing organizations and teams, and says what to do. */
+/**
+ * Checks the rules, and returns the result in one sentence. Throws a Warning that names the missing organizations and
+ * teams, and says what to do.
+ */
 export async function rulesSay(rules: readonly Rule[], manage: Management): Promise<string> {
   const missing: string[] = [];
   const organizations = new Set(rules.flatMap(({ organization }) => organization ?? []));

@@ -26,12 +26,12 @@ import { TypedCommand } from "./typed-command.ts";
 import { addUpstreamCommands } from "./upstream.ts";
 import { addVerbGroup, addWordCommand } from "./verb-command.ts";
 
-/** `words` is what follows the program's name. Never throws. */
+/** Runs a command line, and returns the exit code. `words` is what follows the program's name. Never throws. */
 export async function run(words: readonly string[], services: Services): Promise<number> {
   const { terminal } = services;
   let code = 0;
   try {
-    // The schema is read from the migrations, which other commands need not load.
+    // Only `--version` shows the schema, which is read from the migrations: other commands need not load them.
     const isVersion = words.includes("--version") || words.includes("-V");
     const version = isVersion ? `${services.version} (schema ${await services.schema()})` : services.version;
     const program = commands({ ...services, version }, (exitCode) => {

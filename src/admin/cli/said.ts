@@ -1,9 +1,12 @@
-/** Prints what a command says (management/command.ts). */
+/** Prints the output that a command describes as values (management/command.ts). */
 import type { Facts, Piece, Said } from "../management/command.ts";
 import { facts, table } from "./table.ts";
 import { painted, type Terminal } from "./terminal.ts";
 
-/** On a screen, a watched answer replaces the output before it; elsewhere the answer is printed after that output. */
+/**
+ * Prints the output of a command. On a screen, a watched answer replaces the output before it; elsewhere it is printed
+ * after that output.
+ */
 export function printSaid(terminal: Terminal, said: Said, now_ms: number, isWatched: boolean): void {
   const text = inWords(terminal, said, now_ms);
   if (!isWatched) terminal.out(text);

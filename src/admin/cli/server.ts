@@ -76,8 +76,8 @@ export function addServerCommands(program: Command, { services, exitWith }: Comm
 }
 
 /**
- * Migrates the database, and returns the names of the migrations. A server that holds the embedded database migrated it
- * when it started.
+ * Migrates the database, and returns the names of the migrations that this applied. A server that holds the embedded
+ * database migrated it when it started.
  */
 async function migrate(services: Services): Promise<string[]> {
   const storage = services.storage();

@@ -21,11 +21,11 @@ export interface Services {
   /** The operating system's user, for the audit log. */
   user: string;
   now_ms: () => number;
-  /** A UUIDv7, dashed. */
+  /** Makes a UUIDv7, with dashes. */
   newUuid: () => string;
   /** Random bytes from a cryptographic source. */
   random: (bytes: number) => Uint8Array;
-  /** Called only if the terminal is interactive and a value is missing. */
+  /** Loads the prompts. Called only if the terminal is interactive and a value is missing. */
   prompts: () => Promise<Prompts>;
 
   /** The storage settings, from the environment alone. */
@@ -39,13 +39,13 @@ export interface Services {
   openStore(storage: StorageSettings): Promise<OpenStore>;
   /** Migrates the database; returns the names of the migrations applied. */
   migrate(storage: StorageSettings): Promise<string[]>;
-  /** Throws an Error that says what is wrong. */
+  /** Inspects the database. Throws an Error that says what is wrong. */
   inspectDatabase(storage: StorageSettings): Promise<Inspection>;
   /** One sentence on the state of Redis; throws an Error that says what is wrong. */
   inspectRedis(redisUrl: string): Promise<string>;
   /** The memory and cores that the workers of a node may take here. */
   room(configuration: Configuration): MachineRoom;
-  /** How many descriptors a process may open; null where the system does not say. */
+  /** How many descriptors a process may open; null if the system does not report it. */
   descriptorLimit(): number | null;
   /** The addresses of this machine's network interfaces. */
   addresses(): readonly string[];
@@ -71,7 +71,7 @@ export interface Services {
 export interface Inspection {
   /** The outcome of the inspection in one sentence. */
   says: string;
-  /** How the schema compares with this build's; `problem` is null where it is the same. */
+  /** How the schema compares with this build's; `problem` is null if both are the same. */
   schema: { is: "current" | "older" | "newer" | "outdated" | "other"; problem: string | null };
   /**
    * Why nobody can administer the service, or soon nobody can; null: somebody can, or the schema is not this build's.
@@ -91,7 +91,7 @@ export interface OpenStore extends ManagementStores {
 }
 
 export interface Draft {
-  /** The text of the file. */
+  /** The text of the drafted sluice.yaml. */
   yaml: string;
   /** Public ids of the models found. */
   models: string[];

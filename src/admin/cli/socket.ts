@@ -1,8 +1,8 @@
 /**
  * The management socket of a running server: a Unix socket in the data folder that only its owner can open. The
- * embedded database admits one process, so the CLI sends its verbs to the server that holds it, as JSON over HTTP: the name
- * and the input of a verb, answered by its answer or a refusal. Everybody who can open the socket can do everything: only the
- * file system guards it.
+ * embedded database admits one process, so the CLI sends its verbs (management operations) to the server that holds it,
+ * as JSON over HTTP. A request has the name and the input of a verb; the response has the verb's answer or a refusal.
+ * Everybody who can open the socket can do everything: only the file system guards it.
  */
 import { chmodSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -45,9 +45,9 @@ export async function adminSocket(options: {
    * gave.
    */
   actAs: (actor: string) => Transport;
-  /** Tries models for this actor; absent: nobody can. */
+  /** Makes the handler that tries models for this actor; absent: nobody can try one. */
   tryAs?: (actor: string) => Serve;
-  /** Called with each error that is no refusal of a verb; the client gets it as well. */
+  /** Called with each error other than a verb's refusal; the client gets the error as well. */
   failed?: (cause: unknown) => void;
 }): Promise<{ path: string; stop(): Promise<void> }> {
   const { folder, path } = socketPath(options.dataDir);
@@ -110,7 +110,7 @@ async function liveSocket(dataDir: string): Promise<string | null> {
   return (await isLive(path)) ? path : null;
 }
 
-/** Makes the folder. Returns its owner's name. */
+/** Makes the folder of the socket. Returns the name of the folder's owner. */
 function ownFolder(folder: string): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const found = lstatSync(folder);
@@ -162,7 +162,7 @@ function listen(path: string, fetch: (request: Request) => Promise<Response>): B
   }
 }
 
-/** Clients of the socket are on this machine. */
+/** The connection of a client of the socket, who is on this machine. */
 function connectionOf(server: Bun.Server<undefined>, request: Request): ClientConnection {
   return {
     address: () => "127.0.0.1",
@@ -222,7 +222,7 @@ function reply(
   return Response.json({ version: protocol_version, ...content } satisfies Reply, { status });
 }
 
-/** Whether a server listens: a killed one leaves its socket behind. */
+/** Whether a server listens at the socket: a server that was killed leaves its socket behind. */
 async function isLive(path: string): Promise<boolean> {
   try {
     const { version } = await exchange(path, { method: "GET" }, probe_ms);

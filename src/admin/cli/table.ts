@@ -1,6 +1,6 @@
 /**
- * Tables for people: no borders, and no wider than the screen. If the screen is too narrow for a table, the records
- * stand one below the other.
+ * Tables for people: no borders, and no wider than the screen. If the screen is too narrow for a table, the records are
+ * printed one below the other.
  */
 import Table from "cli-table3";
 import { plain } from "../../core/inference/plain-text.ts";
@@ -59,7 +59,7 @@ export function facts(terminal: Terminal, entries: Facts): string {
     .join("");
 }
 
-/** Widths that fit the screen, or null if even wrapping does not help. */
+/** Widths of the columns with which the table fits the screen; null if even wrapping does not help. */
 function fittingWidths<Row>(
   columns: readonly Column<Row>[],
   cells: string[][],

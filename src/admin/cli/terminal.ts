@@ -4,7 +4,7 @@ import { plain } from "../../core/inference/plain-text.ts";
 export interface Terminal {
   out(text: string): void;
   err(text: string): void;
-  /** Columns of the screen; null if there is none (a pipe, a file), so nothing has to fit. */
+  /** The width of the screen in columns; null if there is no screen (a pipe, a file), so nothing has to fit. */
   width: number | null;
   color: boolean;
   /** Whether prompts work: input and output are both a terminal. */

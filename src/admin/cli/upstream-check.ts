@@ -1,4 +1,4 @@
-/** `sluice upstream check`: asks an engine what it can do, and adds what it showed to sluice.yaml. */
+/** `sluice upstream check`: asks an engine what it can do, and adds what its answers showed to sluice.yaml. */
 import { realpathSync, statSync } from "node:fs";
 import type { Command } from "commander";
 import { amended, difference } from "../../config/check/amend.ts";

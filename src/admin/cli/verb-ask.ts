@@ -45,8 +45,8 @@ async function asked(services: Services, { message, from }: FlagQuestion, verb: 
 type List = (page: object) => Promise<Part<unknown>>;
 
 /**
- * Throws an Error unless the answer is yes. No connection to the data is open while the user thinks, so that nobody
- * else has to wait for it.
+ * Asks for the confirmation. Throws an Error unless the answer is yes. No connection to the data is open while the user
+ * thinks, so that nobody else has to wait for it.
  */
 export async function confirm(
   services: Services,

@@ -1,4 +1,7 @@
-/** The commands of verbs, from what each verb says of its command (management/command.ts). */
+/**
+ * Makes the commands of verbs (management operations) from what each verb declares of its command
+ * (management/command.ts).
+ */
 import type { Command } from "commander";
 import { Option } from "commander";
 import { encode } from "../../core/schema/codec.ts";
@@ -39,7 +42,7 @@ export function addVerbCommands(group: Command, context: CommandContext, reachin
   for (const verb of mine) addVerbCommand(group, context, verb, reaching[verb.name]);
 }
 
-/** Adds a verb's command that is a single word. */
+/** Adds the command of a verb whose command is a single word. */
 export function addWordCommand(program: Command, context: CommandContext, word: string): void {
   addVerbCommand(program, context, verbs.find(({ command }) => command?.words === word)!);
 }
@@ -110,7 +113,7 @@ async function run(
   print(services, chosen, called === verb ? verb : ({ ...called, command: spec } as Verb), given, answer);
 }
 
-/** The verb's answer; for a list that is printed whole, all its parts as one. */
+/** Calls the verb, and returns its answer. If a list is printed whole, all its parts are returned as one. */
 async function answered(call: Call, { command }: Verb, given: Given): Promise<unknown> {
   const { parts, order } = (command ?? {}) as Partial<ListCommand<Given, unknown>>;
   const part = (page: object) => call({ ...given, ...page }) as Promise<Part<unknown>>;

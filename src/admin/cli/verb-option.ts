@@ -1,4 +1,7 @@
-/** The arguments and options of a verb's command, and the verb's input as it was typed with them. */
+/**
+ * The arguments and options of the command of a verb (a management operation), and the verb's input as it was typed
+ * with them.
+ */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { snakeName } from "../../core/schema/codec.ts";
 import type { Shape } from "../../core/schema/shape.ts";
@@ -40,7 +43,7 @@ export function argumentsOf(verb: Verb): VerbArguments {
   return { places, options: all.filter((one) => isOption(one) || typeof one.none === "object") };
 }
 
-/** The schema of a member; if it may be null, the schema of its other values. */
+/** The schema of a member; if the member may be null, the schema of its other values. */
 function shapeOf({ input }: Verb, member: string): Shape {
   const shape = input.properties[snakeName(member)] as Shape;
   const others = shape.anyOf?.filter(({ type }) => type !== "null") ?? [];
@@ -70,7 +73,7 @@ function optionOf(one: MemberFlag): Option {
 
 type Parser = (text: string, before: unknown) => unknown;
 
-/** The parser of an option's text follows from the schema. Undefined: the text is the value. */
+/** The parser of an option's text, which follows from the schema. Undefined: the text itself is the value. */
 function parserOf({ shape, adds, unit, words, none }: MemberFlag): Parser | undefined {
   const values = (shape.items ?? shape) as Shape;
   const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = values;
@@ -109,7 +112,7 @@ function pairs(text: string, before: Pairs | undefined): Pairs {
   return { ...before, [name]: value.join("=") || null };
 }
 
-/** The members of the input that were typed. */
+/** The members of the verb's input for which values were typed. */
 export function givenBy(command: Command, { places, options }: VerbArguments, received: unknown[]): Given {
   const chosen = command.opts<Given>();
   const given: Given = {};
@@ -136,8 +139,8 @@ export function givenBy(command: Command, { places, options }: VerbArguments, re
 }
 
 /**
- * Reads an argument such as `<on|off>`. With the first word, a value of the member must be given as an option. The
- * second word makes the member null.
+ * Reads an argument that is one of two words, such as `<on|off>`. If it is the first word, an option must give a value
+ * of the member. The second word makes the member null.
  */
 function applySwitch(
   command: Command,

@@ -1,4 +1,4 @@
-/** `--watch`: the answer of a live verb, again whenever it changes. */
+/** `--watch`: prints the answer of a live verb, and prints it again whenever it changes. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { decode } from "../../core/schema/codec.ts";

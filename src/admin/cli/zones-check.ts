@@ -1,6 +1,6 @@
 /**
- * The finding of `sluice doctor` about time zones: whether the database, by whose rules windows begin, and this program, which
- * shows instants, know the same rules for the zones of organizations.
+ * The finding of `sluice doctor` about time zones: whether the database and this program know the same rules for the
+ * zones of organizations. Windows begin by the rules of the database; this program shows instants by its own.
  */
 import { instant, isZone } from "../../core/time/written.ts";
 import type { Management } from "../management/verbs.ts";

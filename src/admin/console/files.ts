@@ -10,11 +10,11 @@ export interface ConsoleFile {
 }
 
 export interface ConsoleFiles {
-  /** The HTML of every page. */
+  /** The HTML document, which is the same for every page. */
   document: string;
   /** The script within the document; empty: there is none. */
   script: string;
-  /** By path: `/assets/<name>.<hash>.<ext>`. A path always has the same bytes. */
+  /** The key is the path, `/assets/<name>.<hash>.<ext>`. A path always has the same bytes. */
   assets: ReadonlyMap<string, ConsoleFile>;
 }
 
@@ -23,7 +23,10 @@ export interface WrittenFiles extends Pick<ConsoleFiles, "document" | "script"> 
   assets: { path: string; type: string; text: string }[];
 }
 
-/** The import stands in a `try`, so that a build passes, and a node starts, even if the files were not made. */
+/**
+ * Loads the console's files. The import is in a `try`, so that a build passes, and a node starts, even if the files
+ * were not made.
+ */
 export async function consoleFiles(): Promise<ConsoleFiles> {
   try {
     const made = await import("../../../.cache/console.data", { with: { type: "file" } });

@@ -1,4 +1,7 @@
-/** The management contract as an OpenAPI 3.1 document, made from the verbs. Pure: the same version gives the same bytes. */
+/**
+ * The contract of management as an OpenAPI 3.1 document, made from the verbs (its operations). Pure: the same version
+ * gives the same bytes.
+ */
 import type { TSchema } from "typebox";
 import Type from "typebox";
 import { operatorTokenPattern } from "../../core/auth/credential.ts";

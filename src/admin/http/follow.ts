@@ -27,7 +27,9 @@ const followers_max = 64;
 /** How long a client may leave an event unread. */
 const stalled_ms_max = 60_000;
 
-/** The first answer is read before the stream begins, so that a refusal has its true status. */
+/**
+ * Begins the event stream. The first answer is read before the stream begins, so that a refusal has its true status.
+ */
 export async function follow(followers: Followers, followed: Followed): Promise<StreamedAnswer> {
   if (followers.count >= followers_max) {
     throw new Fault("overloaded", `${followers_max} others follow this node already. Please try again later.`, {

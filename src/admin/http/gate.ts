@@ -37,13 +37,13 @@ export interface ManagementEntrance {
   tls: "off" | "on" | "proxy";
   /** The names under which the port may be called, besides addresses and `localhost`. */
   names?: readonly string[];
-  /** Absent: nobody can try a model. */
+  /** Finds the key as which a caller tries a model. Absent: nobody can try one. */
   trying?: Trying;
   /** The contract's version. */
   version: string;
 }
 
-/** Finds the key as which a caller of management tries a model (try-model.ts). */
+/** Finds the key with which a caller of management tries a model (try-model.ts). */
 export interface Trying {
   /**
    * The key with this ID. Null: the key of the caller's identity tokens; such a caller is a person with a membership.
@@ -52,7 +52,7 @@ export interface Trying {
   principalFor(caller: Caller, keyId: string | null, address: string): Promise<Principal>;
 }
 
-/** The faults of the gate. */
+/** The faults that the gate itself can throw. */
 const gateFaults = [
   "invalid_value",
   "unknown_field",
@@ -122,7 +122,7 @@ function formatOf({ formats = {}, live }: Verb) {
   return oneOf(names, { description: [...described, ...(live ? [eventsWords] : [])].join(" ") });
 }
 
-/** The largest body, which no sensible request reaches. */
+/** The largest body of a request that is accepted. No sensible request reaches it. */
 const body_bytes_max = 256 * 1024;
 
 export function gate(entrance: ManagementEntrance, verb: Verb, followers: Followers) {
@@ -146,7 +146,7 @@ export function gate(entrance: ManagementEntrance, verb: Verb, followers: Follow
   };
 }
 
-/** All followers of a live verb get the same answer, so one of them reads and encodes it for the others. */
+/** Reads and encodes the answer of a live verb once for all its followers, since they all get the same answer. */
 function sharing(verb: Verb): (context: ManagementContext) => Promise<string> {
   let reader: ManagementContext | null = null;
   const look = async () => JSON.stringify(encode(verb.answers, await verb.act(reader!, verb.take({}))));
@@ -190,15 +190,16 @@ interface Following {
 }
 
 /**
- * Each time that a stream reads the answer, it checks whether its caller may still use the verb. All streams do so at
- * the same time, so that the stores answer them with one query (src/stores/postgres/batched.ts).
+ * Streams the verb's answers as events. Each time that a stream reads the answer, it checks whether its caller may
+ * still use the verb. All streams do so at the same time, so that the stores answer them with one query
+ * (src/stores/postgres/batched.ts).
  */
 function events(
   { entrance, followers, verb, event, beat, dependencies, call }: Following,
   look: () => Promise<string>,
 ): HttpAnswer | Promise<HttpAnswer> {
   if (call.request.method === "HEAD") return new Response(null, { headers: sseHead({}) });
-  // The gate has admitted the caller just now.
+  // The gate has just admitted the caller, so the first read needs no check.
   let isAdmitted = true;
   return follow(followers, {
     event,

@@ -1,4 +1,6 @@
-/** Mounts the verbs as operations of the operator's port, with their contract and the page that shows it. */
+/**
+ * Mounts the verbs of management as operations of the operator's port, with their contract and the page that shows it.
+ */
 
 import { jsonSuccess, jsonType, type Operation, operation } from "../../core/operations/operation.ts";
 import { unlisted } from "../../core/operations/unlisted.ts";

@@ -1,6 +1,6 @@
 /**
- * Shares the result of `look` among all who ask while it runs, or within `age_ms` after it. A failure is shared only by
- * those who already wait for it.
+ * Shares the result of `look` among all callers that ask while it runs, or within `age_ms` after it. A failure is
+ * shared only by those who already wait for it.
  */
 export function shared<T>(look: () => Promise<T>, age_ms: number, now_ms: () => number): () => Promise<T> {
   let last: { result: Promise<T>; until_ms: number } | null = null;
@@ -20,7 +20,9 @@ export function shared<T>(look: () => Promise<T>, age_ms: number, now_ms: () => 
   };
 }
 
-/** As `shared`. But if there is an earlier result, nobody waits for a new look, nor learns that it failed. */
+/**
+ * Like `shared`, but if there is an earlier result, no caller waits for a new run of `look`, nor learns that it failed.
+ */
 export function latest<T>(look: () => Promise<T>, age_ms: number, now_ms: () => number): () => Promise<T> {
   const ask = shared(look, age_ms, now_ms);
   let known: { value: T } | null = null;

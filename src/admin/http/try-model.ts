@@ -32,10 +32,10 @@ export const tryName = "tryModel";
 export const tryPath = `${managementPath}/try`;
 export const tryRoles: readonly [CallerRole, ...CallerRole[]] = keepers;
 
-/** The operations beside chat by which models are tried, by their paths. */
+/** The operations, besides chat, by which models are tried, by their paths. */
 const otherOperations = new Map([createEmbeddings, createRerank, createCompletion].map((one) => [one.path, one]));
 
-/** The query of a request for this path of the API that is to be tried as a key. */
+/** The query string of a request that tries this path of the API as the key with this ID. */
 export function triedQuery(keyId: string, path: string): string {
   return String(new URLSearchParams({ key: keyId, ...(path !== createChatCompletion.path && { path }) }));
 }
@@ -94,7 +94,7 @@ export function tryingHere(dependencies: Dependencies, entrance: ManagementEntra
   };
 }
 
-/** The operation at this path. Null: a chat completion. */
+/** The operation at this path. `path` null: a chat completion. */
 function operationAt(path: string | null): Operation | null {
   if (path === null || path === createChatCompletion.path) return null;
   const known = otherOperations.get(path);

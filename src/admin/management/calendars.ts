@@ -52,7 +52,9 @@ interface CalendarInput {
   monthStarts?: number | null | undefined;
 }
 
-/** The given members, with the rest from the existing calendar; undefined: nothing was given. */
+/**
+ * The calendar with the given members; the other members come from the existing calendar. Undefined: nothing was given.
+ */
 export async function calendarFrom(
   { administration }: Pick<ManagementContext, "administration">,
   { zone = null, weekStarts = null, monthStarts = null }: CalendarInput,
@@ -146,7 +148,7 @@ function changesIn(zone: string, offsets: readonly { from: Date }[]): string {
   return changes.join(", ") || "-";
 }
 
-/** `Europe/Berlin: weeks begin on monday, months on day 1`. */
+/** A calendar in words: `Europe/Berlin: weeks begin on monday, months on day 1`. */
 export function calendarWords(calendar: Calendar | null): string {
   if (calendar === null) return "none";
   return `${calendar.zone}: weeks begin on ${calendar.weekStarts}, months on day ${calendar.monthStarts}`;

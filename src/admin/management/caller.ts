@@ -1,4 +1,4 @@
-/** The caller of a verb, over any transport: the role, and what the caller may see. */
+/** The caller of a verb of management, over any transport: the role, and what the caller may see. */
 import type { Actor } from "../../core/store/directory.ts";
 import type { Operator, Role } from "../../features/identity/store/operators.ts";
 

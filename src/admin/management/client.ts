@@ -1,13 +1,17 @@
 /**
- * A client of the verbs: one function each, over any transport. On the node it acts directly; a command reaches a running
- * node through its socket (cli/socket.ts) or another node through its operator's port (cli/remote.ts).
+ * A client of the verbs (management operations): one function for each verb, over any transport. On the node it acts
+ * directly; a command reaches a running node through its socket (cli/socket.ts) or another node through its operator's
+ * port (cli/remote.ts).
  */
 import { decode, jsonOf } from "../../core/schema/codec.ts";
 import { type ManagementContext, type ManagementOptions, managementContext } from "./context.ts";
 import { perform, type Verb } from "./verb.ts";
 import { type Management, verbs } from "./verbs.ts";
 
-/** Carries JSON to a verb and brings its answer. Throws a ManagementError for a refusal; any other error is an outage. */
+/**
+ * Sends JSON to a verb and returns the verb's answer. Throws a ManagementError for a refusal; any other error is an
+ * outage.
+ */
 export type Transport = (verb: Verb, json: unknown) => Promise<unknown>;
 
 export function client(transport: Transport): Management {
@@ -22,7 +26,7 @@ export function direct(context: ManagementContext): Transport {
   return (verb, json) => perform(verb, context, json);
 }
 
-/** The verbs on the node itself. */
+/** The client that performs the verbs in this process. */
 export function management(options: ManagementOptions): Management {
   return client(direct(managementContext(options)));
 }

@@ -5,13 +5,13 @@
  * shows beside an act are made of these values.
  */
 
-/** `<team>` is an argument, `--org <org>` an option. */
+/** An argument or option of a command: `<team>` is an argument, `--org <org>` an option. */
 export interface Flag {
   flag: string;
   description: string;
   /** The option is required. An argument in angle brackets always is. */
   isRequired?: true;
-  /** The value that the command sends where the option is left out. */
+  /** The value that the command sends if the option is left out. */
   fallback?: unknown;
   /** The help of the option lists the values of its schema. */
   hasChoices?: true;
@@ -20,7 +20,7 @@ export interface Flag {
    * argument (`<on|off>`) that says whether there is a value.
    */
   none?: string | Flag;
-  /** The words for values that are no text. */
+  /** The words that are typed for values that are no text. */
   words?: Readonly<Record<string, boolean>>;
   /** The option may be repeated: its values are joined with commas. */
   adds?: true;
@@ -45,17 +45,17 @@ export interface FlagQuestion {
 }
 
 interface Choices {
-  /** The verb that lists the things. */
+  /** The verb that lists the things to choose from. */
   list: { name: string };
   /** The choice for an item of the list. Null: this item cannot be chosen. */
   option(item: unknown): { value: string; label: string } | null;
-  /** The refusal where there is nothing to choose from. */
+  /** The refusal if there is nothing to choose from. */
   none: string;
 }
 
 /** A question that the command asks before it acts. */
 export interface Confirmation {
-  /** The verb that reads what the question is about. */
+  /** The verb that reads the thing that the question is about. */
   of: { name: string };
   question(found: unknown, given: Record<string, unknown>): string;
   /** The failure if the answer is no. */
@@ -82,7 +82,7 @@ export function tablePiece<Row>(columns: readonly Column<Row>[], rows: readonly 
 
 export interface Column<Row> {
   head: string;
-  /** `now_ms` is this machine's clock, for display. */
+  /** The text of a cell. `now_ms` is this machine's clock, for display. */
   cell: (row: Row, now_ms: number) => string;
   /** Shows how much is used as a bar, in place of a text. */
   bar?: Bar<Row>;
@@ -106,22 +106,22 @@ interface Declared<Given, Answer> {
   /** All that is typed after the program's name: `team create`. */
   words: string;
   description: string;
-  /** The members of the input, in the order of help. */
+  /** The flag for each member of the input, in the order in which the help lists them. */
   takes: { readonly [Member in keyof Given]?: Flag };
   /** The option `--limit`, if each limit is a member of the input by itself. */
   limits?: Flag;
   /** The options of which the command needs one at least, in words. */
   needsOneOf?: string;
-  /** The verb that reads the same thing. Its answer is printed if no option says what to change. */
+  /** The verb that reads the thing that this verb changes. Its answer is printed if no option says what to change. */
   reads?: { name: string };
-  /** The thing whose version `--if-version` names. */
+  /** The word for the thing whose version `--if-version` names. */
   versioned?: string;
   confirms?: Confirmation;
   /** The options that print the answer in another form than words and JSON, by the names of the verb's formats. */
   formats?: Readonly<Record<string, Flag>>;
   /** The member of the answer that `--json` prints; absent: the whole answer, or the items of a list. */
   prints?: string;
-  /** Words for stderr, where no program reads them. */
+  /** Text to print to stderr, where no program reads it. */
   notes?(answer: Answer): string;
   /** Why the command fails although the verb has succeeded; null: the command does not fail. */
   fails?(answer: Answer): string | null;

@@ -1,4 +1,4 @@
-/** The form of the configuration that may be shown. */
+/** The schema of the configuration in force, without secrets, as it may be shown. */
 import Type from "typebox";
 import { modelKinds } from "../../core/inference/model.ts";
 import { ModelPrices } from "../../core/operations/receipt-shape.ts";

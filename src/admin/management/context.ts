@@ -1,4 +1,4 @@
-/** The context of a verb: the stores, the actor, look-ups by name, and announcements to the nodes. */
+/** The context of a verb of management: the stores, the actor, look-ups by name, and announcements to the nodes. */
 
 import { hashKey } from "../../core/auth/credential.ts";
 import type { Currency } from "../../core/inference/money.ts";
@@ -78,9 +78,11 @@ export interface ManagementOptions extends ManagementStores {
   catalog: () => ManagedCatalog | Promise<ManagedCatalog>;
   /** Reads the organizations nearest to a limit, perhaps one result for several callers. Absent: each call reads them. */
   nearest?: (() => Promise<NearOrganization[]>) | undefined;
-  /** The configuration in force, without secrets. Absent: there is none here. */
+  /** The configuration in force, without secrets. Absent: this process has none. */
   configuration?: () => ShownConfiguration | Promise<ShownConfiguration>;
-  /** Makes links that open the console. Null or absent: the actor is not on the machine of a node that makes them. */
+  /**
+   * Makes links that open the console. Null or absent: the actor is not on the machine of a node that makes such links.
+   */
   console?: ConsoleLinking | null;
   /** The actor of the audit log: `operator:<name>`, `cli:<user>` or `service`. */
   actor: Actor;
@@ -91,7 +93,7 @@ export interface ManagementOptions extends ManagementStores {
   /** The idempotency key of a creation. */
   repeatKey?: string | null | undefined;
   now_ms: () => number;
-  /** A UUIDv7, dashed. */
+  /** Makes a UUIDv7, with dashes. */
   newUuid: () => string;
   /** Bytes from a cryptographic source. */
   random: (bytes: number) => Uint8Array;
@@ -123,7 +125,7 @@ export function managementContext(options: ManagementOptions) {
     const found = await administration.findKey(name);
     return found && isWithin(within, found.organizationId) && isOwn(person, found.personId) ? found : noKey(name);
   }
-  /** Adds the slugs of the organizations to what belongs to them. */
+  /** Adds to each item the slug of the organization to which it belongs. */
   async function withSlugs<Owned extends Owning>(all: readonly Owned[]): Promise<(Owned & { organization: string })[]> {
     const slugs = new Map<string, string>();
     for (const { organizationId } of all) {
@@ -166,7 +168,9 @@ export function managementContext(options: ManagementOptions) {
       return within ?? undefined;
     },
     isInSight: (organizationId: string | null) => isWithin(within, organizationId),
-    /** The identity by which the store knows a repeated creation; undefined if the request has no idempotency key. */
+    /**
+     * The identity by which the store recognises a repeated creation; undefined if the request has no idempotency key.
+     */
     repeatOf(verb: string, input: unknown): Repeat | undefined {
       const { repeatKey } = options;
       if (repeatKey === null || repeatKey === undefined) return undefined;
@@ -198,7 +202,7 @@ function isWithin(within: string | null, organizationId: string | null): boolean
   return within === null || within === organizationId;
 }
 
-/** `renamed` is the organization that had this slug before. */
+/** Refuses an organization that does not exist. `renamed` is the organization that had this slug before. */
 export function noOrganization(slugOrId: string, renamed: Organization | null = null): never {
   const next = renamed ? `It was renamed to '${renamed.slug}'.` : "To list all organizations, run: sluice org list";
   return fail(`There is no organization '${parse.excerpt(slugOrId)}'. ${next}`, "resource_not_found");

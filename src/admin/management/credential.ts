@@ -24,9 +24,7 @@ export function secretState(
   return expiresAt && expiresAt.getTime() <= now_ms ? "expired" : "active";
 }
 
-/**
- * The words that show a new secret, the only ones that do. `secret` null: the answer to a repeated request has none.
- */
+/** The only output that shows a new secret. `secret` is null for the answer to a repeated request, which has none. */
 export function secretSaid(first: string, secret: string | null, last: string): Said {
   return { pieces: [`${first}\n`, { secret: secret ?? "" }, last] };
 }
@@ -40,10 +38,12 @@ export const usedWords = ({ lastUsedAt, lastUsedFrom }: Pick<Credential, "lastUs
 
 type Noun = "secret" | "token";
 
-/** How long an old secret still works after a rotation whose caller does not say: 24 hours. It always ends. */
+/**
+ * How long an old secret still works after a rotation if the caller does not say how long: 24 hours. It always ends.
+ */
 const graceUsual_ms = 86_400_000;
 
-/** How long the old secret works after a rotation. */
+/** The field of an input that says how long the old secret works after a rotation. */
 export const grace = Type.Optional(nullable(duration("Such as `30m`, `1h`, `7d`, or `0s`; else `24h`.")));
 export const graceFlag = (noun: Noun) =>
   flag("--grace <time>", `how long the old ${noun} works: 30m, 1h, 7d, or 0s (default: 24h)`);

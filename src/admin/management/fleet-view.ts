@@ -69,7 +69,7 @@ export function warningsOf(nodes: readonly Node[], now_ms: number): string[] {
   ];
 }
 
-/** Nodes whose certificates end on the same day mostly have the same certificate, so one warning names them all. */
+/** One warning for all nodes whose certificates end on the same day, since they mostly have the same certificate. */
 function certificateWarnings(nodes: readonly Node[], now_ms: number): string[] {
   const expiring = nodes.flatMap(({ name, certificateExpiresAt: at }) =>
     at !== null && at.getTime() - now_ms < expiry_days * day_ms ? [{ name, at }] : [],
@@ -90,7 +90,7 @@ function named(nodes: readonly Pick<Node, "name">[]): string {
   return names.join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
-/** How many nodes have each value, the most frequent value first. */
+/** For each value of `of`, how many nodes have it, the most frequent value first. */
 function counted(nodes: readonly Node[], of: (node: Node) => string): [string, number][] {
   const counts = [...Map.groupBy(nodes, of)].map(([value, some]): [string, number] => [value, some.length]);
   return counts.sort(([, one], [, other]) => other - one);

@@ -33,8 +33,8 @@ const kinds = [
 ] as const;
 
 /**
- * The meter of a cost without a kind: of an operator's entry, of a hold that was charged whole, or of a day that was
- * rolled up without kinds.
+ * The meter of a cost that belongs to no kind of token: of an operator's entry, of a hold (the amount reserved for a
+ * request) that was charged whole, or of a day that was rolled up without kinds.
  */
 const allKinds = "Tokens";
 
@@ -71,8 +71,8 @@ export function chargesOf(row: Row): Charge[] {
 }
 
 /**
- * In FOCUS, price times quantity must equal the cost. If costs were rounded up or prices differed, no price fits, and
- * the result is null.
+ * The price of a token in a charge. In FOCUS, price times quantity must equal the cost. If costs were rounded up or
+ * prices differed, no price fits, and the result is null.
  */
 function priceOf({ tokens, nanos }: Charge): bigint | null {
   if (tokens === 0 || nanos < 0n !== tokens < 0) return nanos === 0n && tokens !== 0 ? 0n : null;

@@ -25,13 +25,13 @@ export function focusGroups(given: string | null): string {
   return [period, "organization", "team", "person", "key", "model", "operation"].join(",");
 }
 
-/** The dataset line by line, names first. */
+/** The dataset line by line, the names of the columns first. */
 export function reportFocus(report: Report): Iterable<string> {
   if (report.zone !== null) fail("A FOCUS report is in UTC, as the standard has it. Leave out the zone.");
   return focusLines(report);
 }
 
-/** A row with its key, model and operation, and the biller of the report. */
+/** The data for the columns that depend on key, model and operation. */
 interface ThingFacts {
   row: Row;
   isUsage: boolean;
@@ -40,7 +40,7 @@ interface ThingFacts {
 
 type Columns<Facts> = Record<string, (facts: Facts) => Cell>;
 
-/** Columns that follow from the key, the model and the operation. */
+/** Columns that depend on the key, the model and the operation of a row. */
 const ofThing: Columns<ThingFacts> = {
   BillingAccountId: ({ row }) => row.organizationId ?? null,
   BillingAccountName: ({ row }) => row.organizationName ?? null,
@@ -74,7 +74,7 @@ const ofThing: Columns<ThingFacts> = {
   x_PersonName: ({ row }) => row.person ?? null,
 };
 
-/** Columns that follow from the period. */
+/** Columns that depend on the period of a row. */
 const ofPeriod: Columns<Period> = {
   BillingPeriodEnd: (period) => period.billingEnd,
   BillingPeriodStart: (period) => period.billingStart,
@@ -136,14 +136,17 @@ function isUsageOf({ operation, keyId = null }: Row): boolean {
   return operation !== "adjustment" || keyId !== null;
 }
 
-/** A name for what a line is about: lines with the same name have the same cells of key, model and operation. */
+/**
+ * Names the organization, team, key, model and operation of a line. Lines with the same name have the same cells of
+ * key, model and operation.
+ */
 function nameOf({ organizationId, teamId, keyId, model, operation }: Row): string {
   return `${organizationId} ${teamId} ${keyId} ${model} ${operation}`;
 }
 
 const kept_max = 10_000;
 
-/** Writes the cells that lines of one name have in common once for all of them. */
+/** Keeps the written cells that all lines of one name have in common, so that they are written only once. */
 function writtenOnce<Facts>(columns: Columns<Facts>, written: (value: Cell) => string) {
   const cells = Object.values(columns);
   const kept = new Map<string, string>();

@@ -6,7 +6,10 @@ import type { ManagedCatalog } from "./context.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
 
-/** Null: `models` and `allowFrom` allow all, `expiresAt` is never, `owner` nobody. `labels` changes the named ones. */
+/**
+ * The changes of a key. Null in `models` or `allowFrom` allows all, in `expiresAt` it means never, in `owner` nobody.
+ * `labels` changes only the labels that it names.
+ */
 export interface KeyChanges {
   name?: string | undefined;
   scopes?: Scope[] | null | undefined;

@@ -10,7 +10,10 @@ import type { KeyKind } from "../../core/store/directory.ts";
 import type { StoredKey } from "../store/key.ts";
 import { fail } from "./error.ts";
 
-/** `limit`: any change of its limits. `try`: a request as this key by somebody who administers it. */
+/**
+ * The acts on a key. `limit`: any change of the key's limits. `try`: a request as this key by somebody who administers
+ * it.
+ */
 export const keyActs = ["show", "update", "limit", "rotate", "revoke", "try"] as const;
 export type KeyAct = (typeof keyActs)[number];
 

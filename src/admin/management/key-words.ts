@@ -6,7 +6,7 @@ import { madeWords, secretSaid, secretState, usedWords } from "./credential.ts";
 import type { Key, NewKey } from "./key.ts";
 import { standingFacts } from "./standing.ts";
 
-/** The facts that can be changed. */
+/** The facts of a key that can be changed. */
 export function keyFacts(key: Key): Facts {
   return [
     ["name", key.name],

@@ -38,7 +38,7 @@ export async function askedLimit(context: ManagementContext, asking: Asking): Pr
   };
 }
 
-/** The limit that a refused request of the person met. */
+/** The limit that stopped a refused request of the person. */
 async function limitMet(context: ManagementContext, personId: string, requestId: string): Promise<AskedLimit> {
   const refusal = await context.refused.find(requestId);
   if (!refusal || !context.isInSight(refusal.organizationId) || refusal.personId !== personId)
@@ -58,7 +58,9 @@ async function limitMet(context: ManagementContext, personId: string, requestId:
   return { subject: met.limitedBy, subjectId, organizationId, models: met.models ?? "", limit };
 }
 
-/** The ID of the subject whose limit is meant. `keyId`: the key that met the limit, or that is named. */
+/**
+ * The ID of the subject whose limit is meant. `keyId`: the key whose request met the limit, or the key that is named.
+ */
 async function subjectOf(
   context: ManagementContext,
   personId: string,
@@ -115,7 +117,7 @@ export async function asksFor(
 
 type Decision = Pick<StoredLimitRequest, "granted" | "until" | "reason"> & { state: "approved" | "declined" };
 
-/** The data of the mail that tells the decision to the person who asked; null: the service sends no mail. */
+/** The data of the mail that reports the decision to the person who asked; null: the service sends no mail. */
 export async function decisionTold(
   context: ManagementContext,
   { id, organization, subject, models, limit, value }: StoredLimitRequest,

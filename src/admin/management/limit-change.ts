@@ -14,7 +14,7 @@ const day_ms = 86_400_000;
 const raise_max_days = 366;
 export const patterns_max = 8;
 
-/** A field that is left out stays; null removes all limits of the field. */
+/** A change of limits. A field that is left out stays as it is; null removes all limits of the field. */
 export interface LimitChanges {
   own?: LimitValueChanges | null | undefined;
   keys?: LimitValueChanges | null | undefined;
@@ -23,7 +23,7 @@ export interface LimitChanges {
   raise?: RaiseChange | null | undefined;
 }
 
-/** A change of a temporary increase. `limits` null ends it. */
+/** A change of a raise, a temporary increase of limits. If `limits` is null, the raise ends. */
 export interface RaiseChange {
   models?: string | null | undefined;
   limits?: LimitValueChanges | null | undefined;
@@ -38,8 +38,8 @@ export interface LimitContext {
 }
 
 /**
- * The change that turns the values in `now` into the wanted ones. Refuses a limit of a team, key or person above the
- * limit of `organization`.
+ * The values to set so that the current values `now` become the wanted ones. Refuses a limit of a team, key or person
+ * above the limit of `organization`.
  */
 export function changeOf(
   changes: LimitChanges,
@@ -175,8 +175,8 @@ function raiseOf(
 }
 
 /**
- * Raises one limit. The other limits that are raised for the same models now are part of the same raise, because a
- * raise has one end for all its limits.
+ * Raises one limit for a time. The other limits that are raised for the same models now are part of the same raise,
+ * because a raise has one end for all its limits.
  */
 export function raisedBeside(
   { limit, models, granted, until }: { limit: keyof Budget; models: string; granted: number; until: Date },

@@ -1,4 +1,4 @@
-/** A limit request as verbs return it, and in words. */
+/** A limit request as verbs of management return it, and in words. */
 import Type from "typebox";
 import type { Currency } from "../../core/inference/money.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
@@ -51,7 +51,7 @@ export function limitRequestShown(stored: StoredLimitRequest, currency: Currency
   };
 }
 
-/** `month of team research, for openai/*` */
+/** The limit that is asked for, in words: `month of team research, for openai/*` */
 export function askedLimitWords({ subject, name, subjectId, models, limit }: LimitRequest): string {
   const whose = `${subject} ${name ?? subjectId}`;
   return `${limit.replaceAll("_", " ")} of the ${whose}${models === null ? "" : `, for ${models}`}`;

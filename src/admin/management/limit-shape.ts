@@ -1,4 +1,7 @@
-/** Limits as verbs take and return them (docs/limits.md): money for windows, whole numbers for the others. */
+/**
+ * Limits as verbs of management take and return them (docs/limits.md): money for usage windows, whole numbers for the
+ * others.
+ */
 
 import Type from "typebox";
 import {
@@ -26,7 +29,7 @@ const windows: readonly string[] = ["session", "week", "month"];
 export const isWindow = (name: string) => windows.includes(name);
 
 const none = Type.Literal("none");
-/** The six limits: those of windows with one schema, the others with another. */
+/** The six limits: those of usage windows with one schema, the others with another. */
 function eachAmount<Windows extends Type.TSchema, Others extends Type.TSchema>(
   window: () => Windows,
   other: () => Others,
@@ -53,14 +56,14 @@ export const LimitValue = Type.Object(
 );
 export type LimitValue = Value<typeof LimitValue>;
 
-/** `50`, `0.25`, `50USD`, `50 usd`, or `none`: what `typedNanos` reads. */
+/** The form that `typedNanos` reads: `50`, `0.25`, `50USD`, `50 usd`, or `none`. */
 const typedForm = "^[0-9]{1,16}([.][0-9]{1,16})? ?[A-Za-z]{0,16}$|^none$";
 const MoneySent = Type.Object({
   amount: Type.String({ pattern: "^[0-9]{1,16}([.][0-9]{1,16})?$" }),
   currency: Type.String({ pattern: "^[A-Za-z]{1,16}$" }),
 });
 
-/** A change of a value: a limit that is left out stays. */
+/** The schema of a change of limits: a limit that is left out stays as it is. */
 export const limitValueChanges = (description: string) =>
   Type.Object(
     eachAmount(
@@ -161,7 +164,7 @@ function amountShown(name: keyof Budget, limit: number | null, currency: Currenc
   return limit !== null && isWindow(name) ? moneyOf(limit, currency) : limit;
 }
 
-/** The limits after a change: what is named is set; null removes all of them. */
+/** The limits after a change: the limits that it names are set; null removes all limits. */
 export function valueAfter(changes: LimitValueChanges | null, before: Budget, currency: Currency): Budget {
   if (changes === null) return noBudget;
   const value = { ...before };
@@ -188,7 +191,7 @@ function amountOf(name: keyof Budget, given: Amount, currency: Currency): number
   return (typed as { nanos: number }).nanos;
 }
 
-/** One amount as somebody sends it: money of a window, else a whole number. */
+/** One amount as somebody sends it: money for the limit of a usage window, else a whole number. */
 export const sentAmount = (description: string) =>
   Type.Union([Type.String({ pattern: "^[0-9]{1,16}([.][0-9]{1,16})? ?[A-Za-z]{0,16}$" }), Type.Number()], {
     description,

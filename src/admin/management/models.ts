@@ -1,4 +1,4 @@
-/** The models that are served, with prices, windows and capabilities, for the people who may use them. */
+/** The models that are served, with prices, context windows and capabilities, for the people who may use them. */
 import Type from "typebox";
 import { modelKinds } from "../../core/inference/model.ts";
 import { grouped, type Money, shortest } from "../../core/inference/money.ts";
@@ -51,7 +51,7 @@ const example: ServedModel = {
   replacedBy: null,
 };
 
-/** With all digits: two decimals would be too few for a price. */
+/** A price with all its digits: two decimals would be too few. */
 const priceOf = ({ amount, currency }: Money) => `${shortest(amount)} ${currency}`;
 
 const columns: Column<ServedModel>[] = [
@@ -104,7 +104,7 @@ export async function servedModels(context: ManagementContext): Promise<ServedMo
   return data.filter((model) => isServed(model) && isAllowed(model));
 }
 
-/** The models of the member's membership; null: every model. */
+/** The models that the member's membership allows; null: every model. */
 async function allowedModels({ people, person, within }: ManagementContext): Promise<readonly string[] | null> {
   if (person === null) return null;
   const known = await people.findPerson(person);

@@ -1,4 +1,6 @@
-/** Amounts of money as verbs take them: decimal text, or an amount with its currency as answers have it. */
+/**
+ * Amounts of money as verbs of management take them: decimal text, or an amount with its currency as answers have it.
+ */
 import Type from "typebox";
 import {
   type Currency,
@@ -42,7 +44,7 @@ export function limitNanos(given: GivenMoney, currency: Currency, what: string):
   throw wrongAmount(what, "must be above 0, and at most a million");
 }
 
-/** The nanos of any amount of at most a million, also of one to be subtracted. */
+/** The nanos of any amount of at most a million, also of an amount to be subtracted. */
 export function nanosGiven(given: GivenMoney, currency: Currency, what: string): number {
   const text = typeof given === "string" ? given : `${given.amount}${given.currency}`;
   const read = typedNanos(text, currency);

@@ -5,9 +5,9 @@ import { personOf } from "./people.ts";
 import { teamNamed } from "./team.ts";
 
 export interface Narrowing {
-  /** Slug or ID. */
+  /** The organization's slug or ID. */
   organization?: string | undefined;
-  /** ID, or with an organization the name. */
+  /** The team's ID, or with an organization its name. */
   team?: string | undefined;
   key?: string | undefined;
   person?: string | undefined;
@@ -22,7 +22,7 @@ export interface Narrowed {
 }
 
 /**
- * The IDs for the given filters. A team or a key also determines the organization, which narrows the search. A member
+ * The IDs for the given filters. A team or a key also determines the organization, which narrows the search. A `member`
  * gets only their own data.
  */
 export async function narrowedBy(context: ManagementContext, given: Narrowing): Promise<Narrowed> {

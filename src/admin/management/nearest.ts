@@ -1,4 +1,4 @@
-/** The organizations that have used most of a limit: docs/design/usage.md, Standing. */
+/** The organizations that have used the largest share of a limit: docs/design/usage.md, Standing. */
 
 import { type Standings, tightestWindow } from "../../core/store/standing.ts";
 import type { Administration } from "../store/administration.ts";

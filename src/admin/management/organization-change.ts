@@ -1,4 +1,6 @@
-/** The common parts of every change of an organization: its fields, and the sentences with which it is refused. */
+/**
+ * The common parts of every change of an organization: its fields, and the sentences with which a change is refused.
+ */
 import { instant } from "../../core/time/written.ts";
 import type { Changed } from "../store/administration.ts";
 import { isClosed, type ManagementContext, noOrganization } from "./context.ts";
@@ -9,7 +11,7 @@ import { admins } from "./shapes.ts";
 import { changed } from "./version.ts";
 
 export const sent = { organization: "acme" };
-/** The fields that all verbs that change an organization have in common. */
+/** The common fields of all verbs that change an organization. */
 export const change = {
   roles: admins,
   kind: "change",

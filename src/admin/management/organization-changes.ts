@@ -206,7 +206,7 @@ Examples:
   }),
 ] as const;
 
-/** How to list the keys that a change of policies has ended. */
+/** Sentences that say how to list the keys that a change of policies has ended. */
 function endedBy({ slug, keyLifetimeMaxDays, keyUnusedMaxDays }: Organization): string[] {
   const states = [
     ...(keyLifetimeMaxDays === null ? [] : ["expired"]),

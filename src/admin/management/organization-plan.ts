@@ -1,6 +1,6 @@
 /**
- * The plan of an organization, the anchor or calendar by which its weeks and months are counted, and usage beyond the
- * plan.
+ * The plan of an organization, the anchor (an instant) or calendar by which its weeks and months are counted, and usage
+ * beyond the plan.
  */
 import Type from "typebox";
 import { inWords } from "../../core/inference/money.ts";

@@ -1,4 +1,7 @@
-/** Organizations: who owns keys, has a plan, and is charged. organization-changes.ts and organization-plan.ts change them. */
+/**
+ * Organizations, which own keys, have a plan, and are charged. organization-changes.ts and organization-plan.ts change
+ * them.
+ */
 import Type from "typebox";
 import { type Currency, inWords, moneyOf } from "../../core/inference/money.ts";
 import { Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";

@@ -51,7 +51,7 @@ export async function firstOf<Item>(
   return items;
 }
 
-/** Sorts by organization; ids sort by their time. */
+/** Sorts items by their organization. IDs sort by the time at which they were made. */
 export function byOrganization<Owned extends { organizationId: string }>(items: readonly Owned[]): Owned[] {
   return items.toSorted((one, other) =>
     one.organizationId < other.organizationId ? -1 : Number(one.organizationId > other.organizationId),

@@ -16,7 +16,7 @@ export function excerpt(text: string): string {
 export const instantForm =
   /^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?([Zz]|[+-][0-9]{2}:?[0-9]{2}))?$/;
 
-/** An instant in ISO 8601 with a zone; a date alone is its first moment in UTC. */
+/** Parses an instant in ISO 8601 with a zone; a date alone is its first moment in UTC. */
 export function instant(word: string): Date {
   const at = new Date(
     word
@@ -35,7 +35,7 @@ export function instant(word: string): Date {
   return at;
 }
 
-/** The beginning of an hour in UTC: an instant, a date, or a month such as 2026-11. */
+/** Parses the beginning of an hour in UTC: an instant, a date, or a month such as 2026-11. */
 export function hour(word: string): Date {
   const at = instant(/^\d{4}-\d{2}$/.test(word) ? `${word}-01` : word);
   if (at.getTime() % 3_600_000 !== 0) {
@@ -44,7 +44,7 @@ export function hour(word: string): Date {
   return inRange(at, (year) => `A report must lie between the years 2000 and 2200, not in ${year}.`);
 }
 
-/** An anchor may be past or future: weeks and months extend from it in both directions. */
+/** Checks an anchor, which may be past or future: weeks and months extend from it in both directions. */
 export function anchor(at: Date): Date {
   return inRange(at, (year) => `An anchor must be between the years 2000 and 2200, not in ${year}.`);
 }
@@ -61,7 +61,7 @@ export function future(at: Date, now_ms: number): Date {
 
 const unit_ms = { s: 1000, m: 60_000, h: 3_600_000, d: day_ms } as const;
 
-/** `30m`, `1h`, `7d`, `0s`, in milliseconds; a year at most. */
+/** Parses a time such as `30m`, `1h`, `7d` or `0s` into milliseconds; a year at most. */
 export function duration(word: string): number {
   const ms = Number(word.slice(0, -1)) * unit_ms[word.slice(-1) as keyof typeof unit_ms];
   if (ms <= grace_days_max * day_ms) return ms;
@@ -89,7 +89,7 @@ export function models(
 
 const network_bits_max = 64;
 
-/** Addresses and networks, each once. An IPv6 client has a /64, so a narrower network is refused. */
+/** Checks addresses and networks, and returns each once. An IPv6 client has a /64, so a narrower network is refused. */
 export function networks(given: readonly string[]): string[] {
   const wrong = given.find((word) => !isNetwork(word));
   if (wrong !== undefined)

@@ -56,7 +56,7 @@ export function personFacts(person: Person): Facts {
   ];
 }
 
-/** The fields that the verbs that change a person have in common. */
+/** The common fields of all verbs that change a person. */
 export const personChange = {
   roles: admins,
   kind: "change",
@@ -207,7 +207,7 @@ export async function personOf(context: ManagementContext, name: string): Promis
 const visible = ({ within }: ManagementContext, { memberships }: KnownPerson) =>
   within === null ? memberships : memberships.filter(({ organizationId }) => organizationId === within);
 
-/** The membership in the one organization that the actor sees. */
+/** The person's membership in the one organization that the actor sees. */
 export const membershipIn = (context: ManagementContext, known: KnownPerson) => visible(context, known)[0] ?? null;
 
 /** The person as the actor may see them: an organization's administrator does not learn about other organizations. */

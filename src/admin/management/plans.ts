@@ -90,13 +90,13 @@ const changeColumns: Column<AuditEntry>[] = [
   { head: "LIMITS", cell: changedLimits },
 ];
 
-/** The audit log has money as decimal text. */
+/** Limits as the audit log has them: money is decimal text. */
 type WrittenLimits = Partial<Record<LimitName, string | number | null>> | null;
 
 const writtenWords = (value: string | number | null) =>
   typeof value === "string" ? shortest(value) : limitWords(value);
 
-/** Each limit that differs: `session 5, week no limit`. */
+/** The limits that an entry of the audit log has changed, in words: `session 5, week no limit`. */
 function changedLimits({ details }: AuditEntry): string {
   const { limits, before } = details as { limits?: WrittenLimits; before?: WrittenLimits };
   if (!limits) return "removed";

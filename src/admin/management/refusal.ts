@@ -1,4 +1,4 @@
-/** Why a request was refused: the message that its client read, and the limit that it met, as it was then. */
+/** Why a request was refused: the message that its client read, and the limit that it met, as the limit was then. */
 import Type from "typebox";
 import type { LimitMet } from "../../core/inference/fault.ts";
 import { type Currency, grouped, inWords, moneyOf } from "../../core/inference/money.ts";
@@ -60,7 +60,10 @@ export function refusalFacts({ message, limit }: Refusal, whose: string | null):
   ];
 }
 
-/** `week of the team, $10.00: $9.90 used, $0.05 held; the request needed $0.30; resets 2026-11-22 00:00 UTC` */
+/**
+ * The limit in words: `week of the team, $10.00: $9.90 used, $0.05 held; the request needed $0.30; resets 2026-11-22
+ * 00:00 UTC`
+ */
 function limitSaid({ name, value, used, held, needed, resetAt }: Limit, whose: string | null): string {
   const inUse = [used !== null && `${said(used)} used`, held !== null && `${said(held)} held`].filter(Boolean);
   return [

@@ -1,4 +1,4 @@
-/** A report of usage, as verbs return it: docs/reports.md. */
+/** A report of usage, as verbs of management return it: docs/reports.md. */
 import Type from "typebox";
 import { count, Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
@@ -32,8 +32,8 @@ const measures = {
 };
 
 /**
- * A row has the members of the report's groups. It has `standing` if the report goes on until now and its rows are
- * organizations, teams, people or keys.
+ * A row has the members of the report's groups. It has `standing`, the used share of limits, if the report goes on
+ * until now and its rows are organizations, teams, people or keys.
  */
 const Row = Type.Object(
   {

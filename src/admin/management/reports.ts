@@ -237,7 +237,7 @@ async function reported(context: ManagementContext, input: ReportInput): Promise
   };
 }
 
-/** The subjects whose standing a row can have, the narrowest first. */
+/** The subjects whose standing (used share of limits) a row can have, the narrowest first. */
 const subjects = ["key", "person", "team", "organization"] as const satisfies readonly ReportGroup[];
 type Subject = (typeof subjects)[number];
 const isSubject = (group: ReportGroup): group is Subject => subjects.some((one) => one === group);
@@ -250,8 +250,8 @@ interface Counted {
 }
 
 /**
- * Adds to each row the standing of the narrowest subject in it: its key, else its person, team or organization. Adds
- * nothing if the rows are grouped by anything else, too.
+ * Adds to each row the standing (used share of limits) of the narrowest subject in it: its key, else its person, team
+ * or organization. Adds nothing if the rows are grouped by anything else, too.
  */
 async function withStanding(
   context: ManagementContext,
@@ -260,9 +260,9 @@ async function withStanding(
 ): Promise<Row[]> {
   const subject = subjects.find((one) => by.includes(one));
   if (!isUntilNow || !subject || !by.every(isSubject)) return rows;
-  // A person counts separately in each organization.
+  // A person's limits count separately in each organization, so a row without an organization has no standing.
   if (subject === "person" && organizationId === null && !by.includes("organization")) return rows;
-  // A member sees only the use of their own limits and keys, not that of a whole team.
+  // A `member` sees only the use of their own limits and keys, not that of a whole team.
   if (context.person !== null && subject !== "key" && subject !== "person") return rows;
   const ids = subject === "person" ? memberIds(organizationId, rows) : rows.map(idOf[subject]);
   const standings = await standingsOf(
@@ -363,8 +363,8 @@ function rowShown(row: ReportRow, by: readonly ReportGroup[], currency: Currency
 }
 
 /**
- * Each function fills the same object. A report can have very many rows: merging several objects for each row takes
- * several times as long.
+ * For each group, a function that sets the group's members of a row. All set them in the same object: a report can have
+ * very many rows, and merging several objects for each row takes several times as long.
  */
 const showGroup: Record<ReportGroup, (listed: Partial<Row>, row: ReportRow) => void> = {
   organization(listed, { organization }) {

@@ -188,7 +188,7 @@ async function queryOf(context: ManagementContext, filters: Filters): Promise<Om
   return { ...ids, model, operation, outcome, upstream, from, to, before: cursor };
 }
 
-/** Members do not see which engine answered. */
+/** The request without its engine: a `member` does not see which engine answered. */
 function withoutEngine(request: Listed): Listed {
   return { ...request, upstream: null, attempts: null };
 }

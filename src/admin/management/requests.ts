@@ -168,7 +168,7 @@ export const requestVerbs = [
       const counted = await currency();
       const own = receipt ? receiptShown(receipt, counted) : refusedShown(refusal!, counted);
       const why = refusal && refusalShown(refusal, counted);
-      // Members see neither the engine nor the usage of the organization.
+      // A `member` sees neither the engine nor the usage of the organization.
       const seen = detailsOf(receipt, counted);
       const details = person === null ? seen : { ...seen, ...hidden };
       const names = { organization, key: key?.name ?? null, person: key?.person ?? null };
@@ -179,7 +179,7 @@ export const requestVerbs = [
 
 const hidden = { windows: null, route: null, report_rejected: null };
 
-/** The details of a request beyond its receipt; a refused request has none. Members see only the duration. */
+/** The details of a request beyond its receipt; a refused request has none. A `member` sees only the duration. */
 function detailsOf(receipt: Receipt | null, currency: Currency) {
   const { route = null, windows = null, reportRejected = null, createdAt = null, endedAt = null } = receipt ?? {};
   return {

@@ -1,4 +1,4 @@
-/** The schemas that verbs are described with. Pure. */
+/** The schemas that describe the inputs and answers of the verbs of management. Pure. */
 import type { TSchema } from "typebox";
 import Type from "typebox";
 import { plainPattern } from "../../core/inference/plain-text.ts";
@@ -59,7 +59,7 @@ export const duration = (description: string) =>
     .Decode(parse.duration)
     .Encode((ms) => `${Math.round(ms / 1000)}s`);
 
-/** A limit that is left out stays as it is. */
+/** A change of limits: a limit that is left out stays as it is. */
 export function limitChanges(description: string) {
   const amount = () => Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: nanos_max })));
   return Type.Object(eachLimit(amount), { description, propertyNames: oneOf(limitNames) });

@@ -1,4 +1,4 @@
-/** The share of its limits that a subject has used, as verbs return it and commands print it. */
+/** The share of its limits that a subject has used, as verbs of management return it and commands print it. */
 import Type from "typebox";
 import { type Currency, grouped, inWords, isNothing, moneyOf, percentOf } from "../../core/inference/money.ts";
 import { count, Money, nullable } from "../../core/protocol/shapes/contract.ts";
@@ -38,7 +38,7 @@ export const Standing = Type.Object(
 );
 export type Standing = Value<typeof Standing>;
 
-/** The member `standing` of an organization, a team or a key. Null: it has no limits. */
+/** The member `standing` (the used share of limits) of an organization, a team or a key. Null: it has no limits. */
 export const standing = () => nullable(Standing);
 
 export const exampleWindow: Window = {
@@ -58,7 +58,7 @@ export const exampleStanding: Standing = {
   concurrentRequests: 20,
 };
 
-/** The member of a list's input that filters the list by standing. */
+/** The member of a list's input that filters the list by the used share of limits. */
 export const over = Type.Optional(
   Type.Integer({
     minimum: 1,
@@ -70,7 +70,7 @@ export const over = Type.Optional(
 export const overFlag = (things: string) =>
   flag("--over <percent>", `only ${things} that have used at least this percentage of a limit, such as 80`);
 
-/** The windows as people read them. */
+/** The names of the usage windows for people. */
 export const windowWords = { session: "5-hour session", week: "week", month: "month" } as const;
 
 export function windowShown({ used, held, limit, startsAt, resetAt }: WindowReading, currency: Currency): Window {
@@ -97,7 +97,7 @@ export function standingShown(standing: StoredStanding, currency: Currency): Sta
   };
 }
 
-/** The standings by id. Things without a limit have none. */
+/** The standings (used shares of limits) of things, by their ids. Things without a limit have none. */
 export async function standingsOf(
   { standings, currency }: Pick<ManagementContext, "standings" | "currency">,
   ids: readonly string[],
@@ -108,7 +108,7 @@ export async function standingsOf(
   return new Map([...found].map(([id, one]) => [id, standingShown(one, own)]));
 }
 
-/** Adds to each thing its standing, null where nothing is limited. */
+/** Adds to each thing its standing; null if it has no limits. */
 export async function withStandings<One extends { id: string }>(
   context: Pick<ManagementContext, "standings" | "currency">,
   all: readonly One[],
@@ -127,7 +127,7 @@ export async function withStanding<One extends { id: string }>(
   return (await withStandings(context, [one]))[0]!;
 }
 
-/** The share of the tightest limit, in a list. */
+/** A column of a list that shows the used share of the tightest limit. */
 export const standingColumn: Column<{ standing: Standing | null }> = {
   head: "USED",
   optional: true,
@@ -138,14 +138,14 @@ export function shareInWords(standing: Standing | null): string {
   return standing?.usagePercent == null ? "-" : `${standing.usagePercent} %`;
 }
 
-/** When the tightest limit resets; null if no window is limited. */
+/** When the tightest limit resets; null if no usage window is limited. */
 export function tightestReset(standing: Standing | null): Date | null {
   if (standing?.usagePercent == null) return null;
   const limited = windowKinds.map((kind) => standing[kind]).filter(({ limit }) => limit !== null);
   return limited.find(({ usagePercent }) => usagePercent === standing.usagePercent)?.resetAt ?? null;
 }
 
-/** A line for each limited window. */
+/** A line for each limited usage window. */
 export function standingFacts(standing: Standing | null, models?: string): Facts {
   if (!standing) return [];
   const ofModels = models === undefined ? "" : ` for ${models}`;

@@ -1,4 +1,4 @@
-/** The usage of an organization, and what the check of the ledger finds, as verbs return them. */
+/** The usage of an organization, and what the check of the ledger finds, as verbs of management return them. */
 import Type from "typebox";
 import { count, Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";

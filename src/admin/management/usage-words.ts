@@ -1,4 +1,4 @@
-/** Usage in words: the windows of an organization, and what the check of the ledger found. */
+/** Usage in words: the usage windows of an organization, and what the check of the ledger found. */
 import { grouped, inWords, isNothing, type Money, nanosOf, percentOf } from "../../core/inference/money.ts";
 import { type Sealed, windowKinds } from "../../core/store/ledger.ts";
 import { instant, minute } from "../../core/time/written.ts";
@@ -36,7 +36,7 @@ export function onLost({ receipts, charged, noticedAt, movedAt }: Lost): string 
   return `${moved}Lost with it: at least ${what} of ${inWords(charged)}, noticed until ${instant(noticedAt)}. See docs/databases.md.\n`;
 }
 
-/** A row of the table of windows. */
+/** A row of the table of usage windows. */
 interface Line {
   name: string;
   usagePercent: number;

@@ -1,4 +1,4 @@
-/** Usage of organizations: their windows, the check of the ledger, and entries that correct usage. */
+/** Usage of organizations: their usage windows, the check of the ledger, and entries that correct usage. */
 import Type from "typebox";
 import { type Currency, inWords, type Money, moneyOf, nanosOf } from "../../core/inference/money.ts";
 import { count, Money as MoneyShape, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";

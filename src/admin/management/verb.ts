@@ -17,7 +17,7 @@ import type { KeyAct } from "./key-kinds.ts";
 
 /**
  * `creation`: an idempotency key makes a repeat harmless. `change`: takes the version that was read, and is refused if
- * there is another one by now.
+ * the thing has another version by now.
  */
 export type Kind = "reading" | "creation" | "change" | "act";
 type Method = "GET" | "POST" | "PUT" | "PATCH";
@@ -52,7 +52,7 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
   /** The name of the verb, and the operation's id in the contract. */
   name: Name;
   /**
-   * The method, and the path below `/management/v1`, in which a member of `takes` stands in braces: `PATCH
+   * The method, and the path below `/management/v1`, in which a member of `takes` is written in braces: `PATCH
    * /teams/{team}`. A `GET` only reads.
    */
   route: `${Method} /${string}`;
@@ -60,11 +60,11 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
   description: string;
   /** Who may use the verb. An `organization-admin` sees only their own organization, a `member` only their own data. */
   roles: readonly [CallerRole, ...CallerRole[]];
-  /** Absent: the verb only reads. */
+  /** How the verb acts; absent: it only reads. */
   kind?: How;
   /** The act on the key that `id` names, which the key's kind may refuse (key-kinds.ts). Absent: it names no key. */
   onKey?: KeyAct;
-  /** The faults of the verb itself, beside those of the gate before it (src/admin/http/gate.ts). */
+  /** The faults of the verb itself, in addition to those of the gate before it (src/admin/http/gate.ts). */
   faults: readonly FaultCode[];
   /**
    * The input: a `get` takes it in the query, other methods in the body. `someChange` is among the options of a body
@@ -72,7 +72,7 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
    */
   takes: TObject<Takes>;
   answers: Answers;
-  /** An example of an answer, and the JSON of its request. */
+  /** An example of an input, as JSON, and of its answer. */
   example: { takes: Static<TObject<Takes>>; answer: Value<Answers> };
   /** The verb's command on the command line; absent if that command is written by hand, or if there is none. */
   command?: Command<Given<Input<How, Takes>>, Value<Answers>>;
@@ -116,11 +116,13 @@ export interface Verb<
   Answers extends TSchema = TSchema,
 > extends Declared<Name, How, Takes, Answers> {
   method: Lowercase<Method>;
-  /** The path as the contract has it: `/teams/{id}`. A second variable in it has the name of its member of `takes`. */
+  /**
+   * The path as the contract has it: `/teams/{id}`. A second variable in the path has the name of a member of `takes`.
+   */
   path: string;
-  /** The member of `takes` that stands in the place of `{id}`. */
+  /** The member of `takes` whose value replaces `{id}`; null: the path has no variable. */
   id: string | null;
-  /** The member in the second place; null: there is none. */
+  /** The member of `takes` whose value replaces the path's second variable; null: the path has no second one. */
   secondId: string | null;
   kind: How;
   tag: Tag;
@@ -133,7 +135,7 @@ export interface Verb<
 export type GivenTo<V> = V extends Verb<string, infer How, infer Takes, TSchema> ? Given<Input<How, Takes>> : never;
 export type AnswerOf<V> = V extends Verb<string, Kind, infer _, infer Answers> ? Value<Answers> : never;
 
-/** The question before a command acts. `of`: the verb that reads the data for it. */
+/** The question that a command asks before it acts. `of`: the verb that reads the data for the question. */
 export function confirmation<V>(
   of: V & { name: string },
   asks: Omit<Confirmation, "of" | "question"> & {
@@ -143,7 +145,7 @@ export function confirmation<V>(
   return { ...asks, of, question: (found, given) => asks.question(found as AnswerOf<V>, given) };
 }
 
-/** A question that is answered from a list. */
+/** A question whose answer the user chooses from a list. */
 export function choiceOf<V>(
   list: V & { name: string },
   { message, option, none }: { message: string; option(item: ItemOf<V>): Choice | null; none: string },
@@ -202,7 +204,7 @@ export async function perform(one: Verb, context: ManagementContext, json: unkno
 /** The rule for a body that has to change something. */
 export const someChange = { minProperties: 1, "x-must-be": "an object with at least one change" };
 
-/** Removes the spaces around each text of a request, which people paste. */
+/** Removes the spaces around each text of a request, since people paste texts. */
 export function withoutMargins(json: unknown): unknown {
   if (typeof json === "string") return json.trim();
   if (Array.isArray(json)) return json.map(withoutMargins);

@@ -1,17 +1,17 @@
-/** Turns the store's result of a change into the verb's answer, or into a refusal in words. */
+/** Turns the store's result of a change into the answer of a verb of management, or into a refusal in words. */
 import type { TSchema } from "typebox";
 import { encode, type Value } from "../../core/schema/codec.ts";
 import type { Stale } from "../../core/store/change.ts";
 import type { ManagementContext } from "./context.ts";
 import { ManagementError } from "./error.ts";
 
-/** A kind of things as its verbs return them, and the sentences with which a change of one is refused. */
+/** A kind of things as its verbs return them, and the sentences with which a change of such a thing is refused. */
 export interface VersionedKind<Stored, Schema extends TSchema, Refusal extends string> {
   schema: Schema;
-  /** Begins a sentence: `Key 'build server'`. */
+  /** The name of the thing, with which a sentence begins: `Key 'build server'`. */
   title(now: Stored): string;
   listed(now: Stored): Value<Schema> | Promise<Value<Schema>>;
-  /** `gone`: the refusal if the thing does not exist. */
+  /** The refusals, by their reason. `gone`: the thing does not exist. */
   refusals: Record<Refusal | "gone", () => never | Promise<never>>;
 }
 

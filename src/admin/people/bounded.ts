@@ -39,7 +39,7 @@ function isFailure(thrown: unknown): boolean {
   return thrown instanceof IssuerRefused || (thrown instanceof TokenRefused && !thrown.isExpected);
 }
 
-/** The session that the browser's cookie names at this place. */
+/** The session that the browser's cookie names, at the console or at the page for devices (place.ts). */
 export async function sessionOf({ parts, place, call }: Visit): Promise<CurrentSession | null> {
   const secret = cookieIn(call.request.headers, place.session);
   if (secret === null) return null;

@@ -1,4 +1,6 @@
-/** Sends a browser to an issuer, and takes it back. Both the console and the page for devices use this. */
+/**
+ * Sends a browser to an issuer, and signs it in when it returns. Both the console and the page for devices use this.
+ */
 import { hashOf } from "../../features/identity/identity.ts";
 import { attempt_ms, beginSignIn, finishSignIn } from "../../features/identity/sign-in.ts";
 import { bounded } from "./bounded.ts";
@@ -6,7 +8,7 @@ import { cookieIn, endCookie, setCookie } from "./cookies.ts";
 import { redirect } from "./html.ts";
 import type { Visit } from "./place.ts";
 
-/** Sends the browser to the issuer. `returnTo`: the path here to which it returns afterwards. */
+/** Sends the browser to the issuer. `returnTo`: the path on this server to which the browser returns afterwards. */
 export async function toIssuer(
   { parts, place }: Visit,
   { issuer, returnTo }: { issuer: string | null; returnTo: string },
@@ -16,7 +18,9 @@ export async function toIssuer(
   return redirect(url.href, [setCookie(place.attempt, cookie, attempt_ms / 1000)]);
 }
 
-/** Takes the browser back, which gets a session with a new id; its earlier session ends. */
+/**
+ * Signs the browser in when it returns from the issuer: it gets a session with a new id, and its earlier session ends.
+ */
 export async function fromIssuer(
   { parts, place, call, query }: Visit,
   endEarlier: (cookie: string) => Promise<unknown> = (cookie) => parts.sessions.end(hashOf(cookie)),

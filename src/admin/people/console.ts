@@ -1,6 +1,6 @@
 /**
- * The port of the console: its pages, signing in and out, the links of mail that unsubscribe, and the verbs of management for the
- * people and operators who are signed in.
+ * Serves the port of the console: its pages, signing in and out, the unsubscribe links of mails, and the verbs of
+ * management for the people and operators who are signed in.
  */
 
 import type { Framed } from "../../core/http/frame.ts";
@@ -105,7 +105,10 @@ function issuerOperations(parts: ConsoleParts, people: IdentityParts): Operation
   ];
 }
 
-/** A session may do what an operator's token of the same role may do. Tokens in headers are refused here. */
+/**
+ * Lets sessions of the console use the verbs. A session may do what an operator's token of the same role may do. Tokens
+ * in headers are refused here.
+ */
 function consoleEntrance(parts: ConsoleParts, management: ManagementEntrance): ManagementEntrance {
   return {
     ...management,

@@ -21,7 +21,7 @@ export function cookieIn(headers: Headers, cookie: CookieName): string | null {
   return values.length === 1 ? values[0]!.slice(prefix.length) : null;
 }
 
-/** `lasts_s`: null for as long as the browser runs. */
+/** The value of the header `Set-Cookie`. `lasts_s`: null for as long as the browser runs. */
 export function setCookie(cookie: CookieName, value: string, lasts_s: number | null = null): string {
   const parts = [`${written(cookie)}=${value}`, "Path=/", "HttpOnly", "SameSite=Lax"];
   if (isSecure(cookie.origin)) parts.push("Secure");

@@ -4,7 +4,9 @@ import { takesGzip } from "../../core/http/accept.ts";
 import { pathOf } from "../../core/operations/path.ts";
 import type { ConsoleFile, ConsoleFiles } from "../console/files.ts";
 
-/** The only script within the document that may run is the one that was built. */
+/**
+ * The content security policy of a page. The only script within the document that may run is the one that was built.
+ */
 const policyWith = (script: string) =>
   [
     "default-src 'none'",
@@ -32,7 +34,7 @@ export const assetsPath = "/assets/{id}";
 
 export interface ConsolePages {
   document(request: Request): Response;
-  /** Null: there is no such file. */
+  /** The response with an asset; null: there is no such file. */
   asset(request: Request): Response | null;
 }
 
@@ -69,7 +71,7 @@ interface Serving {
   caching: string;
 }
 
-/** The file is compressed for the first client that takes gzip, and stays compressed. */
+/** Serves a file. It is compressed for the first client that takes gzip, and the compressed bytes are kept. */
 function served({ bytes, type }: ConsoleFile, { policy, caching }: Serving): (request: Request) => Response {
   const own = new Uint8Array(bytes);
   const etag = `"${Bun.hash(own).toString(36)}"`;

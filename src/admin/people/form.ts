@@ -8,7 +8,7 @@ export type Fields = ReadonlyMap<string, string>;
 const body_bytes_max = 64 * 1024;
 const body_ms = 10_000;
 
-/** Throws Fault `invalid_value`, `invalid_content_type` or `request_too_large`. */
+/** Reads the fields of the body. Throws Fault `invalid_value`, `invalid_content_type` or `request_too_large`. */
 export async function readFields(call: Call): Promise<Fields> {
   const { request } = call;
   const type = /^\s*([^;\s]*)/.exec(request.headers.get("content-type") ?? "")![1]!.toLowerCase();

@@ -78,7 +78,7 @@ const browserHeaders = {
 interface PageOptions {
   status?: number;
   cookies?: readonly string[];
-  /** Absent: the title. */
+  /** The heading; absent: the title. */
   heading?: Html;
 }
 
@@ -103,7 +103,7 @@ ${body}
   return withCookies(new Response(document.text, { status, headers }), cookies);
 }
 
-/** Sends the browser on, with GET. */
+/** Redirects the browser to a URL, which it then requests with GET. */
 export function redirect(url: string, cookies: readonly string[] = []): Response {
   return withCookies(new Response(null, { status: 303, headers: { ...browserHeaders, location: url } }), cookies);
 }

@@ -1,4 +1,4 @@
-/** Takes the notice of an issuer that a person has signed out (OpenID Connect Back-Channel Logout). */
+/** Receives the notice of an issuer that a person has signed out (OpenID Connect Back-Channel Logout). */
 
 import { json } from "../../core/http/json.ts";
 import type { Operation } from "../../core/operations/operation.ts";

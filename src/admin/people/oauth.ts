@@ -106,7 +106,7 @@ async function deviceAuthorization(parts: IdentityParts, call: Call, fields: Fie
 const waitMinute = { "retry-after": "60" };
 const agent_chars_max = 200;
 
-/** The name of the program, which it chooses itself. */
+/** The name of the calling program, which the program chooses itself. */
 function agentOf({ request }: Call, fields: Fields): string {
   const words = [fields.get("client_id"), fields.get("surface"), request.headers.get("user-agent")];
   return cleaned([...new Set(words)].filter(Boolean).join(" "), agent_chars_max) || "unknown";

@@ -26,7 +26,7 @@ export interface SignInPlace {
   attempt: CookieName;
 }
 
-/** The place of this kind, from the settings. Throws NotConfigured. */
+/** The sign-in place of this kind, from the settings. Throws NotConfigured. */
 export function placeOf(parts: IdentityParts, kind: SessionKind): SignInPlace {
   const { consoleUrl, serviceUrl } = identityOf(parts);
   const origin = kind === "console" ? consoleUrl : serviceUrl;
@@ -35,7 +35,8 @@ export function placeOf(parts: IdentityParts, kind: SessionKind): SignInPlace {
     kind,
     origin,
     redirectUri: `${origin}/oauth/callback`,
-    // Each place has names of its own: browsers ignore ports in cookies, so one place may get the cookies of the other.
+    // Each sign-in place has cookie names of its own: browsers ignore ports in cookies, so one place may get the
+    // cookies of the other.
     session: { name: `sluice-${kind}`, origin },
     attempt: { name: `sluice-${kind}-sign-in`, origin },
   };
@@ -56,7 +57,10 @@ interface Served {
   handle(visit: Visit): Promise<Response>;
 }
 
-/** An operation for browsers at a place. It answers only under the name of the place, and takes a POST only from its pages. */
+/**
+ * An operation for browsers at a sign-in place. It is served only under the name of the place, and takes a POST only
+ * from the place's pages.
+ */
 export function forBrowsers(parts: IdentityParts, kind: SessionKind, { id, method, path, handle }: Served): Operation {
   return unlisted({
     id,

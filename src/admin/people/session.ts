@@ -65,9 +65,7 @@ function waysIn({ people, links }: ConsoleParts) {
   return { issuers, operator: true, embedded: links !== null };
 }
 
-/**
- * Who is signed in, and what they may do in this organization. Null: in the organization in which they act by default.
- */
+/** Who is signed in, and what they may do in `organization`; null: in the organization in which they act by default. */
 async function listed(parts: ConsoleParts, session: ConsoleSession, organization: string | null): Promise<object> {
   const { role } = callerOf(session, organization);
   const known = session.kind === "person" ? session.person.known : null;
@@ -146,7 +144,7 @@ async function signedIn(parts: ConsoleParts, call: Call, { cookie, secret }: New
   return begun(parts, call, { cookie, secret }, headers);
 }
 
-/** The page gets its secret together with who is signed in, so that it need not ask again. */
+/** Gives the page its secret together with who is signed in, so that the page need not ask again. */
 async function begun(
   parts: ConsoleParts,
   call: Call,

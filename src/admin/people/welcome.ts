@@ -9,7 +9,7 @@ import { prefersPage } from "./files.ts";
 import { type Html, html, page } from "./html.ts";
 
 interface WelcomeParts {
-  /** Null: nobody signs in through an issuer. */
+  /** The issuers and rules in force; null: nobody signs in through an issuer. */
   identity(): Identity | null;
   /** The addresses of the console; if there are several, those on this machine. Empty: the console does not listen. */
   consoleOrigins(): readonly string[];

@@ -23,7 +23,7 @@ export interface Administration extends TeamAdministration, LimitAdministration,
     repeat?: Repeat | undefined;
   }): Promise<Organization | "slug_taken" | "no_plan" | Repeated>;
   listOrganizations(): Promise<Organization[]>;
-  /** Returns a page of organizations, or of the one with this ID, in the order of their creation. */
+  /** Returns a page of organizations, or only the one with this ID, in the order of their creation. */
   pageOrganizations(
     page: Page &
       OverShare & {
@@ -37,8 +37,8 @@ export interface Administration extends TeamAdministration, LimitAdministration,
   /** The organization that had this slug before it got another. */
   formerOwner(slug: string): Promise<Organization | null>;
   /**
-   * Here and below, a `version` makes the change conditional: the organization must still have it. A closed
-   * organization does not change.
+   * Sets the status of an organization. Here and below, a `version` makes the change conditional: the organization must
+   * still have it. A closed organization does not change.
    */
   setOrganizationStatus(
     id: string,
@@ -59,19 +59,24 @@ export interface Administration extends TeamAdministration, LimitAdministration,
   setPolicies(id: string, policies: Partial<Policies>, actor: Actor, version?: number | null): Promise<Changed>;
   /**
    * Closes an organization for good: revokes its keys and removes its plan, extra usage and webhook. Its records are
-   * kept as long as those of others.
+   * kept as long as those of other organizations.
    */
   closeOrganization(id: string, actor: Actor, version?: number | null): Promise<Changed>;
   /** Deletes the stored content of an organization that is closed or keeps no content. */
   purgeContent(id: string): Promise<void>;
-  /** Sets the plan, which is in force at once; use and window boundaries stay. Null removes the plan. */
+  /**
+   * Sets the plan, which is in force at once; the usage and the boundaries of its windows stay. Null removes the plan.
+   */
   setOrganizationPlan(
     id: string,
     plan: string | null,
     actor: Actor,
     version?: number | null,
   ): Promise<Changed | "no_plan">;
-  /** Sets a new anchor for weeks and months, from the end of the running month on. */
+  /**
+   * Sets a new anchor (the instant from which weeks and months are counted), in force from the end of the running month
+   * on.
+   */
   setOrganizationAnchor(
     id: string,
     anchorAt: Date,
@@ -93,8 +98,8 @@ export interface Administration extends TeamAdministration, LimitAdministration,
   /** The zones of calendars, and how far their clocks are ahead of UTC in the coming year, by the database's rules. */
   zones(): Promise<ZoneRules[]>;
   /**
-   * The instants at which the days of a time zone begin that bound a span. `first` and `end` are two local dates, given
-   * as their midnights in UTC.
+   * The span between two dates of a time zone, as the instants at which these days begin there. `first` and `end`
+   * are the two local dates, given as their midnights in UTC.
    * - `first` null: the first day of the zone's present month.
    * - `end` null: tomorrow in the zone.
    *
@@ -129,7 +134,10 @@ export interface Administration extends TeamAdministration, LimitAdministration,
         personId?: string | null;
         teamId: string | null;
         secret: NewSecret;
-        /** The name must be unique: the creation is refused if a key of the organization has it and is not revoked. */
+        /**
+         * Requires a unique name: the creation is refused if another key of the organization has the name and is not
+         * revoked.
+         */
         hasOwnName?: boolean;
         actor: Actor;
         repeat?: Repeat | undefined;
@@ -195,7 +203,7 @@ export interface TeamAdministration {
   removeTeam(id: string, actor: string): Promise<StoredTeam | null>;
 }
 
-/** The head of the audit log's chain after an entry. */
+/** A head of the audit log's chain: the number and hash of an entry. */
 export interface AuditHead {
   number: number;
   /** Hexadecimal digits. */
@@ -210,7 +218,7 @@ export interface AuditQuery {
   plan?: string | undefined;
   /** Only entries about the thing with this id. */
   subject?: string | undefined;
-  /** Only entries with a smaller number, or a greater one. */
+  /** Only entries with a smaller number than `before`, or a greater one than `after`. */
   before?: number | undefined;
   after?: number | undefined;
   /** The newest entries come first, unless this is `oldest`. */
@@ -240,9 +248,9 @@ export interface AuditEntry {
   at: Date;
   /** The actor: `operator:<name>`, `cli:<user>`, `cli:<user> (claims <name>)`, or `service`. */
   actor: Actor;
-  /** The address that the request came from; null for the node itself. */
+  /** The address that the request came from; null if the node itself acted. */
   address: string | null;
-  /** `organization.create`, `key.rotate`, … */
+  /** The act: `organization.create`, `key.rotate`, … */
   action: string;
   organizationId: string | null;
   subject: string;
@@ -258,7 +266,7 @@ export interface AuditEntry {
  * part of the log.
  */
 export interface NamedEntry extends AuditEntry {
-  /** The name of a person who acted. */
+  /** The name of the actor, if that is a person. */
   actorName: string | null;
   subjectName: string | null;
   /** The names of things in the details, by ID; a thing that no longer exists or has no name is left out. */

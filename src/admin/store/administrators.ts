@@ -6,11 +6,11 @@
 import { minute } from "../../core/time/written.ts";
 
 export interface AdministratorsOutlook {
-  /** Whether there is an administrator by the definition above. */
+  /** Whether there is an administrator as the beginning of this file defines them. */
   isLasting: boolean;
   /**
-   * The latest instant at which an administrator ended or will end without anybody's act: an operator who expires, or a
-   * person whose role a rule no longer gives. Null: there is none.
+   * The latest instant at which somebody lost or will lose an administrator's rights without anybody's act: an operator
+   * who expires, or a person whose role a rule no longer gives. Null: there is none.
    */
   endsAt: Date | null;
   /** The store's clock when this was read. */
@@ -20,8 +20,8 @@ export interface AdministratorsOutlook {
 const warned_ms = 14 * 86_400_000;
 
 /**
- * A warning shortly before or after the end of the last administrator, with what to do; null: there is nothing to warn
- * of. Pure.
+ * A warning shortly before or after the rights of the last administrator end, with what to do; null: there is nothing
+ * to warn of. Pure.
  */
 export function administratorsProblem({ isLasting, endsAt, readAt }: AdministratorsOutlook): string | null {
   if (isLasting || endsAt === null) return null;

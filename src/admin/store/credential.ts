@@ -6,7 +6,7 @@ import type { Actor, NewSecret } from "../../core/store/directory.ts";
 /** A secret, decoded from the JSON that SQL makes of its row. */
 export const secretOfRow = (json: unknown): Secret => decode(Secret, json);
 
-/** Adds a secret; the ones before it end at `graceEndsAt` at the latest. */
+/** A rotation adds a secret to a credential; the secrets before it end at `graceEndsAt` at the latest. */
 export interface Rotation {
   id: string;
   secret: NewSecret;
@@ -14,7 +14,9 @@ export interface Rotation {
   actor: Actor;
 }
 
-/** Revokes the credential as a whole, or with `old` only the secrets that the newest one replaced. Idempotent. */
+/**
+ * A revocation ends the credential as a whole, or with `old` only the secrets that the newest one replaced. Idempotent.
+ */
 export interface Revocation {
   id: string;
   old: boolean;

@@ -42,7 +42,7 @@ export interface StoredInvitation extends NewInvitation {
 export const invitation_days = 14;
 /** How many invitations of an organization can be open. */
 export const openInvitations_max = 1_000;
-/** How long an invitation is kept that can no longer be taken. */
+/** How long an invitation is kept after it can no longer be taken. */
 export const invitationKept_days = 90;
 
 export interface InvitationQuery extends Page {
@@ -51,11 +51,14 @@ export interface InvitationQuery extends Page {
 }
 
 export interface InvitationAdministration {
-  /** `member`: somebody with this address is in the organization. `already`: the address is invited. `too_many`: too many are open. */
+  /**
+   * Creates an invitation, or returns why not. `member`: somebody with this address is in the organization. `already`:
+   * the address is invited. `too_many`: too many invitations are open.
+   */
   createInvitation(wanted: NewInvitation, actor: Actor): Promise<StoredInvitation | "member" | "already" | "too_many">;
   findInvitation(id: string): Promise<StoredInvitation | null>;
   /** Pages through the invitations in the order in which they were made. */
   pageInvitations(query: InvitationQuery): Promise<PageOf<StoredInvitation>>;
-  /** `not_open`: the invitation was taken or revoked, or has expired. */
+  /** Revokes an invitation. `not_open`: the invitation was taken or revoked, or has expired. */
   revokeInvitation(id: string, actor: Actor): Promise<StoredInvitation | "not_open" | null>;
 }

@@ -1,4 +1,4 @@
-/** A KEY, as the store and the verbs return it: never with its secret. Pure. */
+/** A KEY, as the store and the verbs of management return it: never with its secret. Pure. */
 import Type from "typebox";
 import { credentialFields, id, instant, version } from "../../core/operations/fields.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";

@@ -22,7 +22,7 @@ export interface NewLimitRequest extends AskedLimit {
   /** `lreq_` + UUIDv7 hex. */
   id: string;
   personId: string;
-  /** How much the limit was when somebody asked, in the unit in which it counts. */
+  /** The value of the limit when somebody asked, in the unit in which it counts. */
   value: number;
   /** How much is asked for; null: the decision says how much. */
   asked: number | null;
@@ -34,9 +34,9 @@ export interface NewLimitRequest extends AskedLimit {
 export interface StoredLimitRequest extends NewLimitRequest {
   /** The organization's slug. */
   organization: string;
-  /** The name, else the e-mail address, of the person who asks; null: erased. */
+  /** The name, else the e-mail address, of the person who asks; null: the person's identity was erased. */
   person: string | null;
-  /** The name of the subject: an organization's slug; null: the subject no longer exists, or has no name. */
+  /** The name of the subject, for an organization its slug; null: the subject no longer exists, or has no name. */
   name: string | null;
   createdAt: Date;
   expiresAt: Date;
@@ -54,7 +54,7 @@ export interface StoredLimitRequest extends NewLimitRequest {
 export const openLimitRequests_max = 3;
 /** How long a request is open. */
 export const limitRequest_days = 7;
-/** How long a request is kept that is no longer open. */
+/** How long a request is kept after it is no longer open. */
 export const limitRequestKept_days = 400;
 
 export interface LimitRequestQuery extends Page {
@@ -82,8 +82,8 @@ type Undecided = "not_open" | "gone" | "closed";
 
 export interface LimitRequestAdministration {
   /**
-   * `details`: the details of the notice that the organization gets. `too_many`: too many requests of this person are
-   * open. `already`: a request for the same limit is open.
+   * Opens a request. `details`: the details of the notice that the organization gets. `too_many`: too many requests of
+   * this person are open. `already`: a request for the same limit is open.
    */
   openLimitRequest(
     wanted: NewLimitRequest,

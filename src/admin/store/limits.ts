@@ -17,7 +17,10 @@ export interface LimitSubject {
   organizationId: string;
 }
 
-/** Where a limit comes from: `team` and `organization` are what these give to their keys or their people. */
+/**
+ * Where a limit comes from: `team` and `organization` are the limits that a team or an organization gives to its keys
+ * or its people.
+ */
 export type LimitOrigin = "own" | "team" | "organization" | "plan";
 
 /** A temporary increase: limits that are in force until an instant. */
@@ -49,9 +52,12 @@ export interface LimitValues {
 }
 
 export interface SubjectLimits extends LimitSubject, LimitValues {
-  /** The ID by which the ledger and standings know the subject. */
+  /** The ID by which the ledger and the standings (used shares of limits) know the subject. */
   countedId: string;
-  /** The IDs by which the ledger and standings know the subject's own limits for models, by the patterns. */
+  /**
+   * The IDs by which the ledger and the standings know the subject's own limits for models, by the patterns of the
+   * models.
+   */
   countedModels: ReadonlyMap<string, string>;
   /** The slug of an organization, or the name of another subject. */
   name: string | null;
@@ -70,10 +76,10 @@ export interface LimitsChange extends Partial<Pick<LimitValues, "own" | "keys" |
 }
 
 export interface LimitAdministration {
-  /** Null: there is no such subject. */
+  /** The limits of a subject; null if there is no such subject. */
   limitsOf(subject: LimitSubject): Promise<SubjectLimits | null>;
   /**
-   * Pages through the limits of the teams, people or keys of an organization that still exist, in the order of their
+   * Pages through the limits of those teams, people or keys of an organization that still exist, in the order of their
    * IDs.
    */
   pageLimits(

@@ -1,6 +1,6 @@
 /**
- * DESTINATIONS of notices, as the store and the verbs return them: never with a secret, and with the host alone of an
- * address that is a secret (docs/notices.md).
+ * DESTINATIONS of notices, as the store and the verbs of management return them: never with a secret. Of an address
+ * that is a secret, they have only the host (docs/notices.md).
  */
 import Type from "typebox";
 import { id, instant } from "../../core/operations/fields.ts";
@@ -76,8 +76,8 @@ export interface NoticeAdministration {
   ): Promise<PageOf<NoticeDestination>>;
   findDestination(owner: NoticeOwner, name: string): Promise<NoticeDestination | null>;
   /**
-   * The ID and the secret are for a new destination. If the destination exists, it keeps its own; with `renews`, it
-   * gets the given secret.
+   * Creates or changes a destination. The ID and the secret are for a new one. An existing destination keeps its own; with
+   * `renews`, it gets the given secret.
    */
   setDestination(
     owner: NoticeOwner,
@@ -88,7 +88,7 @@ export interface NoticeAdministration {
   ): Promise<{ destination: NoticeDestination; isNewSecret: boolean }>;
   /** Removes the destination. Waiting notices are not sent any more. */
   removeDestination(owner: NoticeOwner, name: string, actor: Actor): Promise<NoticeDestination | null>;
-  /** Adds a test to the queue of the destination, and returns the UUID of the notice. */
+  /** Adds a test notice to the queue of the destination, and returns the UUID of the notice. */
   addTest(destination: NoticeDestination, actor: Actor): Promise<string>;
   /** The outcome of a notice so far; null: there is no such notice any more. */
   outcome(noticeId: string): Promise<{ isDelivered: boolean; problem: string | null } | null>;

@@ -4,7 +4,7 @@
 export interface OwnLimits {
   personId: string;
   organizationId: string;
-  /** Throws the refusal; what the act has done is then rolled back. */
+  /** Throws the refusal of the act, whose changes are then rolled back. */
   refuse(): never;
 }
 
@@ -19,13 +19,16 @@ export interface OwnLimits {
 export interface CountingLimits {
   entrance: string;
   place: "key" | "team" | "person";
-  /** The team, if the place is `team`. Null for keys: a key's own limits are compared with those that a new key gets. */
+  /**
+   * The ID of the team, if the place is `team`. Null for keys: a key's own limits are compared with those that a new
+   * key gets.
+   */
   team: string | null;
   /** The models that the limits are for; "": all. */
   models: string;
   /** The limits of a budget in a fixed order; null does not limit. */
   limits: readonly (number | null)[];
-  /** The limits with the raise in force, which ends at `raisedUntil`. */
+  /** The limits with the raise (temporary increase) in force, which ends at `raisedUntil`. */
   raised: readonly (number | null)[];
   raisedUntil: Date | null;
 }

@@ -1,4 +1,4 @@
-/** The administration of PEOPLE: lists of them, and what is set for one by hand. Implemented by `postgres`. */
+/** The administration of PEOPLE: lists of them, and what is set for a person by hand. Implemented by `postgres`. */
 import type { Stale } from "../../core/store/change.ts";
 import type { Actor } from "../../core/store/directory.ts";
 import type { OverShare, Page, PageOf } from "../../core/store/page.ts";
@@ -24,7 +24,10 @@ export type PersonChanged = KnownPerson | Stale<KnownPerson> | "last_admin" | nu
 export interface PeopleAdministration extends Pick<People, "findPerson"> {
   /** Pages through people in the order of their creation. */
   pagePeople(query: PersonQuery): Promise<PageOf<KnownPerson>>;
-  /** The person's keys and tokens get 403 `person_suspended` on every node within a second, and running requests end. */
+  /**
+   * Suspends a person, whose keys and tokens get 403 `person_suspended` on every node within a second, and whose
+   * running requests end.
+   */
   suspendPerson(id: string, actor: Actor, version?: number | null): Promise<PersonChanged>;
   resumePerson(id: string, actor: Actor, version?: number | null): Promise<PersonChanged>;
   /**
@@ -32,7 +35,7 @@ export interface PeopleAdministration extends Pick<People, "findPerson"> {
    * confirms the person again, the same ID returns, without what was given by hand; a suspension stays.
    */
   forgetPerson(id: string, actor: Actor, version?: number | null): Promise<PersonChanged>;
-  /** Gives a membership by hand, in place of an earlier one by hand for the same organization, or for the service. */
+  /** Gives a membership by hand. It replaces an earlier one by hand for the same organization, or for the service. */
   giveMembership(
     id: string,
     membership: NamedMembership,
@@ -40,8 +43,8 @@ export interface PeopleAdministration extends Pick<People, "findPerson"> {
     version?: number | null,
   ): Promise<PersonChanged | "no_organization" | "no_team">;
   /**
-   * Takes away a membership that was given by hand; one by a rule then counts again. `organizationId` null: that of the
-   * service.
+   * Takes away a membership that was given by hand; a membership by a rule then counts again. `organizationId` null:
+   * the membership of the service.
    */
   takeMembership(
     id: string,

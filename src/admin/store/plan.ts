@@ -7,7 +7,7 @@ import type { Repeat, Repeated } from "../../core/store/page.ts";
 import type { Plan as PlanInForce, PlanLimits, PlanUse } from "../../core/store/plan.ts";
 import { instant, limit, version } from "./shapes.ts";
 
-/** The part of a plan that answers show as it is stored: money is stored in nanos. */
+/** The fields of a plan that answers show as they are stored. Money is not among them: it is stored in nanos. */
 export const planFields = {
   name: Type.String({ examples: ["pro"] }),
   source: oneOf(["file", "management"], {
@@ -29,7 +29,7 @@ export interface PlanAdministration {
   /** All plans in force, in the order of their names. */
   listPlans(): Promise<Plan[]>;
   createPlan(plan: PlanInForce, actor: string, repeat?: Repeat | undefined): Promise<Plan | KnownName | Repeated>;
-  /** Changes the given limits. With a `version`, the plan must still have it. */
+  /** Changes the given limits of a plan. With a `version`, the plan must still have it. */
   updatePlan(
     name: string,
     changes: Partial<PlanLimits>,
@@ -43,7 +43,7 @@ export interface PlanAdministration {
   ): Promise<Plan | Stale<Plan> | "of_file" | PlanUse | null>;
 }
 
-/** The name is taken by a plan of this source. */
+/** The refusal of a new plan: a plan of this source has the name already. */
 export interface KnownName {
   standsIn: Plan["source"];
 }

@@ -28,9 +28,9 @@ export interface RequestQuery {
 export interface ListedRequest {
   requestId: string;
   organizationId: string;
-  /** Null for a key that is no longer in the records. */
+  /** The key of the request; null if the key is no longer in the records. */
   keyId: string | null;
-  /** The person whose key it is. */
+  /** The person to whom the key belongs. */
   personId: string | null;
   /** The team that the key was in. */
   teamId: string | null;
@@ -42,7 +42,7 @@ export interface ListedRequest {
   person: string | null;
   team: string | null;
   operation: Operation;
-  /** Null: the request was refused before its model was known. */
+  /** The requested model; null: the request was refused before its model was known. */
   model: string | null;
   stream: boolean | null;
   outcome: ListedOutcome;
@@ -67,9 +67,11 @@ export interface ListedRequest {
 }
 
 export interface RequestPage {
-  /** At most `limit`. There may be fewer, or none, though more follow: a page reads a bounded number of rows. */
+  /**
+   * At most `limit` requests. There may be fewer, or none, even if more follow: a page reads a bounded number of rows.
+   */
   items: ListedRequest[];
-  /** The id before which the list goes on. Null: the list ends here. */
+  /** The id to give as `before` for the next page. Null: the list ends here. */
   next: string | null;
 }
 

@@ -6,7 +6,7 @@ export type SearchedKind = (typeof searchedKinds)[number];
 export interface SearchQuery {
   text: string;
   kinds: readonly SearchedKind[];
-  /** Only what is in this organization; absent: in any. */
+  /** Only things in this organization; absent: in any. */
   organizationId?: string | undefined;
   /** Only keys of this person; absent: of anybody. */
   personId?: string | undefined;
@@ -17,13 +17,16 @@ export interface FoundThing {
   kind: SearchedKind;
   id: string;
   name: string;
-  /** The slug of its organization; null: a person may be in several. */
+  /** The slug of the thing's organization; null for a person, who may be in several. */
   organization: string | null;
-  /** The text that tells it from others of the same name: a slug, an e-mail address, whose key it is. */
+  /** The text that tells the thing from others of the same name: a slug, an e-mail address, whose key it is. */
   detail: string | null;
 }
 
 export interface Searching {
-  /** Names that equal the text come first, then those that begin with it, then those that contain it. */
+  /**
+   * Finds things by name or ID. Names that equal the text come first, then those that begin with it, then those that
+   * contain it.
+   */
   search(query: SearchQuery): Promise<FoundThing[]>;
 }

@@ -1,5 +1,6 @@
 /**
- * The schemas of the fields of things that are kept. A thing has one schema: the store and the verbs return it. Pure.
+ * The schemas of the fields of things that are kept. A thing has one schema: the store and the verbs of management
+ * return it. Pure.
  */
 import type { TSchema } from "typebox";
 import Type from "typebox";

@@ -1,4 +1,4 @@
-/** A TEAM: a named group of keys in an organization, as the store and the verbs return it. Pure. */
+/** A TEAM: a named group of keys in an organization, as the store and the verbs of management return it. Pure. */
 import Type from "typebox";
 import { count } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";

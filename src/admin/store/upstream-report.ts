@@ -4,7 +4,7 @@ export interface UpstreamQuery {
   /** The requests are those that were admitted at `from` or later, and before `to`. */
   from: Date;
   to: Date;
-  /** Only requests for which this upstream was asked last; absent: of all upstreams. */
+  /** Only requests for which this upstream was asked last; absent: requests of all upstreams. */
   upstream?: string | undefined;
   model?: string | undefined;
   /** Only requests of this organization; absent: of all. */
@@ -29,7 +29,7 @@ export interface UpstreamReport {
   /** The instant of the report, by the store's clock. */
   at: Date;
   total: UpstreamMeasures;
-  /** Hours with a request, the earliest first. */
+  /** The measures of each hour in which there were requests, the earliest hour first. */
   hours: (UpstreamMeasures & { startsAt: Date })[];
   /** The measures by the upstream that was asked last, in the order of names; null: no upstream was asked. */
   upstreams: (UpstreamMeasures & { upstream: string | null })[];

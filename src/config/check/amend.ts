@@ -8,14 +8,14 @@ import type { Path } from "../../core/schema/walk.ts";
 export interface Addition {
   /** The path of the mapping or list to which the row is added. */
   path: Path;
-  /** The name of the row. Null: it is an item of a list. */
+  /** The name of the row. Null: the row is an item of a list. */
   name: string | null;
   value: unknown;
   /** The lines of a value that is written as a block, without indentation. Absent: the value is written on one line. */
   block?: readonly string[];
 }
 
-/** The text with these rows. Throws an Error if the file is written in a way that has no place for a row. */
+/** The text with these rows added. Throws an Error if the file is written in a way that has no place for a row. */
 export function amended(text: string, additions: readonly Addition[]): string {
   let result = text;
   for (const addition of additions) {
@@ -95,7 +95,7 @@ function inFlow(text: string, node: YAMLMap<Node, Node | null> | YAMLSeq<Node>, 
   return text.slice(0, end) + (name === null && last === undefined ? written : piece) + text.slice(end);
 }
 
-/** The end of the last value in this node, without what follows. */
+/** The offset in the text at which the last value of this node ends; null if it cannot be told. */
 function endOf(item: Node | Pair<Node, Node | null>): number | null {
   const node = isPair(item) ? (item.value ?? item.key) : item;
   if (!isScalar(node) && !isAlias(node) && !(isMap(node) || isSeq(node))) return null;

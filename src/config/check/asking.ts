@@ -1,4 +1,7 @@
-/** Asks an engine one short question through the product's own codecs, and collects what it answered. */
+/**
+ * Asks an engine one short question (a probe request) through the product's own codecs, and collects what the engine
+ * answered.
+ */
 import type { InferenceEvent } from "../../core/inference/event.ts";
 import type { InferenceRequest, UserTurn } from "../../core/inference/request.ts";
 import { Fold, type Result } from "../../core/inference/result.ts";
@@ -12,7 +15,7 @@ import { type UpstreamProtocol, upstreamCodecs } from "../../core/upstream/codec
 import type { Client } from "../../core/upstream/http1/client.ts";
 import type { Upstream } from "../../core/upstream/target.ts";
 
-/** The most tokens of an answer. */
+/** The most tokens that an answer to a question may have. */
 export const answer_tokens_max = 64;
 const page_bytes_max = 4 * 1024 * 1024;
 const page_ms = 5_000;
@@ -23,15 +26,15 @@ const patience: Omit<Patience, "connect_ms"> = {
   spare: null,
 };
 
-/** The outcome of a question. */
+/** The outcome of a question, a probe request to an engine. */
 export interface Heard {
-  /** Null if the engine refused, or its answer broke off. */
+  /** The engine's answer; null if the engine refused, or its answer broke off. */
   result: Result | null;
   end: AttemptEnd;
   /** The prompt tokens that the engine reported; null if none. */
   promptTokens: number | null;
   outputTokens: number | null;
-  /** How many batches of events had a piece of the answer. `reports`: how many reports of usage came. */
+  /** How many batches of events had a piece of the answer. `reports`: the number of reports of usage that came. */
   batches: number;
   reports: number;
   /** Whether the engine refused a field by name, and answered when asked without the field. */
@@ -56,7 +59,7 @@ export interface Asking {
   put(request: Partial<InferenceRequest>, how?: Put): Promise<Heard>;
   /** The text of a page below the root of the engine's host; null if there is none. */
   page(path: string): Promise<string | null>;
-  /** The answer to a question that several checks need, asked once. */
+  /** Asks a question that several checks need, but only once, and returns its answer to all of them. */
   once(name: string, put: () => Promise<Heard>): Promise<Heard>;
 }
 
@@ -70,7 +73,7 @@ export interface AskingParts {
 
 export function asking({ client, upstream, dialect, model, contextTokens }: AskingParts): Asking {
   const known = new Map<string, Promise<Heard>>();
-  // Some services refuse a temperature for models that reason.
+  // Some services refuse a temperature for models that reason. Then no temperature is sent any more.
   let sampling: InferenceRequest["sampling"] = { temperature: 0 };
 
   async function put(asked: Partial<InferenceRequest>, how: Put = {}): Promise<Heard> {

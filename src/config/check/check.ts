@@ -1,4 +1,4 @@
-/** Asks an engine everything on which an upstream's rows depend: docs/engines.md, Checking an engine. */
+/** Asks an engine everything on which an upstream's rows in sluice.yaml depend: docs/engines.md, Checking an engine. */
 import type { Dialect } from "../../core/protocol/dialect.ts";
 import { client as newClient } from "../../core/upstream/http1/client.ts";
 import type { Upstream } from "../../core/upstream/target.ts";
@@ -13,7 +13,7 @@ export const questions: readonly CheckQuestion[] = [...textQuestions, ...toolQue
 export interface Finding extends Judged {
   question: string;
   does: string;
-  /** The verdict that the dialect expects; null if nothing depends on it. */
+  /** The verdict (`yes`, `no` or `unknown`) that the dialect expects; null if nothing depends on it. */
   expected: Verdict | null;
 }
 
@@ -24,15 +24,15 @@ export interface CheckSettings {
   model: string;
   contextTokens: number | null;
   /**
-   * How many questions are asked. `short`: only those that `sluice init` asks. `long`: also the one with a prompt
-   * beyond the context.
+   * How many questions (probe requests) are asked. `short`: only those that `sluice init` asks. `long`: also the one
+   * with a prompt beyond the context.
    */
   extent: "short" | "usual" | "long";
   /** Called before each question. */
   asks?(does: string): void;
 }
 
-/** The findings. Throws an Error if the engine takes no request at all. */
+/** Checks an engine, and returns the findings. Throws an Error if the engine takes no request at all. */
 export async function checkEngine(settings: CheckSettings): Promise<Finding[]> {
   const { upstream, extent, asks } = settings;
   const client = newClient();

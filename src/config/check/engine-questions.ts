@@ -1,5 +1,6 @@
 /**
- * Questions about the engine itself: its protocols, its metrics, its refusals, and what it does when a client leaves.
+ * Questions (probe requests) about the engine itself: its protocols, its metrics, its refusals, and what it does when a
+ * client leaves.
  */
 import { imageUrlProblem } from "../../core/inference/media.ts";
 import { engineLoadOf, generatedTokens } from "../../core/routing/engine-load.ts";

@@ -9,7 +9,7 @@ interface KindQuestion {
   kind: ModelKind;
   path: string;
   body: Record<string, unknown>;
-  /** The conclusion from a right answer, in words; null if the answer is not right. */
+  /** The conclusion from a right answer, in words; null for a wrong answer. */
   saw(body: Record<string, unknown>): string | null;
 }
 
@@ -50,7 +50,7 @@ const kindQuestions: readonly KindQuestion[] = [
   },
 ];
 
-/** Asks all four questions, so that the findings show which other requests the model answers. */
+/** Asks the questions about all four kinds, so that the findings show which other requests the model answers. */
 export async function kindFindings(ask: Ask, base: string, model: string, asks?: (does: string) => void) {
   const findings: Finding[] = [];
   for (const { kind, path, body, saw } of kindQuestions) {
@@ -106,7 +106,7 @@ export function pathsIn(findings: readonly Finding[]): string[] {
   return kindQuestions.filter(({ kind }) => verdicts.get(questionOf(kind)) === "yes").map(({ path }) => path);
 }
 
-/** Whether these findings have answers for each kind. */
+/** Whether the questions about the kind of the model were asked. */
 export function isKindAsked(findings: readonly Finding[]): boolean {
   return verdictsOf(findings).has(questionOf("chat"));
 }

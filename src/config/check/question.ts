@@ -1,4 +1,4 @@
-/** A question to an engine, and the verdict on its answer: `unknown` if the answer proves nothing. */
+/** A question (a probe request) to an engine, and the verdict on its answer: `unknown` if the answer proves nothing. */
 import type { Dialect } from "../../core/protocol/dialect.ts";
 import type { UpstreamProtocol } from "../../core/upstream/codecs.ts";
 import type { Asking, Heard } from "./asking.ts";
@@ -15,13 +15,13 @@ export interface CheckQuestion {
   name: string;
   /** Completes the sentence "the engine …", which is true if the verdict is yes. */
   does: string;
-  /** The protocols whose engines are asked this. Absent: all. */
+  /** The protocols whose engines are asked this question. Absent: all. */
   protocols?: readonly UpstreamProtocol[];
-  /** Set if `sluice init` asks this too. */
+  /** Set if `sluice init` asks this question too. */
   isShort?: true;
-  /** Set if this is asked only when the operator allows it. */
+  /** Set if this question is asked only when the operator allows it. */
   isLong?: true;
-  /** The verdict that fits the dialect. Absent: no row depends on it. */
+  /** The verdict that the dialect expects. Absent: no row of sluice.yaml depends on it. */
   expects?(dialect: Dialect): Verdict;
   ask(engine: Asking): Promise<Judged>;
 }
@@ -40,7 +40,7 @@ const said_characters_max = 60;
 /** The statuses of an engine that lacks the path. */
 const missing = new Set([404, 405, 501]);
 
-/** The verdict on a question without an answer; null if there was one. */
+/** The verdict on a question to which the engine gave no answer; null if it gave one. */
 export function unanswered({ result, end, isLess }: Heard): Judged | null {
   const { kind, status, said = "" } = end;
   if (result && !isLess) return null;

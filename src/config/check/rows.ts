@@ -13,7 +13,7 @@ import type { Verdict } from "./question.ts";
 
 type Verdicts = ReadonlyMap<string, Verdict>;
 
-/** The capabilities of models that a yes to a question shows. */
+/** For each of these questions, the capability that a yes shows. */
 const capabilityOf: readonly (readonly [question: string, Capability])[] = [
   ["call", "tools"],
   ["two_calls", "parallel_tools"],

@@ -1,4 +1,4 @@
-/** Questions about texts: streams, counts, caps, stop sequences, formats of answers, pictures. */
+/** Questions (probe requests) about texts: streams, counts, caps, stop sequences, formats of answers, pictures. */
 import { samplingFields } from "../../core/protocol/engine-fields.ts";
 import { type Asking, answerText, callsOf, type Heard, says } from "./asking.ts";
 import { type CheckQuestion, type Judged, no, taken, unanswered, unknown, yes } from "./question.ts";
@@ -104,7 +104,9 @@ const stops: CheckQuestion = {
   },
 };
 
-/** An engine that refuses a value of the wrong type reads the field. */
+/**
+ * A question for each sampling field: does the engine read it? An engine that refuses a value of the wrong type does.
+ */
 const sampling = samplingFields.map(
   (name): CheckQuestion => ({
     name: `field_${name}`,

@@ -1,4 +1,4 @@
-/** Questions about tools, and about reasoning that is sent back within a turn of tool calls. */
+/** Questions (probe requests) about tools, and about reasoning that is sent back within a turn of tool calls. */
 import type { AssistantPart, InferenceRequest, Tool, Turn } from "../../core/inference/request.ts";
 import type { Dialect, ReasoningField } from "../../core/protocol/dialect.ts";
 import { type Asking, answerText, callsOf, says } from "./asking.ts";

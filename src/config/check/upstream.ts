@@ -22,11 +22,11 @@ import { capabilitiesOf, modelRows, upstreamRows } from "./rows.ts";
 
 export interface UpstreamAsked {
   name: string;
-  /** A public id, or the engine's own name. */
+  /** The model to check: its public id, or the engine's own name. */
   model?: string | undefined;
   extent: CheckSettings["extent"];
   configuration: Configuration;
-  /** Null if there is no sluice.yaml. */
+  /** The content of sluice.yaml; null if there is none. */
   file: ConfigurationFile | null;
   fetch: Fetch;
   nowSeconds: number;
@@ -46,7 +46,7 @@ export interface UpstreamChecked {
   isFound: boolean;
   findings: Finding[];
   additions: Addition[];
-  /** The lines of sluice.yaml that the answers contradict, which only a person may change. */
+  /** The lines of sluice.yaml that the engine's answers contradict, and that only a person may change. */
   notes: string[];
 }
 
@@ -176,7 +176,7 @@ function serves({ routes }: ModelEntry, name: string, model: string): boolean {
   return routes.some((route) => route.upstream === name && route.model === model);
 }
 
-/** Whether all routes of the entry lead to this engine: what one engine can do says nothing about others. */
+/** Whether all routes of the model's entry lead to this engine: what one engine can do says nothing about others. */
 function servesAlone(entry: ModelEntry, name: string, model: string): boolean {
   return serves(entry, name, model) && entry.routes.every((route) => route.upstream === name);
 }
@@ -186,7 +186,7 @@ function lacking(path: Addition["path"], name: string, old: readonly string[] | 
   return found.flatMap((value) => (old.includes(value) ? [] : [{ path: [...path, name], name: null, value }]));
 }
 
-/** The entries of all models of the engine, or of the one that was asked, as `sluice init` writes them. */
+/** The entries of all models of the engine, or of the model that was asked, as `sluice init` writes them. */
 function written({ asked, listed, model, findings }: CheckedUpstream, into: "models" | null): Addition {
   const { name, nowSeconds, configuration } = asked;
   const { protocol } = upstreamNamed(name, configuration);

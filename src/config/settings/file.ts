@@ -1,4 +1,4 @@
-/** sluice.yaml as a whole. Names of settings never change: docs/design/service.md, The catalog. */
+/** The settings of sluice.yaml as a whole. Names of settings never change: docs/design/service.md, The catalog. */
 import { Model } from "./model.ts";
 import { Plan } from "./plan.ts";
 import { group, list, mapping, type Row, type Written } from "./row.ts";
@@ -34,7 +34,7 @@ export const ConfigurationFile = group(
 );
 export type ConfigurationFile = Written<typeof ConfigurationFile.properties>;
 
-/** Annotations of rows that only Sluice and its documentation read. */
+/** The annotations of rows that sluice.schema.json leaves out, because only Sluice and its documentation read them. */
 const own = new Set(["isRequired", "absent", "applies", "variable", "x-amount", "x-gone"]);
 
 /**

@@ -6,7 +6,10 @@ import { choice, flag, group, list, mapping, text, whole } from "./row.ts";
 const url = <const Given extends { isRequired?: true; absent?: string }>(given: Given, description: string) =>
   text({ minLength: 1, maxLength: 2048, ...given }, description);
 
-/** Only algorithms with a public key, because they need no secret that both sides share. */
+/**
+ * The algorithms with which tokens may be signed: only those with a public key, because they need no secret that both
+ * sides share.
+ */
 const algorithms = [
   ...(["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"] as const),
   ...(["ES256", "ES384", "ES512", "EdDSA"] as const),

@@ -20,7 +20,7 @@ export const capabilities = [
 
 const context_tokens_max = 100_000_000;
 const tokens = { minimum: 1, maximum: context_tokens_max };
-/** At the highest price, the cost of a whole context in picos still fits into 64 bits. */
+/** At the highest price, the cost of a whole context in picos (10⁻¹² of the currency) still fits into 64 bits. */
 const price = { minimum: 0, maximum: 90_000, decimals: price_decimals };
 
 const route = group(

@@ -8,7 +8,7 @@
  */
 import type { Shape } from "../../core/schema/shape.ts";
 
-/** Whether a setting must be in the file, has a default, or may be left out without one. */
+/** Whether a setting must be in the file, has a default if it is left out, or has no value if it is left out. */
 type Presence = "required" | "defaulted" | "optional";
 
 export interface Row<Value = unknown, Is extends Presence = Presence> extends Shape {
@@ -39,7 +39,9 @@ export interface Row<Value = unknown, Is extends Presence = Presence> extends Sh
   "x-amount"?: { minimum: number; maximum: number; decimals: number };
   /** Former settings of a group, each with what to use instead. */
   "x-gone"?: Record<string, string>;
-  /** The problem of a variable's text, or of an item in it, that a schema cannot express; null if there is none. */
+  /**
+   * Returns the problem of a variable's text, or of an item in it, that a schema cannot express; null if there is none.
+   */
   problem?: (text: string) => string | null;
   /** These two fields carry only types, and are never set. */
   "~value"?: Value;

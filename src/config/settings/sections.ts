@@ -163,8 +163,8 @@ const limits = group(
       { minimum: 1, maximum: 1_000_000, default: 300 },
       "The most requests a minute without a valid key from one client address. Beyond, unknown keys get 429.",
     ),
-    // Longer than the idle timeout of common balancers, 60 s, because connections should be closed by the side that
-    // sends requests.
+    // The default is longer than the idle timeout of common balancers, 60 s, because connections should be closed by
+    // the side that sends requests.
     idle_ms: whole(
       { minimum: 1000, maximum: 255_000, default: 75_000 },
       "How long a connection may be silent between requests, and a further request's head may take. The first has 10 seconds.",

@@ -19,7 +19,8 @@ const timeoutRows: Record<keyof UpstreamTimeouts, string> = {
 };
 
 /**
- * The rows of time-outs. The time-outs of a model's route get no defaults, which would override those of the upstream.
+ * Makes the rows of the time-outs. The time-outs of a model's route get no defaults, which would override those of the
+ * upstream.
  */
 export const timeouts = (defaults: Partial<UpstreamTimeouts>, description: string) =>
   group(

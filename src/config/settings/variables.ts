@@ -164,7 +164,7 @@ export const overrides: readonly Override[] = Object.entries(sections).flatMap((
   ),
 );
 
-/** The rows of all variables by name, without the `NAME_FILE` of secrets. */
+/** The rows of all variables by name, without the `NAME_FILE` variables of secrets. */
 export const rows: Rows = {
   ...environment,
   ...Object.fromEntries(overrides.map(({ variable, row }) => [variable, row])),

@@ -1,7 +1,7 @@
 /**
  * ADMISSION: decides whether a request may run now. A request asks at the entrance (entrance.ts) and gets a reservation
- * (reservation.ts). Both reach the ledger through one batcher (batcher.ts). A sweeper settles the holds of nodes that
- * are gone (recovery.ts). This file puts them together.
+ * (reservation.ts). Both reach the ledger through one batcher (batcher.ts). A sweeper settles the holds, the amounts
+ * reserved for running requests, of nodes that no longer run (recovery.ts). This file puts them together.
  */
 import type { Currency } from "../inference/money.ts";
 import type { Ledger, SettleAnswer } from "../store/ledger.ts";
@@ -19,7 +19,7 @@ export interface Admission extends Entrance {
    * at their last checkpoint.
    */
   stop(within_ms?: number): Promise<number>;
-  /** The number of this node's requests that hold nanos. */
+  /** The number of this node's requests that hold nanos (10⁻⁹ of the currency). */
   holds(): number;
   /** The number of settlements that the store has not confirmed yet. */
   waitingSettlements(): number;
@@ -28,8 +28,8 @@ export interface Admission extends Entrance {
 export interface AdmissionParts {
   ledger: Pick<Ledger, "run" | "recover">;
   /**
-   * The changes of limits other than those of plans, which apply to running requests too. Absent: running requests keep
-   * the limits of keys and teams with which they began.
+   * The changes of limits that are not a plan's, such as those of keys and teams. They apply to running requests too.
+   * Absent: running requests keep the limits of keys and teams with which they began.
    */
   changes?: LimitChanges;
   /** Counts the requests and tokens of each minute. Absent: rate limits are not enforced. */
@@ -39,7 +39,7 @@ export interface AdmissionParts {
   grant_ms(): number;
   /** Called with the reason at each failed attempt to use the store. */
   log?: (cause: unknown) => void;
-  /** Called with the number of lapsed holds that a sweep has settled. */
+  /** Called with the number of lapsed holds (reserved amounts whose lease ended) that a sweep has settled. */
   recovered?: (count: number) => void;
   /** Called with the charge of each confirmed settlement. */
   settled?: (answer: SettleAnswer, requestId: string) => void;
@@ -49,7 +49,7 @@ export interface AdmissionParts {
   sent?: BatcherParts["sent"];
   batches?: Partial<BatcherSettings>;
   clock?: Clock;
-  /** A random number from 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   random?: () => number;
 }
 

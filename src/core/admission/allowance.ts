@@ -1,6 +1,7 @@
 /**
  * The rules for a request before the ledger is asked: a plan in force, a context that its input fits into, and room for
- * output; how much it must hold; and whether there is so much room that it will surely be granted. Pure.
+ * output; the amount of its hold, which is reserved while the request runs; and whether there is so much room that the
+ * hold will surely be granted. Pure.
  */
 import { noActivePlan } from "../auth/verdict.ts";
 import type { Model, Prices } from "../inference/model.ts";
@@ -55,7 +56,7 @@ export interface HoldPlan {
   inputNanos: number;
   outputTokens: number;
   outputTokens_min: number;
-  /** The request's cap or the model's, whichever is lower. */
+  /** The cap on the output tokens: the request's cap or the model's, whichever is lower. */
   outputTokensCap: number;
 }
 
@@ -81,7 +82,7 @@ export function holdFor(inputTokens: number, model: Model, request: InferenceReq
   };
 }
 
-/** The cost of the prompt of a usage, in nanos. */
+/** The cost of the prompt that a usage reports, in nanos. */
 export function promptNanos(usage: Usage, prices: Prices): number {
   const input = costOf(wholeUpTo(usage.inputTokens, tokens_max), prices.input);
   const cachedInput = costOf(wholeUpTo(usage.cachedInputTokens, tokens_max), prices.cachedInput);
@@ -113,18 +114,18 @@ interface AmpleQuestion {
   /** The model's public id. */
   model: string;
   plan: Plan;
-  /** The nanos that the request will hold. */
+  /** The nanos that will be reserved for the request while it runs. */
   nanos: number;
-  /** The requests that run on this node. */
+  /** The number of requests that this node runs. */
   running: number;
 }
 
-/** The state of a limit (its size and use) that came with a grant older than this is not used. */
+/** The age from which the state of a limit (its size and use) that came with a grant is too old to be used. */
 const believed_ms = 5_000;
 const remembered_max = 10_000;
 /** A window has ample room if this many requests of the same size fit into it. */
 const holds_fit_min = 20;
-/** A hold is slight if this many holds of the same size fit into each window. */
+/** A hold (the amount reserved for a request) is slight if this many holds of the same size fit into each window. */
 const slight_holds_fit_min = 100;
 /** A concurrency limit leaves ample room if it is this many times the number of running requests. */
 const running_fit_min = 4;
@@ -137,8 +138,8 @@ const running_fit_min = 4;
 export class Ample {
   readonly #organizations = new Map<string, { windows: WindowReadings; at_ms: number }>();
   /**
-   * The last known states of limits. Under a key's id: the limits for all models of the key, its person and its team.
-   * Under a key and model (`forModel`): their limits for that model.
+   * The last known states of limits. The map's key is the id of a key, with the limits for all models of the key, its
+   * person and its team; or a key and model (`forModel`), with their limits for that model.
    */
   readonly #keys = new Map<string, { subjects: readonly SubjectReading[]; at_ms: number }>();
   readonly #now_ms: () => number;
@@ -151,7 +152,10 @@ export class Ample {
     return this.#fits(question, holds_fit_min);
   }
 
-  /** Whether the hold is at most a hundredth of what each window has left: then it takes room from nobody, even if it cannot shrink. */
+  /**
+   * Whether the amount that the request will hold is at most a hundredth of what each window has left: then it takes
+   * room from nobody, even if it cannot shrink.
+   */
   isSlight(question: AmpleQuestion): boolean {
     return this.#fits(question, slight_holds_fit_min);
   }
@@ -170,7 +174,10 @@ export class Ample {
     });
   }
 
-  /** Learns from a grant. `subjects` are the limited subjects other than the organization. */
+  /**
+   * Notes the states of limits that came with a grant. `subjects` are those with limits other than the organization:
+   * the key, its person and its team.
+   */
   granted(
     { organizationId, keyId, model }: Pick<AmpleQuestion, "organizationId" | "keyId" | "model">,
     { windows, subjects = [] }: { windows: WindowReadings; subjects?: readonly SubjectReading[] | undefined },

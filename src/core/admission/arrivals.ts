@@ -30,12 +30,12 @@ interface Bucket {
 
 const minute_ms = 60_000;
 
-/** `now_ms`: a monotonic clock. */
+/** Makes the counter of requests for one node. `now_ms`: a monotonic clock. */
 export function arrivals(now_ms: () => number): Arrivals {
   const buckets = new Map<string, Bucket>();
   let swept_ms = now_ms();
 
-  /** A bucket that was not used for a minute is full again, and can be dropped. */
+  /** Drops the buckets that were not used for a minute: they are full again. */
   function sweep(at_ms: number): void {
     if (at_ms - swept_ms < minute_ms) return;
     swept_ms = at_ms;
@@ -59,7 +59,10 @@ export function arrivals(now_ms: () => number): Arrivals {
   };
 }
 
-/** Null if the plan does not limit requests: then attempts are not limited either. */
+/**
+ * The most requests of a key per minute; null if the plan does not limit requests, because attempts are then not
+ * limited either.
+ */
 function limitOf(purpose: Purpose, plan: Pick<Plan, "requestsPerMinute"> | undefined): number | null {
   const least = arrivalsPerMinute_min[purpose];
   if (plan === undefined) return least;

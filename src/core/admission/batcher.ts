@@ -1,7 +1,8 @@
 /**
  * Gathers one node's commands for the ledger into batches. A command that somebody waits for leaves at once, unless a
  * batch is on its way or the last batch had several such commands. Then up to `gap_ms` passes between departures, so
- * that many leave together. Settlements and checkpoints join them, or leave `gap_ms` after the last batch.
+ * that many leave together. Settlements (final charges) and checkpoints (the usage so far) of requests join them, or
+ * leave `gap_ms` after the last batch.
  *
  * The commands of a failed batch may be sent again, because every command is idempotent:
  *
@@ -75,7 +76,7 @@ export interface Batcher {
 export interface BatcherParts {
   ledger: Pick<Ledger, "run">;
   clock: Clock;
-  /** A random number from 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   random: () => number;
   /** Called for each failed batch. */
   failed?: ((error: unknown, commands: number) => void) | undefined;
@@ -92,7 +93,7 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
   /** The number of batches that failed since the last one that succeeded. */
   let failedInARow = 0;
   let lastFlush_ms = Number.NEGATIVE_INFINITY;
-  /** The number of commands in the last batch that somebody waits for. */
+  /** The number of commands in the last batch whose answers somebody waited for. */
   let lastAwaited = 0;
   let lastAnswer_ms = clock.now_ms();
   let stopped = false;
@@ -206,8 +207,8 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
 
   return {
     submit<C extends Command>(command: C, deadline_ms?: number): Promise<AnswerOf<C>> {
-      // Only admissions are refused. Commands of a running request are taken until its end. If its growth were refused
-      // at once, the request would not learn that the window is full, and would ask for ever.
+      // Only admissions are refused. Commands of a running request are taken until its end. If the growth of its hold
+      // were refused at once, the request would not learn that the window is full, and would ask for ever.
       if (command.verb === "admit" && stopped) return Promise.reject(unavailable("The service is shutting down."));
       if (command.verb === "admit" && settlementsWaiting >= settings.settlements_waiting_max) {
         return Promise.reject(unavailable("The usage store has not confirmed earlier usage."));

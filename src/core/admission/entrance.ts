@@ -117,7 +117,9 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   const counted = starts(clock);
   const decided = starts(clock);
 
-  /** The request takes from the sliding rates first. If it is then not admitted, it gives back what it took. */
+  /**
+   * Admits a request. It takes from the sliding rates first. If it is then not admitted, it gives back what it took.
+   */
   async function enter(entry: Entry, admitting: Admitting = {}): Promise<Reservation> {
     const hold = holdFor(entry.inputTokens, entry.model, entry.request);
     const taken = rates ? await takenFrom(rates, entry, hold, money) : null;
@@ -214,8 +216,8 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   }
 
   /**
-   * One function for all requests of the entrance: a closure for each request would keep the data of its admission in
-   * memory until the request ends.
+   * Called for each confirmed settlement. One function for all requests of the entrance: a closure for each request
+   * would keep the data of its admission in memory until the request ends.
    */
   function settled(answer: SettleAnswer, requestId: string): void {
     holds -= 1;
@@ -253,12 +255,15 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   return { enter, holds: () => holds };
 }
 
-/** If `ahead` throws, the engine is asked after the grant, and the error is thrown again when the request runs. */
+/**
+ * Asks the engine before the grant. If `ahead` throws, the engine is asked after the grant, and the error is thrown
+ * again when the request runs.
+ */
 function askAhead(ahead: () => void): void {
   try {
     ahead();
   } catch {
-    // The error is thrown again when the request runs.
+    // Ignored here: the error is thrown again when the request runs.
   }
 }
 
@@ -300,7 +305,7 @@ async function takenFrom(
   throw rateLimitExceeded(answer, tokens_min, { words, headers });
 }
 
-/** The subjects whose limits count for the request, the narrowest first. */
+/** The subjects (key, person, team, organization) whose limits count for the request, the narrowest first. */
 function subjectsOf({ plan, principal, model }: Entry): readonly RateSubject[] {
   const own = principal.rates?.filter(({ models = model.id }) => matchesModel(models, model.id)) ?? none;
   const limits = ratesOverPlan(plan, principal.overPlan);

@@ -1,8 +1,8 @@
 /**
- * The lease of one hold, which checkpoints extend. The node has its own deadline for a lease. It is the time just
- * before the command that set the lease was first sent, plus the length of the lease, less a margin. After that
- * deadline another node may have settled the hold, so nothing may be forwarded any more (docs/design/metering.md, Rule
- * 7: Forward only within the lease).
+ * The lease of one hold: the time for which the node may forward an answer that the hold pays for. Checkpoints extend
+ * it. The node has its own deadline for a lease: the time just before the command that set the lease was first sent,
+ * plus the length of the lease, less a margin. After that deadline another node may have settled the hold, so nothing
+ * may be forwarded any more (docs/design/metering.md, Rule 7: Forward only within the lease).
  */
 import { Fault } from "../inference/fault.ts";
 import { noUsage, type Usage } from "../inference/usage.ts";
@@ -16,7 +16,7 @@ export interface LeaseParts {
   batcher: Batcher;
   clock: Clock;
   facts: Pick<RequestFacts, "requestId" | "organizationId">;
-  /** The clock's reading before the admission was first sent. */
+  /** The time on the node's clock just before the admission was first sent. */
   sentAt_ms: number;
   lease_ms: number;
   checkpoint_ms: number;
@@ -27,7 +27,10 @@ export function leaseMargin_ms(lease_ms: number): number {
   return Math.min(5_000, lease_ms / 10);
 }
 
-/** A class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
+/**
+ * The lease of one request's hold. A class, because closures would be made again for each request
+ * (docs/design/runtime.md, Bun as a server).
+ */
 export class Lease {
   readonly #parts: LeaseParts;
   readonly #lost = new Cancellation();
@@ -61,7 +64,7 @@ export class Lease {
     this.#lost.throwIfAborted();
   }
 
-  /** Notes the usage for the next checkpoint. */
+  /** Notes the usage so far, which the next checkpoint sends. */
   count(usage: Usage): void {
     this.#usage = usage;
   }
@@ -84,7 +87,10 @@ export class Lease {
     this.#cancel();
   }
 
-  /** One timer serves both the next checkpoint and the deadline, because nearly every request ends before either. */
+  /**
+   * Waits for the next checkpoint or the deadline, whichever comes first. One timer serves both, because nearly every
+   * request ends before either.
+   */
   #untilDue(): () => void {
     const { clock } = this.#parts;
     return clock.after(Math.min(this.#checkpointAt_ms, this.#deadline_ms) - clock.now_ms(), () => this.#due());

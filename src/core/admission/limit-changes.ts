@@ -1,13 +1,19 @@
-/** The changes of limits that a node knows of: docs/design/usage.md, Limits that change. Pure. */
+/**
+ * The changes of limits (of keys, teams and organizations) that a node knows of: docs/design/usage.md, Limits that
+ * change. Pure.
+ */
 
 export interface LimitChanges {
-  /** A number that rises with each change. */
+  /** A number that rises with each change of a limit. */
   readonly edition: number;
-  /** Whether the limits of one of these subjects (ids) have changed since `edition` was `since`. */
+  /**
+   * Whether the limits of one of these organizations, teams, people or keys (ids) have changed since `edition` was
+   * `since`.
+   */
   concern(subjects: readonly string[], since: number): boolean;
 }
 
-/** The changes of a store in which only plans have limits. */
+/** For a store in which only plans have limits: no other limit ever changes. */
 export const noLimitChanges: LimitChanges = { edition: 0, concern: () => false };
 
 /**
@@ -18,7 +24,7 @@ const kept_max = 10_000;
 
 export class HeardChanges implements LimitChanges {
   #edition = 0;
-  /** The oldest edition from which all changes are still known. */
+  /** The oldest `edition` from which all changes are still known. */
   #knownFrom = 0;
   /** For each subject, the `edition` at which its limits last changed; the oldest comes first. */
   readonly #last = new Map<string, number>();

@@ -6,16 +6,16 @@ import type { Plan } from "../store/plan.ts";
 import type { RateLimitName, RateReadings } from "../store/rates.ts";
 
 /**
- * The facts for the message about a refused request: the request's plan, the names of its subjects, and the writing of
- * amounts.
+ * The facts for the message about a refused request: the request's plan, the names of its subjects, and how amounts are
+ * written.
  */
 export interface RefusalWords extends MoneyWords {
   plan: Pick<Plan, "name" | "concurrentRequests">;
-  /** The names of the subjects, as far as they are known. */
+  /** The names of the subjects of limits (team, person, key), as far as they are known. */
   names: Partial<Record<LimitedBy, string | null | undefined>>;
 }
 
-/** The words of messages to a caller. Authentication has found the names. */
+/** The words of messages to a caller. The subjects' names come from authentication. */
 export function wordsFor({ plan, principal }: Caller, money: MoneyWords): RefusalWords {
   const { team, person } = principal.names ?? {};
   const known = { organization: principal.organization.name, key: principal.key.name, team, person };
@@ -76,7 +76,7 @@ export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The percentages and resets of the three windows, as headers. */
+/** The percentages and resets of the three usage windows, as headers. */
 export function windowHeaders(windows: WindowReadings): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const kind of windowKinds) {

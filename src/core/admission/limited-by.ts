@@ -1,7 +1,7 @@
 /**
  * Decides whose limit a refusal names: the organization's, the team's, the person's or the key's, for all models or
- * some. It is the limit without room whose window resets last, because any shorter wait is useless; of equal ones the
- * narrowest, which is the easiest to raise: docs/design/usage.md, Budgets. Pure.
+ * some. A refusal names the limit without room whose window resets last, because any shorter wait is useless; of equal
+ * limits it names the narrowest, which is the easiest to raise: docs/design/usage.md, Budgets. Pure.
  */
 import { type Limited, limitedOf, narrowestFirst } from "../store/budget.ts";
 import {
@@ -19,8 +19,8 @@ import {
 import type { WholeLimit } from "./whole-limit.ts";
 
 /**
- * A shortage with the subject whose limit it is. Its `windows` and kinds are those of the subject, not of the
- * organization.
+ * The windows that lack room for a request (a shortage), with the subject whose limits they are. Its `windows` and
+ * kinds are those of the subject, not of the organization.
  */
 export interface Limiter extends Shortage, Limited {}
 
@@ -52,9 +52,9 @@ export function limiterOf(answer: Short, leastNanos: number): Limiter {
 }
 
 /**
- * The smallest window limit that is below the least hold of the request even when nothing is used, so that no reset
- * helps. Of equal limits, the narrowest subject's. The organization's windows count only if extra usage cannot take the
- * request either.
+ * The smallest window limit that is below the least hold of the request, so that the request would not fit even into an
+ * unused window, and no reset helps. Of equal limits, the narrowest subject's. The organization's windows count only if
+ * extra usage cannot take the request either.
  */
 export function smallestBelow(shortage: Shortage, leastNanos: number): WholeLimit | null {
   const { windows, extra } = shortage;
@@ -69,8 +69,8 @@ export function smallestBelow(shortage: Shortage, leastNanos: number): WholeLimi
 }
 
 /**
- * The limit that ends a running answer: of the limits without room, the one that resets last; of equal ones, the
- * narrowest.
+ * The limit that ends a running answer: of the limits without room, the one that resets last; of equal limits, the
+ * narrowest subject's.
  */
 export function stoppingLimit(full: readonly FullLimit[]): StoppingLimit {
   const [first, ...others] = full.toSorted(narrowestFirst);
@@ -79,7 +79,7 @@ export function stoppingLimit(full: readonly FullLimit[]): StoppingLimit {
   return { ...limitedOf(last), window: last.window };
 }
 
-/** The limit that left a grant the least room; of equal ones, the narrowest. */
+/** The limit that had the least room after a grant; of equal limits, the narrowest subject's. */
 export function tightestLimit({ windows, subjects, source }: Granted): StoppingLimit {
   const rooms = [
     ...limitsOf({ subjects }),
@@ -92,19 +92,22 @@ export function tightestLimit({ windows, subjects, source }: Granted): StoppingL
   return least;
 }
 
-/** The nanos that extra usage could still take. */
+/** The nanos that extra usage (use beyond the plan's windows, up to a cap) could still take. */
 export function extraAvailable({ enabled, capNanos, used, held }: ExtraReading): number {
   return enabled ? Math.max(0, (capNanos ?? Number.MAX_SAFE_INTEGER) - used - held) : 0;
 }
 
-/** The narrowest subject that already runs as many requests at a time as it may; null: it is the organization. */
+/**
+ * The narrowest subject (key, person or team) that already runs as many requests at a time as it may. Null: no such
+ * subject does, so the organization does.
+ */
 export function crowdedBy(answer: Pick<Shortage, "subjects">): (Limited & SubjectReading) | null {
   return (
     limitsOf(answer).find(({ running, concurrentRequests }) => running >= (concurrentRequests ?? Infinity)) ?? null
   );
 }
 
-/** The subjects other than the organization, with their limits; the narrowest first. */
+/** The subjects other than the organization (key, person, team), with their limits; the narrowest first. */
 function limitsOf({
   subjects = [],
 }: {
@@ -126,7 +129,7 @@ function wholeLimits(windows: WindowReadings, owner: Limited & Pick<WholeLimit, 
 
 const resetsAt_ms = ({ kinds, windows }: Limiter) => Math.max(...kinds.map((kind) => windows[kind].resetAt.getTime()));
 
-/** The kinds of the windows without room, beginning with the one that resets last. */
+/** The kinds of those windows that have no room, beginning with the one that resets last. */
 function fullKinds(windows: WindowReadings, leastNanos: number, withHeld: boolean): WindowKind[] {
   return windowKinds
     .filter((kind) => roomIn(windows[kind], withHeld) < leastNanos)

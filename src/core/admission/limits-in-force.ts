@@ -1,8 +1,8 @@
 /**
  * The limits in force as this node knows them: the plans, and which limits have changed. They are read again when a
- * message says that some changed; every second, because a message may be lost; and when a raise of a limit ends,
- * because no message announces that. While the store is away, they stay as they were. A plan that did not change stays
- * the same object.
+ * message says that some changed; every second, because a message may be lost; and when a raise (a temporary increase
+ * of a limit) ends, because no message announces its end. While the store is away, they stay as they were. A plan that
+ * did not change stays the same object.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ChangedLimits, LimitStore, Plan } from "../store/plan.ts";
@@ -19,7 +19,7 @@ export interface LimitsInForce {
 }
 
 const every_ms = 1_000;
-/** The shortest wait before the limits are read again because the raise of a limit ends. */
+/** The shortest wait before the limits are read again because a raise (a temporary increase of a limit) ends. */
 const soonest_ms = 20;
 
 export async function limitsInForce(parts: {
@@ -42,7 +42,7 @@ export async function limitsInForce(parts: {
     });
   const looks = gathered(again, clock);
 
-  /** Only one read of the limits runs at a time. All callers who ask before the next one has begun share it. */
+  /** Reads the limits. Only one read runs at a time. All callers who ask before the next read has begun share it. */
   function read(): Promise<void> {
     if (next) return next;
     next = reading.then(readNow);

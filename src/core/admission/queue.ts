@@ -12,8 +12,8 @@ export interface Item {
   cancelDeadline: (() => void) | null;
   done: boolean;
   /**
-   * How often the command failed. Commands that failed equally often are sent together, a quarter as many for each
-   * failure.
+   * How often the command failed. Commands that failed equally often are sent together; with each failure only a
+   * quarter as many are sent together as before.
    */
   failures: number;
   notBefore_ms: number;

@@ -1,4 +1,4 @@
-/** The refusals of sliding rates, the limits per minute. Pure. */
+/** The faults of requests that exceed sliding rates, the limits per minute. Pure. */
 
 import { Fault } from "../inference/fault.ts";
 import { counted, grouped } from "../inference/money.ts";

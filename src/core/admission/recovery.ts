@@ -1,6 +1,6 @@
 /**
- * Settles the holds of nodes that are gone: any node does it, every `sweep_ms`. In two cases a sweeper waits one lease
- * first (docs/design/metering.md, Rule 6: Any node recovers):
+ * Settles the holds (reserved amounts of requests) of nodes that no longer run: any node does it, every `sweep_ms`. In
+ * two cases a sweeper waits one lease first (docs/design/metering.md, Rule 6: Any node recovers):
  *
  * - It was cut off from the store, or has heard from it for the first time. Other nodes may have been
  *   cut off too, and settle their own requests now.
@@ -15,7 +15,7 @@ import { type StoreClock, storeClock } from "./store-clock.ts";
 export interface RecoverySettings {
   sweep_ms: number;
   lease_ms: number;
-  /** The most holds that one transaction settles. */
+  /** The most holds (amounts reserved for requests) that one transaction settles. */
   recovered_max: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Turns a refusal of the ledger into a fault. Its message says what is left, what the request needs, when it can have
- * that and what helps sooner: the ledger's own numbers, rounded for people. Rules: docs/design/errors-and-streams.md, Limits
- * and their errors. Pure.
+ * Turns a refusal of the ledger into a fault. Its message says what is left, what the request needs, when there will be
+ * room for the request, and what helps sooner. It has the ledger's own numbers, rounded for people. Rules:
+ * docs/design/errors-and-streams.md, Limits and their errors. Pure.
  */
 
 import { asFault, Fault, type LimitMet } from "../inference/fault.ts";
@@ -75,7 +75,7 @@ function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fau
     return usageLimitReached(problem, { window, resets, met }, shortage, account);
   }
   // The plan's own windows are too small for the request even when they are empty, so only extra usage can take it.
-  // That has room again when the month's window resets.
+  // Extra usage has room again when the month's window resets.
   const whole = `${who}'s whole ${words.inWords(infinite(windows[tooSmall].limit))} ${spanNames[tooSmall]}`;
   const extraState = `the ${who} ${statesOf([extraLimit(extra)], words)}`;
   const problem = `${needs(leastNanos, words)}, more than the ${whole}, and ${extraState}`;
@@ -211,7 +211,7 @@ function lessHelps({ windows, extra }: Shortage): boolean {
   return isPlanOpen || (extra.enabled && leftOf(extraLimit(extra)) > 0);
 }
 
-/** The room that settled use leaves; negative if the limit was lowered below it. */
+/** The room that settled use leaves; negative if the limit was lowered below the settled use. */
 function room({ limit, used }: Pick<NamedLimit, "limit" | "used">): number {
   return infinite(limit) - used;
 }

@@ -35,7 +35,7 @@ export type Settlement = Pick<
 export interface Reservation {
   readonly grant: Granted;
   /**
-   * Whether the hold of an answer that is not streamed covers its whole cap, and is at most a hundredth of what each
+   * Whether the answer is not streamed, its hold covers the whole cap, and the hold is at most a hundredth of what each
    * window has left.
    */
   readonly isSlight: boolean;
@@ -60,7 +60,10 @@ export interface Reservation {
   restart(): void;
   /** Throws the signal's Fault if the lease is over, even if the signal has not been aborted yet. */
   assertHeld(): void;
-  /** Ends the request, whatever its outcome. Only the first call counts. Resolves when the ledger has confirmed it. */
+  /**
+   * Ends the request, whatever its outcome. Only the first call counts. Resolves when the ledger has confirmed the
+   * settlement.
+   */
   settle(settlement: Settlement): Promise<void>;
 }
 
@@ -83,7 +86,7 @@ export interface ReservationParts {
   hold: HoldPlan;
   grant: Granted;
   isSlight: boolean;
-  /** The clock's reading before the admission was first sent. */
+  /** The time on the node's clock just before the admission was first sent. */
   sentAt_ms: number;
   lease_ms: number;
   checkpoint_ms: number;
@@ -101,7 +104,10 @@ const unlimited: RateReadings = Object.freeze({ requests: null, tokens: null });
  */
 const beyondCapTokens = 256;
 
-/** A class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
+/**
+ * One admitted request as this node runs it. A class, because closures would be made again for each request
+ * (docs/design/runtime.md, Bun as a server).
+ */
 export class HeldReservation implements Reservation {
   readonly #parts: ReservationParts;
   readonly #lease: Lease;
@@ -109,7 +115,7 @@ export class HeldReservation implements Reservation {
   #heldNanos = 0;
   #covered = 0;
   #wanted = 0;
-  /** The number of requests to grow the hold that were sent. */
+  /** The number of commands to grow the hold that were sent to the ledger. */
   #sent = 0;
   #growing: Promise<void> | null = null;
   /**
@@ -171,7 +177,10 @@ export class HeldReservation implements Reservation {
     return this.#fullBy ?? tightestLimit(this.#parts.grant);
   }
 
-  /** By the latest count, the prompt may cost more than was held for it; then less is left for the output. */
+  /**
+   * Records the usage so far. By the latest count, the prompt may cost more than was held for it; then less is left for
+   * the output.
+   */
   progress(usage: Usage, isDelivered: boolean): void {
     if (isDelivered) this.#lease.count(usage);
     const nanos = promptNanos(usage, this.#parts.facts.prices);
@@ -179,7 +188,10 @@ export class HeldReservation implements Reservation {
     this.#covers(this.#heldNanos, nanos);
   }
 
-  /** None of the counted tokens was delivered: the hold stays, and covers the answer that begins again. */
+  /**
+   * Discards the usage so far. None of the counted tokens was delivered: the hold stays, and covers the answer that
+   * begins again.
+   */
   restart(): void {
     this.#wanted = 0;
     this.#covers(this.#heldNanos, this.#parts.hold.inputNanos);
@@ -253,7 +265,7 @@ export class HeldReservation implements Reservation {
     return Math.min(Math.max(this.#wanted, this.#covered) + stepTokens, outputTokensCap);
   }
 
-  /** Asks the ledger to let the hold cover more tokens. `least`: fewer would be of no use. */
+  /** Asks the ledger to let the hold cover more tokens. `least`: the fewest tokens that would be of use. */
   async #grow(least: number): Promise<void> {
     await this.#ask(this.#nanosFor(Math.max(this.#target(), least)), this.#nanosFor(least), (answer) => {
       if (answer.answer === "full") this.#fullBy = stoppingLimit(answer.limits);

@@ -1,8 +1,8 @@
 /**
- * Sliding rates without a store that all processes share, because none is configured or it is away. Each process then
- * counts by itself, against its share of each limit. For a minute after an outage, a request that the shared store
- * admits must also fit beside those that this process admitted by itself, so that the limit does not count twice
- * (docs/design/usage.md, Sliding limits).
+ * Sliding rates (limits per minute) without a store that all processes share, because none is configured or it is away.
+ * Each process then counts by itself, against its share of each limit. For a minute after an outage, a request that the
+ * shared store admits must also fit beside those that this process admitted by itself, so that the limit does not count
+ * twice (docs/design/usage.md, Sliding limits).
  */
 import {
   minute_ms,

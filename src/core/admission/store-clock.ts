@@ -1,18 +1,18 @@
 /**
- * Compares the store's clock with the node's own monotonic one, to find out whether it was set forward or back since
- * the store last answered. Pure.
+ * Compares the store's clock with the node's own monotonic one, to find out whether the store's clock was set forward
+ * or back since the store last answered. Pure.
  */
 import type { ClockRange } from "../store/ledger.ts";
 
 export interface StoreClock {
   /**
-   * The earliest and the latest time that the store's clock may show when a message that is sent now arrives there;
-   * null before the store's first answer.
+   * The earliest and the latest time that the store's clock may show when a message that is sent now arrives at the
+   * store; null before the store's first answer.
    */
   range(now_ms: number): ClockRange | null;
   /**
-   * Reports whether the clock was set since the last answer, by more than `tolerance_ms`. It showed `at` at some moment
-   * between `sentAt_ms` and `heardAt_ms`.
+   * Reports whether the store's clock was set since the last answer, by more than `tolerance_ms`. The clock showed `at`
+   * at some moment between `sentAt_ms` and `heardAt_ms`.
    */
   wasSet(at: Date, sentAt_ms: number, heardAt_ms: number): boolean;
 }

@@ -1,7 +1,8 @@
 /**
  * THE MODULE AUTH: finds out who is calling. credential.ts defines the form of a key, and finds the key in a request;
- * verdict.ts interprets the directory's answer; unknown-credentials.ts bounds the cost of unknown keys;
- * existing-secrets.ts knows which secrets exist. This file puts them together.
+ * verdict.ts interprets the answer of the directory (the store of organizations, people and keys);
+ * unknown-credentials.ts bounds the cost of unknown keys; existing-secrets.ts knows which secrets exist. This file puts
+ * them together.
  *
  * A node asks the directory once a second for a key in use (docs/design/keys.md, A known key is at most one second
  * old). Answers are immutable values (docs/design/keys.md, Cached answers are replaced, never changed). An answer is
@@ -36,7 +37,7 @@ export interface AuthenticatorLimits extends UnknownCredentialLimits {
   cache_ms: number;
   /** How many known keys are cached, and separately how many unknown ones: a flood of guesses evicts no known key. */
   cache_entries_max: number;
-  /** The most look-ups that run at once; beyond it, requests are refused as `overloaded`. */
+  /** The most look-ups that run at once; a request that needs a further one is refused as `overloaded`. */
   lookups_max: number;
   /** How long a request waits for a look-up before it fails with `storage_unavailable`. Called for each look-up. */
   lookup_ms(): number;
@@ -80,7 +81,7 @@ export interface Authenticator {
   forget(id: string, secretHash?: string): void;
   /** The number of keys that are remembered as not existing. */
   absent(): number;
-  /** Writes the last uses of keys that are still unwritten. Never rejects. */
+  /** Writes to the store the times of last use that are not written yet. Never rejects. */
   stop(): Promise<void>;
 }
 
@@ -89,7 +90,10 @@ interface Lookup {
   answer: Promise<Verdict>;
 }
 
-/** `now_ms` is monotonic. `failed` is called for last uses that could not be written; they are tried again. */
+/**
+ * Makes an authenticator. `now_ms` is monotonic. `failed` is called for times of last use that could not be written;
+ * they are tried again.
+ */
 export function authenticator(options: {
   directory: Directory;
   now_ms: () => number;
@@ -98,7 +102,7 @@ export function authenticator(options: {
   existing?: Pick<ExistingSecrets, "has" | "add">;
   /** The settings in force for the keys of people. Absent or null: the settings end no keys. */
   policy?: () => PeoplePolicy | null;
-  /** Absent: no identity tokens are accepted. */
+  /** The identity tokens that are accepted in place of keys. Absent: none are accepted. */
   tokens?: IdentityTokens;
   failed?: (cause: unknown) => void;
 }): Authenticator {
@@ -161,7 +165,7 @@ export function authenticator(options: {
     }
   }
 
-  /** Returns a promise only if the directory has to be asked. */
+  /** The verdict on the key of a request. It is a promise only if the directory has to be asked. */
   function verdictOn(hash: string, key: Uint8Array, address: string): Verdict | Promise<Verdict> {
     const now = now_ms();
     return remembered.verdict(hash, now) ?? verdictWithin(lookUp(hash, key, now, address), limits.lookup_ms());
@@ -190,8 +194,8 @@ export function authenticator(options: {
     if (verdict.admits?.(address) === false) throw new AddressNotAllowed(verdict.principal);
     const { id } = verdict.principal.key;
     if (!verdict.isToNote) uses.add(id, address);
-    // The verdict asked for this use to be written, and that is done now. So the remembered verdict on the key is out
-    // of date.
+    // The verdict demanded that this use of the key be written, and now it is written. So the remembered verdict on the
+    // key is out of date.
     else if (await uses.note(id, address)) remembered.forget(id);
     return verdict.principal;
   }
@@ -230,7 +234,7 @@ export function authenticator(options: {
   };
 }
 
-/** Throws Fault `missing_scope`, which names the missing scope. */
+/** Checks that the caller has the scope. Throws Fault `missing_scope`, which names the missing scope. */
 export function requireScope(principal: Principal, scope: Scope): void {
   if (principal.key.scopes.includes(scope)) return;
   throw new Fault(
@@ -239,7 +243,7 @@ export function requireScope(principal: Principal, scope: Scope): void {
   );
 }
 
-/** The verdict, if it comes in time. A failure or a time-out is an outage of the store. */
+/** The verdict on a key, if it comes in time. A failure or a time-out is an outage of the store. */
 async function verdictWithin(answer: Promise<Verdict>, wait_ms: number): Promise<Verdict> {
   try {
     return await within(answer, wait_ms, "the directory of keys");

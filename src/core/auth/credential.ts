@@ -127,8 +127,8 @@ export const token_chars_max = 16 * 1024;
 const bearerToken = /^bearer +(eyJ[\w-]+\.eyJ[\w-]+\.[\w-]*)$/i;
 
 /**
- * The token in `Authorization`, if the header has one Bearer token in the form of a JWT; else null. The token may still
- * be invalid.
+ * The identity token in `Authorization`, if the header has one Bearer token in the form of a JWT; else null. The token
+ * may still be invalid.
  */
 export function identityTokenOf(headers: HeaderSource): string | null {
   const authorization = headers.get("authorization");
@@ -136,7 +136,7 @@ export function identityTokenOf(headers: HeaderSource): string | null {
   return bearerToken.exec(authorization)?.[1] ?? null;
 }
 
-/** A 401, with the challenge that HTTP asks for. */
+/** A fault with the status 401, and with the challenge that HTTP asks for. */
 export function unauthorized(
   code: `${"missing" | "invalid" | "expired" | "revoked"}_api_key` | `${"missing" | "invalid"}_operator_token`,
   message: string,
@@ -165,7 +165,9 @@ function valuesOf(header: string): string[] {
   return header.split(",").map((value) => value.replace(/^[ \t]+|[ \t]+$/g, ""));
 }
 
-/** Whether the value is empty, or a scheme alone, as an unset variable leaves it. */
+/**
+ * Whether the header's value is empty, or only a scheme such as `Bearer`, because the variable for the key was not set.
+ */
 function isBlank(header: string): boolean {
   return header.length <= header_chars_max && valuesOf(header).every((value) => value.replace(bearer, "") === "");
 }

@@ -62,7 +62,7 @@ export function existingSecrets(parts: {
     cancel();
   }
 
-  /** Reads the secrets that exist now. Those that are committed later are announced. */
+  /** Reads the secrets that exist now. Secrets that are committed later are announced. */
   async function readAll(): Promise<void> {
     isOutdated = false;
     const fresh = new Fingerprints(entries_max);

@@ -12,7 +12,7 @@ export class Fingerprints {
   #words = new Uint32Array(2 * places_min);
   #size = 0;
 
-  /** Beyond `entries_max`, further fingerprints are left out. */
+  /** The set keeps at most `entries_max` fingerprints; further ones are left out. */
   constructor(readonly entries_max: number) {}
 
   get size(): number {
@@ -31,7 +31,7 @@ export class Fingerprints {
     return !this.#isFree(this.#placeOf(wordAt(hash, 0), wordAt(hash, 4)));
   }
 
-  /** Adds the fingerprint at the start of one hash, or many fingerprints in sequence. */
+  /** Adds the fingerprint at the start of one hash, or many fingerprints that follow each other in `bytes`. */
   add(bytes: Uint8Array): void {
     for (let at = 0; at + fingerprint_bytes <= bytes.length; at += fingerprint_bytes) {
       this.#put(wordAt(bytes, at), wordAt(bytes, at + 4));

@@ -19,9 +19,9 @@ export interface VerifiedToken {
 }
 
 export interface TokenVerifier {
-  /** The settings in force; null: no issuer's tokens are accepted. */
+  /** The identity settings in force; null: no issuer's tokens are accepted. */
   settings(): Identity | null;
-  /** Throws Fault: 401 with the same message for every reason, 503 if the issuer cannot be asked. */
+  /** Verifies a token. Throws Fault: 401 with the same message for every reason, 503 if the issuer cannot be asked. */
   verify(token: string): Promise<VerifiedToken>;
 }
 
@@ -38,21 +38,23 @@ export interface KnownToken extends Pick<VerifiedToken, "keyHash" | "issuedAt_ms
 }
 
 export interface IdentityTokens {
-  /** The identity token of a request; null: it has none, or none is accepted. */
+  /** The identity token of a request; null if the request has none, or if no identity tokens are accepted. */
   in(headers: HeaderSource): string | null;
-  /** The token with its key, remembered or verified now. Throws Fault. */
+  /** The verified token with its key, either remembered or verified now. Throws Fault. */
   known(token: string, address: string): KnownToken | Promise<KnownToken>;
-  /** Counts a refused token, and returns the refusal to send: once its address has had too many, a 429. */
+  /**
+   * Counts a refused token, and returns the refusal to send: a 429 once the client's address has had too many refusals.
+   */
   failed: ReturnType<typeof unknownCredentials>["failed"];
 }
 
 export const tokens_max = 10_000;
 /**
- * The verifications a second that may find an invalid token. One takes up to 150 µs, so all of them take a twentieth of
- * a core.
+ * The verifications a second that may find an invalid token. One verification takes up to 150 µs, so all of them take a
+ * twentieth of a core.
  */
 const fruitless: BucketSize = { burst: 300, per_second: 300 };
-/** The further verifications a second for addresses without failures, for when other addresses use up the rest. */
+/** Further verifications a second, for addresses without failures only, in case other addresses use up `fruitless`. */
 const unblemished: BucketSize = { burst: 100, per_second: 100 };
 
 export function identityTokens(parts: {

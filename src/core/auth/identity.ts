@@ -34,7 +34,7 @@ export interface Issuer {
   /** The scopes that a sign-in asks for. `parameters`: further parameters of its authorization request. */
   scopes: readonly string[];
   parameters: Readonly<Record<string, string>>;
-  /** The audiences that a caller's identity token may have; none: no token is accepted. */
+  /** The audiences that a caller's identity token may have; if there are none, no token is accepted. */
   audiences: readonly string[];
   algorithms: readonly string[];
   /** The claims that together identify a person. */

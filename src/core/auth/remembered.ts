@@ -26,7 +26,7 @@ interface LastUsed {
    * written in time. If not, a later write has it, and the request is served nevertheless. Never rejects.
    */
   note(keyId: string, address: string): Promise<boolean>;
-  /** Writes the uses that are still unwritten, for 3 s at most. Never rejects. */
+  /** Writes the uses of keys that are still unwritten, for 3 s at most. Never rejects. */
   stop(): Promise<void>;
 }
 
@@ -92,7 +92,7 @@ export function lastUsed(options: {
 }
 
 interface Entry {
-  /** The verdict; null if only the existence of the key is known yet. */
+  /** The verdict on the key; null if only the existence of the key is known yet. */
   verdict: Verdict | null;
   /** The end of the verdict's validity, by the monotonic clock. After that the directory is asked again. */
   until_ms: number;
@@ -102,10 +102,10 @@ export class Remembered {
   readonly #known = new Map<string, Entry>();
   readonly #absent = new Map<string, Entry>();
 
-  /** `entries_max`: the most entries of known keys, and separately of absent keys. */
+  /** The verdicts of at most `entries_max` known keys are remembered, and separately of as many absent keys. */
   constructor(readonly entries_max: number) {}
 
-  /** The verdict that is valid now; null if the directory has to be asked. */
+  /** The verdict on a key that is valid now; null if the directory has to be asked. */
   verdict(hash: string, now: number): Verdict | null {
     for (const cache of [this.#known, this.#absent]) {
       const entry = cache.get(hash);

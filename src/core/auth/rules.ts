@@ -1,7 +1,7 @@
 /**
  * Derives memberships from the claims of an issuer (docs/identity.md, Rules). A claim matches only in the form that a
- * rule names: a text is not a list of one, a list is not a text, and an e-mail address counts only if the issuer has
- * verified it. Pure.
+ * rule names: a text does not match like a list with one item, nor a list like a text, and an e-mail address counts
+ * only if the issuer has verified it. Pure.
  */
 import { isPlain } from "../inference/plain-text.ts";
 import type { NamedMembership, PersonKind } from "../store/people.ts";
@@ -58,7 +58,8 @@ export function membershipsBy(rules: readonly Rule[]): NamedMembership[] {
 }
 
 /**
- * The first rule that gives a membership in an organization. Identity tokens call with the rights of that membership.
+ * The first rule that gives a membership in an organization. A caller with an identity token has the rights of that
+ * membership.
  */
 export function callingRule(rules: readonly Rule[]): (Rule & { organization: string }) | null {
   return rules.find((rule): rule is Rule & { organization: string } => rule.organization !== null) ?? null;

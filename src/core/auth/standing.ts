@@ -15,7 +15,9 @@ export interface Standing extends Disposable {
 }
 
 export interface Standings {
-  /** Watches a request until it is disposed: `end` is called with the reason why it may not go on. */
+  /**
+   * Watches a request until the result is disposed of: `end` is called with the reason why the request may not go on.
+   */
   begin(principal: Principal, end: (fault: Fault) => void): Standing;
   /** Checks the requests of a key, organization or person (its id) that has changed. */
   changed(id: string): void;
@@ -43,7 +45,10 @@ export function standings(parts: {
   clock?: Pick<Clock, "after">;
 }): Standings {
   const holders = new Map<string, Holder>();
-  /** The holders by the ids of their keys, organizations and people, because a message names only one of those. */
+  /**
+   * The holders by id: each is listed under the ids of its key, its organization and its person, because a message
+   * names only one of these.
+   */
   const concerned = new Map<string, Set<Holder>>();
   const times_ms = { every: parts.every_ms ?? every_ms };
   const looks = repeating(() => look([...holders.values()]), times_ms, parts.clock);
@@ -111,7 +116,7 @@ function idsOf({ key, organization, person }: Principal): string[] {
   return [key.id, organization.id, ...(person ? [person.id] : [])];
 }
 
-/** The fault that ends a running request; null: it may go on. */
+/** The fault that ends a running request; null if the request may go on. */
 function refusalTo(verdict: Verdict): Fault | null {
   if ("principal" in verdict) return verdict.principal.organization.plan === null ? noActivePlan() : null;
   return endsWhatRuns(verdict.refusal) ? refusedAs(verdict) : null;

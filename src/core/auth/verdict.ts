@@ -13,7 +13,7 @@ export interface Principal {
   readonly rates: Credential["rates"];
   readonly names?: Credential["names"];
   readonly overPlan?: RatesOverPlan | null;
-  /** The person to whom the key belongs; null: it belongs to none. */
+  /** The person to whom the key belongs; null if it is no person's key. */
   readonly person: { readonly id: string; readonly notBefore: Date | null } | null;
   /**
    * The hash of the secret that was sent, in hexadecimal digits, with which the directory is asked again. For an
@@ -69,7 +69,7 @@ export class Suspended extends Fault {
   }
 }
 
-/** The fault of a valid key that is used from an address which its list does not allow. */
+/** The fault of a valid key that is used from an address which the key's list does not allow. */
 export class AddressNotAllowed extends Fault {
   readonly keyId: string;
   readonly organizationId: string;
@@ -84,8 +84,8 @@ export class AddressNotAllowed extends Fault {
 }
 
 /**
- * Whether the key exists, is valid, and belongs to an active organization and to a person who may use it, by the store's
- * clock. `policy` null: no person's key stops by the settings.
+ * The verdict on a key: whether it exists, is valid, and belongs to an active organization and to a person who may use
+ * it, by the store's clock. `policy` null: the settings end no person's key.
  */
 export function judge(credential: Credential | null, secretHash: string, policy: PeoplePolicy | null = null): Verdict {
   if (!credential) return { refusal: "unknown", ids: null };
@@ -124,7 +124,10 @@ export function issuedAt(verdict: Verdict, issuedAt_ms: number): Verdict {
   return { ...verdict, principal };
 }
 
-/** The key's rights, limited to those of the person's membership; an identity token has exactly the membership's. */
+/**
+ * The key's rights, limited to those of the person's membership. An identity token has exactly the rights of the
+ * membership.
+ */
 function keyOf({ key, person }: Credential): Credential["key"] {
   if (!person?.rights) return key;
   const { scopes, models } = person.rights;
@@ -186,7 +189,7 @@ export function deadlineIn(credential: Credential | null, policy: PeoplePolicy |
   return Math.min(...deadlines.filter((ms) => ms > 0), Number.POSITIVE_INFINITY);
 }
 
-/** Whether the verdict depends on this key, organization or person (its id). */
+/** Whether the verdict depends on the key, organization or person with this id. */
 export function concerns(verdict: Verdict, id: string): boolean {
   if ("principal" in verdict) {
     const { key, organization, person } = verdict.principal;

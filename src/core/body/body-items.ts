@@ -1,7 +1,7 @@
 /**
- * The items of one body that were seen before: the scan passes over them, the parser leaves them out, and their values
- * are put in afterwards. If anything about a body is unusual, all of it is parsed instead, with the same outcome.
- * Rules: docs/design/service.md, Items that were seen before.
+ * The items (messages, tools) of one body that earlier bodies had as well: the scan passes over them, the parser leaves
+ * them out, and their values are put in afterwards. If anything about a body is unusual, all of it is parsed instead,
+ * with the same outcome. Rules: docs/design/service.md, Items that were seen before.
  */
 import type { CachedItem, ItemCache, ItemShape, ListPosition } from "./item-cache.ts";
 import { closingBrace, closingBracket, colon, comma, digitZero, isBlank, openingBracket } from "./json-bytes.ts";
@@ -12,20 +12,20 @@ const item_bytes_min = 64;
 /** The most items of a body that are looked up. */
 const items_max = 2048;
 
-/** The items of lists that have to be checked, by list: all but those that were seen before. */
+/** For each list, by its name, the items that have to be checked: all but those that earlier bodies had. */
 export type UnseenItems = Readonly<Record<string, readonly unknown[]>>;
 
 /** A member of the body whose value is looked up: a list with its items, or a text, which is its only item. */
 interface List {
   name: string;
   isText: boolean;
-  /** The organization whose items are found, and the seed of their hashes. */
+  /** The organization among whose items a look-up searches, and the seed of the hashes of its items. */
   owner: string;
   seed: number;
-  /** The index of the item that is scanned. */
+  /** The index of the item that is being scanned. */
   index: number;
   head: ListPosition;
-  /** The position after the last item. The item that followed it in an earlier body is expected there again. */
+  /** The position after the last item: the next item is expected to be the one that followed in an earlier body. */
   expected: ListPosition | null;
 }
 
@@ -55,13 +55,16 @@ export class BodyItems {
   #named: string | null = null;
   #list: List | null = null;
   #begun: Begun | null = null;
-  /** The bytes of all items that were found. */
+  /** The size of all items that were found in the cache, in bytes. */
   #found_bytes = 0;
   #body: Readonly<Record<string, unknown>> | null = null;
-  /** The items that were found, and the values and members in them. */
+  /** The number of items that were found in the cache, and of the values and members in them. */
   readonly found = { items: 0, values: 0, members: 0 };
 
-  /** `names`: the lists of the body whose items are looked up. Only the owner finds its items. */
+  /**
+   * Looks up items for one owner, who finds only items of its own. `names`: the lists of the body whose items are
+   * looked up.
+   */
   constructor(cache: ItemCache, owner: string, names: readonly string[]) {
     this.#cache = cache;
     this.#owner = owner;
@@ -70,17 +73,17 @@ export class BodyItems {
 
   // The methods that the scan calls. Positions are relative to the piece; `base` is the number of bytes before it.
 
-  /** The name of a member of the body has ended; its value follows. */
+  /** Called when the name of a member of the body has ended; the member's value follows. */
   named(piece: Uint8Array, from: number, to: number): void {
     this.#named = this.#names.find((name) => isText(piece, from, to, name)) ?? null;
   }
 
-  /** A member of the body has ended. */
+  /** Called when a member of the body has ended. */
   unnamed(): void {
     this.#named = null;
   }
 
-  /** An object or array opens as the value of a member of the body. */
+  /** Called when an object or array opens as the value of a member of the body. */
   opened(bracket: number): void {
     if (this.#named !== null && bracket === openingBracket) this.#list = this.#listOf(this.#named, false);
     this.#named = null;
@@ -91,7 +94,7 @@ export class BodyItems {
     return this.#named !== null;
   }
 
-  /** The expected text, if its opening quote is at this position; else null. */
+  /** The text that an earlier body had here, if its opening quote is at this position; else null. */
   textAt(piece: Buffer, at: number, base: number): CachedItem | null {
     this.#list = this.#listOf(this.#named!, true);
     this.#named = null;
@@ -101,7 +104,7 @@ export class BodyItems {
     return expected;
   }
 
-  /** A text that is looked up has ended. */
+  /** Called when a text that is looked up has ended. */
   textEnds(piece: Buffer, base: number, to: number): void {
     this.ends(piece, base, { to, values: 0, members: 0, depth: 0 });
     this.#list = null;
@@ -122,12 +125,12 @@ export class BodyItems {
     return this.#list !== null;
   }
 
-  /** There is a comma between two items. */
+  /** Called at the comma between two items. */
   follows(): void {
     if (this.#list) this.#list.index++;
   }
 
-  /** The expected item, if its opening bracket is at this position; else null. */
+  /** The item that an earlier body had here, if its opening bracket is at this position; else null. */
   expectedAt(piece: Buffer, at: number, base: number): CachedItem | null {
     const list = this.#list!;
     const place = list.expected;
@@ -139,12 +142,15 @@ export class BodyItems {
     return item;
   }
 
-  /** An item begins that has to be parsed. Its `values` and `members` count those in the body before the item. */
+  /**
+   * Called when an item begins that has to be parsed. `begun` has the numbers of values and members in the body before
+   * the item.
+   */
   begins(begun: Begun): void {
     this.#begun = begun;
   }
 
-  /** The item has ended. */
+  /** Called when an item has ended. */
   ends(piece: Buffer, base: number, { to, values, members, depth }: ItemShape & { to: number }): void {
     const list = this.#list;
     const begun = this.#begun;
@@ -161,7 +167,7 @@ export class BodyItems {
     else {
       const shape = { values: values - begun.values, members: members - begun.members, depth };
       this.#items.push({ list, index: list.index, ...place, shape, cached: null, value: undefined });
-      // If only this item was replaced, the next one is again the same as before.
+      // If only this item was replaced, the next item is again the one of the earlier body.
       list.expected = list.expected?.next ?? null;
     }
     if (this.#items.length >= items_max) this.#list = null;
@@ -202,7 +208,7 @@ export class BodyItems {
   }
 
   /**
-   * Puts the items that were found into the parsed remainder. `members`: the number of members of the written body.
+   * Puts the items that were found into the parsed remainder. `members`: the number of members of the body as written.
    * False if names repeat, because then the parser may have kept another list than the one that was scanned.
    */
   fill(value: unknown, members: number): boolean {
@@ -225,7 +231,7 @@ export class BodyItems {
     if (isBodyOf(value, members)) this.#body = value;
   }
 
-  /** The items that have to be checked; null: all. */
+  /** The items that have to be checked; null: all items. */
   unseen(): UnseenItems | null {
     const body = this.#body;
     if (!body || this.found.items === 0) return null;

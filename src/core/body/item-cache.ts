@@ -67,7 +67,9 @@ export class ItemCache {
   #generation = 1;
   readonly #sights = new Uint32Array(sights_max);
 
-  /** `seed` is secret: it spreads hashes so that nobody can choose items that displace each other. */
+  /**
+   * Makes an empty cache. `seed` is secret: it spreads hashes so that nobody can choose items that displace each other.
+   */
   constructor(
     readonly bytes_max: number,
     readonly seed: number,
@@ -82,7 +84,7 @@ export class ItemCache {
     return this.#recent.size + this.#older.size;
   }
 
-  /** Whether the items of a body of this size would displace only a part of the others. */
+  /** Whether the items of a body of this size would displace only a part of the other items. */
   hasRoomFor(body_bytes: number): boolean {
     return (1 + heapOfByte) * body_bytes <= this.bytes_max / 4;
   }
@@ -125,7 +127,7 @@ export class ItemCache {
     return this.#put(new CachedItem(owner, hash, bytes, value, shape));
   }
 
-  /** Keeps an item for another two generations. */
+  /** Marks an item as used, which keeps it until `age` has been called twice. */
   use(item: CachedItem): void {
     if (item.generation === this.#generation || this.#older.get(item.hash) !== item) return;
     this.#older.delete(item.hash);

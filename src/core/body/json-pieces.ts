@@ -7,7 +7,7 @@
 /** The number of characters of a piece, roughly. */
 const piece_characters = 256 * 1024;
 
-/** The size that a value has in addition to its characters. */
+/** The bytes that each value adds to the size of a piece, besides its own characters. */
 const value_characters = 8;
 
 /** Called if a text has half of a surrogate pair that stands alone. */
@@ -88,7 +88,7 @@ function* ofArray(items: readonly unknown[], piece: number): Generator<string, v
   yield comma === "[" ? "[]" : "]";
 }
 
-/** The index after the items that fit into one piece together. */
+/** The index after the items from `from` on that fit into one piece together. */
 function lightTo(items: readonly unknown[], from: number, piece: number): number {
   let at = from;
   for (let room = piece; at < items.length; at++) {

@@ -39,7 +39,7 @@ const long_bytes = 256 * 1024;
 
 export interface Parsed {
   value: unknown;
-  /** Whether the bytes are unchanged. */
+  /** Whether the parser left the bytes unchanged. */
   isIntact: boolean;
 }
 
@@ -68,7 +68,8 @@ interface Stepping {
 }
 
 /**
- * Throws the errors of JSON.parse or a decoder. The positions in the message of a SyntaxError are relative to a part.
+ * Parses the bytes in steps, and yields between two steps. Throws the errors of JSON.parse or a decoder. The positions
+ * in the message of a SyntaxError are relative to a part.
  */
 export function* parseInSteps(bytes: Uint8Array, stepping: Stepping = {}): Generator<void, Parsed, void> {
   const { step = step_ns, long = long_bytes, isLenient = false } = stepping;
@@ -233,7 +234,10 @@ class Walk {
     return at;
   }
 
-  /** Parses and adds the items between the end of the parsed part of `open`, after a comma, and `to`. */
+  /**
+   * Parses the items of `open` that end before `to` and are not parsed yet, and adds them to its value. Before them
+   * there may be a comma.
+   */
   #take(open: Open, to: number): void {
     let from = this.#pastBlanks(open.from, to);
     if (from === to) return;

@@ -3,7 +3,7 @@
  */
 import { backslash } from "./json-bytes.ts";
 
-/** The bytes that are read before other requests get their turn. */
+/** The number of bytes that are read before other requests get their turn. */
 const slice_bytes = 2 * 1024 * 1024;
 
 /**
@@ -65,7 +65,7 @@ function isSurrogate(code: number): boolean {
   return code >= 0xd800 && code <= 0xdfff;
 }
 
-/** The other half of a pair, if its escape is at `at`; else -1. */
+/** The second half of a surrogate pair, if its escape is at `at`; else -1. */
 function lowHalf(bytes: Uint8Array, high: number, at: number, to: number): number {
   if (high > 0xdbff || at + 6 > to || bytes[at] !== backslash || bytes[at + 1] !== letter_u) return -1;
   const low = unitAt(bytes, at, to);

@@ -25,7 +25,7 @@ export class MemoryBudget {
     readonly ended: (bytes: number) => void = () => {},
   ) {}
 
-  /** The bytes that are reserved now. */
+  /** The number of bytes that are reserved now. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -34,7 +34,9 @@ export class MemoryBudget {
     return new Reservation(this, keyId);
   }
 
-  /** The budget that `bytes` more would exceed; null: none. A request that runs alone never exceeds one. */
+  /**
+   * The budget that `bytes` more would exceed; null if they exceed none. A request that runs alone never exceeds one.
+   */
   shortage(keyId: string, bytes: number, own: number): Shortage | null {
     const { node_bytes_max, key_bytes_max } = this.limits;
     if (this.#bytes === own) return null;

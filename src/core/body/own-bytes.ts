@@ -22,7 +22,7 @@ interface Member {
   name: string;
   from: number;
   to: number;
-  /** The number of members, repeated names included. */
+  /** The number of members inside the value, repeated names included. */
   members: number;
 }
 
@@ -36,7 +36,7 @@ interface HandedOn {
 export class OwnBytes implements Disposable {
   #kept: { bytes: Uint8Array; marks: readonly Mark[]; value: unknown } | null;
 
-  /** `value` was parsed from `bytes`. Both are consumed. */
+  /** `value` was parsed from `bytes`. `handOn` and the disposal overwrite or free the bytes. */
   constructor(bytes: Uint8Array, marks: readonly Mark[], value: unknown) {
     this.#kept = { bytes, marks, value };
   }
@@ -103,7 +103,7 @@ class Comparison {
   /** The number of members of `written`, at any depth; -1 if `outgoing` is other JSON. */
   #members(outgoing: unknown, written: unknown): number {
     if (typeof written !== "object" || written === null) {
-      // A number beyond a double would be written as null.
+      // A number that exceeds the range of a double would be written as null.
       if (typeof outgoing === "number" && !Number.isFinite(outgoing)) return -1;
       const isEqual = Array.isArray(outgoing)
         ? typeof written === "string" && this.#forms.textOf(outgoing) === written
@@ -146,7 +146,7 @@ class Comparison {
       members += inside;
       unmatched++;
     }
-    // Both are the same object: a tool's schema is passed on as it was parsed.
+    // `outgoing` and `written` are the same object: a tool's schema is passed on as it was parsed.
     if (outgoing === written) return members;
     for (const name in outgoing) if (outgoing[name] !== undefined) unmatched--;
     return unmatched === 0 || this.#areImplied(outgoing, written, -unmatched) ? members : -1;
@@ -174,8 +174,8 @@ export function joinedBody(written: Uint8Array[], handed: Uint8Array[]): Uint8Ar
 }
 
 /**
- * Adjacent members become one piece. The mark after each piece is overwritten by a comma, and after the last one by the
- * closing brace.
+ * The bytes of the members, in pieces; adjacent members become one piece. The mark after each piece is overwritten by a
+ * comma, and after the last one by the closing brace.
  */
 function piecesOf(members: readonly Member[], bytes: Uint8Array): Uint8Array[] {
   const spans: { from: number; to: number }[] = [];

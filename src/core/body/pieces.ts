@@ -15,15 +15,18 @@ export interface ReadingBounds {
 }
 
 /**
- * `whole`: read to its end. `late`: its time was over. `broken_off`: the client left. `stopped`: the signal was
- * aborted.
+ * How the reading of a body ended. `whole`: it was read to its end. `late`: its time was over. `broken_off`: the client
+ * left. `stopped`: the signal was aborted.
  */
 type ReadOutcome = "whole" | "too_large" | "late" | "broken_off" | "stopped";
 
 /** Takes a piece. The next piece is read when the promise resolves. A Fault that is thrown ends the reading. */
 export type TakePiece = (piece: Uint8Array) => void | Promise<void>;
 
-/** Reads a body to one of the outcomes. After `too_large`, or a Fault of `take`, other code may still read the rest. */
+/**
+ * Reads a body, and returns how the reading ended. After `too_large`, or a Fault of `take`, other code may still read
+ * the rest.
+ */
 export async function readPieces(
   body: ReadableStream<Uint8Array>,
   bounds: ReadingBounds,
@@ -37,7 +40,7 @@ export async function readPieces(
     ended = how;
     reader.cancel().catch(() => {});
   };
-  // The time that the client has left. The time in which a piece is scanned does not count.
+  // The time that the client still has to send its body. The time in which a piece is scanned does not count.
   let left_ms = bounds.ms;
   let reading_since_ms = performance.now();
   let deadline = setTimeout(end, left_ms, "late");
@@ -145,7 +148,7 @@ export interface UnpackingLimits {
   body_ratio_max: number;
 }
 
-/** `take` gets each piece. The next piece is unpacked when `take` is done. */
+/** Unpacks a body. `take` gets each piece. The next piece is unpacked when `take` is done. */
 type Unpack = (
   sent: Uint8Array,
   limits: UnpackingLimits,

@@ -37,7 +37,7 @@ export interface JsonBody<Value = unknown> {
 }
 
 interface ReadBody extends JsonBody {
-  /** The items that have to be checked; null: all. */
+  /** The items that have to be checked; null: all items. */
   unseen: UnseenItems | null;
   /** Keeps the valid body's items for later requests. Call it before the body's bytes are used up. */
   keepItems(): void;
@@ -52,7 +52,10 @@ interface Reading {
   itemsOf?: (() => BodyItems) | null;
 }
 
-/** Called with the bytes that a body will hold, before it does. A Fault that it throws refuses the request. */
+/**
+ * Called with the number of bytes that a body will hold in memory, before it holds them. A Fault that it throws refuses
+ * the request.
+ */
 type HoldBytes = (bytes: number) => void;
 
 export async function readJson(
@@ -74,7 +77,7 @@ export async function readJson(
   return { value, bytes: size, own, digest, unseen, keepItems };
 }
 
-/** The memory of smaller bodies is left to the garbage collector. */
+/** The memory of bodies up to this size is left to the garbage collector. */
 const kept_bytes = 1024 * 1024;
 
 /**
@@ -133,7 +136,7 @@ async function readBody(request: Request, reading: ReadingOf): Promise<ScannedBo
   return { bytes, shape: scan };
 }
 
-/** Reports whether items that were passed over could have more different names than a body may have. */
+/** Reports whether the items that the scan passed over could have more different names than a body may have. */
 function mayHoldMoreNames(scan: BodyScan, limits: BodyLimits): boolean {
   const passed = scan.items?.found.members ?? 0;
   const { bytes, depth, values, members, names } = scan;
@@ -203,7 +206,7 @@ interface ScannedBody {
 
 const strict = new TextDecoder("utf-8", { fatal: true });
 
-/** Parses in one step, however long it takes. */
+/** Parses the bytes of a body in one step, however long it takes. */
 export function parseJsonBody(bytes: Uint8Array): unknown {
   if (bytes.byteLength === 0) throw new Fault("invalid_json", "The request has no body. Send a JSON object.");
   let text: string;
@@ -271,7 +274,10 @@ function noJson(where: string, cause: unknown): Fault {
   return new Fault("invalid_json", `The request body is not valid JSON${where}.`, { cause });
 }
 
-/** The position in the parser's message. The message itself quotes the body, and must not be passed on. */
+/**
+ * The position of the error, taken from the parser's message. The message itself quotes the body, and must not be
+ * passed on.
+ */
 function whereOf(cause: unknown): string {
   const at = /position (\d+)/.exec(String((cause as Error)?.message))?.[1];
   return at ? ` (at position ${at})` : "";

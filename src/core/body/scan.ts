@@ -26,7 +26,7 @@ export interface ShapeLimits {
   body_names_max: number;
 }
 
-/** A bracket, comma or colon of the body's own level, and how many members began before it. */
+/** A bracket, comma or colon at the top level of the body, and how many members began before it. */
 export interface Mark {
   at: number;
   members: number;
@@ -40,7 +40,10 @@ export const bytesPerValue = 128;
 export const bytesPerMember = 160;
 export const bytesPerName = 1024;
 
-/** Takes the bytes in pieces of any size. Bytes that are not JSON are counted too; the parser refuses them. */
+/**
+ * Counts the shape of a body, whose bytes it takes in pieces of any size. Bytes that are not JSON are counted too; the
+ * parser refuses them.
+ */
 export class BodyScan implements BodyShape {
   bytes = 0;
   depth = 0;
@@ -51,7 +54,7 @@ export class BodyScan implements BodyShape {
    * there are too many.
    */
   marks: Mark[] | null = [];
-  /** The items that were seen before, which are passed over; null: there are none. */
+  /** The items that earlier bodies had too, which the scan passes over; null: no items are looked up. */
   readonly items: BodyItems | null;
   readonly #names = new Names();
   #level = 0;
@@ -160,7 +163,7 @@ export class BodyScan implements BodyShape {
   }
 }
 
-/** The bytes that are scanned before other requests run. */
+/** The number of bytes that are scanned before other requests run. */
 const slice_bytes = 1024 * 1024;
 
 /**

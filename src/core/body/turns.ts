@@ -8,7 +8,7 @@ import { type Pause, small_bytes } from "../time/turns.ts";
 interface TurnsClock {
   /** Monotonic milliseconds. */
   now_ms(): number;
-  /** Runs the function after the sockets and timers that are due. */
+  /** Runs the function once the sockets and timers that are due have had their turn. */
   soon(run: () => void): void;
   after(delay_ms: number, run: () => void): void;
 }
@@ -31,7 +31,7 @@ export class BodyTurns {
   /** The current step, or the rest after it; null while no large body is worked on. */
   #step: { number: number; began_ms: number } | null = null;
 
-  /** `othersWait`: whether a request without a large body waits for its answer. */
+  /** Makes the turns of a node. `othersWait`: whether a request without a large body waits for its answer. */
   constructor(
     readonly othersWait: () => boolean,
     clock: TurnsClock = systemTurnsClock,
@@ -65,7 +65,10 @@ export class BodyTurns {
     return isAlone && this.#clock.now_ms() - step.began_ms < stretch_ms;
   }
 
-  /** The rest is as long as the step if other requests wait, so that they get half of the node's time. */
+  /**
+   * Begins a step. If other requests wait, the step is followed by a rest of the same length, so that they get half of
+   * the node's time.
+   */
   #begin(number: number): void {
     const began_ms = this.#clock.now_ms();
     this.#step = { number, began_ms };

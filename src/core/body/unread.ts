@@ -36,7 +36,8 @@ export function unreadBodies(limits: UnreadLimits): UnreadBodies {
   async function readAway(body: ReadableStream<Uint8Array>, address: string, signal: Signal) {
     const work = signal.child();
     const reading = readPieces(body, limits, release, work).finally(() => work.detach());
-    // A small body that has arrived together with the request's head does not count among those that are read at once.
+    // A small body that has arrived together with the request's head does not count among the bodies that are read at
+    // once.
     if (await endsAtOnce(reading)) return reading;
     if (!places.take(address)) work.abort("too many are read");
     else void reading.finally(() => places.free(address));

@@ -59,7 +59,7 @@ interface BoundsLimits extends PressureLimits, Forwarding {
   websocket_frame_bytes_max: number;
 }
 
-/** `othersWait`: whether a request without a large body waits for its answer. */
+/** Makes the bounds of a node. `othersWait`: whether a request without a large body waits for its answer. */
 export function bounds(limits: BoundsLimits, machine: Machine & Collector, othersWait: () => boolean): Bounds {
   const felt = pressure(limits, machine, () => performance.now());
   const collected = garbage(machine);
@@ -193,7 +193,7 @@ type ClientAddress = (peer: string, headers: Pick<Headers, "get">) => string;
 interface Forwarding {
   /** Addresses and networks (`10.0.0.0/8`), each valid. */
   trustedProxies: readonly string[];
-  /** The name of the header, in lower case. */
+  /** The name of the header in which trusted proxies name the client, in lower case. */
   clientAddressHeader: string;
 }
 
@@ -211,7 +211,7 @@ export function clientAddresses({ trustedProxies, clientAddressHeader }: Forward
 
 /**
  * The first address that is no trusted proxy; if all are proxies, the outermost. Null if there are too many hops, or if
- * an address on the way there cannot be read.
+ * an address before the first one cannot be read.
  */
 function firstClient(hops: Iterable<string>, isProxy: (address: string) => boolean): string | null {
   let last: string | null = null;

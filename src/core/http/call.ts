@@ -14,7 +14,7 @@ import type { Socket } from "./socket.ts";
 interface CallNotes {
   organization?: string;
   key?: string;
-  /** The operator who called the management interface, by token. */
+  /** The operator who called the management interface with a token. */
   operator?: string;
   /** The person who called the management interface from the console. */
   person?: string;
@@ -55,7 +55,8 @@ export class Call implements Caller {
   readonly #work = new Cancellation();
   readonly #halted = new Cancellation();
   /**
-   * The parts of the request's work that end with it. An array takes a microsecond less than an AsyncDisposableStack.
+   * The parts of the request's work that end when the request ends. An array takes a microsecond less than an
+   * AsyncDisposableStack.
    */
   readonly #begun: (AsyncDisposable | Disposable)[] = [];
   #pause: Pause = yieldFor;
@@ -66,17 +67,17 @@ export class Call implements Caller {
   #isCancelled = false;
   #isKeptOpen = false;
   #headers: Readonly<Record<string, string>> = {};
-  /** The error code with which the inference run ended; null: none. */
+  /** The error code with which the inference run ended; null if it ended without an error. */
   #runCode: string | null = null;
   #memory: Reservation | null = null;
   /** The reserved memory of the answer's text, which is kept until the answer is complete. */
   #text: Reservation | null = null;
 
   constructor(
-    /** `req_` + UUIDv7 hex, made here and never the client's. */
+    /** The id of the request: `req_` + UUIDv7 hex, made here and never the client's. */
     readonly requestId: string,
     readonly request: Request,
-    /** The path as routed, for logs and metrics (`/v1/models/{id}`). */
+    /** The path of the route that matched (`/v1/models/{id}`), for logs and metrics. */
     readonly route: string,
     readonly connection: ClientConnection,
   ) {
@@ -229,7 +230,7 @@ export class Call implements Caller {
   }
 
   /**
-   * Adds a part of the request's work, which ends with the request if not before. The last part that began ends first.
+   * Adds a part of the request's work, which ends with the request if not before. The part that began last ends first.
    */
   begins<Begun extends AsyncDisposable | Disposable>(begun: Begun): Begun {
     this.#begun.push(begun);

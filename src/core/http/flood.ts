@@ -10,11 +10,14 @@ const lines_max = 20;
 interface FloodGate {
   /** Reports whether a line of this event may be written now. If not, it is counted. */
   admits(event: string): boolean;
-  /** Reports the counts that have not been reported yet. */
+  /** Reports the numbers of lines left out that have not been reported yet. */
   flush(): void;
 }
 
-/** `leftOut` is called after ten seconds in which there were too many lines, with the number of lines left out. */
+/**
+ * Makes the gate of a log. `leftOut` is called after ten seconds in which there were too many lines, with the number of
+ * lines left out.
+ */
 export function floodGate(clock: Clock, leftOut: (event: string, lines: number) => void): FloodGate {
   const windows = new Map<string, { lines: number; end(): void }>();
 

@@ -94,7 +94,7 @@ export interface FrameDependencies {
   bounds: Pick<Bounds, "pressure" | "slowness" | "garbage">;
   unread: UnreadBodies;
   lifecycle: Lifecycle;
-  /** Null: nothing is traced. */
+  /** The traces of requests; null if nothing is traced. */
   traces: Pick<Traces, "begin"> | null;
   /**
    * Whether this answer's connection should be closed, so that its client connects again to a worker that has fewer
@@ -103,7 +103,7 @@ export interface FrameDependencies {
   shedsConnection(): boolean;
   metrics: Pick<Observer, "request">;
   log: Pick<Log, "request" | "event">;
-  /** 32 hex digits of a UUIDv7. */
+  /** Returns a new UUIDv7 as 32 hex digits. */
   newId(): string;
 }
 
@@ -113,7 +113,7 @@ export type HttpAnswer = Response | StreamedAnswer;
 export type FaultBody = (fault: Fault, requestId: string, request: Request) => unknown;
 
 export interface Framed {
-  /** The path as routed, for logs and metrics. */
+  /** The path of the route that matched, for logs and metrics. */
   path: string;
   /** Whether the request may be traced: probes are not. */
   isTraced?: boolean;
@@ -154,12 +154,16 @@ export function frame(dependencies: FrameDependencies, framed: Framed): Serve {
     // do the same to even out the number of their connections.
     if (dependencies.lifecycle.draining || dependencies.shedsConnection()) response.headers.set("connection", "close");
     for (const name in call.headers) response.headers.set(name, call.headers[name]!);
-    // A HEAD gets the same answer: the runtime leaves out its body, and sends the length that the body of a GET has.
+    // A HEAD request gets the same answer as a GET: the runtime leaves out the body, and sends the length that it would
+    // have.
     return identified(response, call.requestId);
   };
 }
 
-/** Runs the work of a request and returns its answer. By then the work has ended, unless the answer is a stream. */
+/**
+ * Runs the work of a request and returns its answer. When the answer is returned, the work has ended, unless the answer
+ * is a stream.
+ */
 async function worked(dependencies: FrameDependencies, { work }: Framed, open: Open): Promise<Response> {
   const { call } = open;
   try {
@@ -187,8 +191,8 @@ async function closed(dependencies: FrameDependencies, open: Open): Promise<void
 }
 
 /**
- * The one end of every request: takes it off the list of open requests, and writes its metrics, its trace and its line
- * in the log.
+ * Ends every request: takes it off the list of open requests, and writes its metrics, its trace and its line in the
+ * log.
  */
 function ended({ lifecycle, bounds, metrics, log }: FrameDependencies, { call, place }: Open, status: number): void {
   lifecycle.leave(place);
@@ -217,7 +221,10 @@ async function isWelcome(
   return slowness.wait(call.signal);
 }
 
-/** Reports the fault and returns the one to answer with. An error in the reporting must not leave the request open. */
+/**
+ * Reports the fault to `failed`, and returns the fault to answer with. An error in `failed` must not leave the request
+ * open.
+ */
 function reported(fault: Fault, call: Call, { failed }: Framed): Fault {
   try {
     failed?.(call, fault);
@@ -234,8 +241,8 @@ function begunTrace({ traces }: FrameDependencies, { requestId, request, route }
 }
 
 /**
- * Adds the headers that every answer has: the request's id under the names of each family of clients, and the ban on
- * guessing another media type (docs/design/service.md, Identifiers and headers).
+ * Adds the headers that every answer has: the request's id under the names of each family of clients, and the header
+ * that forbids clients to guess another media type (docs/design/service.md, Identifiers and headers).
  */
 export function identified(response: Response, requestId: string): Response {
   response.headers.set("x-service-request-id", requestId);
@@ -245,7 +252,7 @@ export function identified(response: Response, requestId: string): Response {
   return response;
 }
 
-/** `allow` names the methods of the path. */
+/** The fault of a request with a method that its path does not have. `allow` names the methods that the path has. */
 export function methodNotAllowed(method: string, allow: string): Fault {
   const name = method === "HEAD" ? "GET" : method;
   const named = /^[A-Z]{1,16}$/.test(name) ? name : "that method";

@@ -11,11 +11,11 @@ import { fullGC } from "bun:jsc";
 import { Bucket, type BucketSize } from "../time/bucket.ts";
 
 export interface Garbage {
-  /** A body of this size was parsed and translated: its text and the values of its protocol are garbage. */
+  /** Called when a body of this size was parsed and translated: its text and the values of its protocol are garbage. */
   translated(bytes: number): void;
-  /** A request that held this many bytes has ended. */
+  /** Called when a request that held this many bytes has ended. */
   ended(bytes: number): void;
-  /** A request that was open for `ms` milliseconds has ended, while `open` requests are open. */
+  /** Called when a request that was open for `ms` milliseconds has ended, while `open` requests are open. */
   lived(ms: number, open: number): void;
   /**
    * Called at intervals with the number of open requests, to collect the garbage of small requests if that is quick.
@@ -30,15 +30,15 @@ export interface Garbage {
 }
 
 interface GarbageSettings {
-  /** Smaller bodies leave little garbage, which the runtime collects in time. */
+  /** The least size of a large body. Smaller ones leave little garbage, which the runtime collects in time. */
   large_bytes: number;
   /** The bytes that requests with large bodies must have held, added up as they end, before a collection. */
   ended_bytes: number;
   /** Requests of this age have survived the quick collections, so only a full collection frees them. */
   old_ms: number;
   /**
-   * The least number of old requests that must have ended before a collection. If more requests are open, that many
-   * must have ended.
+   * The least number of old requests that must have ended before a collection. If more than this number are open, as
+   * many must have ended as are open.
    */
   old_min: number;
   /**
@@ -77,7 +77,7 @@ export function garbage(
 ): Garbage {
   const { large_bytes, ended_bytes, old_ms, old_min, old_rest, wait_ms, open_max } = settings;
   const budget = new Bucket(settings.budget, now_ms());
-  /** The bytes that were held by requests with large bodies which have ended since the last collection. */
+  /** The bytes that requests with large bodies held, added up over those that have ended since the last collection. */
   let left_bytes = 0;
   let old = 0;
   /** The moment from which old requests may cause a collection again. */

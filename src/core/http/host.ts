@@ -23,7 +23,7 @@ export function hostsNamed(names: readonly string[] = []): (host: string | null)
   };
 }
 
-/** The refusal of requests with another `Host`. */
+/** The refusal of a request whose `Host` is none of the allowed names. */
 export const otherHost: Framed = {
   path: "/*",
   faultBody: encodeFault,

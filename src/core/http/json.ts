@@ -52,5 +52,5 @@ function gatheredBytes(bytes: Uint8Array<ArrayBuffer>): string | Uint8Array<Arra
   });
 }
 
-/** Leaves room for a head of 4 KiB. */
+/** The largest body that is written together with its head. It leaves 4 KiB of the 16 KiB for the head. */
 const gathered_bytes_max = 12 * 1024;

@@ -41,7 +41,10 @@ const runtime_body_bytes_max = 1024 * 1024 * 1024;
 interface ListeningOptions {
   host: string;
   port: number;
-  /** How long a connection may be silent before its first request, and the deadline of the head of each further one. */
+  /**
+   * How long a connection may be silent before its first request, and how long the head of each further request may
+   * take.
+   */
   idle_ms: number;
   /** Whether other processes of this node listen on the port too. */
   isShared?: boolean;

@@ -48,8 +48,8 @@ function headerText(text: string | null, chars_max: number): string | undefined 
 const unprintable = /[^\x20-\x7e]/g;
 
 /**
- * Secrets are removed before the text is shortened: half of a secret would not be recognised, and would still reveal
- * much.
+ * Cleans and shortens the text of a caller. Secrets are removed before the text is shortened: half of a secret would
+ * not be recognised, and would still reveal much.
  */
 export function cleaned(text: string, chars_max: number): string {
   return masked(text.slice(0, chars_max * 4))

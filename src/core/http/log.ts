@@ -58,7 +58,8 @@ export function logTo({ write, worker, clock, settings, probes, hidden = () => [
     return worker === undefined ? { time, level } : { time, level, worker };
   };
 
-  // Lines are written together after a tenth of a second: a system call for each is a tenth of a small request's cost.
+  // Adds a line. Lines are written together after a tenth of a second: a system call for each is a tenth of a small
+  // request's cost.
   function line(fields: Head & Record<string, unknown>) {
     keep(lineOf(settings().format, fields));
   }
@@ -93,7 +94,10 @@ interface Head {
   worker?: number | undefined;
 }
 
-/** Names all fields in one literal: an object that is composed of others costs more than writing its line. */
+/**
+ * The fields of a request's line, all named in one literal: an object that is composed of others costs more than
+ * writing its line.
+ */
 function requestFields(
   { time, level, worker }: Head,
   call: Call,
@@ -145,7 +149,7 @@ function attemptsShown(attempts: readonly Tried[], hasEngineText: boolean): read
 
 const cause_chars_max = 2000;
 
-/** The cause, for operators: the stack of a defect, the message of an outage. */
+/** The cause of a fault, for operators: the stack of a defect, the message of an outage. */
 function causeOf(cause: unknown): string {
   if (cause instanceof Fault) return causeOf(cause.details.cause ?? cause.message);
   const text = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);

@@ -1,17 +1,17 @@
 /**
- * THE SEAM OF OBSERVERS, by which metrics and traces are added. They are called at the end of requests, and for
- * refusals and decisions.
+ * THE SEAM OF OBSERVERS: the interface by which metrics and traces are added. They are called at the end of requests,
+ * and for refusals and decisions.
  */
 
 export interface Observer {
   request(ended: EndedRequest): void;
-  /** A credential was refused, with this fault's code. */
+  /** Called when a credential was refused, with the fault's code. */
   unauthenticated(code: string): void;
-  /** A request was refused because the node's memory or descriptors are used up. */
+  /** Called when a request was refused because the node's memory or descriptors are used up. */
   shed(what: Shed): void;
   /**
-   * The decision about one inference request of a known caller: granted from `plan` or `extra`, or refused with a
-   * fault's code.
+   * Called with the decision about one inference request of a known caller: granted from `plan` or `extra`, or refused
+   * with a fault's code.
    */
   decision(decision: "granted" | "refused", reason: string): void;
   /** All metrics as text, for /metrics. */
@@ -19,7 +19,7 @@ export interface Observer {
 }
 
 export interface EndedRequest {
-  /** The path as routed. */
+  /** The path of the route that matched. */
   route: string;
   /** The status with which the request ended, which differs from the status sent if its stream failed. */
   status: number;
@@ -55,6 +55,6 @@ export interface ToldValue {
 export interface Exemplar {
   labelSet: { trace_id: string };
   value: number;
-  /** The time, in seconds since the epoch. */
+  /** The time of the observation, in seconds since the epoch. */
   timestamp: number;
 }

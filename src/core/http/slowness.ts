@@ -21,7 +21,7 @@ interface SlownessLimits {
 
 export const slownessLimits: SlownessLimits = { waiting_max: 2000, shortest_ms: 1000, longest_ms: 3000 };
 
-/** `random` returns a number from 0 to 1. */
+/** Makes the waits before refusals. `random` returns a number from 0 to 1. */
 export function slowness(limits: SlownessLimits, random: () => number): Slowness {
   let waiting = 0;
   return {

@@ -5,9 +5,9 @@
 /** The owner of a socket, which is notified of its messages and its end. */
 export interface SocketOwner {
   opened(socket: Socket): void;
-  /** A text message has arrived. */
+  /** Called when a text message has arrived. */
   received(text: string): void;
-  /** The connection has closed. Called once. */
+  /** Called once, when the connection has closed. */
   closed(): void;
 }
 
@@ -86,11 +86,14 @@ export const closeReasons = {
 /** How long a client may be silent before it is sent a ping. Proxies in between see that, too. */
 const silence_s = 60;
 
-/** `frame_bytes_max`: the largest message; a larger one closes its connection with code 1009. */
+/**
+ * Makes the runtime's handlers for WebSockets. `frame_bytes_max`: the largest message; a larger one closes its
+ * connection with code 1009.
+ */
 export function socketHandlers(frame_bytes_max: number): Bun.WebSocketHandler<Socket> {
   return {
     maxPayloadLength: Math.max(1, frame_bytes_max),
-    // No limit at which messages would be dropped: `send` waits instead.
+    // The runtime has no limit at which it would drop messages: `send` waits instead.
     backpressureLimit: 0,
     perMessageDeflate: false,
     idleTimeout: silence_s,

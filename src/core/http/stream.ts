@@ -1,6 +1,6 @@
 /**
- * Sends a stream to its caller. It is held back until its status is known, and then written event by event, as fast as
- * the caller reads.
+ * Sends a stream of events to its caller. The stream is held back until the status of the answer is known, and then
+ * written event by event, as fast as the caller reads.
  */
 import { type InferenceEvent, isTerminal } from "../inference/event.ts";
 import { asFault } from "../inference/fault.ts";
@@ -20,8 +20,8 @@ export interface Primed {
 }
 
 /**
- * Waits for the first part of the answer, an end or a failure, for at most `hold_ms`. It also starts the generator, so
- * that its `finally` will run. A failure that comes first is thrown, so that it has its true status.
+ * Waits for the first part of the answer, an end or a failure, for at most `hold_ms`. The wait also starts the
+ * generator, so that its `finally` will run. A failure that comes first is thrown, so that its true status can be sent.
  */
 export async function primed(rest: AsyncGenerator<Batch, void, void>, hold_ms: number): Promise<Primed> {
   const head: Batch[] = [];
@@ -53,8 +53,8 @@ function isDecisive(event: InferenceEvent): boolean {
 }
 
 /**
- * The stream. Its last event is held back: `done` is called with the whole answer, and the event waits until its
- * promise resolves.
+ * Passes the stream on, but holds back its last event: `done` is called with the whole answer, and the event waits
+ * until the promise of `done` resolves.
  */
 export async function* endsAfter(
   batches: AsyncGenerator<Batch, void, void>,
@@ -74,7 +74,7 @@ export interface StreamedAnswer {
 }
 
 export interface StreamOwner {
-  /** The client has left. Called before `closed`. */
+  /** Called when the client has left, before `closed`. */
   left(): void;
   /** Called once, when the last byte was written or will never be written. The owner must then end the events. */
   closed(): void;
@@ -102,7 +102,7 @@ export function eventStream(
   };
 }
 
-/** The headers of every event stream, together with these. */
+/** The headers of every event stream, with `headers` added. */
 export function sseHead(headers: Record<string, string>): Record<string, string> {
   return {
     "content-type": "text/event-stream; charset=utf-8",
@@ -112,7 +112,7 @@ export function sseHead(headers: Record<string, string>): Record<string, string>
   };
 }
 
-/** Reads the next events. Those that came before the status was known are there at once. */
+/** Reads the next events. Those that came before the status was known are returned at once. */
 export function nextOf(stream: Primed): Next {
   const { head, pending, rest } = stream;
   if (head.length > 0) return Promise.resolve({ done: false, value: head.splice(0).flat() });
@@ -133,7 +133,10 @@ export function framesOf(encoder: StreamEncoder, batch: Batch): string {
 
 const text = new TextEncoder();
 
-/** A class, because closures would be made again for each stream (docs/design/runtime.md, Bun as a server). */
+/**
+ * Writes the events of a stream to the body of its response. A class, because closures would be made again for each
+ * stream (docs/design/runtime.md, Bun as a server).
+ */
 class SseSource implements Bun.UnderlyingSource<Uint8Array> {
   readonly #stream: Primed;
   readonly #encoder: StreamEncoder;

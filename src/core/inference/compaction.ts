@@ -115,7 +115,7 @@ function sumOf(turns: readonly Turn[], weights: Weights): number {
   return sum;
 }
 
-/** The turns without the oldest ones that weigh `excess`. The newest turn always stays. */
+/** The turns without the oldest ones, whose weights add up to at least `excess`. The newest turn always stays. */
 function withoutOldest(turns: readonly Turn[], summary: Turn | null, weights: Weights, excess: number): Turn[] {
   let gone = 0;
   const newest = turns.at(-1);
@@ -126,7 +126,7 @@ function withoutOldest(turns: readonly Turn[], summary: Turn | null, weights: We
   });
 }
 
-/** The turns without results of tool calls that were left out. */
+/** The turns without the tool results whose calls were left out. */
 function withoutOrphanResults(turns: readonly Turn[]): Turn[] {
   const called = new Set<string>();
   return turns.filter((turn) => {

@@ -38,7 +38,7 @@ export type PartHead =
 /** The reason for the end of an answer. `stop` is the natural end, or a stop sequence. */
 export type StopReason = "stop" | "length" | "tool_calls" | "content_filter";
 
-/** One token's log probability, with the names of chat completions and Responses. */
+/** One token's log probability, with field names as in chat completions and Responses. */
 export interface TokenLogprob {
   token: string;
   logprob: number;
@@ -46,7 +46,7 @@ export interface TokenLogprob {
   top_logprobs: { token: string; logprob: number; bytes: number[] | null }[];
 }
 
-/** Whether an event is the last one of its stream. */
+/** The last event of a stream. */
 export type TerminalEvent = Extract<InferenceEvent, { type: "response-end" | "response-failed" }>;
 
 export function isTerminal(event: InferenceEvent): event is TerminalEvent {

@@ -109,7 +109,7 @@ export const clientFaultCodes = (Object.keys(faultCatalogue) as FaultCode[]).fil
 /** The lengths of an input and of the model's context, as far as the engine's error states them. */
 export interface SaidOverflow {
   inputTokens?: number;
-  /** Set if the engine stopped counting the input at this length. */
+  /** Set if the input is at least this long, because the engine stopped counting there. */
   isAtLeast?: true;
   contextTokens?: number;
 }
@@ -122,11 +122,11 @@ export interface LimitMet {
   /** The limit's name; `extra`: the extra usage of the month. */
   name: "session" | "week" | "month" | "extra" | "requests_per_minute" | "tokens_per_minute" | "concurrent_requests";
   limit: number;
-  /** The use that was read; null if the request alone exceeds the limit, so that it was not read. */
+  /** The use that was read; null if the request alone exceeds the limit, so that the use was not read. */
   used: number | null;
   /** The nanos that running requests hold in the window, in addition to `used`. */
   held?: number;
-  /** The least that the request needs. */
+  /** The least amount that the request needs of this limit. */
   needed: number;
   /** When the window ends. Absent: no reset makes room for the request. */
   resetAt?: Date;
@@ -135,7 +135,7 @@ export interface LimitMet {
 export interface FaultDetails {
   /** The path of the offending field in the request. */
   param?: string;
-  /** The protocol in which `param` is written, if an engine named it. */
+  /** The protocol in which `param` is written, if an engine named the field. */
   engineProtocol?: Protocol;
   /** A sentence of an engine that callers may read: texts, and names of fields in the engine's protocol. */
   sentence?: readonly (string | { param: string; engineProtocol: Protocol })[];

@@ -53,7 +53,7 @@ export function imageUrlProblem(text: string, { deny_private, denied_hosts }: Im
 }
 
 const localNames = /^(.+\.)?localhost$|^(.+\.)?metadata(\.google\.internal|\.goog)?$|^instance-data(\.ec2\.internal)?$/;
-/** The addresses of this machine and its link, and those at which clouds serve credentials. */
+/** The addresses that a machine has for itself and its link, and those at which clouds serve credentials. */
 const localRanges = ["0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "100.100.100.200/32", "168.63.129.16/32"].map(
   rangeOf,
 );
@@ -66,7 +66,7 @@ function isLocal(host: string): boolean {
   return localNames.test(host) || /^\[(::1?|fe[89ab][0-9a-f]:.*|fd00:ec2::254)\]$/.test(host);
 }
 
-/** A name without a dot can only be in the engine's own network. */
+/** Whether a host belongs to a private network. A name without a dot can only be in the engine's own network. */
 function isPrivate(host: string): boolean {
   const address = ipv4Of(host);
   if (address !== null) return privateRanges.some((range) => range(address));

@@ -83,7 +83,7 @@ export function priceOfMillion(picos: number, currency: Currency): Money {
 /** Decimal text without the zeros at its end: `50` for `50.000000000`. */
 export const shortest = (amount: string) => (amount.includes(".") ? amount.replace(/[.]?0+$/, "") : amount);
 
-/** `value` ÷ 10^decimals, with all its decimals. */
+/** The decimal text of `value` ÷ 10^decimals, with all its decimals. */
 export function decimalOf(value: number | bigint, decimals: number): string {
   const digits = (value < 0 ? -value : value).toString().padStart(decimals + 1, "0");
   return `${value < 0 ? "-" : ""}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
@@ -91,7 +91,7 @@ export function decimalOf(value: number | bigint, decimals: number): string {
 
 /**
  * The value of decimal text × 10^decimals, as a whole number. Null: the text is not a plain decimal number, has more
- * decimals, or exceeds the exact range of a number.
+ * than `decimals` decimals, or exceeds the exact range of a number.
  */
 export function wholeOf(text: string, decimals: number): number | null {
   const [, sign = "", whole = "", fraction = ""] = /^(-?)([0-9]{1,16})(?:\.([0-9]+))?$/.exec(text) ?? [];
@@ -113,14 +113,17 @@ export function typedNanos(text: string, currency: Currency): { nanos: number } 
 
 type Rounding = "nearest" | "down";
 
-/** A currency, and the writing of its amounts for people. */
+/** A currency, and how its amounts are written for people. */
 export interface MoneyWords {
   readonly currency: Currency;
   /** An amount for people: `$50.00`, `€1,204.50`, `$0.00021`, `3.5 credits`. The rest of a limit is rounded `down`. */
   inWords(nanos: number | bigint, rounding?: Rounding): string;
 }
 
-/** Makes the platform's number formats once: making one costs many times as much as using it. */
+/**
+ * Makes the functions that write amounts in this currency. The platform's number formats are made once: making one
+ * costs many times as much as using it.
+ */
 export function moneyWords(currency: Currency): MoneyWords {
   const isCredits = currency === credits;
   const minorDigits = isCredits ? 2 : minorDigitsOf(currency);

@@ -5,7 +5,7 @@
  */
 import { Fault, type FaultDetails, type SaidOverflow } from "./fault.ts";
 
-/** The fault. `said`: the lengths that the engine reported, if any. */
+/** The fault of an input that is too long. `said`: the lengths that the engine reported, if any. */
 export function inputTooLong(said: SaidOverflow, details: FaultDetails = {}): Fault {
   return new Fault(
     "context_length_exceeded",

@@ -24,7 +24,10 @@ export function plain(text: string): string {
   return text.replace(unsafe, "?");
 }
 
-/** The JSON text with the characters that `plain` replaces written as escapes, which mean the same to a program. */
+/**
+ * The JSON text, in which each character that `plain` replaces is written as an escape, which means the same to a
+ * program.
+ */
 export function plainJson(json: string): string {
   return json.replace(unsafe, (character) =>
     character === "\n" ? character : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,

@@ -47,7 +47,7 @@ export interface NativeNeed {
   protocol: Protocol;
   /** The feature's name, such as "citations". */
   feature: string;
-  /** The path of the field that asks for it. */
+  /** The path of the field that asks for the feature. */
   param: string;
 }
 
@@ -77,13 +77,16 @@ export interface InferenceRequest {
   extra: Record<string, unknown>;
   needs: Need[];
   nativeNeeds?: NativeNeed[];
-  /** Further top-level fields, which only engines of the same protocol get. */
+  /** Further top-level fields, which only engines that speak the caller's protocol get. */
   native?: Native;
   /** Set if the last turn is the beginning of the answer, from which the engine goes on. */
   continues?: boolean;
-  /** Set if the conversation is to be summarized. Its last turn asks for that (compaction.ts). */
+  /** Set if the conversation is to be summarized. Its last turn asks for the summary (compaction.ts). */
   compaction?: Compaction;
-  /** Set if request and answer are passed on in the shape of their operation. The conversation is then empty. */
+  /**
+   * Set if the request and its answer are passed on in the wire form of their operation, such as embeddings. The
+   * conversation is then empty.
+   */
   passed?: Passed;
 }
 
@@ -94,7 +97,7 @@ export interface Passed {
   readonly makesText: boolean;
   /** An upper estimate of the tokens of the largest input. */
   readonly largestTokens: number;
-  /** The tokens of all inputs, if the caller sent token ids. */
+  /** The number of tokens of all inputs, if the caller sent token ids. */
   readonly exactTokens?: number;
   /** The number of searches, which are charged by the model's price of a search. */
   readonly searches?: number;
@@ -107,7 +110,7 @@ export interface Passed {
 interface Compaction {
   /** The summary of an earlier compaction, which is never left out. */
   readonly summary: Turn | null;
-  /** The number of turns that were left out, and the notice in their place. */
+  /** The number of turns that were left out; `notice` is the turn that stands for them, or null. */
   leftOutTurns: number;
   notice: Turn | null;
 }
@@ -122,7 +125,7 @@ export interface Sampling {
   logitBias?: Record<string, number>;
 }
 
-/** The efforts, from the least to the most. */
+/** The efforts of reasoning, from the least to the most. */
 export const reasoningEfforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 export type ReasoningEffort = (typeof reasoningEfforts)[number];
 
@@ -130,8 +133,8 @@ export type ReasoningEffort = (typeof reasoningEfforts)[number];
 export interface Reasoning {
   effort?: ReasoningEffort;
   /**
-   * Set to the same value as `effort` if the effort must not be lowered: an engine that has no word for it refuses the
-   * request.
+   * Set to the same value as `effort` if the effort must not be lowered: an engine that has no word for this effort
+   * refuses the request.
    */
   exactEffort?: ReasoningEffort;
   /** `thinking.budget_tokens` of Messages. */
@@ -167,7 +170,7 @@ export interface ToolTurn {
   callId: string;
   parts: InputPart[];
   failed?: boolean;
-  /** Fields other than the result itself. */
+  /** The fields of the wire object other than the result itself. */
   native?: Native;
 }
 

@@ -78,7 +78,7 @@ export class Fold {
     }
   }
 
-  /** Throws the Fault of a stream that failed or never ended. */
+  /** Returns the whole answer. Throws the Fault of a stream that failed or never ended. */
   result(): Result {
     const [start, end] = [this.#start, this.#end];
     if (this.#failure !== undefined) throw this.#failure;

@@ -1,7 +1,10 @@
 /** Puts a conversation into the order that engines accept, with instructions where they accept them. */
 import type { InputPart, SystemTurn, TextPart, Turn } from "./request.ts";
 
-/** The turns in an order that the engine takes. `instructionsInside`: whether it takes instructions after the head. */
+/**
+ * The turns in an order that the engine takes. `instructionsInside`: whether the engine takes instructions after the
+ * head.
+ */
 export function inEngineOrder(turns: readonly Turn[], instructionsInside = true): Turn[] {
   const ordered = withResultsInPlace(turns);
   return instructionsInside ? ordered : withInstructionsAtHead(ordered);

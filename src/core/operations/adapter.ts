@@ -20,7 +20,9 @@ export interface Adapter<Wire extends InferenceWire, Reply> {
   /** The prefix of the response's id, such as `chatcmpl-`. */
   idPrefix: string;
   codec: CallerCodec<Wire, Reply>;
-  /** The request with stored items in place of the references to them; `bytes` is their size. */
+  /**
+   * Returns the request with stored items in place of the references to them; `bytes` is the size of the stored items.
+   */
   resolve?(wire: Wire, caller: Principal): Promise<{ wire: Wire; bytes: number }>;
   /** How requests of this operation run in the background, if they can. */
   background?: {

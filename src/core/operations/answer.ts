@@ -1,6 +1,7 @@
 /**
- * ANSWER: turns a run into the response that its caller reads: encoded in the protocol, stored if it is to be stored,
- * and sent. A failure before the first part of the answer is thrown, so that its status can still be sent.
+ * ANSWER: turns a run (the work of engines on one admitted request) into the response that its caller reads: encoded in
+ * the protocol, stored if it is to be stored, and sent. A failure before the first part of the answer is thrown, so
+ * that its status can still be sent.
  */
 
 import { limitHeaders, windowHeaders } from "../admission/limit-words.ts";
@@ -146,7 +147,7 @@ export async function untilFirstPart<Wire extends InferenceWire, Reply>(
   return stream;
 }
 
-/** Returns a function that returns the time of its first call each time, in Unix seconds. */
+/** Returns a function whose every call returns the time of its first call, in Unix seconds. */
 function clockedOnce(): () => number {
   let at: number | undefined;
   return () => {
@@ -157,7 +158,7 @@ function clockedOnce(): () => number {
 
 /**
  * THE SEAM OF KEPT ANSWERS: the interface to a feature that keeps answers beyond their connection, runs requests in the
- * background, and answers a repeat with the answer of the first request.
+ * background, and answers a repeated request with the answer of the first one.
  */
 export interface AnswerSinks {
   /**
@@ -171,7 +172,7 @@ interface SinkAsked {
   principal: Principal;
   operation: Operation;
   headers: { [keyHeader]?: string } | undefined;
-  /** The hash of the request's body; null if it was not asked for. */
+  /** The hash of the request's body; null if the hash was not computed. */
   digest: string | null;
   isBackground: boolean;
   isStream: boolean;

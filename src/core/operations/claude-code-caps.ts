@@ -35,7 +35,7 @@ function capOf(kind: WindowKind, { used, limit, resetAt }: Pick<WindowReading, "
 
 const secondsOf = (instant: Date) => Math.ceil(instant.getTime() / 1000);
 
-/** The limit with the largest used share; null if there is none. */
+/** The limit of which the largest share is used; null if there are no limits. */
 export function fullest(caps: readonly Cap[]): Cap | null {
   return caps.reduce<Cap | null>((most, one) => (most && shareOf(most) >= shareOf(one) ? most : one), null);
 }

@@ -23,13 +23,13 @@ export function isSignedIn(headers: Headers): boolean {
 }
 
 /**
- * The headers about the limit with the largest used share. Without a limit there are none, and Claude Code shows that
- * there is no limit.
+ * The headers about the limit of which the largest share is used. Without a limit there are no headers, and Claude Code
+ * shows that there is no limit.
  */
 export function standingHeaders({ windows, subjects }: Pick<Granted, "windows" | "subjects">): Record<string, string> {
   const cap = fullest(capsOf(windows, subjects));
   if (!cap) return {};
-  // An admitted request has room, so it never shows a full limit, whatever other requests hold.
+  // An admitted request has room, so its headers never show a full limit, whatever other requests hold.
   const share = Math.min(0.99, Math.floor(shareOf(cap) * 100) / 100);
   const passed = thresholds.find((one) => share >= one);
   const status = passed === undefined ? "allowed" : "allowed_warning";

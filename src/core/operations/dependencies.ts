@@ -44,7 +44,7 @@ export interface Dependencies extends FrameDependencies {
   /** The public address of the console, without a slash at its end; null: none is configured. */
   consoleUrl(): string | null;
   messages(): MessagesOptions;
-  /** The images that an engine may be asked to fetch. */
+  /** The settings that say which images an engine may be asked to fetch. */
   images(): ImageSettings;
   limits: ServingLimits;
   bounds: Bounds;
@@ -59,7 +59,7 @@ export interface Dependencies extends FrameDependencies {
 }
 
 export interface Documentation {
-  /** The contract for the catalog in force, as JSON text. */
+  /** The contract (the OpenAPI document) for the catalog in force, as JSON text. */
   openapi(): string;
   page(): Promise<Response>;
   /** The script of the documentation page, for a request with these headers. */

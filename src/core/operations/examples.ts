@@ -18,7 +18,10 @@ export function getExample(
   return { name, summary, needs: [], request: (id) => ({ path: pathFor(id), ...more }), status: 200, contentType };
 }
 
-/** Returns a maker of examples of a POST to `path`. The model in their bodies is one with the needed capabilities. */
+/**
+ * Returns a function that makes examples of a POST to `path`. The `model` in their bodies is one that has what the
+ * example needs.
+ */
 export function exampleAt(path: string, kind: ModelKind = "chat") {
   return (
     name: string,
@@ -44,7 +47,7 @@ export const weather = {
   question: { role: "user", content: "What is the weather in Oslo?" },
 };
 
-/** The schema of a structured output. */
+/** The schema of the structured output in the examples. */
 export const citySchema = {
   type: "object",
   properties: { city: { type: "string" }, country: { type: "string" } },

@@ -19,7 +19,7 @@ const faultBodies: Record<FaultShape, FaultBody> = {
   client: faultBodyForClient,
 };
 
-/** Only clients of Messages send the version that they speak. */
+/** Whether a client speaks Messages: only such clients send the version that they speak. */
 function isMessagesClient(request: Request): boolean {
   return request.headers.has("anthropic-version");
 }

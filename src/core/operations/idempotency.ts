@@ -3,7 +3,7 @@ import Type from "typebox";
 
 export const keyHeader = "idempotency-key";
 
-/** The header's declaration, for operations. */
+/** The declaration of the header `idempotency-key`, for operations that take it. */
 export const keyHeaders = Type.Object({
   [keyHeader]: Type.Optional(
     Type.String({

@@ -66,7 +66,7 @@ interface Declared<
    * among them has one JSON answer.
    */
   faults: readonly FaultCode[];
-  /** Whether the document describes all other error statuses, in the same shape, as `default`. */
+  /** Whether the OpenAPI document describes all other error statuses, in the same shape, as `default`. */
   otherFaults: boolean;
   /** The headers of a 429 that a limit causes. */
   limitRefusalHeaders?: readonly HeaderName[];
@@ -141,8 +141,8 @@ export function operation<
 }
 
 /**
- * `messages`, `responses`: the form of that protocol. `client`: `Error`, or the form of Messages, depending on the
- * client.
+ * The form of an operation's errors. `messages`, `responses`: the form of that protocol. `client`: `Error`, or the form
+ * of Messages, depending on the client.
  */
 export type FaultShape = "error" | "messages" | "responses" | "client";
 

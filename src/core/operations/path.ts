@@ -39,7 +39,7 @@ export function isIdThere({ path, idPrefix }: Pattern, request: Request): boolea
   return idPrefix === undefined ? id !== "" : new RegExp(`^${idPrefix}[^/]+$`).test(id);
 }
 
-/** Matches the end of paths of this pattern, without `/v1`. */
+/** Returns an expression that matches the end of paths of this pattern, from after `/v1`. */
 export function ending({ path, idPrefix }: Pattern): RegExp {
   const id = idPrefix === undefined ? ".+" : `${idPrefix}[^/]+`;
   const around = path.replace(/^\/v1\//, "/").split(place);

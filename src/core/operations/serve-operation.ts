@@ -33,7 +33,7 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   const soon = together(starts_portion);
   const faultBody = faultBodyOf(faultShape);
   /**
-   * Resolves when the other requests that the same poll of the event loop brought have been authorized too. In each
+   * Resolves when the other requests that arrived in the same poll of the event loop have been authorized too. In each
    * turn only a portion of the requests goes on, so that they do not hold up tokens: docs/design/runtime.md, Starts
    * give way. Earlier refusals do not wait: while an answer is outstanding, the runtime takes no further request of its
    * connection.
@@ -104,7 +104,7 @@ function textIn(values: URLSearchParams | Headers): (name: string) => string | n
 // Checks credential, organization and scope, in this order, and records the caller for the log. Throws Fault 401, 403,
 // 429 or 503.
 
-/** `any`: any valid key will do, whatever its scopes. */
+/** Checks that the caller has this scope. `any`: any valid key will do, whatever its scopes. */
 export async function authorize(
   dependencies: Dependencies,
   call: Call,

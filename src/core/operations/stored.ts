@@ -33,7 +33,7 @@ export interface Resolved {
   bytes: number;
 }
 
-/** Stores nothing: a reference to a response leads nowhere. */
+/** Stores nothing, so that no reference to a response finds anything. */
 export const nothingStored: StoredResponses = {
   isOn: () => false,
   async resolve(request) {

@@ -49,7 +49,7 @@ export async function countedTokens(
   return textTokens === null ? dependencies.inputEstimate.expected(model, media, bytes) : textTokens + media.tokens;
 }
 
-/** The tokenizers of the models that have one, by every name of a model. */
+/** The tokenizer for each id and alias of a model; models without a tokenizer are left out. */
 function tokenizersOf(catalog: Catalog, now_ms: number): Record<string, string> {
   const tokenizers: Record<string, string> = {};
   for (const name of [...catalog.models.keys(), ...(catalog.aliases?.keys() ?? [])]) {

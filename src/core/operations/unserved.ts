@@ -36,7 +36,7 @@ const counts = "'/v1/responses/input_tokens' and '/v1/messages/count_tokens' cou
 const ofProtocol = (name: string, paths: readonly string[]): Row[] =>
   paths.map((path) => ({ path, lack: `does not speak the protocol of ${name}`, nearest: spoken }));
 
-/** The first row that matches is used. */
+/** The paths that are not served, by the API to which they belong. The first row that matches a path is used. */
 export const unservedApis: readonly UnservedApi[] = [
   {
     name: "Azure",
@@ -245,7 +245,7 @@ const matchers = unservedApis.flatMap(({ rows, onlyMessages = false }) =>
   rows.map((row) => ({ row: { ...row, onlyMessages }, fits: matcherOf(row) })),
 );
 
-/** The row of the path, requested with or without `/v1`. Null: it belongs to no known API. */
+/** The row of a requested path, with or without `/v1`. Null: the path belongs to no known API. */
 export function unservedAt(path: string): UnservedPath | null {
   if (path.length > path_chars_max) return null;
   const bare = path

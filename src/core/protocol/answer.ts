@@ -50,7 +50,7 @@ export abstract class BaseAnswerDecoder {
     return [{ type: "response-failed", fault }];
   }
 
-  /** The event that begins the answer; none if it has begun. */
+  /** The event that begins the answer; none if the answer has begun. */
   protected started(): InferenceEvent[] {
     if (this.#started) return [];
     this.#started = true;
@@ -71,7 +71,7 @@ export abstract class BaseAnswerDecoder {
 /** The most parts or calls of an answer. Models make a few dozen. */
 export const parts_max = 1024;
 
-/** Throws UnreadableAnswer if there are too many. */
+/** Throws UnreadableAnswer if an answer has too many parts. */
 export function assertFewParts(count: number): void {
   if (count > parts_max) throw new UnreadableAnswer(`the answer has more than ${parts_max} parts`);
 }
@@ -146,10 +146,10 @@ export function jsonOf({ data, parsed }: EngineEvent): unknown {
  * U+FFFD.
  */
 export class WholeCharacters {
-  /** The first halves that wait for their second, by the index of their part. */
+  /** The first halves of characters that wait for the second half, by the index of their part. */
   readonly #waiting = new Map<number, string>();
 
-  /** The events with whole characters; the same events if no half is in them, which is nearly always so. */
+  /** The events with whole characters; the same events if they have no half characters, which is nearly always so. */
   mend(events: InferenceEvent[]): InferenceEvent[] {
     if (this.#waiting.size === 0 && events.every(isWhole)) return events;
     return events.flatMap((event) => this.#mended(event));
@@ -179,7 +179,7 @@ export class WholeCharacters {
     return delta === "" && !event.logprobs && event.delta !== "" ? [] : [{ ...event, delta }];
   }
 
-  /** The events that replace a half which still waits in a part that has ended. */
+  /** The events that replace a half character which still waits in a part that has ended. */
   #given(index: number): InferenceEvent[] {
     const half = this.#waiting.get(index);
     this.#waiting.delete(index);
@@ -194,8 +194,8 @@ function isWhole(event: InferenceEvent): boolean {
 }
 
 /**
- * Reads the words by which engines say why an answer ended, by the table of their dialect. Case does not count, and
- * `content-filter` and `contentFilter` are `content_filter`: docs/engines.md, How answers end.
+ * The words by which engines say why an answer ended, and their meanings, from the table of the engine's dialect. Case
+ * does not count, and `content-filter` and `contentFilter` are `content_filter`: docs/engines.md, How answers end.
  */
 type Words = Dialect["finishReasons"];
 
@@ -217,7 +217,8 @@ function meaningOf(word: unknown, words: Words): Meaning | undefined {
 }
 
 /**
- * The word in lower case with underscores: `max_tokens` for `FinishReason.MAX_TOKENS`, `max-tokens` and `maxTokens`.
+ * An engine's word in lower case with underscores: `max_tokens` for `FinishReason.MAX_TOKENS`, `max-tokens` and
+ * `maxTokens`.
  */
 function plainOf(word: string): string {
   return word
@@ -229,7 +230,7 @@ function plainOf(word: string): string {
     .replace(/^(finish_?|stop_)?reason[._]/, "");
 }
 
-/** The word as the log shows it: short, printable, and not a part of the answer. */
+/** The engine's word as the log shows it: short and printable. It is not a part of the answer. */
 function shownReason(word: string): string {
   return word.slice(0, word_characters_max).replace(/[^ -~]/g, "?");
 }
@@ -239,7 +240,7 @@ const word_characters_max = 64;
 export class FinishReason {
   readonly #words: Words;
   #known: StopReason | null = null;
-  /** The first unknown word. */
+  /** The first unknown word that the engine gave for the answer's end. */
   #unknown: string | null = null;
   isFailed = false;
 

@@ -1,7 +1,7 @@
 /** Gives each call of an answer an id that is unique in it: engines repeat ids, or give none. Pure. */
 export class CallIds {
   readonly #used = new Set<string>();
-  /** For each id that is taken, the next number to append to a repeat. */
+  /** For each id in use, the number to append to it when it occurs again, so that the new id is unique. */
   readonly #next = new Map<string, number>();
   readonly #unnamed: string;
 

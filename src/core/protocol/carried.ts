@@ -8,13 +8,13 @@ import { isObject, type JsonObject, textOf } from "./json.ts";
 
 /** One opaque value, and where it comes from. */
 export interface Carried {
-  /** The public id of the model that made it. */
+  /** The public id of the model that made the value. */
   model: string;
   /** The mark of the engine's dialect (`Dialect.mark`). */
   by: string;
   /** The path of the value's field, joined by dots. */
   field: string;
-  /** The id of the call that has the field; absent: the message has it. */
+  /** The id of the call that has the field. Absent: the message itself has the field. */
   callId?: string;
   /** A text if a call has the field, a list of objects if a message has it. */
   value: string | JsonObject[];
@@ -25,8 +25,8 @@ export const carriedCharacters_max = 64 * 1024;
 export const carriedTotal_max = 1024 * 1024;
 
 /**
- * The text with which signatures that hold such a value begin. Its length is a multiple of three, so that its base64 is
- * also the beginning of the whole signature's base64.
+ * The text with which signatures that hold an opaque value begin. Its length is a multiple of three, so that its base64
+ * is also the beginning of the whole signature's base64.
  */
 const mark = "service:carried.1:";
 const head = btoa(mark);

@@ -25,7 +25,7 @@ export interface ResponseIdentity {
   model: string;
 }
 
-/** The parameters of one engine for a request. */
+/** The facts about one engine that a request is encoded by. */
 export interface UpstreamAsk {
   /** The engine's name for the model. */
   model: string;
@@ -73,7 +73,10 @@ export interface StreamContext {
   identity: ResponseIdentity;
   /** The number of input tokens to report until the engine has reported its own. At least 1. */
   inputTokensEstimate: number;
-  /** Returns the Unix seconds at which the answer ended; called at its end. Absent: the response has no such time. */
+  /**
+   * Returns the Unix seconds at which the answer ended; called when the answer ends. Absent: the response has no such
+   * time.
+   */
   endedAtSeconds?(): number;
 }
 
@@ -91,7 +94,7 @@ export interface StreamEncoder extends Transducer<InferenceEvent, SseMessage> {
 
 /** Ends a stream that another encoder began, with the protocol's form of a failure. */
 export interface StreamEnding {
-  /** Takes the frames that were written, whole and in their order. */
+  /** Takes the frames that were already written to the stream, whole and in their order. */
   saw(frames: string): void;
   end(fault: Fault, requestId: string): string;
 }
@@ -150,7 +153,7 @@ export interface UpstreamCodec {
   /** The headers of the protocol for each request. `key`: null for an engine that needs none. */
   headers(key: string | null): Record<string, string>;
   request: {
-    /** Throws the fault of `refusal`, if there is one. */
+    /** Encodes a request for the engine. Throws the fault of `refusal`, if there is one. */
     encode(request: InferenceRequest, ask: UpstreamAsk): Readonly<JsonObject>;
     /**
      * The fault `unsupported_feature` if the request has something that would change the answer and that cannot be

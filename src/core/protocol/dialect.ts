@@ -44,7 +44,7 @@ export interface Dialect {
    */
   strips: readonly StrippedField[];
   bounds: EngineBounds;
-  /** `mended`: a tool's schema that is not an object with `properties` is turned into one. */
+  /** How tools' schemas are sent. `mended`: a schema that is not an object with `properties` is turned into one. */
   schemas: "mended" | "as they come";
   /**
    * How the engine is made to call a certain tool: `name` sends all tools and the tool's name, `alone` only that tool
@@ -80,7 +80,7 @@ export interface Dialect {
 
 /** The signs by which an engine's dialect is recognised before it has answered a request. */
 export interface Signs {
-  /** Values of `owned_by` in its list of models. */
+  /** Values of `owned_by` in the engine's list of models. */
   owners: readonly string[];
   /** The engine's host names, whole or as the end of a longer name. */
   hosts: readonly string[];
@@ -106,7 +106,7 @@ export interface CarriedField {
   path: readonly string[];
 }
 
-/** `thinking.empty` stands for thinking blocks without a text. */
+/** The fields that a dialect may strip from requests. `thinking.empty` stands for thinking blocks without a text. */
 export const strippedFields = ["cache_control", "cache_control.ttl", "output_config.effort", "thinking.empty"] as const;
 export type StrippedField = (typeof strippedFields)[number];
 
@@ -142,15 +142,18 @@ export type CountPlaces = Readonly<
   Record<"prompt" | "cached" | "written" | "output" | "reasoning", readonly (readonly FieldPath[])[]>
 >;
 
-/** Patterns of an engine's error messages, by what they mean. */
+/** Patterns that recognise an engine's error messages, grouped by what the messages mean. */
 export interface Refusals {
   /** The message says that the input is longer than the context. */
   tooLong: readonly RegExp[];
-  /** The input's token count in a message of `tooLong`, as the first group. Lower bounds ("at least") don't match. */
+  /**
+   * Patterns whose first group is the input's token count in a message of `tooLong`. Lower bounds ("at least") don't
+   * match.
+   */
   inputTokens: readonly RegExp[];
-  /** A lower bound of the input's token count, from an engine that stops counting at its limit. */
+  /** Patterns of a lower bound of the input's token count, from an engine that stops counting at its limit. */
   inputTokensAtLeast: readonly RegExp[];
-  /** The context's length in a message of `tooLong`. */
+  /** Patterns of the context's length in a message of `tooLong`. */
   contextTokens: readonly RegExp[];
   /**
    * The message says that the model failed to write the required output, such as a tool call; another attempt may
@@ -161,12 +164,12 @@ export interface Refusals {
   format: readonly RegExp[];
   /** The message of a 503 from a healthy engine whose queue is full. */
   full: readonly RegExp[];
-  /** The message of a refusal that the operator has to correct, whatever its status. */
+  /** The message of a refusal whose cause the operator has to correct, whatever the refusal's status. */
   operators: readonly RegExp[];
   /** The message of a 500 from an engine that could not read a field of the request. */
   unread: readonly { words: RegExp; param: string }[];
   /**
-   * The subjects of refusals. The client is told the `thing` of the first entry whose `words` match the engine's
+   * The subjects of refusals. The client's error names the `thing` of the first entry whose `words` match the engine's
    * message.
    */
   things: readonly { words: RegExp; thing: string }[];

@@ -64,12 +64,12 @@ const generic: Dialect = {
   signs: noSigns,
 };
 
-/** The common row of engines that operators run themselves. */
+/** The fields that the rows of engines that operators run themselves have in common. */
 const own: Dialect = { ...generic, carries: [], strips: ["cache_control.ttl", "thinking.empty"] };
 
 /**
- * The common row of hosted services, which somebody other than the operator runs: they offer no metrics, and refuse the
- * reasoning of other engines.
+ * The fields that the rows of hosted services have in common. Somebody other than the operator runs these services: they offer no
+ * metrics, and refuse the reasoning of other engines.
  */
 const hosted: Dialect = {
   ...generic,
@@ -211,7 +211,7 @@ export const dialects = {
   },
 } satisfies Record<string, Dialect>;
 
-/** The opaque fields of all dialects. */
+/** The fields in which engines of any dialect send opaque values (carried.ts). */
 export const carriedFields: readonly CarriedField[] = [googleSignature, reasoningDetails];
 
 export type DialectName = keyof typeof dialects;

@@ -13,8 +13,8 @@ export const samplingFields = ["top_k", "min_p", "repetition_penalty", "chat_tem
 export type SamplingField = (typeof samplingFields)[number];
 
 /**
- * The fields that no model may list in `extra_params`, by what a client could do with them. They are fields of engines'
- * chat completions, and of the engines' other protocols.
+ * The fields that no model may list in `extra_params`, grouped by what a client could do with them. They are fields of
+ * engines' chat completions, and of the engines' other protocols.
  */
 const ofTheService = {
   "changes how much is generated, which the service limits and counts":
@@ -57,7 +57,7 @@ const others =
   "xtc_threshold";
 const known: ReadonlySet<string> = new Set([...samplingFields, ...others.split(" ")]);
 
-/** Fields of other protocols and gateways, by the field of chat completions that has their meaning. */
+/** For each field of chat completions, the fields of other protocols and gateways that have its meaning. */
 const inChat: Readonly<Record<string, readonly string[]>> = {
   "'max_completion_tokens'": [
     "max_new_tokens",

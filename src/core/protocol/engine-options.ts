@@ -53,8 +53,8 @@ interface ChosenTools {
 /**
  * The tools and the tool choice for an engine.
  * - `allowed_tools` is a hard constraint that engines do not know, so they get only the allowed tools.
- * - A tool that must be called is named to engines that obey a name. They get the whole list, which their prefix caches
- *   keep.
+ * - If one tool must be called, engines that obey a tool's name get its name and the whole list, which thus stays in
+ *   their prefix caches.
  * - Other engines get only that tool, with the choice `required`, which all engines know.
  *
  * `isNameable`: whether the protocol has a plain name for the tool.
@@ -134,8 +134,8 @@ function beyond(param: string, takes: string, has: string): Fault {
 }
 
 /**
- * Refusals of features that an engine's protocol cannot express. Leaving such a feature out would change the answer, so
- * it is refused with its name.
+ * The refusal of a feature that an engine's protocol cannot express. Leaving the feature out would change the answer,
+ * so the request is refused, and the refusal names the feature.
  */
 export function unsupportedByEngine(feature: string, param: string): Fault {
   const message = `The model's engine does not support ${feature}, which '${param}' asks for. Remove the field, or choose another model.`;

@@ -56,7 +56,7 @@ function filled(
   return out;
 }
 
-/** The sentence with its fields named in this protocol; null if a field has no name there. */
+/** The sentence with its fields named in this protocol; null if the protocol has no name for one of the fields. */
 export function sentenceFor(protocol: Protocol, sentence: Sentence): string | null {
   let text = "";
   for (const piece of sentence) {

@@ -12,13 +12,13 @@ const characters_max = 500;
 /** How many characters of the text are read. */
 const read_characters_max = 4000;
 
-/** The text of an error, which is the result of `errorOf`; undefined if there is none. */
+/** The text of `error`, the result of `errorOf`; undefined if the error has no text. */
 export function engineTextOf(error: JsonObject): string | undefined {
   const safe = unquoted(textOf(error.message));
   return safe === "" ? undefined : safe;
 }
 
-/** A message about a request, without credentials and without what it quotes of the request. */
+/** A message about a request, without credentials and without its quotations of the request. */
 export function unquoted(message: string): string {
   const text = message.slice(0, read_characters_max);
   const plain = text.replace(/\s+/g, " ").replace(/[^\x20-\x7e\u00a0-\ud7ff\uf900-\ufffd]/g, "?");

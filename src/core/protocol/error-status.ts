@@ -16,7 +16,7 @@ const statuses: Partial<Record<string, number>> = {
   invalid_request_error: 400,
   context_length_exceeded: 400,
   authentication_error: 401,
-  // The operator's quota at the engine, not the caller's.
+  // This code is about the operator's quota at the engine, not the caller's.
   insufficient_quota: 403,
   permission_error: 403,
   rate_limit_exceeded: 429,

@@ -11,8 +11,8 @@ import { entryOf, textOf } from "./json.ts";
 export type NamedField = Required<Pick<FaultDetails, "param" | "engineProtocol">>;
 
 /**
- * The purpose of a field. If the caller's protocol has two fields for the purpose of a field that an engine of another
- * protocol named, the caller gets the name of the first.
+ * The purpose of a field, by which the fields of different protocols correspond. If the engine speaks another protocol
+ * than the caller, and the caller's protocol has two fields for the purpose, the caller gets the name of the first.
  */
 type Purpose =
   | "turns"

@@ -1,6 +1,7 @@
 /**
  * Reads the usage and the log probabilities that engines of both OpenAI protocols report. Engines differ in the place
- * of the usage and in the names of its counts, which are rows of their dialect (docs/engines.md, What engines report).
+ * of the usage and in the names of its counts; the rows of their dialects name both (docs/engines.md, What engines
+ * report).
  */
 
 import type { TokenLogprob } from "../inference/event.ts";
@@ -9,8 +10,8 @@ import { isGiven, isObject, type JsonObject, textOf, valueAt } from "./json.ts";
 import { plainCount, type Report, type ReportedValues, reportOf } from "./report.ts";
 
 /**
- * The usage report in a complete reply or in a chunk; null if it has neither an input nor an output count. A 0 is a
- * count.
+ * The usage report in a complete reply or in a chunk; null if it has neither an input nor an output count. A count of 0
+ * is a count, too.
  */
 export function usageReported(wire: JsonObject, row: UsageRow, places: CountPlaces): Report | null {
   let usage: unknown;

@@ -37,7 +37,7 @@ interface Part {
  * Takes events in any order that the grammar of inference/event.ts allows, and returns those that can be written now.
  */
 export class PartQueue {
-  /** The open parts in order of their beginning. The events of the first part pass as they come. */
+  /** The open parts in order of their beginning. The events of the first part are returned as they come. */
   #parts: Part[] = [];
 
   push(event: InferenceEvent): InferenceEvent[] {
@@ -141,7 +141,9 @@ export abstract class FrameWriter {
   }
 }
 
-/** The methods `end` and `heartbeat` of an encoder. `fail` writes the fault of events that stopped without an end. */
+/**
+ * Makes the methods `end` and `heartbeat` of an encoder. `fail` writes the fault if the events stopped without an end.
+ */
 export function endOf(writer: FrameWriter, fail: (fault: Fault) => void): Pick<StreamEncoder, "end" | "heartbeat"> {
   return {
     end() {

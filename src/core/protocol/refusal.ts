@@ -35,8 +35,8 @@ function publicFault(
   field: NamedField | undefined,
   named: ((path: string) => NamedField | undefined) | undefined,
 ): Fault {
-  // The fault's cause, which goes to the log, does not quote the engine either: its text may hold names, hosts and the
-  // caller's words.
+  // The fault's cause, which goes to the log, does not quote the engine either: the engine's text may hold names, hosts
+  // and the caller's words.
   const cause = new Error(`the upstream answered ${status}`);
   const unread = status === 500 ? unreadField(headOf(error), said) : undefined;
   if (unread) return publicFault(400, error, said, unread, named);
@@ -102,8 +102,8 @@ function engineFailure(code: FaultCode, message: string, cause: unknown, retryAf
 const misconfigured_s = 120;
 
 /**
- * The field that an engine with status 500 could not read; undefined if its message names none. Another attempt with
- * the field would fail, too.
+ * The field that an engine could not read, according to its refusal with status 500; undefined if its message names
+ * none. Another attempt with the field would fail, too.
  */
 function unreadField(message: string, { unread }: Refusals): NamedField | undefined {
   const found = unread.find(({ words }) => words.test(message));

@@ -8,8 +8,8 @@ import { isGiven } from "./json.ts";
 import { type Violation, violationFault } from "./violation.ts";
 
 /**
- * Returns the violation of the body, or null. To find the first violation in document order, it is counted at the
- * position of the rule's field.
+ * Returns the violation of the body, or null. When the first violation in document order is determined, it counts at
+ * the position of the rule's field.
  */
 export type Rule<Body> = (body: Body) => Violation | null;
 export type Rules<Body> = readonly [field: keyof Body & string, rule: Rule<Body>][];
@@ -42,8 +42,8 @@ function firstBrokenRule<Body extends object>(body: Body, rules: Rules<Body>): V
 // ---- rules that the contract publishes -------------------------------------------------------------------------------
 
 /**
- * A rule about a field, as a schema and as rules. `schema` applies to the whole object, if the object has `field`, even
- * with the value null.
+ * A rule about a field, in two forms: as a schema, and as rules for the validator. `schema` applies to the whole
+ * object, if the object has `field`, even with the value null.
  */
 export interface Relation<Field extends string> {
   field: Field;
@@ -51,7 +51,7 @@ export interface Relation<Field extends string> {
   rules: Rules<Partial<Record<Field, unknown>>>;
 }
 
-/** `field` may be given only with `other`, or only if `other` is `value`. */
+/** A relation: `field` may be given only with `other`, or only if `other` is `value`. */
 export function requires<Field extends string>(field: Field, other: Field, value?: unknown): Relation<Field> {
   const met = value === undefined ? present(other) : { properties: { [other]: { const: value } }, required: [other] };
   const [condition, remedy] = value === undefined ? [`'${other}'`, "Add"] : [`'${other}' to be ${value}`, "Set"];
@@ -71,7 +71,10 @@ export function requires<Field extends string>(field: Field, other: Field, value
   };
 }
 
-/** At most one of the two fields may be given. The violation is reported at the field that comes second in the body. */
+/**
+ * A relation: at most one of the two fields may be given. The violation is reported at the field that comes second in
+ * the body.
+ */
 export function excludes<Field extends string>(older: Field, newer: Field): Relation<Field> {
   const later = (field: Field, other: Field): Rule<Partial<Record<Field, unknown>>> => {
     const message = `'${field}' and '${other}' cannot be combined. Send only one of them ('${newer}' is the newer name).`;
@@ -93,8 +96,8 @@ export function excludes<Field extends string>(older: Field, newer: Field): Rela
 }
 
 /**
- * `schema` applies to each item of the array `field`. The schema validator itself explains violations, so there is no
- * rule.
+ * A relation: `schema` applies to each item of the array `field`. The schema validator itself explains violations, so
+ * there is no rule.
  */
 export function eachItem<Field extends string>(field: Field, schema: object): Relation<Field> {
   return { field, schema: { properties: { [field]: { items: schema } } }, rules: [] };

@@ -7,7 +7,7 @@ import { isObject, type JsonObject } from "./json.ts";
 
 /** Reads pieces in order. Each `push` returns the part of the piece that belongs to the object. */
 export class ToolInput {
-  /** Set when the object has been closed. Text that follows is not part of it. */
+  /** Whether the object has been closed. Text that follows is not part of it. */
   complete = false;
   #broken = false;
   #depth = 0;
@@ -65,7 +65,7 @@ function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
-/** The object in a whole text; empty if there is none, or if it was cut off. */
+/** The JSON object in a whole text; empty if there is none, or if it was cut off. */
 export function toolInputOf(written: string): JsonObject {
   // Most texts are the object and nothing else, and are parsed at once.
   return objectIn(written) ?? objectIn(new ToolInput().push(written)) ?? {};

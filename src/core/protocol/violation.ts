@@ -1,4 +1,4 @@
-/** Explains offences: the path as clients write it, what is wrong, and what to do. No message repeats a secret. */
+/** Explains violations: the path as clients write it, what is wrong, and what to do. No message repeats a secret. */
 import { Fault } from "../inference/fault.ts";
 
 export interface Violation {
@@ -24,7 +24,7 @@ export function missing(param: string, words: string): Violation {
 
 const listed_max = 16;
 
-/** The violation of a choice of a tool that is not among the request's tools, `names`. */
+/** The violation of a tool choice that names a tool, `name`, which is not among the request's tools, `names`. */
 export function unlistedTool(param: string, name: string, names: readonly string[]): Violation {
   const listed = names.filter((one) => !looksSecret(one)).slice(0, listed_max);
   const others = names.length > listed.length ? " and others" : "";

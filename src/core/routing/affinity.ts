@@ -1,6 +1,6 @@
 /**
- * Recognises a conversation from turn to turn, so that each turn is sent to the engine whose prefix cache has the
- * earlier ones: by the client's name for it, or else by the head of the conversation, which all its turns share. Pure.
+ * Recognises a conversation from turn to turn: by the client's name for it, or else by its head, which all its turns
+ * share. So each turn is sent to the engine whose prefix cache has the earlier turns. Pure.
  */
 import type { InferenceRequest, Turn } from "../inference/request.ts";
 

@@ -8,8 +8,8 @@ import { Fault } from "../inference/fault.ts";
 import type { AttemptEnd, AttemptKind } from "../upstream/attempt.ts";
 
 /**
- * `stop`: any engine would fail the same way. `same`: the same engine once more, on a new connection. `larger`: an
- * engine with a larger context. `other`: any other engine.
+ * The next step. `stop`: no further attempt, because any engine would fail the same way. `same`: an attempt at the same
+ * engine once more, on a new connection. `larger`: at an engine with a larger context. `other`: at any other engine.
  */
 type Next = "stop" | "same" | "larger" | "other";
 
@@ -35,14 +35,14 @@ export const nextAfter: Record<AttemptKind, Next> = {
  */
 export const isFree: ReadonlySet<AttemptKind> = new Set<AttemptKind>(["unreachable", "too_long"]);
 
-/** If a full engine names a longer wait than this, it is not asked again. */
+/** If a full engine names a longer wait than this, the request is not sent to it again. */
 const repeat_ms_max = 5_000;
 const pause_ms = 250;
 
 /**
- * The wait until the last engine is asked once more, if no other is left and it refused the request without working on
- * it: the time that the engine named, or else a random time, so that not all callers come back at once. Null: the
- * engine is not asked again.
+ * The wait before the last engine gets the request once more, if no other engine is left and the last one refused the
+ * request without working on it. It is the time that the engine named, or else a random time, so that not all callers
+ * come back at once. Null: the engine does not get the request again.
  */
 export function repeatAfter_ms(end: AttemptEnd, draw: () => number): number | null {
   const { kind, status, retryAfter_ms } = end;

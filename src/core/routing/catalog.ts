@@ -51,7 +51,7 @@ export interface CatalogModel extends Model {
 
 export interface Catalog {
   models: ReadonlyMap<string, CatalogModel>;
-  /** The model's id by each alias. Absent: there are none. */
+  /** The key is an alias, the value is the id of its model. Absent if there are no aliases. */
   aliases?: ReadonlyMap<string, string>;
   plans: ReadonlyMap<string, Plan>;
 }
@@ -68,7 +68,7 @@ export function latestCatalog(): (configured: Catalog, plans: Catalog["plans"]) 
   };
 }
 
-/** Throws 400 if the model, or every engine of it, lacks a feature that the request asks for. */
+/** Throws 400 if the model, or every engine that serves it, lacks a feature that the request asks for. */
 export function assertCapable(model: CatalogModel, request: InferenceRequest, codecOf?: CodecOf): void {
   for (const need of request.needs) {
     if (model.capabilities.has(need.capability)) continue;
@@ -93,8 +93,8 @@ export function refusalAt(route: Route, request: InferenceRequest, codecOf?: Cod
 }
 
 /**
- * Returns the codec for engines of a dialect. Operations pass it if they don't use the codec of the upstream's chat
- * `protocol`.
+ * Returns the codec for engines of a dialect. An operation passes such a function if it does not use the codec of the
+ * upstream's chat `protocol`.
  */
 export type CodecOf = (dialect: Dialect | undefined) => UpstreamCodec;
 
@@ -113,7 +113,7 @@ const capabilityNames = {
   audio_input: "audio input",
 } as const;
 
-/** The model's id by each alias. */
+/** Returns a map: the key is an alias, the value is the id of its model. */
 export function aliasesOf(models: Iterable<CatalogModel>): Map<string, string> {
   const ids = new Map<string, string>();
   for (const { id, aliases = [] } of models) for (const alias of aliases) ids.set(alias, id);
@@ -213,8 +213,8 @@ export function servedNames({ models }: Catalog, now_ms: number): ServedName[] {
 }
 
 /**
- * Whether a key that is limited to these models may use this one, by the model's id or an alias: the key may have been
- * made when the alias was the id.
+ * Whether a key that is limited to `allowedModels` may use the model. The list may name the model's id or an alias: the
+ * key may have been made when the alias was the id.
  */
 export function isAllowed({ id, aliases = [] }: CatalogModel, allowedModels: readonly string[] | null): boolean {
   return allowedModels === null || allowedModels.includes(id) || aliases.some((alias) => allowedModels.includes(alias));
@@ -228,7 +228,7 @@ function replacementOf({ models }: Catalog, { retirement }: CatalogModel): Catal
   return models.get(retirement?.replacedBy ?? "");
 }
 
-/** The first in the chain of its replacements that is still served. */
+/** The first model in the chain of the model's replacements that is still served. */
 function servedReplacementOf(catalog: Catalog, model: CatalogModel, now_ms: number): CatalogModel | undefined {
   let next = replacementOf(catalog, model);
   while (next && isRetired(next, now_ms)) next = replacementOf(catalog, next);

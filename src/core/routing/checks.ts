@@ -11,7 +11,7 @@ export interface CheckParts {
   /** The upstreams in force. */
   upstreams(): readonly Upstream[];
   now_ms(): number;
-  /** Called when an engine goes up or down by its checks. */
+  /** Called when an engine counts as up or as down after its checks. */
   turned(upstream: Upstream, isUp: boolean): void;
   clock?: Pick<Clock, "after">;
 }
@@ -39,8 +39,8 @@ export function checks({ client, health, upstreams, now_ms, turned, clock }: Che
       if (due.has(endpoint)) continue;
       known.delete(endpoint);
       if (failures < checks_max) continue;
-      // If the host name no longer has this address, the address counts as up again, and nobody is told: no request is
-      // sent to it anyway.
+      // If the host name no longer has this address, the address counts as up again, and `turned` is not called: no
+      // request is sent to the address anyway.
       if (upstream.address === undefined) tell(upstream, true);
       else health.checked(endpoint, true, now_ms());
     }
@@ -74,7 +74,7 @@ export function checks({ client, health, upstreams, now_ms, turned, clock }: Che
   return repeating(async () => look(), { first: 0, every: () => (known.size > 0 ? tick_ms : idle_ms) }, clock);
 }
 
-/** Whether the upstream has a check and a known address. */
+/** Whether the upstream has a health check and a known address. */
 function isChecked({ check, address }: Upstream): boolean {
   return check !== undefined && address !== null;
 }

@@ -10,10 +10,10 @@ import type { Route } from "./catalog.ts";
 
 /** The load of a route, and the number of sessions whose home it is. */
 export interface Burden {
-  /** The tokens of the requests in flight. */
+  /** The tokens of the requests in flight at the route. */
   tokens: number;
   requests: number;
-  /** The sessions of the last minutes. */
+  /** The number of sessions of the last minutes whose home the route is. */
   sessions: number;
 }
 
@@ -123,8 +123,8 @@ function drawn(routes: readonly Route[], draw: number): Route | null {
 }
 
 /**
- * The tests of whether these routes have room. `sessionsNew`: 1 if the request begins a session, 0 if its session is
- * counted already.
+ * Makes the functions that tell whether one of these routes has room. `sessionsNew`: 1 if the request begins a session,
+ * 0 if its session is counted already.
  */
 function roomIn(routes: readonly Route[], tokens: number, sessionsNew: number, burdenOf: (route: Route) => Burden) {
   const sum = (value: (route: Route) => number) => routes.reduce((total, route) => total + value(route), 0);
@@ -169,7 +169,7 @@ export interface Visit {
 }
 
 export interface Pool {
-  /** One of the routes; null if there are none. */
+  /** Chooses one of the routes; null if there are none. */
   choose(routes: readonly Route[], visit: Visit, draw: () => number): Route | null;
   /**
    * Counts a request that is sent. `hasPeers`: there were several routes to choose from, so its session gets a home.

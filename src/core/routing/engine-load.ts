@@ -2,7 +2,7 @@
 import type { Dialect } from "../protocol/dialect.ts";
 
 export interface EngineLoad {
-  /** The requests that wait in the engine, for all of its models. */
+  /** The number of requests that wait in the engine, for all of its models. */
   waiting: number;
   /** The used share of the fullest cache, from 0 to 1; null if the engine does not report it. */
   cacheShare: number | null;
@@ -42,7 +42,10 @@ function valuesOf(text: string, names: readonly string[]): number[] {
   });
 }
 
-/** The rest of each line that begins with the name. Other lines cost only a search: an engine may send millions. */
+/**
+ * The text after the name, of each line that begins with the name. Other lines cost only a search: an engine may send
+ * millions of lines.
+ */
 function labelledLines(text: string, name: string): string[] {
   const lines: string[] = [];
   for (let at = text.indexOf(name); at >= 0 && lines.length < lines_max; at = text.indexOf(name, at + 1)) {

@@ -34,7 +34,7 @@ interface Flow<One> {
   credit: number;
   waiting: Line<One>;
   level: Level<One>;
-  /** The organization's position in the line of new organizations, or in that of the others. */
+  /** The organization's position in the line of new organizations, or in the line of the other organizations. */
   turn: Spot<Flow<One>>;
   /** The organization's position in the line of quiet organizations (`#quiet`); null if it is not in that line. */
   quiet: Spot<Flow<One>> | null;
@@ -94,7 +94,7 @@ export class FairQueue<One extends Claim> {
       this.#weights -= flow.share.weight;
       this.#leavesQuiet(flow);
     }
-    // All debts are forgotten once no request waits.
+    // All that organizations have to pay back is forgotten once no request waits.
     if (this.length === 0) this.#forget();
   }
 
@@ -119,7 +119,7 @@ export class FairQueue<One extends Claim> {
       } else if (flow.waiting.first) {
         return { spot: flow.waiting.first, flow };
       } else if (isFresh) {
-        // The organization has had its turn, and is not treated as new again before the others had theirs.
+        // The organization has had its turn. It does not count as new again before the others have had theirs.
         this.#turnsOver(flow);
       } else {
         level.others.remove(flow.turn);
@@ -159,8 +159,8 @@ export class FairQueue<One extends Claim> {
   }
 
   /**
-   * The weights of all waiting organizations, divided by the weight of this one. While all of them wait, this many
-   * tokens are served for each token of this one.
+   * The sum of the weights of all waiting organizations, divided by the weight of this one. While all of them wait,
+   * this many tokens are served for each token of this one.
    */
   turnsTo({ organizationId, share }: Claim): number {
     const own = this.waitingOf(organizationId) > 0 ? 0 : share.weight;

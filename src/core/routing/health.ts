@@ -6,7 +6,7 @@
  *
  * Also keeps the health of all routes, as this process alone knows it: nodes don't tell each other.
  *
- * Also compares how soon a route begins to answer with other routes of its model. Pure.
+ * Also compares how soon the routes of a model begin to answer. Pure.
  */
 import type { AttemptKind } from "../upstream/attempt.ts";
 import { endpointOf } from "../upstream/target.ts";
@@ -15,9 +15,12 @@ import { endpointIn, engineIn, identityOf, isSame } from "./choose.ts";
 
 export interface Breaker {
   state: "closed" | "open" | "half-open";
-  /** Failures in a row, while the circuit breaker is closed. */
+  /** The number of failures in a row, while the breaker is closed. */
   failures: number;
-  /** The results of the latest attempts, while it is closed: a bit for each, the last one lowest, 1 for a failure. */
+  /**
+   * The results of the latest attempts, while the breaker is closed: a bit for each, the last one lowest, 1 for a
+   * failure.
+   */
   history: number;
   /** The number of attempts in `history`. */
   seen: number;
@@ -25,18 +28,23 @@ export interface Breaker {
   probation_ms: number;
   /** When the breaker opened or let its probe through. The results of attempts that began earlier are ignored. */
   since_ms: number;
-  /** Until when no request is let through: set when the breaker opens, and by a full engine that names a time. */
+  /**
+   * No request is let through before this time. It is set when the breaker opens, and when a full engine names a time.
+   */
   restUntil_ms: number;
 }
 
-/** Failures in a row that open a breaker. */
+/** The number of failures in a row that opens a breaker. */
 const failures_max = 3;
-/** A breaker also opens when half of the latest attempts failed: `history_max` of them, or at least `history_min`. */
+/**
+ * A breaker also opens when half of the latest attempts failed. The last `history_max` attempts count, and there must
+ * be at least `history_min`.
+ */
 const history_max = 20;
 const history_min = 10;
 export const probation_ms_min = 1_000;
 export const probation_ms_max = 15_000;
-/** A full engine is left alone for this long at most, whatever time it names. */
+/** A full engine gets no requests for this long at most, whatever time it names. */
 const rest_ms_max = 60_000;
 
 export const closed: Breaker = {
@@ -163,9 +171,9 @@ export interface Health {
 }
 
 /**
- * `closed`: may be tried. `crowded`: tried if no other route is less busy. `open`, `half-open`: the state of its
- * breaker. `resting`: the engine is full, until the time that it named. `down`: its health check fails. `unresolved`:
- * no address of its name is known.
+ * The state of a route. `closed`: the route may be tried. `crowded`: it is tried if no other route is less busy.
+ * `open`, `half-open`: the state of its breaker. `resting`: the engine is full, until the time that it named. `down`:
+ * its health check fails. `unresolved`: no address of its name is known.
  */
 export type RouteState = Breaker["state"] | "crowded" | "resting" | "down" | "unresolved";
 
@@ -238,7 +246,7 @@ interface RoutePace {
 const pace_weight = 0.1;
 /** The number of measurements from which a mean is used. */
 const count_min = 10;
-/** A route is slow if it takes this many times as long as its peers, and this many milliseconds more. */
+/** A route is slow if it takes `slow_factor` times as long as its slowest peer, and `slow_ms_min` more. */
 const slow_factor = 4;
 const slow_ms_min = 2_000;
 

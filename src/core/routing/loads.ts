@@ -78,7 +78,7 @@ async function read(
       return engineLoadOf(await readAtMost(reply, answer_bytes_max), (upstream.dialect ?? dialects.generic).load);
     reply.drop();
   } catch {
-    // An answer that cannot be read counts as no load.
+    // An engine's answer that cannot be read counts as no load.
   }
   return null;
 }

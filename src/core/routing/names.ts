@@ -10,7 +10,7 @@ export interface NamesParts {
   /** The configured upstreams. */
   upstreams(): readonly Upstream[];
   now_ms(): number;
-  /** Called after each resolution. */
+  /** Called after each resolution of a name. */
   resolved(upstream: Upstream, told: Resolved): void;
   clock?: Pick<Clock, "after">;
 }
@@ -26,14 +26,14 @@ export interface Names extends Repeating {
   /** The addresses in force for a resolved upstream; empty if none is known. */
   addressesOf(upstream: Upstream): readonly string[];
   problemOf(upstream: Upstream): Problem | null;
-  /** Resolves the names of a new configuration that are not known yet, for a limited time. */
+  /** Resolves the names of a new configuration that are not known yet. Waits for them only for a limited time. */
   prepare(upstreams: readonly Upstream[]): Promise<void>;
 }
 
-/** How often the list of names is searched for those that are due. */
+/** How often the list of names is searched for those that are due to be resolved. */
 const tick_ms = 100;
 const idle_ms = 1_000;
-/** How long a start or a reload waits for names. */
+/** How long a start or a reload waits for names to be resolved. */
 const prepare_ms_max = 2_000;
 /** How long names that a reload has resolved are kept until the configuration comes into force. */
 const prepared_ms = 60_000;
@@ -43,7 +43,7 @@ interface Name {
   state: Resolution;
   next_ms: number;
   asking: Promise<void> | null;
-  /** Until when the name is kept if only a coming configuration has it. */
+  /** If only a configuration that is not in force yet has the name, the name is kept until this instant. */
   keptUntil_ms: number;
 }
 

@@ -21,13 +21,13 @@ export interface Slot {
 export interface Waiting {
   /** Resolves with a slot; null if the request was given up first. */
   slot: Promise<Slot | null>;
-  /** Waits for these routes from now on, and for no others. */
+  /** Makes the request wait for these routes from now on, and for no others. */
   renew(routes: readonly Route[]): void;
   giveUp(): void;
 }
 
 export interface Queues {
-  /** Those of the routes that have room for the request. */
+  /** Returns those of the routes that have room for the request. */
   open(routes: readonly Route[], claim: Claim): readonly Route[];
   /** Takes a slot at a route that `open` returned. */
   enter(route: Route, claim: Claim): Slot;
@@ -44,8 +44,8 @@ export interface Queues {
   /** The most requests that this process may have in flight at the route's engine now; null: no limit. */
   mostOf(route: Route): number | null;
   /**
-   * The slots of this process if the fleet shares the engine's limit; else null. `isApart`: the store through which the
-   * fleet shares it does not answer.
+   * The number of slots that this process holds, if the fleet shares the engine's limit; else null. `isApart`: the
+   * store through which the fleet shares the limit does not answer.
    */
   sharedOf(route: Route): { held: number; isApart: boolean } | null;
   /** The number of requests that wait for any route. */
@@ -54,7 +54,7 @@ export interface Queues {
   retain(engines: ReadonlySet<string>): void;
 }
 
-/** The longest `Retry-After` of a full engine. */
+/** The longest `Retry-After` of a refusal because the engines are full. */
 const retry_seconds_max = 60;
 
 /** The queues. `sharing` null: this process is the whole fleet. */
@@ -154,7 +154,8 @@ export function queues(now_ms: () => number, sharing: Sharing | null = null): Qu
           leave();
         }
         const added = now.filter((route) => !spots.has(slotsOf(route)!));
-        // The request gives up waiting, and chooses anew, if all its engines are gone or if a new one has a free slot.
+        // The request gives up waiting, and chooses anew, if none of its engines is left or if a new one has a free
+        // slot.
         if (added.some((route) => slotsOf(route)?.roomFor(claim) !== null)) return giveUp();
         for (const route of added) if (mayWait(slotsOf(route)!, claim, now_ms())) stand(route);
         if (spots.size === 0) giveUp();
@@ -194,8 +195,8 @@ function capacityOf(route: Route): Capacity | null {
 }
 
 /**
- * Whether the request may wait at these slots. A request that would wait too long is refused at once, and told when to
- * come back.
+ * Whether the request may wait at these slots. A request that would wait too long is refused at once, with the time
+ * after which the client may try again.
  */
 function mayWait(slots: Slots, claim: Claim, now_ms: number): boolean {
   return slots.mayWait(claim) && (slots.wait_ms(claim, now_ms) ?? 0) <= slots.capacity.queue_ms_max;

@@ -1,7 +1,7 @@
 /**
  * The current routes of a model: one for each address of a host name that is resolved at intervals.
  *
- * Also the drained engines as this process knows them: they get no new requests because an operator said so.
+ * Also the drained engines as this process knows them: they get no new requests until an operator resumes them.
  */
 
 import type { Drain } from "../store/drain.ts";
@@ -25,7 +25,7 @@ export interface Replicas {
   watch(listener: () => void): () => void;
 }
 
-/** A memory of facts about engines. */
+/** An object that keeps facts about engines, such as their health. */
 interface Remembering {
   /** Forgets all engines but these identities (choose.ts). */
   retain(engines: ReadonlySet<string>): void;
@@ -119,7 +119,7 @@ export class Drained {
     return this.#engines.has(identityOf(name, "")) || (address != null && this.#engines.has(identityOf(name, address)));
   }
 
-  /** Replaces the set. Returns whether it changed. */
+  /** Replaces the set of drained engines. Returns whether the set changed. */
   set(all: readonly DrainSeen[]): boolean {
     this.#drains = all;
     const engines = new Set(all.map(({ upstream, replica }) => identityOf(upstream, replica ?? "")));

@@ -15,8 +15,8 @@ export interface Resolution {
 }
 
 /**
- * `failed`: the look-up failed. `empty`: the name has no address. `own`: the name resolves to this machine, but is not
- * a name of this machine. `many`: the name has more addresses than are used.
+ * The problems of a look-up. `failed`: the look-up failed. `empty`: the name has no address. `own`: the name resolves
+ * to this machine, but is not a name of this machine. `many`: the name has more addresses than are used.
  */
 export const problems = ["failed", "empty", "own", "many"] as const;
 export type Problem = (typeof problems)[number];
@@ -47,7 +47,7 @@ export function afterAnswer(before: Resolution, answer: ResolvedAddresses, rules
   }
   const isCut = allowed.length > rules.addresses_max;
   return {
-    // The first ones in sorted order, so that all nodes use the same addresses, however the name server shuffles them.
+    // The first addresses in sorted order, so that all nodes use the same ones, however the name server shuffles them.
     addresses: allowed.slice(0, rules.addresses_max),
     problem: isCut ? "many" : isRefused ? "own" : answer.failedFamily !== null ? "failed" : null,
     emptySince_ms: null,

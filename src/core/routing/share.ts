@@ -1,9 +1,9 @@
 /**
  * The part of one process in an engine's limit that the fleet shares. The process holds slots for a while and renews
  * them by exchanges with a store (store/engine-slots.ts). While an exchange runs, the process does not exceed the slots
- * that it said it holds. Without an answer for `slots_fence_ms` it begins no request, because the store may soon give
- * its slots to others. But if the store stopped answering while the slots were valid, and exchanges fail since, the
- * process keeps its even share of them. Pure: instants are arguments.
+ * that it reported as held. Without an answer for `slots_fence_ms` it begins no request, because the store may soon
+ * give its slots to others. But if the store stopped answering while the slots were valid, and exchanges fail since,
+ * the process keeps its even share of them. Pure: instants are arguments.
  */
 import {
   type SlotCounts,
@@ -29,11 +29,13 @@ export class Share {
   #number = 0;
   #held = none;
   #target = none;
-  /** The number of processes in the fleet, by the last answer. */
+  /** The number of processes in the fleet, according to the store's last answer. */
   processes = 1;
-  /** Whether another process has fewer slots than it should, by the last answer. */
+  /** Whether another process has fewer slots than it should, according to the store's last answer. */
   #isShort = false;
-  /** When the last answered exchange began, and when the running one did. */
+  /**
+   * When the last exchange that was answered began (`#renewed_ms`), and when the running exchange began (`#asked_ms`).
+   */
   #renewed_ms = Number.NEGATIVE_INFINITY;
   #asked_ms = Number.NEGATIVE_INFINITY;
   /** When the last exchange failed. */

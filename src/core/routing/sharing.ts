@@ -14,7 +14,7 @@ export interface SharingParts {
 }
 
 export interface Sharing {
-  /** Shares the limit of these slots from now on, under the identity of their engine. */
+  /** Begins to share the limit of these slots with the fleet, under the identity of their engine. */
   join(engine: string, slots: Slots): void;
   /** Gives back the slots of the engine. */
   leave(engine: string): Promise<void>;
@@ -27,7 +27,7 @@ export interface Sharing {
  */
 const usual_ms = 50;
 const usual_processes = 10;
-/** The interval while requests wait. */
+/** The interval of exchanges while requests wait. */
 const short_ms = 20;
 /** The least time between two exchanges. */
 const rest_ms = 4;

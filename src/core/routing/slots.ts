@@ -21,9 +21,9 @@ export interface Load {
 
 /** This process's part in a limit that the fleet shares. */
 export interface Shared {
-  /** The most requests in each part of the capacity. */
+  /** The most requests that this process may have in flight in each part of the capacity. */
   most(): SlotCounts;
-  /** Whether the store that shares the limit does not answer. */
+  /** Whether the store through which the fleet shares the limit does not answer. */
   isApart(): boolean;
   processes(): number;
   /** Called when a request begins to wait. `ended` is called when one has ended. */
@@ -41,7 +41,10 @@ export class Slots {
   readonly #queue = new FairQueue<Queued>();
   /** A moving mean of the milliseconds between the ends of two requests while others wait. */
   #interval_ms: number | null = null;
-  /** When a request last ended while others waited, or when requests began to wait. */
+  /**
+   * The later of two instants: when a request last ended while others waited, and when the first request joined the
+   * empty queue.
+   */
   #last_ms = 0;
   #shared: Shared | null = null;
 
@@ -81,7 +84,10 @@ export class Slots {
     return common + reserved;
   }
 
-  /** The limit of requests in each part. If the fleet shares the limit, it is that of the whole fleet. */
+  /**
+   * The limit of requests in each part of the capacity. If the fleet shares the limit, this is the limit of the whole
+   * fleet.
+   */
   get limits(): SlotCounts {
     const whole = this.#capacity.concurrent_max ?? 0;
     return { common: this.#part(whole, false, 1), reserved: this.#part(whole, true, 1) };
@@ -121,7 +127,7 @@ export class Slots {
     this.#queue.begun(claim.organizationId);
   }
 
-  /** Ends a request that was started in this part. */
+  /** Ends a request that was started in this part of the capacity (`room`). */
   end(claim: Claim, room: Load, now_ms: number): void {
     if (this.#queue.length > 0) {
       this.#interval_ms = this.#meanWith(now_ms - this.#last_ms);
@@ -155,8 +161,8 @@ export class Slots {
   }
 
   /**
-   * The expected wait of a request that joins the queue now, estimated from the latest intervals between ends; null if
-   * there is nothing to estimate from.
+   * The expected wait of a request that joins the queue now, estimated from the latest intervals between the ends of
+   * requests; null if there is nothing to estimate from.
    */
   wait_ms(claim: Claim, now_ms: number): number | null {
     const since_ms = this.#queue.length === 0 ? 0 : now_ms - this.#last_ms;
@@ -223,8 +229,8 @@ export class Slots {
   }
 
   /**
-   * The size of one part of `whole`. The reserved part is rounded up, but at least `left_min` remains for the common
-   * part.
+   * The size of the reserved or of the common part of a limit, `whole`. The reserved part is rounded up, but at least
+   * `left_min` remains for the common part.
    */
   #part(whole: number, isReserved: boolean, left_min: number): number {
     const reserved = Math.min(Math.ceil((whole * this.capacity.reserved_percent) / 100), whole - left_min);

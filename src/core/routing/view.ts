@@ -13,12 +13,12 @@ export interface RouteView {
   upstream: string;
   /** The replica's address, if the upstream's name has several. */
   replica?: string;
-  /** `drained`: it gets no new requests until an operator resumes it. */
+  /** The route's state. `drained`: its engine gets no new requests until an operator resumes it. */
   state: RouteState | "drained";
-  /** Requests in flight. */
+  /** The number of requests in flight. */
   requests: number;
   tokens: number;
-  /** Requests that wait for a slot at the engine. A request may wait at several engines. */
+  /** The number of requests that wait for a slot at the engine. A request may wait at several engines. */
   waiting: number;
 }
 

@@ -47,14 +47,14 @@ export function encode<Schema extends TSchema>(schema: Schema, value: Value<Sche
 }
 
 /**
- * The program's value of JSON that satisfies the schema. A `Type.Codec` may throw for a text that the schema cannot
- * rule out.
+ * Makes the program's value of JSON that satisfies the schema. A `Type.Codec` may throw for a text that the schema
+ * allows but the codec cannot decode.
  */
 export function decode<Schema extends TSchema>(schema: Schema, json: unknown): Value<Schema> {
   return decoded(schema as Encoded, json) as Value<Schema>;
 }
 
-/** The JSON of a value whose texts are not decoded yet. Absent members are left out, unknown ones stay. */
+/** Makes the JSON of a value whose texts are not decoded yet. Absent members are left out, unknown members stay. */
 export function jsonOf(schema: TSchema, given: unknown): unknown {
   const shape = branchOf(schema as Encoded, given);
   const { items, properties } = shape;
@@ -126,7 +126,8 @@ function branchOf(shape: Encoded, value: unknown): Encoded {
 }
 
 /**
- * The map with each value translated. Its names stay, because they are data. Null if the schema is not that of a map.
+ * The map with each value translated. The names in the map stay, because they are data. Null if the schema is not that
+ * of a map.
  */
 function mapOf({ patternProperties }: Encoded, value: unknown, each: (inner: Encoded, value: unknown) => unknown) {
   const [inner] = Object.values(patternProperties ?? {});

@@ -22,8 +22,8 @@ export interface Shape {
   required?: string[] | undefined;
   additionalProperties?: boolean | Shape;
   /**
-   * Values of the protocol that this service does not support, with the names of their features. `*` stands for any
-   * value.
+   * The key is a value of the protocol that this service does not support, the value is the name of the value's
+   * feature. The key `*` stands for any value.
    */
   "x-unsupported"?: Record<string, string>;
 }

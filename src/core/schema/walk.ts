@@ -12,7 +12,10 @@ import { discriminator, type Shape } from "./shape.ts";
 export type Path = (string | number)[];
 
 export interface Offence {
-  /** `misnamed`: the object allows no property of this name. `repeated`: an earlier item is equal. */
+  /**
+   * The defect of the value. `misnamed`: the object allows no property of this name. `repeated`: an earlier item
+   * is equal.
+   */
   kind: "wrong" | "missing" | "unknown" | "misnamed" | "repeated";
   path: Path;
   /** The schema at the path. For an unknown or misnamed property, the schema of the object that has the property. */
@@ -29,8 +32,8 @@ type Unsupported = Shape["x-unsupported"];
 export type Fits = (shape: Shape, value: unknown) => boolean;
 
 /**
- * The first offences, at most `most`. Undefined inside the value is skipped. With `fits`, valid items at the beginning
- * of a long array are not walked.
+ * Returns the first offences, at most `most` of them. Members of the value that are undefined are skipped. With `fits`,
+ * valid items at the beginning of a long array are not walked.
  */
 export function offences(schema: Shape, value: unknown, most: number, fits?: Fits): Offence[] {
   const walk = new Walk(most, fits);

@@ -75,7 +75,7 @@ export class SseDecoder {
     return !isBegun && this.#data.length === 0 && this.#event === "" && !this.#overflow;
   }
 
-  /** The bytes of an unfinished message. */
+  /** The number of bytes of the unfinished message. */
   get held_bytes(): number {
     return this.#held_bytes + this.#line_bytes;
   }

@@ -8,7 +8,7 @@ import { noLimits, type PlanLimits } from "./plan.ts";
 /** The kinds of subjects that have limits. */
 export type LimitedBy = LimitMet["limitedBy"];
 
-/** The kind of subject that a limit applies to, and the models (absent: all). */
+/** The kind of subject that a limit applies to, and the models whose use it limits (absent: all models). */
 export interface Limited {
   limitedBy: LimitedBy;
   /** A public model id, or `prefix/*`. */

@@ -16,25 +16,25 @@ export interface InputRatio {
    * ratio.
    */
   bytes: number;
-  /** The tokens of a request without any text: those of the chat template, and those that an engine adds. */
+  /** The number of tokens of a request without any text: those of the chat template, and those that an engine adds. */
   template: number;
 }
 
 /** Sums over complete answers. Older answers count less, so the sums need not be whole numbers. */
 export interface OutputSums {
-  /** The number of tokens in those of a route's answers that were streamed part by part. */
+  /** The number of tokens in those answers of a route that were streamed part by part. */
   tokens: number;
   deltas: number;
   codeUnits: number;
-  /** The tokens of text, streamed or not. Each script (as in alphabet) on a route has an entry of its own. */
+  /** The number of tokens of text, streamed or not. Each script (as in alphabet) on a route has an entry of its own. */
   textTokens: number;
   textCodeUnits: number;
 }
 
 export interface Calibrations {
-  /** Keyed by public model ID. */
+  /** Estimates for inputs. The key is a public model ID. */
   inputs: CalibrationTable<InputRatio>;
-  /** Keyed by route: an upstream and its model. */
+  /** Estimates for outputs. The key is a route: an upstream and its model. */
   outputs: CalibrationTable<OutputSums>;
 }
 

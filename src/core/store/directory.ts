@@ -19,7 +19,7 @@ export interface CallerOrganization {
   status: OrganizationStatus;
   /** The name of a plan of the catalog; null if the plan was removed (inference then gets 402). */
   plan: string | null;
-  /** False: the store keeps no text of the organization's requests and answers. */
+  /** Whether the store keeps the text of the organization's requests and answers. */
   keepsContent: boolean;
 }
 
@@ -50,7 +50,7 @@ export interface CredentialKey {
   scopes: Scope[];
   /** Public model ids; null allows all. */
   models: string[] | null;
-  /** Addresses and networks from which clients may use it; null allows all. */
+  /** Addresses and networks from which clients may use the key; null allows all. */
   allowFrom: string[] | null;
   expiresAt: Date | null;
   revokedAt: Date | null;
@@ -68,15 +68,16 @@ export interface Credential {
   ends: { lifetimeAt: Date | null; unusedAt: Date | null };
   organization: CallerOrganization;
   /**
-   * The names of the key's team and person, for messages of refusals; null: there is none, or its name is not known.
+   * The names of the key's team and person, for messages of refusals; null: the key has no team or person, or the name
+   * is not known.
    */
   names?: { team: string | null; person: string | null };
   /**
-   * The limits per minute of the key, its person and its team, and their limits for single models. Each comes with its
-   * raise, if it has one. The narrowest limits come first.
+   * The limits per minute of the key, its person and its team, and their limits for single models. Each limit comes
+   * with its raise (a temporary increase), if it has one. The narrowest limits come first.
    */
   rates: readonly RateSubject[];
-  /** The organization's limits per minute that replace the plan's; absent or null: none do. */
+  /** The organization's limits per minute that replace those of its plan; absent or null: the plan's limits apply. */
   overPlan?: RatesOverPlan | null;
   /** The store's clock at the look-up, which decides about expiry; a node's clock never does. */
   readAt: Date;
@@ -109,5 +110,5 @@ export interface Directory {
   touch(uses: ReadonlyMap<string, string>, how?: "certain"): Promise<void>;
 }
 
-/** The name of an actor in the audit log. */
+/** The name of the person or token that makes a change, for the audit log. */
 export type Actor = string;

@@ -18,8 +18,8 @@ export interface SlotsAsked {
   /** The name of this process's share. A name is used once only. */
   name: string;
   /**
-   * The number of the exchange, which rises with each exchange of this name. Because of it, an exchange that arrives
-   * after a later one changes nothing.
+   * The number of the exchange, which rises with each exchange under this name. An exchange that arrives after a later
+   * one therefore changes nothing.
    */
   number: number;
   /** The limits that this process has configured. The smallest in the fleet applies. */
@@ -50,7 +50,7 @@ export interface EngineSlots {
   leave(engine: string, name: string): Promise<void>;
 }
 
-/** After so long without an exchange, the store gives the slots of a process to others. */
+/** If a process makes no exchange for this long, the store gives its slots to others. */
 export const slots_lease_ms = 3_000;
-/** A process begins no request later than this after the start of its last exchange that was answered. */
+/** A process begins no request once this time has passed since the start of its last answered exchange. */
 export const slots_fence_ms = 2_000;

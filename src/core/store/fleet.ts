@@ -42,7 +42,7 @@ export interface Figures {
   outputTokensPerSecond: number;
   requestsPerSecond: number;
   failuresPerSecond: number;
-  /** The number of requests that hold usage in the ledger. */
+  /** The number of requests that have a hold, an amount reserved for them, in the ledger. */
   running: number;
   /** The number of requests that wait for slots at engines. A request that waits for several engines counts at each. */
   waiting: number;
@@ -52,7 +52,7 @@ export interface Figures {
 
 /** The number of requests whose first part came within this time, but not within the next shorter time of the list. */
 export interface FirstParts {
-  /** Null: longer than all other times of the list. */
+  /** The upper bound of the wait; null: the wait was longer than all bounds of the list. */
   within_s: number | null;
   requests: number;
 }
@@ -64,7 +64,7 @@ export interface EngineSeen {
   replica: string | null;
   /** The number of routes to the engine in each state. */
   states: Record<string, number>;
-  /** The requests in flight. */
+  /** The number of requests in flight. */
   requests: number;
   tokens: number;
   waiting: number;

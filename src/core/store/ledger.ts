@@ -1,8 +1,9 @@
 /**
- * The ledger: holds of running requests, and records of ended ones. Postgres decides (docs/design/metering.md, Who
- * decides); this is the interface to it. Commands are sent in batches, and answers come in the order of the commands. A
- * batch that rejects is sent again, and every command is idempotent by request id. A refused command never fails its
- * batch. Amounts are nanos of the currency, whole numbers, exact to 10^15. Tokens are whole numbers.
+ * The ledger: holds, which are amounts reserved for running requests, and records of ended requests. Postgres decides
+ * (docs/design/metering.md, Who decides); this is the interface to it. Commands are sent in batches, and answers come
+ * in the order of the commands. A batch that rejects is sent again, and every command is idempotent by request id. A
+ * refused command never fails its batch. Amounts are nanos of the currency, whole numbers, exact to 10^15. Tokens are
+ * whole numbers.
  */
 import type { Prices } from "../inference/model.ts";
 import type { RejectedReport, Usage } from "../inference/usage.ts";
@@ -80,7 +81,7 @@ export interface ExtraReading {
 export interface UsageReading {
   windows: WindowReadings;
   extra: ExtraReading;
-  /** The number of open requests, and the limit on it: the given limit, or a raise of it. */
+  /** The number of open requests, and the limit on it: the given limit, or the raise of it (a temporary increase). */
   running: number;
   concurrentRequests: number | null;
   /** The store's clock at the reading. */
@@ -98,7 +99,7 @@ export interface RequestFacts {
   model: string;
   stream: boolean;
   prices: Prices;
-  /** The number of inputs, for operations that take several; absent: one. */
+  /** The number of inputs, for operations that take several; absent: one input. */
   inputs?: number;
   /**
    * Set if the request came with an idempotency key: if its node is lost, the request costs nothing, and its repeat
@@ -113,8 +114,8 @@ export interface Admit extends RequestFacts {
   /** An upper estimate of the price of the input, at the highest input price, and of the request's searches. */
   inputNanos: number;
   /**
-   * `outputTokens`: the first step of output, for which room is held. `outputTokens_min`: the least to which this step
-   * may be cut if a window has less left. Both are in tokens at the output price.
+   * `outputTokens`: the number of output tokens for which the first hold reserves an amount. `outputTokens_min`: the
+   * least to which this number may be cut if a window has less left. Both are in tokens at the output price.
    */
   outputTokens: number;
   outputTokens_min: number;
@@ -130,8 +131,8 @@ export interface Grow {
   requestId: string;
   organizationId: string;
   /**
-   * The growths of the request's hold are numbered 1, 2, … Because of the number, a command that arrives twice or after
-   * a later one takes nothing back.
+   * The number of this growth among the growths of the request's hold: 1, 2, … Because of it, a command that arrives
+   * twice or after a later one takes nothing back.
    */
   number: number;
   limits: UsageLimits;
@@ -144,7 +145,10 @@ export interface Checkpoint {
   verb: "checkpoint";
   requestId: string;
   organizationId: string;
-  /** 1, 2, … for the checkpoints of each request. A checkpoint that arrives after a later one changes no count. */
+  /**
+   * The number of the checkpoint among those of its request: 1, 2, … A checkpoint that arrives after a later one
+   * changes no count.
+   */
   number: number;
   usage: Usage;
   lease_ms: number;
@@ -158,7 +162,7 @@ export interface Settle extends RequestFacts {
   verb: "settle";
   limits: UsageLimits;
   usage: Usage;
-  /** The searches that are charged; absent: none. */
+  /** The number of searches that are charged; absent: none. */
   searches?: number;
   /**
    * The price of usage and searches, by the prices at admission. The ledger charges the part that fits under every
@@ -168,7 +172,9 @@ export interface Settle extends RequestFacts {
   outcome: Outcome;
   stoppedBy: StoppingLimit | null;
   errorCode: string | null;
-  /** Facts for operators: the upstream that served, the number of attempts, and the time of the first part. */
+  /**
+   * Facts for operators: the upstream that served the request, the number of attempts, and the time of the first part.
+   */
   route: {
     upstream: string;
     attempts: number;
@@ -197,7 +203,7 @@ export interface Granted {
   windows: WindowReadings;
   /** The readings of the key, its person and its team, if they have limits, and of limits for the model. */
   subjects?: SubjectReading[];
-  /** The key's team, whether it has limits or not; absent: it has none. */
+  /** The key's team, whether the team has limits or not; absent: the key has none. */
   teamId?: string;
   /** The store's clock at the decision. */
   at: Date;
@@ -209,11 +215,11 @@ export type AdmitAnswer =
       answer: "concurrency";
       windows: WindowReadings;
       subjects?: SubjectReading[];
-      /** The organization's own limit, if it has one that replaces its plan's. */
+      /** The organization's own limit on open requests, if it has one in place of its plan's. */
       concurrentRequests?: number | null;
       at: Date;
     }
-  /** The request has a record already. */
+  /** The request is not admitted, because it already has a record. */
   | { answer: "over" }
   /** There is no organization with this id. */
   | { answer: "unknown" };
@@ -303,9 +309,9 @@ export interface Ledger {
   sealed(): Promise<Sealed>;
   /** The settlements that the store had confirmed and no longer has. */
   lost(): Promise<RecordedLosses>;
-  /** The store's clock. */
+  /** Returns the time by the store's clock. */
   now(): Promise<Date>;
-  /** The usage of a span by groups. It equals the sum of the records at one instant. */
+  /** The usage in a span of time, by groups. It equals the sum of the records at one instant. */
   report(query: ReportQuery): Promise<UsageReport>;
   /**
    * Sets a new anchor, the instant from which the organization's weeks and months are counted. It applies from the end
@@ -335,12 +341,12 @@ export interface ClockRange {
 export interface Recovered {
   /** The number of settled holds. */
   settled: number;
-  /** The store's clock. */
+  /** The time by the store's clock. */
   at: Date;
 }
 
 export interface Upkeep {
-  /** The coming months that have a partition for their records. */
+  /** The number of coming months that have a partition for their records. */
   monthsAhead: number;
   /** The tasks that were not done because another session held a lock. The next run tries again. */
   putOff: string[];
@@ -351,7 +357,7 @@ export interface Audit {
   differences: LedgerDifference[];
   /** The number of differences that the last check of any node found. */
   differing: number;
-  /** The ended windows that are not sealed yet. */
+  /** The number of ended windows that are not sealed yet. */
   sealsBehind: number;
 }
 
@@ -359,13 +365,13 @@ export interface Sealed {
   windows: number;
   /** The number of records that were summed for the seals. */
   records: number;
-  /** The days whose roll-ups were compared with their records. */
+  /** The number of days whose roll-ups were compared with their records. */
   days: number;
   dayRecords: number;
 }
 
 export interface LedgerDifference {
-  /** Null for `pass`, `chain` and the totals of all organizations. */
+  /** The organization's id; null for `pass`, `chain` and the totals of all organizations. */
   organizationId: string | null;
   /**
    * The UUID of the key, member or team of the organization, or of limits for models; null for the organization itself.
@@ -417,21 +423,23 @@ export interface Receipt {
    * request. The receipt's usage and nanos include both charges. Null: nothing was charged late.
    */
   settledLateAt: Date | null;
-  /** Whether the answer continued when its client had left. */
+  /** Whether the answer continued after its client had left. */
   detached: boolean;
   /** The request whose answer this repeat got, at no cost; null if this request was answered itself. */
   replayOf: string | null;
   usage: Usage;
   /** The number of inputs; null for operations that take one. */
   inputs: number | null;
-  /** The searches that were charged. */
+  /** The number of searches that were charged. */
   searches: number;
-  /** Null for a replay. */
+  /** The prices that apply to the request. Null for a replay, which gets the answer of an earlier request. */
   prices: Prices | null;
   nanos: { held: number; charged: number; uncharged: number };
-  /** Null for a replay. */
+  /** The source that pays for the request. Null for a replay, which gets the answer of an earlier request. */
   source: BillingSource | null;
-  /** Null if the request was given up before it was admitted, or is a replay. */
+  /**
+   * The windows in which the request counts. Null if the request was given up before it was admitted, or is a replay.
+   */
   windows: Record<WindowKind, ReceiptWindow> | null;
   route: Settle["route"];
   reportRejected: RejectedReport | null;

@@ -23,7 +23,7 @@ export interface Look {
   place: StoreServer | null;
   /** The server on which the database was seen before, if it has moved and nobody has recorded the move; else null. */
   movedFrom: StoreServer | null;
-  /** Whether the store has the record of the request that the caller named; true if the caller named none. */
+  /** Whether the store has the record of the request that the caller named; true if the caller named no request. */
   has: boolean;
 }
 
@@ -50,7 +50,7 @@ export interface ReceiptMemory {
 export interface RecordedLosses {
   receipts: number;
   nanos: number;
-  /** When the last loss was noticed; null if there is none. */
+  /** When the last loss was noticed; null: no loss is recorded. */
   noticedAt: Date | null;
   /** When the database was last found on another server or timeline; null: never. */
   movedAt: Date | null;

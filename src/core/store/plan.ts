@@ -21,7 +21,7 @@ export const noLimits: Plan = Object.freeze({
   concurrentRequests: null,
 });
 
-/** The number of organizations on a plan. */
+/** How many organizations are on a plan, with the names of the first few. */
 export interface PlanUse {
   plan: string;
   organizations: number;
@@ -38,7 +38,7 @@ export type PlanLimits = Omit<Plan, "name">;
 export interface PlanStore {
   inForce(): Promise<Plan[]>;
   /**
-   * Replaces the plans of the configuration file that was published before by the plans of this file, unless that file
+   * Replaces the plans of the last published configuration file by the plans of this file, unless the published file
    * was changed later than this one. `fileAge_ms`: how long ago this file was changed; null: there is no file, and any
    * file takes precedence. Changes nothing if the file names plans that were created at run time.
    */
@@ -56,8 +56,8 @@ export interface PlanStore {
  */
 export interface LimitStore extends Pick<PlanStore, "inForce"> {
   /**
-   * The changes of limits after the change with this number, and the raises that ended since `from`, an instant of the
-   * store's clock. `since` null: only changes from now on.
+   * The changes of limits after the change with this number, and the raises (temporary increases of limits) that ended
+   * since `from`, an instant of the store's clock. `since` null: only changes from now on.
    */
   changes(since: number | null, from?: Date | null): Promise<ChangedLimits>;
   /**
@@ -72,7 +72,7 @@ export interface ChangedLimits {
   number: number;
   /** The store's clock at the reading. */
   at: Date;
-  /** The time until the next raise ends; null: none is in force. */
+  /** The time until the next raise (a temporary increase of a limit) ends; null: no raise is in force. */
   nextEnd_ms: number | null;
   /** The ids of the organizations, teams and keys whose limits changed; null: all limits may have changed. */
   subjects: readonly string[] | null;

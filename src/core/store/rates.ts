@@ -13,8 +13,8 @@ export interface RateLimits {
 }
 
 /**
- * A subject with limits that apply to a request: its organization, its key, the key's person or its team; or one of
- * these for the request's model.
+ * A subject whose limits apply to a request: the request's organization, its key, the key's person or team; or one of
+ * these with its limits for the request's model.
  */
 export interface RateSubject extends Limited {
   /** The id of the subject, or of its limits for models. */
@@ -31,8 +31,8 @@ export interface RateRequest {
    */
   subjects: readonly RateSubject[];
   /**
-   * `tokens`: the number that the request is expected to take, which is corrected at its end. `tokens_min`: the number
-   * with which it may start. If there is room for a number in between, all of that room is taken.
+   * `tokens`: the number that the request is expected to take, which is corrected when the request ends. `tokens_min`:
+   * the number with which it may start. If there is room for a number in between, all of that room is taken.
    */
   tokens: number;
   tokens_min: number;
@@ -67,8 +67,8 @@ export interface RateTaken {
   correct(tokens: number): Promise<void>;
 }
 /**
- * A refusal. If several subjects have no room, it names the one that has room last; if several have room at the same
- * time, the narrowest of them.
+ * A refusal. If several subjects have no room, it names the subject that will have room last; if several will have room
+ * at the same time, the narrowest of them.
  */
 export interface RateRefused extends Limited {
   answer: "refused";
@@ -89,7 +89,10 @@ export interface RateHopeless extends Limited {
 }
 
 export interface Rates {
-  /** Counts a request, or refuses it and counts nothing. Rejects if the store is away; then the outcome is unknown. */
+  /**
+   * Counts a request, or refuses it and counts nothing. Rejects if the store does not answer; it is then unknown
+   * whether the request was counted.
+   */
   take(request: RateRequest): Promise<RateAnswer>;
   /** Reads what each subject has left, in the order of the subjects, and counts nothing. Rejects as `take` does. */
   read(organizationId: string, subjects: readonly RateSubject[]): Promise<RateReadings[]>;
@@ -109,21 +112,21 @@ export interface OwnRates extends Rates {
 export const minute_ms = 60_000;
 
 /**
- * Under a limit up to this (100 a second) each request is counted exactly, in an entry of its own. If both limits are
- * higher, the requests of one second share an entry that ends with the second: the count is never too low, and an entry
- * lasts at most a second too long.
+ * If a limit is at most this (100 a second), each request is counted exactly, in an entry of its own. If both limits
+ * are higher, the requests of one second share an entry that ends with the second: the count is never too low, and an
+ * entry lasts at most a second too long.
  */
 const countedSingly_max = 6_000;
 
 /**
- * Whether each request under these limits has its own entry. A plan may change its limits at any time, because entries
- * of single requests and of whole seconds are counted together.
+ * Whether each request under these limits has its own entry. The limits of a plan may change at any time: entries of
+ * single requests and of whole seconds are counted together.
  */
 export function countedSingly({ requestsPerMinute, tokensPerMinute }: RateLimits): boolean {
   return Math.min(requestsPerMinute ?? Infinity, tokensPerMinute ?? Infinity) <= countedSingly_max;
 }
 
-/** The limit that the request exceeds by itself, whatever was taken before; null: none. */
+/** The limit that the request exceeds by itself, whatever was counted before; null: there is no such limit. */
 export function hopelessLimit({ tokens_min, subjects }: RateRequest): RateHopeless | null {
   let smallest: RateHopeless | null = null;
   for (const subject of subjects) {
@@ -136,10 +139,10 @@ export function hopelessLimit({ tokens_min, subjects }: RateRequest): RateHopele
 
 /** The counts of one subject in a store. */
 export interface RateCount {
-  /** The amounts that count now, including this request if it was counted. */
+  /** The numbers of requests and of tokens that count now, including this request if it was counted. */
   requests: number;
   tokens: number;
-  /** The time until the last entry ends. */
+  /** The time until the last entry (a counted request, or the counted requests of one second) ends. */
   reset_ms: number;
   /** The time until the limit has room for a request that was refused; 0 if it has room now. */
   requestsRetry_ms: number;
@@ -161,7 +164,7 @@ function readingOf(limit: number | null, used: number, reset_ms: number): RateRe
   return limit === null ? null : { limit, remaining: Math.max(0, limit - used), reset_ms: used > 0 ? reset_ms : 0 };
 }
 
-/** For each limit, the reading with the least left; of equals the first. */
+/** For each limit, the reading with the least left; if several have equally little, the first of them. */
 export function tightestReadings(readings: readonly RateReadings[]): RateReadings {
   return readings.reduce(tighter);
 }
@@ -206,18 +209,20 @@ export function rateRefusal(counts: readonly RateCount[], subjects: readonly Rat
  */
 export const not_limited = 0;
 
-/** The higher of a limit and its raise. A limit of null (none) stays null. */
+/** The higher of a limit and its raise (a temporary increase). A limit of null (none) stays null. */
 export function raisedTo(limit: number | null, raise: number | null | undefined): number | null {
   return limit !== null && raise != null && raise > limit ? raise : limit;
 }
 
-/** The limit in force: the organization's own, else its plan's, lifted by the raise. */
+/**
+ * The limit in force: the organization's own, else its plan's, or the raise (a temporary increase) if that is higher.
+ */
 export function overPlan(plan: number | null, own?: number | null, raise?: number | null): number | null {
   const base = own ?? plan;
   return raisedTo(base === not_limited ? null : base, raise);
 }
 
-/** An organization's own limits per minute, and the raise of them. */
+/** An organization's own limits per minute, and the raise of them (a temporary increase). */
 export interface RatesOverPlan {
   own: RateLimits;
   raise: RateLimits;

@@ -37,6 +37,6 @@ export interface RefusedRequests {
   find(requestId: string): Promise<RefusedRequest | null>;
   /** The person who owns the key; null: no person owns it. */
   personOf(keyId: string): Promise<string | null>;
-  /** Deletes a number of expired refusals. Returns whether there may be more. */
+  /** Deletes some of the expired refusals. Returns whether there may be more. */
   forget(): Promise<boolean>;
 }

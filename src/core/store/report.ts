@@ -19,7 +19,10 @@ export const reportGroups = [
 export type ReportGroup = (typeof reportGroups)[number];
 
 export interface ReportQuery {
-  /** The span, half-open, by the hour in which a request was admitted (UTC). Both ends are the start of an hour. */
+  /**
+   * The beginning of the half-open span. A request counts in the hour (UTC) in which it was admitted. Both ends of the
+   * span are the start of an hour.
+   */
   from: Date;
   to: Date;
   by: readonly ReportGroup[];
@@ -27,7 +30,7 @@ export interface ReportQuery {
    * The time zone of the days and months by which to group, which all begin at full hours in UTC; absent or null: UTC.
    */
   zone?: string | null | undefined;
-  /** The organization; null: all. */
+  /** The organization whose usage counts; null: all organizations. */
   organizationId: string | null;
   /** Counts only usage with keys of this person; absent or null: with any. */
   personId?: string | null | undefined;
@@ -78,7 +81,7 @@ export interface ReportRow extends ReportMeasures {
    * The start of the hour, day or month (UTC). For a day or month of a time zone: its local date as if it were in UTC.
    */
   startsAt: Date | null;
-  /** `slug` is null if the organization no longer exists. */
+  /** The organization. `slug` is null if the organization no longer exists. */
   organization: { id: string; slug: string | null; name: string | null } | null;
   /** The key's team when the request was admitted. `id` is null if the key was in no team. */
   team: { id: string | null; name: string | null } | null;
@@ -88,8 +91,8 @@ export interface ReportRow extends ReportMeasures {
    */
   person: { id: string | null; name: string | null } | null;
   /**
-   * `id` is null in entries that an operator added, and `name` also if the key no longer exists. `labels`: the key's
-   * current labels.
+   * The key. `id` is null in entries that an operator added, and `name` also if the key no longer exists. `labels`: the
+   * key's current labels.
    */
   key: { id: string | null; name: string | null; labels: Record<string, string> } | null;
   model: string | null;

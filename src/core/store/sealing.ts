@@ -3,7 +3,7 @@
  * SLUICE_SECRET_KEY.
  */
 export interface Sealing {
-  /** `about`: names the place where the secret is stored, such as `refresh_token/<id>`. */
+  /** Encrypts a secret. `about`: names the place where the secret is stored, such as `refresh_token/<id>`. */
   seal(secret: string, about: string): Uint8Array;
   /**
    * The secret; null if the sealed text was changed, belongs to another place, or was sealed with a key that is no

@@ -32,16 +32,17 @@ export interface Standing extends Pick<SubjectReading, "models" | "windows" | "c
 
 export interface Standings {
   /**
-   * The standings of organizations, teams, members, keys and limits for models, by their ids. Subjects without a limit
-   * are left out: the ledger does not count the use of such a team or key.
+   * The standings (how much of its limits each subject has used) of organizations, teams, members, keys and limits for
+   * models, by their ids. Subjects without a limit are left out: the ledger does not count the use of such a team or
+   * key.
    */
   standings(ids: readonly string[]): Promise<ReadonlyMap<string, Standing>>;
   /**
-   * The standings that have used the largest shares of a limit, the largest first. A subject is listed once more for
-   * each of its limits for models. Subjects without a limit are left out.
+   * The standings of the subjects that have used the largest shares of a limit, the largest share first. A subject is
+   * listed once more for each of its limits for models. Subjects without a limit are left out.
    */
   nearest(subject: StandingSubject, limit: number): Promise<Standing[]>;
-  /** How many subjects of each kind have used at least each of the percentages in `nearShares` of a limit. */
+  /** For each percentage in `nearShares`, how many subjects of each kind have used at least this much of a limit. */
   nearLimits(): Promise<NearLimit[]>;
 }
 

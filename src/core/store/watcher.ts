@@ -15,8 +15,8 @@ export interface StoreWatcher {
 export interface ConnectionsInUse {
   store: StoreName;
   idle: number;
-  /** The connections that wait for an answer, or are in a transaction. */
+  /** The number of connections that wait for an answer, or are in a transaction. */
   busy: number;
-  /** The statements and transactions that wait for a connection. */
+  /** The number of statements and transactions that wait for a connection. */
   waiting: number;
 }

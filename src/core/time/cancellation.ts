@@ -59,8 +59,8 @@ export class Countdown {
   }
 
   /**
-   * Waits for a quarter of the remaining time, because a delay is noticed only at the end of the quarter in which it
-   * happened.
+   * Waits for a quarter of the remaining time and not for all of it, because a delay of this process is noticed only at
+   * the end of the wait in which it happened.
    */
   #wait(): void {
     this.#cancel?.();
@@ -94,7 +94,7 @@ export class Countdown {
   }
 }
 
-/** The shortest quarter that is worth measuring. */
+/** The shortest quarter of a remaining time that is worth a timer of its own. */
 const quarter_ms_min = 5;
 
 /**
@@ -123,14 +123,14 @@ export interface Signal {
   readonly aborted: boolean;
   /** The reason of the abort; undefined before it. */
   readonly reason: unknown;
-  /** Throws the reason if it was aborted. */
+  /** Throws the reason if the signal was aborted. */
   throwIfAborted(): void;
   /**
    * Calls the listener once, at the abort, in the order of registration; at once if the signal was aborted already. An
    * error in a listener does not keep the others from being called.
    */
   listen(tell: (reason: unknown) => void): Listening;
-  /** A cancellation that is aborted with this one, or earlier by itself. */
+  /** A cancellation that is aborted when this signal is, or earlier by itself. */
   child(): Cancellation;
 }
 

@@ -6,7 +6,7 @@
 export interface Clock {
   /** Monotonic milliseconds; only differences have a meaning. */
   now_ms(): number;
-  /** Runs the function once, after this time. Returns a function that prevents it. */
+  /** Runs the function once, after this time. Returns a function that cancels the run. */
   after(delay_ms: number, run: () => void): () => void;
 }
 

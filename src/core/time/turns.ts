@@ -53,7 +53,7 @@ export function turns(portion = portion_default, urgentPortion = starts_portion)
 export type Together = (work: () => void) => void;
 
 /**
- * Runs the work that one poll of the event loop brings together in a turn of its own, or in portions. Sockets use it
+ * Runs together the work that one poll of the event loop brings, in a turn of its own or in portions. Sockets use it
  * because code that has just run costs less the next time (docs/design/runtime.md, Towards engines). Messages of the
  * database's thread use it, too (stores/postgres/embedded-thread.ts).
  */

@@ -29,9 +29,9 @@ export interface TokenCounter {
   stop(): void;
 }
 
-/** The members of a Worker that are used. */
+/** The members of a Worker that this program uses. */
 export interface Thread {
-  /** Posts a question. The transferred buffers belong to the worker from then on. */
+  /** Posts a question, a body to examine, to the worker. The transferred buffers belong to the worker from then on. */
   postMessage(question: WorkerQuestion, transfer: ArrayBuffer[]): void;
   terminate(): void;
   onmessage: ((event: { data: WorkerAnswer }) => void) | null;

@@ -40,13 +40,13 @@ export interface ExamineRequest {
   /** The stored items that the body refers to (`Examined.refers`). */
   found?: Found;
   options: MessagesOptions;
-  /** Name of a known tokenizer, by model id. */
+  /** The key is the id of a model with a known tokenizer, the value is the tokenizer's name. */
   tokenizers: Readonly<Record<string, string>>;
 }
 
 export interface Examined {
   model: string;
-  /** The tokens of text, tools and template; null if the model's tokenizer is not known. */
+  /** The number of tokens of text, tools and template; null if the model's tokenizer is not known. */
   textTokens: number | null;
   media: Media;
   /** Set if nothing was counted, because the body refers to stored items: call `examine` again with those items. */
@@ -83,7 +83,7 @@ export async function examine(asked: ExamineRequest, vocabularies: Vocabularies)
   }
 }
 
-/** A dialect for an engine that accepts everything, because it is not known which one would be asked. */
+/** The dialect of an engine that accepts everything, because it is not known which engine would get the request. */
 const boundless: Dialect = {
   ...dialects.generic,
   bounds: {

@@ -9,7 +9,7 @@ import type { Chat, ChatMessage, ChatTool, Prompt, Template } from "./prompt.ts"
 
 /** The number of tokens in the system message and in the beginning of the answer. */
 const frame = 63;
-/** The tokens that tools add to the system message. */
+/** The number of tokens that tools add to the system message. */
 const toolsFrame = 14;
 
 export const harmony: Template = ({ messages, tools }: Chat): Prompt => {
@@ -42,7 +42,7 @@ function addMessage(prompt: Prompt, message: ChatMessage, isOpen: boolean): void
   }
 }
 
-/** Each part of an answer is a message of its own. */
+/** Makes the prompt form of an answer. Each part of the answer is a message of its own. */
 export function harmonyAnswer(parts: readonly AnswerPart[]): Prompt {
   const answer: Prompt = { fixed: 0, texts: [] };
   for (const { kind, toolName, text } of parts) {

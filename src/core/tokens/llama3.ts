@@ -29,7 +29,7 @@ export const llama3: Template = ({ messages, tools }: Chat): Prompt => {
   return prompt;
 };
 
-/** The whole answer is one message. */
+/** Makes the prompt form of an answer. The whole answer is one message. */
 export function llama3Answer(parts: readonly AnswerPart[]): Prompt {
   const texts = parts.map(({ kind, toolName, text }) => (kind === "tool-call" ? callOf(toolName, text) : text));
   return { fixed: 0, texts };

@@ -19,11 +19,14 @@ import { answer_bytes_max, assertReadable, type HoldBytes, unseen_bytes } from "
 const text_max = answer_bytes_max;
 /** The memory in bytes that an answer may take if it is not streamed to its caller. */
 const kept_bytes_max = 64 * 1024 * 1024;
-/** The bytes of memory for each piece in addition to its text, and for each of its log probabilities. */
+/**
+ * The bytes of memory for each piece of an answer in addition to its text, and for each of the piece's log
+ * probabilities.
+ */
 const piece_bytes = 48;
 const logprob_bytes = 256;
 
-/** The bytes that a request may hold beyond its body without reserving them. */
+/** The bytes of memory that a request may hold beyond its body without reserving them. */
 const free_bytes = 64 * 1024;
 
 /** Wraps `hold` so that it is called with a size only if the size is large, or was large before. */
@@ -75,7 +78,7 @@ const argumentsLimits: ShapeLimits = {
 const looked_length = 4096;
 
 interface Call {
-  /** Arguments that have not been checked yet. While the answer's arguments are short in all, none are checked. */
+  /** Arguments that have not been checked yet. While the answer's arguments are short in total, none are checked. */
   unseen: string[];
   unseenLength: number;
   scan: BodyScan | null;
@@ -136,7 +139,7 @@ export class Watchdog {
     this.#countdown = new Countdown(() => bark(this.#isLast() ? this.#lastWhat : this.#what));
   }
 
-  /** Sets the deadline of the next part to `ms` from now. `waitingFor` names it in the error. */
+  /** Sets the deadline of the next part to `ms` from now. `waitingFor` names the part in the error. */
   expect(ms: number, waitingFor: string): void {
     this.#what = waitingFor;
     this.#countdown.until(Math.min(this.#countdown.now_ms() + ms, this.#last_ms));

@@ -43,8 +43,8 @@ export interface EngineQuestion extends Sending {
    */
   gather_ms?: number;
   /**
-   * Called with the dialect in which the engine is asked a second time, because it refused a field that is not
-   * essential.
+   * Called when the engine has refused a field that is not essential, with the dialect in which the engine gets the
+   * request a second time.
    */
   refuses?(lesser: Dialect): void;
   /**
@@ -67,8 +67,8 @@ export interface Patience {
   /** The time for the whole attempt. */
   total_ms: number;
   /**
-   * Set if another engine could be asked instead, after `after_ms` without an answer. `isAsked`: whether it was asked
-   * already.
+   * Set if another engine could get the request instead, after `after_ms` without an answer. `isAsked`: called if the
+   * first part is late; returns whether the other engine gets the request.
    */
   spare: { after_ms: number; isAsked(): boolean } | null;
 }
@@ -169,7 +169,7 @@ function note(report: EngineReport, event: InferenceEvent): void {
   else if (event.type === "response-end") report.reason = event.reason;
 }
 
-/** The reason of an abort after which nobody reads. */
+/** The reason of an abort after which nobody reads the answer. */
 const unread = "nobody reads the answer";
 const firstWait = "the first part";
 const spareWait = "the first part, while another engine stands ready";
@@ -273,7 +273,7 @@ function reading(question: EngineQuestion, stream: AnswerReader, { answer, repor
   };
 }
 
-/** Calls the question's `hold`, and throws its fault as NoRoom. */
+/** Makes a function that calls the question's `hold`, and throws the fault of `hold` as NoRoom. */
 function holding({ hold }: EngineQuestion): HoldBytes {
   return whereMuch((bytes) => {
     try {

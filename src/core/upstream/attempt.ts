@@ -1,4 +1,4 @@
-/** How one attempt at one engine ended, which decides whether another engine is asked. */
+/** How one attempt at one engine ended. The end decides whether another engine gets the request. */
 import type { StopReason } from "../inference/event.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
@@ -57,9 +57,9 @@ export interface AttemptEnd {
 
 /** The usage and the finish reason that the engine reported until the attempt ended. */
 export interface EngineReport {
-  /** Null: the engine reported no usage. */
+  /** The usage; null: the engine reported none. */
   usage: Usage | null;
-  /** Null: the answer did not end. */
+  /** The finish reason; null: the answer did not end. */
   reason: StopReason | null;
 }
 

@@ -82,7 +82,7 @@ async function piecesOf(asked: Readonly<JsonObject>, inputBytes: number, alone: 
   return pieces;
 }
 
-/** The destination of the engine's requests. Headers that the operator has configured replace ours. */
+/** The destination of the engine's requests. Headers that the operator has configured replace the default ones. */
 function whereOf(upstream: Upstream, codec: UpstreamCodec): Where {
   const headers: Record<string, string> = {
     "content-type": "application/json",

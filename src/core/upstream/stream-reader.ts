@@ -130,8 +130,8 @@ interface Envelope {
   /** The delta of the frame from which the envelope was learned. */
   delta: string;
   /**
-   * Whether the envelope was confirmed by a second frame with another delta, which was decoded in the ordinary way and
-   * gave that delta.
+   * Whether the envelope is confirmed: a second frame with another delta was decoded in the ordinary way, and the
+   * envelope gave the same delta.
    */
   isKnown: boolean;
 }
@@ -152,7 +152,7 @@ class DeltaFrames {
   #index = -1;
 
   /**
-   * Returns the event if the bytes are one whole frame that differs from the known one only in its delta, else null.
+   * Returns the event if the bytes are one whole frame that differs from the known frame only in its delta, else null.
    */
   read(bytes: Uint8Array): PartDelta | null {
     const envelope = this.#envelope;
@@ -162,7 +162,10 @@ class DeltaFrames {
     return { type: "part-delta", index: envelope.index, delta };
   }
 
-  /** Learns the envelope from bytes that were decoded in the ordinary way. `isFrame`: the bytes are one whole frame. */
+  /**
+   * Learns the envelope, the text around the delta, from bytes that were decoded in the ordinary way. `isFrame`: the
+   * bytes are one whole frame.
+   */
   learn(bytes: Uint8Array, events: readonly InferenceEvent[], isFrame: boolean): void {
     for (const event of events) {
       if (event.type === "part-start") this.#index = event.part.kind === "tool-call" ? -1 : event.index;

@@ -17,7 +17,7 @@ export interface Upstream {
    */
   address?: string | null;
   protocol: UpstreamProtocol;
-  /** How the engine differs from others of its protocol. Absent: it is treated as a generic one. */
+  /** How the engine differs from others of its protocol. Absent: it has the generic dialect. */
   dialect?: Dialect;
   apiKey: string | null;
   /** Headers that are sent with every request. */
@@ -38,7 +38,10 @@ export interface Upstream {
    * The request field that makes the engine report its token counts on every chunk of a stream; absent: none is sent.
    */
   runningUsage?: "usage" | "timings";
-  /** The priority of requests by plan, in the engine's numbers. Requests of other plans have none. */
+  /**
+   * The key is the name of a plan, the value is the priority of its requests, in the engine's numbers. Requests of
+   * other plans have no priority.
+   */
   priorities?: Readonly<Record<string, number>>;
   /** The limits on the requests in flight at the engine; absent: no limit. */
   capacity?: Capacity;
@@ -50,7 +53,7 @@ export interface Upstream {
 export interface Resolving {
   /** The longest time between two look-ups. The time is shorter if the DNS answer has a lower TTL. */
   interval_ms: number;
-  /** The most addresses that are used. */
+  /** The most addresses of the name that are used. */
   addresses_max: number;
   family: AddressFamily;
   /** Addresses of DNS servers, each with its port if that is not 53. Empty: the system resolves names. */
@@ -72,18 +75,19 @@ export interface Capacity {
   isShared?: boolean;
   tokens_in_flight_max: number | null;
   /**
-   * The percentage of both limits that is reserved for organizations whose requests in flight use less than this share.
+   * The percentage of both limits that is reserved for organizations whose requests in flight use less than this
+   * percentage of them.
    */
   reserved_percent: number;
-  /** The most requests that may wait. */
+  /** The most requests that may wait for the engine. */
   queue_max: number;
-  /** The longest wait of a request, in milliseconds. */
+  /** The longest wait of a request for the engine, in milliseconds. */
   queue_ms_max: number;
 }
 
 /** How an engine's load is read, from its metrics page. */
 export interface LoadReading {
-  /** A path from the root of the engine's host. */
+  /** The path of the metrics page, from the root of the engine's host. */
   path: string;
   interval_ms: number;
   /** An engine with more waiting requests than this is crowded. */
@@ -91,7 +95,7 @@ export interface LoadReading {
 }
 
 export interface HealthCheck {
-  /** A path from the root of the engine's host. */
+  /** The path that the check requests, from the root of the engine's host. */
   path: string;
   interval_ms: number;
 }
@@ -101,7 +105,7 @@ export interface UpstreamTimeouts {
   connect_ms: number;
   /** The time from the connection until the first part of an answer; a long input gets more. */
   first_part_ms: number;
-  /** The same as `first_part_ms`, for the case that another route of the model could be asked instead. */
+  /** The same as `first_part_ms`, for the case that another route of the model could get the request instead. */
   first_part_spare_ms: number;
   /** The longest time between two parts of an answer. */
   idle_ms: number;

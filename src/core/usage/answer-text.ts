@@ -9,8 +9,8 @@ const text_bytes_max = 1024 * 1024;
 /** Memory is reserved in steps of this size. */
 const step_bytes = 64 * 1024;
 /**
- * This many deltas are collected, and joined into one string: as a string of its own, each costs more memory than its
- * characters.
+ * This many deltas are collected, and joined into one string: as a string of its own, each delta costs more memory than
+ * its characters.
  */
 const deltas_pending_max = 256;
 const bytes_per_code_unit = 2;
@@ -46,7 +46,7 @@ export class AnswerText {
   #reserved_bytes = 0;
   #bytes = 0;
   #isFull = false;
-  /** The code units of the whole answer, whether kept or not. */
+  /** The number of code units of the whole answer, whether kept or not. */
   #codeUnits = 0;
 
   /** `keeps` reserves memory for this many more bytes, and returns whether there was room. */

@@ -1,6 +1,6 @@
 /**
- * The request that engines are sent. It is the same for all of them, except for fields that an engine does not allow or
- * has refused.
+ * The request as it is sent to engines. It is the same for all of them, except for fields that an engine does not allow
+ * or has refused.
  */
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Dialect } from "../protocol/dialect.ts";
@@ -22,8 +22,8 @@ export interface AttemptsSettings {
 export interface EngineRequest {
   stream: boolean;
   /**
-   * The request's cap, if an engine that finishes the answer soon may be asked not to stream it although the cap is above
-   * `unstreamed_tokens_max`; else null.
+   * The request's cap on output tokens, if the answer may be requested without streaming from an engine that will
+   * finish it soon, although the cap is above `unstreamed_tokens_max`; else null.
    */
   quickTokens: number | null;
   /** How long parts are gathered before they are read; 0 if a caller reads them as they arrive. */
@@ -60,8 +60,8 @@ export function isReadAsProduced({ request, fetched }: Pick<RunRequest, "request
 }
 
 /**
- * The parameters of an engine's call that follow from the request. `session`: returns the name by which engines know
- * the conversation.
+ * Makes those parameters of a call to an engine that follow from the request. `session`: returns the name by which
+ * engines know the conversation.
  */
 export function questionOf(
   engineRequest: EngineRequest,
@@ -88,7 +88,8 @@ export function questionOf(
 
 /**
  * How long an attempt may take. `more_ms`: the additional time for the first part, because the request is large.
- * `isAsked`: called if the first part is late; returns whether another engine is asked instead. Null: there is no other.
+ * `isAsked`: called if the first part is late; returns whether another engine gets the request instead. `isAsked` is
+ * null if there is no other engine.
  */
 export function patienceOf(route: Route, more_ms: number, rest_ms: number, isAsked: (() => boolean) | null): Patience {
   const { connect_ms, first_part_ms, first_part_spare_ms, idle_ms } = timeoutsOf(route);
@@ -110,7 +111,7 @@ export function engineRequestOf({ asked, room }: AttemptRequest, settings: Attem
   const stream = isReadAsProduced(asked) || (!request.passed && cap > settings.unstreamed_tokens_max);
   // An answer that is not streamed cannot be cut short, and its hold cannot grow.
   const windowTokens = !stream && room.held < cap ? room.held : null;
-  // A cap above what is allowed is lowered: the answer then ends with `length`.
+  // If the request's cap is above what is allowed, the cap is lowered: the answer then ends with `length`.
   const isCapped = request.outputTokens_max !== undefined || windowTokens !== null;
   // If the request has no cap, none is sent to the engine, so nothing bounds the time of an answer without streaming.
   const isBounded = request.outputTokens_max !== undefined && settings.unstreamed_tokens_max > 0;
@@ -140,11 +141,14 @@ export function engineRequestOf({ asked, room }: AttemptRequest, settings: Attem
 
 const remembered_ms = 3_600_000;
 
-/** Remembers for an hour which routes refused a field that is not essential, so that it is not sent to them again. */
+/**
+ * Remembers for an hour which routes refused a field that is not essential, so that the field is not sent to them
+ * again.
+ */
 export class LesserDialects {
   /**
-   * The dialects by upstream, then by the engine's name for the model. A reload makes new upstreams, which drops all of
-   * them.
+   * The learned dialects. The key is the upstream; the key of the inner map is the engine's name for the model. A
+   * reload makes new upstreams, which drops all of these dialects.
    */
   readonly #found = new WeakMap<Upstream, Map<string, { dialect: Dialect; until_ms: number }>>();
 

@@ -1,8 +1,9 @@
 /**
  * USAGE, the attempts: tries one route after another until a part of an answer is delivered; after that, no other route
- * is tried. A stream is delivered from its first part on, and an answer that is not streamed to the caller at its end.
- * The output of a failed attempt is not counted; if it was counted already, the count is discarded when the answer
- * begins again. The hold, the lease and the record stay the same: docs/routing.md, When another is asked.
+ * is tried. A streamed answer is delivered from its first part on; an answer that is not streamed to the caller is
+ * delivered when it is complete. The output of a failed attempt is not counted; if it was counted already, the count is
+ * discarded when the answer begins again. The hold, the lease and the record stay the same: docs/routing.md, When
+ * another is asked.
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
@@ -71,8 +72,8 @@ export class Attempts implements EngineAnswer, EngineEvents {
   #begun_ms = 0;
   #lateBefore_ms = 0;
   /**
-   * The cap, if the attempt's engine is asked not to stream the answer although the cap is above
-   * `unstreamed_tokens_max`.
+   * The request's cap on output tokens, if the attempt's engine is asked not to stream the answer although the cap is
+   * above `unstreamed_tokens_max`; else null.
    */
   #quickTokens: number | null = null;
   #end: AttemptEnd | null = null;
@@ -82,7 +83,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
   /** The next attempt; undefined before the first, null after the last. */
   #stage: Stage | null | undefined;
 
-  /** `progress` continues the progress of an earlier request. */
+  /** Prepares the attempts; none begins yet. `progress`: the progress of an earlier request, which is continued. */
   constructor(parts: AttemptsParts, attemptRequest: AttemptRequest, progress: EngineProgress = initialProgress()) {
     this.#parts = parts;
     this.#attemptRequest = attemptRequest;
@@ -211,7 +212,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
     });
   }
 
-  /** The events of the attempt up to its first part, or all of them if there is none. */
+  /** The events of the attempt up to the answer's first part, or all events if the answer has none. */
   async #untilFirstPart(route: Route): Promise<Batch> {
     const events: Batch = [];
     for (;;) {
@@ -246,7 +247,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
   }
 
   /**
-   * The request's cap, if this engine is asked not to stream the answer although the cap is above
+   * The request's cap on output tokens, if this engine is asked not to stream the answer although the cap is above
    * `unstreamed_tokens_max`; else null.
    */
   #quickTokensAt(route: Route): number | null {
@@ -307,7 +308,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
     return patienceOf(route, this.#leeway_ms(), this.#rest_ms(route), isAsked);
   }
 
-  /** The last batch. If it is a failure, its fault combines those of all attempts. */
+  /** The answer's last batch, for the caller. If it is a failure, its fault combines those of all attempts. */
   #last(batch: Batch): Next {
     const last = batch.at(-1);
     if (last && last.type !== "response-failed") return { done: false, value: batch };

@@ -10,8 +10,8 @@ export interface BookCheck {
   /** The number of totals that differed from their records at the last check; NaN before the first. */
   differences(): number;
   /**
-   * The number of ended windows that the last check could not seal (close, with their final sum); NaN before the first
-   * check.
+   * The number of ended usage windows that the last check could not seal (close, with their final sum); NaN before the
+   * first check.
    */
   sealsBehind(): number;
   stop(): Promise<void>;

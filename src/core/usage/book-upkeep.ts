@@ -16,7 +16,7 @@ const first_ms = 5_000;
 
 export function bookUpkeep(parts: {
   ledger: Pick<Ledger, "maintain">;
-  /** Called with the steps that were put off. */
+  /** Called with the steps of the maintenance that were put off by an hour. */
   putOff: (what: string[]) => void;
   failed: (cause: unknown) => void;
   times_ms?: { first: number; every: number };

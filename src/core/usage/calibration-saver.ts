@@ -1,7 +1,7 @@
 /**
- * Saves what was learned about models: reads it once at the start, and writes it in the background. No request waits
- * for it. While the store is away, changes wait, and the log gets one line about this. A node that is killed loses one
- * interval of learning.
+ * Saves what was learned about models (how many bytes or deltas they have per token): reads it once at the start, and
+ * writes it in the background. No request waits for it. While the store is away, changes wait, and the log gets one
+ * line about this. A node that is killed loses one interval of learning.
  */
 
 import type { Calibrations, CalibrationTable, InputRatio, OutputSums } from "../store/calibration.ts";
@@ -74,7 +74,7 @@ async function readFrom<Known>(table: CalibrationTable<Known>, kept: Kept<Known>
   for (const [name, known] of await table.read(learned_max)) kept.recall(name, known);
 }
 
-/** Writes the changes of a table. Returns whether there were any. */
+/** Writes the changed entries of a table. Returns whether there were any. */
 async function written<Known>(table: CalibrationTable<Known>, kept: Kept<Known>): Promise<boolean> {
   const changes = kept.changes();
   if (changes.size === 0) return false;

@@ -1,7 +1,7 @@
 /**
  * USAGE, compaction: nothing of the answer is delivered, or counted, before the model begins its summary; if it writes
- * none, the request has failed. If an engine finds the conversation too long, it is asked again with less of it:
- * docs/design/protocols.md, Compaction.
+ * none, the request has failed. If an engine finds the conversation too long, the engine is asked again with a shorter
+ * one: docs/design/protocols.md, Compaction.
  */
 import { leaveOut, noSummary } from "../inference/compaction.ts";
 import { type InferenceEvent, isTerminal, type TerminalEvent } from "../inference/event.ts";
@@ -61,7 +61,7 @@ export class Compacting implements EngineAnswer, EngineEvents {
   async next(): Promise<Next> {
     if (!this.#isShown) return this.#toSummary();
     const next = await this.#events.next();
-    // Another engine begins the answer again, of which the caller has received nothing.
+    // Another engine begins the answer again. The caller has received nothing of it yet.
     return !next.done && isAnew(next.value) ? this.#toSummary() : next;
   }
 

@@ -1,7 +1,7 @@
 /**
  * USAGE, continuation: if an engine dies in the middle of a text, another is given the text so far, and continues it.
- * The caller sees one answer, and the run has one record. Only text is continued, never half a call: docs/routing.md,
- * Going on in mid-answer.
+ * The caller sees one answer, and the run has one record. Only text is continued, never half a tool call:
+ * docs/routing.md, Going on in mid-answer.
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import type { InferenceRequest } from "../inference/request.ts";
@@ -23,7 +23,7 @@ type Failed = Extract<InferenceEvent, { type: "response-failed" }>;
 
 /** How often an answer may be continued at another engine. */
 const continuations_max = 2;
-/** Longer texts are not kept, and so cannot be continued. */
+/** The longest text that is kept, in UTF-16 code units. An answer with a longer text cannot be continued. */
 const said_chars_max = 1024 * 1024;
 /** The fewest code units that a token has on average. */
 const chars_token = 4;
@@ -68,7 +68,10 @@ export class Continuing implements EngineAnswer, EngineEvents {
   #continuations = 0;
   /** The routes that have failed in the middle of the answer. */
   readonly #failed: Route[] = [];
-  /** Maps the parts of the continuing engine to those of the answer; null before an engine continues it. */
+  /**
+   * Maps the answer parts that the continuing engine sends to the parts of the whole answer; null before an engine
+   * continues it.
+   */
   #joint: Joint | null = null;
   #isOver = false;
 
@@ -191,8 +194,8 @@ class Said {
   }
 
   /**
-   * The number of tokens in the text, or more. It is at least the number of deltas, because with most engines each
-   * delta has a token.
+   * The number of tokens in the text, or more. It is at least the number of deltas, because most engines send one token
+   * in each delta.
    */
   get tokens(): number {
     return Math.max(this.#deltas, Math.ceil(this.text.length / chars_token));

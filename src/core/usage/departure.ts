@@ -21,7 +21,7 @@ export interface Signals {
 export interface Finishing {
   /** Ends the attempt: aborted `finish_ms` after the caller has left, or sooner. */
   readonly signal: Signal;
-  /** Call it when the attempt has ended. */
+  /** Stops watching the caller and the engine. Call it when the attempt has ended. */
   stop(): void;
 }
 

@@ -1,17 +1,20 @@
 /**
- * Compares engines' reports with our count of the same answers: reported ÷ counted output tokens of recent answers, by
- * model. It shows an operator an engine that miscounts even though its reports are accepted.
+ * Compares engines' usage reports with our count of the same answers: reported ÷ counted output tokens of recent
+ * answers, by model. It shows an operator an engine that miscounts even though its reports are accepted.
  */
 
 export interface Divergence {
   observe(model: string, ratio: number): void;
-  /** The 50th and the 99th percentile of the ratio, for each model. */
+  /** The 50th and the 99th percentile of reported ÷ counted output tokens, for each model. */
   read(): { model: string; quantile: "0.5" | "0.99"; ratio: number }[];
 }
 
 const answers_remembered = 256;
 
-/** `models_max`: beyond it, the model that was used longest ago is forgotten. */
+/**
+ * Makes an empty comparison. `models_max`: the most models; beyond it, the model that was used longest ago is
+ * forgotten.
+ */
 export function divergence(models_max = 1000): Divergence {
   const models = new Map<string, { ratios: number[]; next: number }>();
   return {

@@ -117,7 +117,7 @@ export class Forwarded {
     }
   }
 
-  /** The position in the list of the latest open part with this index; -1 if there is none. */
+  /** Returns where the latest open part with this index is in the list of open parts; -1 if there is none. */
   #lastOpen(index: number): number {
     for (let position = this.#open.length - 1; position >= 0; position--)
       if (this.#open[position]!.index === index) return position;

@@ -10,14 +10,14 @@ import { promptTokens, type Usage } from "../inference/usage.ts";
 import type { InputRatio } from "../store/calibration.ts";
 
 /**
- * The most models or routes that one memory holds, and the most rows that are read at a start. With a larger catalog,
- * some are forgotten and learned again.
+ * The most models or routes whose learned values are kept in one memory, and the most rows that are read at a start.
+ * With a larger catalog, some are forgotten and learned again.
  */
 export const learned_max = 1000;
 
-/** The methods of a memory that its store uses. */
+/** The part of a memory of learned values that is needed to save and restore it. */
 export interface Kept<Known> {
-  /** Takes in a stored value if it is plausible. A value that was learned here is kept. */
+  /** Takes in a stored value if it is plausible. A value that this process learned itself is kept instead. */
   recall(name: string, known: Known): void;
   /** The entries that were learned since the last call. */
   changes(): Map<string, Known>;
@@ -68,16 +68,16 @@ export function learned<Known>(names_max: number, isPlausible: (known: Known) =>
 }
 
 export interface InputEstimate {
-  /** The upper estimate. `bodyBytes` is the size of the whole body, decompressed. At least 1. */
+  /** The upper estimate of the input's tokens, at least 1. `bodyBytes` is the size of the whole body, decompressed. */
   tokens(model: Pick<Model, "id">, request: InferenceRequest, bodyBytes: number): number;
-  /** The middle estimate. At least 1. */
+  /** The middle estimate of the input's tokens, at least 1. */
   expected(model: Pick<Model, "id">, media: Media, bodyBytes: number): number;
   /**
    * Learns from an engine's report of this input, or from a tokenizer's count. An input with media teaches nothing
    * about text.
    */
   observe(model: Pick<Model, "id">, bodyBytes: number, media: Pick<Media, "bytes">, usage: Usage): void;
-  /** The ratio of each model, to be saved over a restart. */
+  /** The learned ratio of tokens to bytes for each model, to be saved over a restart. */
   ratios: Kept<InputRatio>;
 }
 
@@ -101,17 +101,17 @@ const frameBytes = 96;
 /** The tokens that a chat template adds, before the first report: the maximum of nearly all models, and the average. */
 const templateTokens_upper = 16;
 const templateTokens = 8;
-/** The most tokens that a template can be learned to add, with the system prompts that engines add. */
+/** The most tokens that can be learned for a template, with the system prompts that engines add. */
 const templateTokens_max = 1024;
 /**
- * From inputs with less text than this, the tokens of the template are learned. One report moves the learned number by
- * a quarter of its distance from the report, 64 tokens at most.
+ * Inputs with less text than this teach how many tokens the template adds. One report moves the learned number by a
+ * quarter of its distance from the report, 64 tokens at most.
  */
 const smallBytes_max = 512;
 const templateWeight = 1 / 4;
 const templateDistance_max = 256;
 
-/** The bounds of a learned ratio, whatever an engine reports. */
+/** The bounds of a learned ratio of tokens to bytes, whatever an engine reports. */
 const ratio_min = 0.02;
 const ratio_max = 1.5;
 /** The weight of one report in the mean of the spread (how far inputs differ). */
@@ -120,7 +120,7 @@ const weight = 1 / 16;
  * The ratio follows about this many recent reports, and older ones fade, so that no single input outweighs the others.
  */
 const reports_remembered = 256;
-/** The weight of `ratioExpected`, in bytes of input, so that a greeting teaches little. */
+/** The weight of `ratioExpected` against the reports, in bytes of input, so that a greeting teaches little. */
 const expectedBytes = 1024;
 
 function isPlausible({ ratio, spread, bytes, template }: InputRatio): boolean {
@@ -157,13 +157,14 @@ const unknown: InputRatio = Object.freeze({ ratio: ratioExpected, spread: 0, byt
 
 const textBytes = (bytes: number) => Math.max(0, bytes - frameBytes);
 
-/** The ratio after another report. `text`: the bytes of the input without its frame. */
+/** The ratio after another report. `text`: the bytes of the input without the frame around its text. */
 function learnedFrom({ ratio, spread, bytes, template }: InputRatio, tokens: number, text: number): InputRatio {
   const isFirst = bytes === 0;
   const before = isFirst ? expectedBytes : bytes * (1 - 1 / reports_remembered);
   const more = Math.max(1, isFirst ? text : Math.min(text, before));
   const seen = within(ratio_min, (tokens - template) / Math.max(1, text), ratio_max);
-  // One token changes the ratio of a short text much. So such a text says little about how far inputs differ.
+  // One token more or less changes the ratio of a short text much. So such a text says little about how far inputs
+  // differ.
   const apart = Math.abs(seen - ratio) * Math.min(1, text / expectedBytes);
   const distance = within(-templateDistance_max, tokens - ratio * text - template, templateDistance_max);
   const mean = (ratio * before + seen * more) / (before + more);

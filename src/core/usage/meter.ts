@@ -1,6 +1,7 @@
 /**
- * USAGE, the meter: stands between the engine and the caller, and forwards only what is counted and paid for by the
- * hold. It knows at any time how the stream ended or how far it got; the run that owns the meter settles this (run.ts).
+ * USAGE, the meter: stands between the engine and the caller, and forwards only what is counted and what the hold (the
+ * reserved amount) pays for. It knows at any time how the stream ended or how far it got; the run that owns the meter
+ * settles this (run.ts).
  */
 import type { Reservation } from "../admission/reservation.ts";
 import { type InferenceEvent, isTerminal } from "../inference/event.ts";
@@ -27,7 +28,10 @@ export interface Metering extends TallyParts {
    * if the node dies before that, nothing is charged.
    */
   stream: boolean;
-  /** Set if the answer is fetched by its client later: a part of it is delivered once it can be fetched. */
+  /**
+   * Set if the client fetches the answer later: then a part of the answer counts as delivered once the client can fetch
+   * it.
+   */
   fetched: Fetched | null;
   /** The output tokens that a usage window still pays for, if those are fewer than the request's own cap; else null. */
   windowTokens?: number | null;
@@ -44,8 +48,8 @@ export interface Metering extends TallyParts {
 export class Meter {
   readonly #metering: Metering;
   /**
-   * The engine's events, as far as the hold pays for them. They end in `response-end` or `response-failed`; nothing is
-   * thrown.
+   * The engine's events, as far as the held amount pays for them. They end in `response-end` or `response-failed`;
+   * nothing is thrown.
    */
   readonly events: AsyncGenerator<Batch, void, void>;
   #count: Tally;
@@ -182,14 +186,14 @@ export class Meter {
 
 const isDelta = ({ type }: InferenceEvent) => type === "part-delta";
 
-/** The batch for the caller, without a report that is not believed. */
+/** Returns the batch for the caller, without a usage report that is not believed. */
 function believed(batch: Batch, count: Tally): Batch {
   return count.rejected ? batch.filter(({ type }) => type !== "usage") : batch;
 }
 
 /**
- * The events of a batch that the held amount still pays for, so that a usage window is used to its end. They are
- * counted here.
+ * The events of a batch that the held amount still pays for, so that a usage window can be used up to its last token.
+ * The events are counted here.
  */
 async function fitting(batch: Batch, hold: MeteredHold, count: Tally): Promise<InferenceEvent[]> {
   const fits: InferenceEvent[] = [];

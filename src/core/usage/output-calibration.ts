@@ -19,18 +19,21 @@ export type Observed = Sent & { tokens: number };
 export interface OutputCalibration {
   /** The calibration of a route, by its name. */
   of(route: string): RouteCalibration;
-  /** The sums of each route, to be saved over a restart. */
+  /** The learned sums of each route, to be saved over a restart. */
   sums: Kept<OutputSums>;
 }
 
 export interface RouteCalibration {
-  /** The tokens of the forwarded part. */
+  /** The number of tokens in the forwarded part, by this calibration. */
   tokens(sent: Sent): number;
   /** Records that an engine has reported a complete answer. */
   reported(): void;
   /** Learns from an engine's report of a complete answer, all of whose tokens were forwarded. */
   observe(observed: Observed): void;
-  /** Learns from a tokenizer's count instead. It is used until an engine has reported, and is not saved. */
+  /**
+   * Learns from a tokenizer's count instead of a report. What is learned from it is used until an engine has reported,
+   * and is not saved.
+   */
   observeCount(observed: Observed): void;
   /** Records that a complete answer came without a report. */
   missed(): void;
@@ -44,24 +47,25 @@ export function routeName({ upstream, model }: { upstream: { name: string }; mod
 
 /** The tokens after which older observations have faded, so that a change of the engine is learned. */
 const tokens_remembered = 200_000;
-/** The largest value that a fading sum may have. */
+/** Sums above this are not accepted. */
 const sum_max = 1e9;
 /**
- * With fewer tokens than this per delta of Latin text, a route counts as one that sends one token in each delta. The
- * number is above 1, because the special tokens that end an answer have no delta. It is larger for other scripts:
- * there, a character may be several tokens, of which only the last one has the delta.
+ * With fewer tokens per delta than this, a route counts as one that sends one token in each delta: the first number is
+ * for Latin text, the second for other scripts. The first is above 1, because the special tokens that end an answer
+ * have no delta. The second is larger, because a character of other scripts may be several tokens, of which only the
+ * last one has the delta.
  */
 const tokens_per_single_delta_max = 1.05;
 const tokens_per_wide_delta_max = 3;
 /**
- * If an answer has a larger share of deltas in other scripts, the tokens per delta of Latin text are not learned from
- * it.
+ * If a larger share than this of an answer's deltas is in other scripts, the tokens per delta of Latin text are not
+ * learned from the answer.
  */
 const wide_share_max = 0.1;
 /**
  * On a route with one token in each delta, counting the deltas is exact. But if the text is longer by this factor than
- * the deltas explain, several tokens were sent together, and the text counts. The factor is this large because prose
- * has half again as many code units per token as code, and a route may have learned from either.
+ * the deltas explain, several tokens were sent together, and the tokens are counted by the text. The factor is this
+ * large because prose has half again as many code units per token as code, and a route may have learned from either.
  */
 const text_per_deltas_max = 1.5;
 /** The text must also exceed the deltas by this many tokens, because a few deltas prove little. */
@@ -159,7 +163,7 @@ class LearnedCalibration implements RouteCalibration {
     if (isPlausible(sums)) from.learn(name, sums);
   }
 
-  /** The deltas of scripts other than Latin, each with the name under which its ratio was learned. */
+  /** For each script other than Latin, the name under which its ratio was learned, and the number of its deltas. */
   #wide({ cjkDeltas, otherDeltas }: Pick<Amount, "cjkDeltas" | "otherDeltas">): [name: string, deltas: number][] {
     const nameOf = (script: Script) => `${this.#route} (${script} deltas)`;
     return [
@@ -228,7 +232,7 @@ const ratios: Record<Script, { first: number; min: number; max: number }> = {
 };
 /** The largest step by which one answer moves a ratio, as a fraction of the ratio. */
 const step_max = 0.1;
-/** An answer with fewer tokens in a script teaches nothing about it. */
+/** An answer with fewer tokens than this in a script teaches nothing about that script. */
 const tokens_min = 64;
 
 type Sums = Pick<Learned<OutputSums>, "get" | "learn">;
@@ -242,13 +246,13 @@ function textTokens(sums: Pick<Sums, "get">, route: string, units: Units): numbe
 function isPlausibleText(units: Units, tokens: number): boolean {
   const bound = (which: "min" | "max") =>
     scripts.reduce((sum, script) => sum + units[script] * ratios[script][which], 0);
-  // An answer's end adds a few tokens.
+  // The end of an answer adds a few special tokens.
   return tokens <= bound("max") + 2 && tokens >= bound("min");
 }
 
 /**
- * Learns from a text with a known number of tokens. They are divided among the text's scripts, in proportion to the
- * number that is expected for each.
+ * Learns from a text with a known number of tokens. The tokens are divided among the text's scripts, in proportion to
+ * the number that is expected for each script.
  */
 function learnText(sums: Sums, route: string, units: Units, tokens: number): void {
   const factor = tokens / textTokens(sums, route, units);

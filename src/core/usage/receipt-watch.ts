@@ -1,8 +1,9 @@
 /**
  * Notices that the store was set back to an earlier state. The last settlements that were confirmed to this node are
  * kept in a memory outside the ledger. Every second, in the background, the store is asked on which server it runs and
- * whether it has the last of these settlements. If that one is missing, or the server is another, all kept settlements
- * are looked up, those that other nodes kept included (docs/design/metering.md, A store that wakes up in the past).
+ * whether it has the last of these settlements. If that settlement is missing, or the store runs on another server, all
+ * kept settlements are looked up, those that other nodes kept included (docs/design/metering.md, A store that wakes up
+ * in the past).
  */
 import type { Command, Ledger, LedgerAnswer } from "../store/ledger.ts";
 import type { Confirmed, Look, LostReceipts, ReceiptMemory, StoreServer } from "../store/lost.ts";
@@ -30,7 +31,7 @@ export interface ReceiptWatchParts {
   moved: (moved: Moved) => void;
   /** Called with the confirmed settlements that the store has lost. Each is reported by only one node of the fleet. */
   lost: (lost: Confirmed[]) => void;
-  /** Called once for each outage of the store or the memory. */
+  /** Called once for each outage of the store, or of the memory outside the ledger. */
   failed: (cause: unknown) => void;
   every_ms?: number;
 }
@@ -71,7 +72,10 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
     }
   }
 
-  /** The server on which the store ran before, if this node or an earlier process saw it on another one; else null. */
+  /**
+   * The server on which the store ran before, if it runs on another one now, as this node or an earlier process has
+   * seen; else null.
+   */
   function movement(seen: Look): StoreServer | null {
     if (place && seen.place && !isSame(place, seen.place)) return place;
     return seen.movedFrom;
@@ -86,7 +90,7 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
     return noted;
   }
 
-  /** The receipts in the memory outside the ledger. Empty while that is away; the next round tries again. */
+  /** The receipts in the memory outside the ledger. Empty while that memory is away; the next round tries again. */
   async function recall(book: string): Promise<Confirmed[]> {
     try {
       const elsewhere = (await memory?.recall(book)) ?? [];

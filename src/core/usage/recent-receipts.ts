@@ -1,7 +1,7 @@
 /**
- * The last confirmed settlements, in one block of memory. As objects, some thousands a second, they would live long
- * enough to be promoted by the garbage collector, so that only full collections find them: docs/design/metering.md, A
- * store that wakes up in the past.
+ * The last confirmed settlements, in one block of memory. If they were objects (some thousands are confirmed each
+ * second), they would live long enough to be promoted by the garbage collector, so that only full collections find
+ * them: docs/design/metering.md, A store that wakes up in the past.
  */
 import { hexOf, idOf } from "../store/ids.ts";
 import type { Confirmed } from "../store/lost.ts";
@@ -15,7 +15,9 @@ export class RecentReceipts {
   #next = 0;
   #count = 0;
 
-  /** `count_max`: the most receipts that are kept; beyond it, the oldest receipt is forgotten. */
+  /**
+   * Makes an empty memory. `count_max`: the most receipts that are kept; beyond it, the oldest receipt is forgotten.
+   */
   constructor(readonly count_max: number) {
     this.#ids = Buffer.alloc(count_max * 2 * id_bytes);
     this.#charged = new Float64Array(count_max);
@@ -35,7 +37,7 @@ export class RecentReceipts {
     return Array.from({ length: wanted }, (_, index) => this.#at(index - wanted));
   }
 
-  /** Forgets all receipts but these. */
+  /** Forgets all receipts except those of these requests. */
   forget(requestIds: ReadonlySet<string>): void {
     const kept = this.latest().filter(({ requestId }) => !requestIds.has(requestId));
     this.#next = 0;

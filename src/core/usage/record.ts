@@ -16,7 +16,7 @@ import type { Signals } from "./departure.ts";
 import type { RunTrace } from "./trace.ts";
 
 /**
- * The record of a prepared request, from here to its end: admission, attempts and the count all get this object, and
+ * The record of a request, from its preparation to its end: admission, attempts and the count all get this object, and
  * none copies it.
  */
 export interface RunRequest extends Entry {
@@ -56,8 +56,8 @@ export interface Fetched {
 export interface AttemptRequest extends Signals {
   asked: RunRequest;
   /**
-   * The output tokens that an answer may have: `allowed`: by the model and its context; `held`: those that the nanos
-   * held so far pay for. `isSlight`: as in the request's `Reservation`; absent: not known.
+   * The output tokens that an answer may have. `allowed`: as many as the model and its context allow; `held`: as many
+   * as the nanos held so far pay for. `isSlight`: as in the request's `Reservation`; absent: not known.
    */
   room: { allowed: number; held: number; isSlight?: boolean };
   /** Resolves when the ledger has granted the request. Only then may the request wait for a slot. */
@@ -149,7 +149,8 @@ export interface EngineAnswer {
 }
 
 /**
- * Sends the request at once instead of when the answer is first read. The answer must be read to its end, or returned.
+ * Sends the request at once instead of when the answer is first read. The answer must be read to its end, or ended with
+ * `return`.
  */
 export function startedAnswer({ progress, events }: EngineAnswer): EngineAnswer {
   return { progress, events: new StartedEvents(events) };
@@ -188,7 +189,7 @@ export interface Ending {
   /** The limit of a usage window that cut the answer short. */
   stoppedBy: StoppingLimit | null;
   errorCode: string | null;
-  /** The engine's report, if it was not believed. */
+  /** The engine's usage report, if it was not believed. */
   reportRejected: RejectedReport | null;
   /** The reported tokens of a complete answer ÷ our count of it; null if either is missing. */
   divergence: number | null;
@@ -201,18 +202,18 @@ export interface Ended extends Ending {
   model: string;
   organizationId: string;
   stream: boolean;
-  /** The price of the request's usage, whether or not the windows had room for all of it. */
+  /** The price of the request's usage, even if the usage windows had room for only a part of it. */
   nanos: number;
   /** The likely number of tokens in the whole prompt. */
   inputTokensExpected: number;
-  /** The engine's name in the configuration; null if none was tried. */
+  /** The engine's name in the configuration; null if no engine was tried. */
   upstream: string | null;
   /** The engine's address if its name has several; else null. */
   replica: string | null;
   tried: readonly Tried[];
   /** How long the request waited for slots at engines. */
   queued_ms: number;
-  /** Milliseconds from the request's arrival; null if no part of an answer arrived. */
+  /** Milliseconds from the request's arrival to the first part of its answer; null if no part arrived. */
   firstPart_ms: number | null;
   /** Milliseconds from the request's arrival to the end of its answer. */
   total_ms: number;
@@ -237,7 +238,10 @@ export interface LostField {
   loss: Loss;
 }
 
-/** A request's wait for a slot, after its end. `full`: too many already waited, or the wait was too long. */
+/**
+ * A request's wait for a slot at an engine, once the wait has ended. `full`: too many requests already waited, or this
+ * one waited too long.
+ */
 export interface Waited {
   /** The public model id. */
   model: string;
@@ -245,7 +249,7 @@ export interface Waited {
   ms: number;
 }
 
-/** Observes every run. The ledger is informed first. */
+/** Observes every run. The ledger is informed before the observers. */
 export interface Watcher {
   granted(source: BillingSource): void;
   ended(ended: Ended): void;
@@ -261,7 +265,7 @@ export interface Caller extends Watcher, Readonly<Signals> {
   end(fault: Fault): void;
   /** The milliseconds since the request arrived. */
   elapsed_ms(): number;
-  /** Reserves memory for this many more bytes of the answer until it is settled. False if there is no room. */
+  /** Reserves memory for this many more bytes of the answer until the request is settled. False if there is no room. */
   keepsText(bytes: number): boolean;
   /** Observes the run, if it is traced. */
   readonly trace?: RunTrace | null;

@@ -1,6 +1,6 @@
 /**
- * Writes receipts of refused requests in the background. The number that waits to be written is bounded; while the
- * store is away, receipts may be lost. A receipt that has not been written yet can be looked up here.
+ * Writes receipts of refused requests in the background. The number of receipts that wait to be written is bounded;
+ * while the store is away, receipts may be lost. A receipt that has not been written yet can be looked up here.
  */
 import {
   type NewRefused,

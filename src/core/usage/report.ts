@@ -1,6 +1,6 @@
 /**
- * The count of an answer so far, and whether an engine's report is accepted in its place. A report that cannot be true
- * is rejected; its input and its output are judged separately. The table of rules is in docs/metering.md. Pure.
+ * The count of an answer's tokens so far, and whether an engine's report is accepted in its place. A report that cannot
+ * be true is rejected; its input and its output are judged separately. The table of rules is in docs/metering.md. Pure.
  */
 import { type InferenceEvent, isTerminal, type TerminalEvent } from "../inference/event.ts";
 import {
@@ -13,7 +13,7 @@ import {
 import { Forwarded } from "./forwarded.ts";
 import type { RouteCalibration } from "./output-calibration.ts";
 
-/** A report as the engine sent it. `rejected` names the values that are not token counts. */
+/** A usage report as the engine sent it. `rejected` names the values that are not token counts. */
 export interface RawReport {
   usage: Usage;
   rejected?: RejectedReport | undefined;
@@ -25,10 +25,10 @@ export interface Facts {
   contextTokens: number;
   /** The most output that was asked for: the request's cap or the model's, whichever is less. */
   outputTokensCap: number;
-  /** The deltas that had been forwarded. */
+  /** The number of deltas that had been forwarded. */
   deltas: number;
   codeUnits: number;
-  /** Our count of those deltas' tokens. */
+  /** Our count of the tokens in the forwarded deltas. */
   countedTokens: number;
   /** The most output tokens that a believed report has named since the first delta. */
   reportedTokens: number;
@@ -54,16 +54,16 @@ export function rejectionOf({ usage, rejected }: RawReport, facts: Facts): Rejec
 }
 
 /**
- * The flaw of the input, or null. A report above our estimate may be honest, because of images and templates; a report
- * above the model's context is not.
+ * The flaw in the reported input tokens, or null. A report above our estimate may be honest, because of images and
+ * templates; a report above the model's context is not.
  */
 function inputFlaw(usage: Usage, { contextTokens }: Facts): ReportFlaw | null {
   return promptTokens(usage) > contextTokens ? "above_context" : null;
 }
 
 /**
- * The flaw of the output, or null. A report above our count may be honest, up to the cap, because of reasoning that is
- * not sent.
+ * The flaw in the reported output tokens, or null. A report above our count may be honest, up to the cap, because of
+ * reasoning that is not sent.
  */
 function outputFlaw({ outputTokens }: Usage, facts: Facts): ReportFlaw | null {
   const { deltas, codeUnits, countedTokens } = facts;
@@ -92,10 +92,10 @@ export interface CountParts {
   inputTokensExpected: number;
 }
 
-/** The calibration learns nothing from answers with fewer tokens. */
+/** The calibration learns nothing from answers with fewer tokens than this. */
 export const tokens_taught_min = 64;
 
-/** A tokenizer's count, as far as it has come. */
+/** The counts of a tokenizer so far. */
 export interface TokenizerCount {
   inputTokens?: number;
   outputTokens?: number;
@@ -114,8 +114,8 @@ export class Count {
   outgrown = false;
   terminal: TerminalEvent | undefined;
   /**
-   * The tokens of the forwarded part. They never fall, even if a part that seemed to have arrived whole turns out to be
-   * streamed.
+   * Our count of the tokens in the forwarded part. It never falls, even if a part that seemed to have arrived whole
+   * turns out to be streamed.
    */
   countedTokens = 0;
   /** The most output tokens that a believed report has named since the first delta. */

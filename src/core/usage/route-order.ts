@@ -24,7 +24,7 @@ export interface RouteOrderParts {
   /** The plan's weight and priority when requests wait for engines, by the plan's name. */
   shareOf(plan: string): Share;
   now_ms(): number;
-  /** Returns a number from 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   draw(): number;
 }
 
@@ -88,8 +88,8 @@ export class RouteOrder implements Visit, Claim {
   }
 
   /**
-   * The name by which engines know the conversation. The client's own name cannot be derived from it. Null if there is
-   * none.
+   * The name by which engines know the conversation. The client's own name cannot be derived from it. Null if the
+   * client gave none.
    */
   session(): string | null {
     return this.key()?.toString(16) ?? null;
@@ -114,8 +114,8 @@ export class RouteOrder implements Visit, Claim {
   }
 
   /**
-   * Waits for a slot; null if the request was given up. Throws `capacity_exceeded` if no more may wait, or this one waited
-   * too long; `overloaded` if every engine is drained.
+   * Waits for a slot; null if the request was given up. Throws `capacity_exceeded` if no more requests may wait, or
+   * this request waited too long; `overloaded` if every engine is drained.
    */
   async queued(stage: Stage): Promise<TakenSlot | null> {
     const { queues, now_ms } = this.#parts;
@@ -200,8 +200,8 @@ export class RouteOrder implements Visit, Claim {
   }
 
   /**
-   * Reads the routes again, because names may resolve to other addresses by now: lost ones are not tried, new ones may
-   * be.
+   * Reads the routes again, because names may resolve to other addresses by now: addresses that are gone are not tried,
+   * and new ones may be.
    */
   #renew(): void {
     const routes = this.#parts.replicas.routesOf(this.#attemptRequest.asked.model);
@@ -267,7 +267,7 @@ export class RouteOrder implements Visit, Claim {
   }
 }
 
-/** Whether this engine can continue an answer in whose middle others have failed. */
+/** Whether this engine can continue an answer during which these other engines have failed. */
 function goesOn(route: Route, failed: readonly Route[]): boolean {
   return route.continues === true && !failed.some((one) => isSame(route, one));
 }

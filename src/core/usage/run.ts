@@ -31,7 +31,8 @@ export interface Run extends AsyncDisposable {
   readonly grant: Reservation["grant"];
   readonly rates: Reservation["rates"];
   /**
-   * The events of the answer, as far as the hold pays for them. The last event is `response-end` or `response-failed`.
+   * The events of the answer, as far as the held amount pays for them. The last event is `response-end` or
+   * `response-failed`.
    */
   readonly events: Meter["events"];
   /** Resolves when the ledger has confirmed the settlement. Call it only after the run was disposed of. */
@@ -47,7 +48,7 @@ export interface RunParts {
   admission: Entrance;
   inputEstimate: Pick<InputEstimate, "observe">;
   outputCalibration: OutputCalibration;
-  /** Observes all runs. A caller observes only its own. */
+  /** Observes all runs. A caller observes only its own run. */
   watcher: Watcher;
   /** Sends the request to the model's engines once the first event is read. */
   open(attemptRequest: AttemptRequest): EngineAnswer;
@@ -195,11 +196,11 @@ class GrantedRun implements Run {
     if (!this.#settled) this.#caller.end(asFault(new Error("the run was given up before its end")));
     if (!this.#isComplete)
       await Promise.all([this.#meter?.events.return(), this.#answer?.events.return()]).finally(() => this.#settle());
-    // Waits for the record, which the request's line in the log and a node that stops depend on.
+    // Waits for the record: the request's log line needs it, and a node that stops must not end before it.
     await this.#settled;
   }
 
-  /** Settles once. Charged tokens that no engine reported are counted first, if a tokenizer can. */
+  /** Settles once. Charged tokens that no engine reported are counted first, if a tokenizer can count them. */
   #settle(): void {
     if (this.#settled) return;
     this.#total_ms = this.#caller.elapsed_ms();
@@ -276,7 +277,7 @@ class GrantedRun implements Run {
     try {
       if (this.#meter) return this.#meter.ending();
     } catch {
-      // A defect in the count: unknown use is not charged.
+      // The count failed because of a defect: usage that is not known is not charged.
     }
     const outcome = this.#caller.left ? "cancelled" : "failed";
     return {

@@ -1,7 +1,7 @@
 /**
- * The count of one stream: the engine's report if one is believed (report.ts), else a count of what was forwarded
- * (output-calibration.ts), corrected at the end by a tokenizer. The meter asks what a batch would bring the count to
- * before it forwards the batch, and then adds the batch.
+ * The count of one stream's tokens: the engine's usage report if one is believed (report.ts), else a count of what was
+ * forwarded (output-calibration.ts), corrected at the end by a tokenizer. The meter asks what a batch would bring the
+ * count to before it forwards the batch, and then adds the batch.
  */
 import type { AnswerPart, InferenceEvent, TerminalEvent } from "../inference/event.ts";
 import type { RejectedReport, Usage } from "../inference/usage.ts";
@@ -32,7 +32,7 @@ export interface AnswerTokens {
 export interface TallyParts extends CountParts {
   /** The calibration of the route that answers. Called once, after the first part has begun. */
   calibration(): RouteCalibration;
-  /** Null if the model's tokenizer is not known. */
+  /** The counter with the model's tokenizer; null if the tokenizer is not known. */
   counting: Counting | null;
 }
 
@@ -65,7 +65,7 @@ export class Tally {
     return this.#now.report !== null && this.#now.rejected === null && !this.#now.outgrown;
   }
 
-  /** The last report, if it was not believed. */
+  /** The engine's last usage report, if it was not believed. */
   get rejected(): RejectedReport | null {
     return this.#now.rejected;
   }
@@ -99,7 +99,10 @@ export class Tally {
     return this.#now.usage(this.#tokenizer);
   }
 
-  /** Lets a tokenizer count, once, what no believed report covers. Null if there is nothing to count. Never rejects. */
+  /**
+   * Lets a tokenizer count, once, the tokens that no believed report covers. Null if there is nothing to count. Never
+   * rejects.
+   */
   counted(): Promise<void> | null {
     const { counting } = this.#parts;
     if (this.#counting || !counting) return this.#counting;
@@ -118,7 +121,7 @@ export class Tally {
     return this.#counting;
   }
 
-  /** The events that end the stream if a window is used up: the ends of open parts, the usage, and the end. */
+  /** The events that end the stream if a usage window is used up: the ends of open parts, the usage, and the end. */
   cutShort(): InferenceEvent[] {
     const parts = this.#now.forwarded.open.map((index): InferenceEvent => ({ type: "part-end", index }));
     return [...parts, { type: "usage", usage: this.usage() }, { type: "response-end", reason: "length" }];
@@ -135,7 +138,7 @@ export class Tally {
     if (now.isAllText) calibration.observe({ tokens: now.sentTokens, streamed, whole });
   }
 
-  /** The reported tokens of the forwarded part ÷ our count of it; null if either is missing. */
+  /** The reported tokens of the forwarded part ÷ our count of these tokens; null if either is missing. */
   divergence(): number | null {
     const now = this.#now;
     return now.isFinal && now.isReadable && now.countedTokens > 0 ? now.sentTokens / now.countedTokens : null;

@@ -1,4 +1,4 @@
-/** Observes a run that is traced. It is given no content. */
+/** Observes a run that is traced. It gets no content of requests or answers. */
 import type { Operation } from "../store/ledger.ts";
 import type { AttemptKind, EngineReport } from "../upstream/attempt.ts";
 import type { Upstream } from "../upstream/target.ts";
@@ -6,15 +6,20 @@ import type { Upstream } from "../upstream/target.ts";
 export interface RunTrace {
   /** The id of the trace if it is sampled; metrics name it as an exemplar. */
   readonly sampledId: string | undefined;
-  /** The run asks the ledger for admission. Call the returned function with the code of the refusal, or null. */
+  /**
+   * Called when the run asks the ledger for admission. Call the returned function with the code of the refusal, or
+   * null.
+   */
   admission(operation: Operation): (code: string | null) => void;
-  /** The request was granted, and is counted in this team. */
+  /** Called when the request was granted; it is counted for this team. */
   counted(teamId: string): void;
-  /** An attempt at an engine begins. */
+  /** Called when an attempt at an engine begins. */
   attempt(upstream: Pick<Upstream, "name" | "url" | "address" | "protocol">, engineModel: string): AttemptTrace;
-  /** The first part of the answer has arrived. Called again if the answer begins again. */
+  /** Called when the first part of the answer has arrived, and again if the answer begins again. */
   firstPart(): void;
-  /** The record is sent to the ledger. Call the returned function once it is confirmed. */
+  /**
+   * Called when the record is sent to the ledger. Call the returned function once the ledger has confirmed the record.
+   */
   settlement(): () => void;
 }
 

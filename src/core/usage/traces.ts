@@ -21,10 +21,10 @@ export interface TracedRequest {
 }
 
 export interface RequestTrace extends RunTrace {
-  /** The caller is known by its key. */
+  /** Called when the caller is known by its key. */
   identified(caller: { organization: string; key: string }): void;
-  /** A run of this request has ended. */
+  /** Called when a run of this request has ended. */
   answered(ended: Ended): void;
-  /** The last byte of the answer was written. `code`: the code of the request's fault. */
+  /** Called when the last byte of the answer was written. `code`: the code of the request's fault. */
   end(status: number, code: string | undefined): void;
 }

@@ -33,13 +33,16 @@ export interface EndedAttempt {
    * report.
    */
   reported: number | null;
-  /** The cap, if the engine was asked not to stream by the rule of this file; else null. */
+  /** The request's cap on output tokens, if the engine was asked not to stream by the rule of this file; else null. */
   quickTokens: number | null;
   /** Whether the client has left. */
   isLeft: boolean;
 }
 
-/** The number of answers that a speed needs before it is used, and how long it is used after the last answer. */
+/**
+ * How many answers must have been measured before a route's speed is used, and how long the speed is used after the
+ * last answer.
+ */
 const answers_min = 8;
 const believed_ms = 600_000;
 /**
@@ -48,7 +51,10 @@ const believed_ms = 600_000;
  */
 const tokens_long_min = 64;
 const tokens_min = 16;
-/** The part of the distance by which an answer that is slower, or faster, than the known speed moves this speed. */
+/**
+ * How far an answer moves the known speed towards its own, as a fraction of the distance: if it is slower, and if it is
+ * faster.
+ */
 const weights = { slower: 1 / 2, faster: 1 / 16 };
 /** If a client leaves twice within this time, its answers are requested as streams for the same time after that. */
 const departures_ms = 60_000;
@@ -58,7 +64,9 @@ export class WholeAnswers {
   readonly #speeds: Learned<Speed> = learned(learned_max, () => true);
   readonly #departures: Learned<Departures> = learned(clients_max, () => true);
 
-  /** Whether this route's engine may be asked, for this client, for up to `tokens` tokens without streaming. */
+  /**
+   * Whether this route's engine may be asked, for this client, to answer with up to `tokens` tokens without streaming.
+   */
   mayBeWhole(route: Route, keyId: string, tokens: number, now_ms: number): boolean {
     if (route.upstream.dialect?.stopsForLeaver.whole === false || this.#isLeaver(keyId, now_ms)) return false;
     const speed = this.#speedOf(route, now_ms);

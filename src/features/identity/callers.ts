@@ -9,7 +9,7 @@ import { confirmPerson, NoSubject } from "./confirm.ts";
 import { type IdentityParts, identityOf, membershipNamed, NotConfigured } from "./identity.ts";
 import { IssuerAway, IssuerRefused } from "./issuer-clients.ts";
 
-/** Verifies tokens of callers. The person and the key of a token are made when it is first seen. */
+/** Verifies tokens of callers. The person and the key of a token are made when the token is first seen. */
 export function callerTokens(parts: IdentityParts): TokenVerifier {
   return {
     settings() {

@@ -14,13 +14,16 @@ import type { OperatorSession, OperatorSessions } from "./store/operator-session
 import type { Operator, Operators } from "./store/operators.ts";
 
 export interface ConsoleParts {
-  /** Null: there are no sign-ins through issuers. */
+  /** The dependencies of sign-ins through issuers; null: there are no such sign-ins. */
   people: IdentityParts | null;
   sessions: OperatorSessions;
   operators: Operators;
   /** Returns the operator of a token that was typed into the page. Throws Fault. */
   typedToken(token: string, address: string): Promise<Operator>;
-  /** The links that sign in; null: there are none, because the port is reachable from other machines. */
+  /**
+   * The links with which a user of this machine signs in; null: there are none, because the port is reachable from
+   * other machines.
+   */
   links: ConsoleLinks | null;
   /** The origins of the console; the first one is shown to users. Empty before the console listens. */
   origins(): readonly string[];
@@ -37,14 +40,14 @@ interface Sealed {
   secretHash: Uint8Array | null;
 }
 
-/** A session. `operator` null: it began with the link of a node on the same machine. */
+/** A session of the console. If `operator` is null, the session began with the link of a node on the same machine. */
 export type ConsoleSession =
   | (Sealed & { kind: "person"; person: CurrentSession })
   | (Sealed & { kind: "operator"; operator: Operator | null; localUser: string });
 
 const hour_ms = 3_600_000;
 const defaultLife: SessionLife = { idle_ms: 8 * hour_ms, whole_ms: 24 * hour_ms };
-/** How long the code of a sign-in can be exchanged. */
+/** How long after a sign-in its code can be exchanged for the secret of the page. */
 const code_ms = 60_000;
 
 export function consoleLife({ people }: Pick<ConsoleParts, "people">): SessionLife {
@@ -60,7 +63,7 @@ export interface NewSession {
 
 const secretForm = /^[A-Za-z0-9_-]{43}$/;
 
-/** The session of a cookie; null: there is none. Without the page's secret, it permits nothing. */
+/** The session of a cookie; null: there is none. Without the page's secret, the session permits nothing. */
 export async function consoleSession(
   parts: ConsoleParts,
   cookie: string | null,
@@ -98,7 +101,7 @@ export function isPageSecret({ secretHash }: ConsoleSession, sent: string | null
 }
 
 /**
- * The secret of the page, in exchange for the code that this browser got from its sign-in; null: the code is another
+ * Exchanges the code that this browser got from its sign-in for the secret of the page. Null: the code is another
  * browser's, used or expired.
  */
 export async function redeemCode(

@@ -1,6 +1,6 @@
 /**
- * Sign-in of a device (RFC 8628): it requests two codes; a person who is signed in in a browser types the short one and
- * approves; the device gets its tokens for the long one.
+ * Sign-in of a device (RFC 8628): it requests two codes; a person who has signed in with a browser types the short code
+ * and approves; the device gets its tokens for the long code.
  */
 
 import { hashOf, type IdentityParts, secretText } from "./identity.ts";

@@ -38,7 +38,7 @@ export interface Vouched {
   claims: Claims;
   /** The session at the issuer (`sid`), or null. */
   issuerSession: string | null;
-  /** Null: the issuer gave no refresh token. */
+  /** The tokens to keep. Null: the issuer gave no refresh token. */
   kept: KeptTokens | null;
 }
 
@@ -73,8 +73,8 @@ export async function exchanged(client: IssuerClient, answer: URL, expected: Exp
 }
 
 /**
- * Asks the issuer, with the refresh token, whether it still confirms the person. `claims` null: it does, but sent no
- * claims.
+ * Asks the issuer, with the refresh token, whether it still confirms the person. `claims` is null if the issuer does,
+ * but sent no claims.
  */
 export async function refreshed(
   client: IssuerClient,

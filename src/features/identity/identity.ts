@@ -37,7 +37,7 @@ export class NotConfigured extends Error {}
 /** Thrown for a known person who may not sign in. The person is shown the message. */
 export class NotAdmitted extends Error {}
 
-/** The settings. Throws NotConfigured. */
+/** The settings of sign-ins. Throws NotConfigured. */
 export function identityOf({ identity }: Pick<IdentityParts, "identity">): Identity {
   const settings = identity();
   if (settings === null) throw new NotConfigured("identity is not configured");
@@ -49,7 +49,7 @@ export function issuersOf({ issuers }: Identity): (Issuer & { clientId: string }
   return issuers.filter((one): one is Issuer & { clientId: string } => one.clientId !== null);
 }
 
-/** The issuer; null: it is no longer configured, so it confirms nobody. */
+/** The issuer with this name; null: it is no longer configured, so it confirms nobody. */
 export function issuerNamed(identity: Identity, name: string): Issuer | null {
   return issuersOf(identity).find(({ issuer }) => issuer === name) ?? null;
 }
@@ -68,7 +68,7 @@ export function sealedTokens({ sealing }: Pick<IdentityParts, "sealing">, kept: 
   return kept && sealing.seal(JSON.stringify(kept), about);
 }
 
-/** The decrypted tokens. Null: there are none, or the key that encrypted them is gone. */
+/** Decrypts the kept tokens. Null: there are none, or the key that encrypted them is gone. */
 export function openTokens({ sealing }: Pick<IdentityParts, "sealing">, sealed: Uint8Array | null): KeptTokens | null {
   const text = sealed && sealing.open(sealed, about);
   return text ? (JSON.parse(text) as KeptTokens) : null;
@@ -90,7 +90,7 @@ export async function admitted(
   return confirmed;
 }
 
-/** Throws NotAdmitted if the person is suspended or has no membership. */
+/** Checks that the person may sign in: throws NotAdmitted if the person is suspended or has no membership. */
 export function requireAdmission({ id, state, memberships }: KnownPerson): void {
   if (state === "suspended") throw new NotAdmitted(`You are suspended. Ask your administrator, and name ${id}.`);
   if (memberships.length > 0) return;

@@ -57,7 +57,9 @@ interface CachedClient {
   until_ms: number;
 }
 
-/** `now_ms`: a monotonic clock. */
+/**
+ * Makes the clients of issuers, and keeps each until its discovery document is too old. `now_ms`: a monotonic clock.
+ */
 export function issuerClients({ now_ms }: { now_ms: () => number }): IssuerClients {
   const known = new Map<string, CachedClient>();
   return {
@@ -134,7 +136,10 @@ function requireAddresses(metadata: Readonly<ServerMetadata>, protocol: string):
 /** The client id; a placeholder for an issuer without sign-ins, because the library requires one. */
 const clientOf = ({ clientId }: Issuer) => clientId ?? "none";
 
-/** How our client authenticates: Basic is the standard's default, and some issuers accept only the body. */
+/**
+ * How our client authenticates at an issuer: by HTTP Basic, the standard's default, or in the body, since some issuers
+ * accept only that.
+ */
 function authenticationOf({ clientSecret }: Issuer, metadata: Readonly<ServerMetadata>) {
   if (clientSecret === null) return None();
   const methods = metadata.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];

@@ -7,12 +7,12 @@ import { secretText } from "./identity.ts";
 export interface ConsoleLinks {
   /** Makes a code for one sign-in, for this user of the operating system. */
   create(localUser: string): string;
-  /** The user of a code; null: it is used, expired, or unknown. */
+  /** Uses up a code, and returns the user for whom it was made; null: the code is used, expired, or unknown. */
   redeem(code: string): string | null;
 }
 
 export const link_ms = 10 * 60_000;
-/** The most codes at a time; beyond it, the oldest is dropped. */
+/** The most unused codes at a time; beyond it, the oldest is dropped. */
 const pending_max = 16;
 
 export function consoleLinks(random: (bytes: number) => Uint8Array, now_ms: () => number): ConsoleLinks {

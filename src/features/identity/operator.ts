@@ -18,7 +18,7 @@ const lookup_ms = 3000;
  */
 const known_max = 1000;
 
-/** `now_ms`: a monotonic clock. */
+/** Returns the function that authenticates operators. `now_ms`: a monotonic clock. */
 export function operatorAuthentication(options: {
   operators: Operators;
   now_ms: () => number;

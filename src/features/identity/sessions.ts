@@ -41,7 +41,7 @@ export function lifeOf({ sessionIdle_ms, sessionMax_ms }: Identity, kind: Sessio
 
 const secretForm = /^[A-Za-z0-9_-]{43}$/;
 
-/** The session; null: nobody is signed in. Throws NotConfigured. */
+/** The session of this browser; null: nobody is signed in. Throws NotConfigured. */
 export async function currentSession(
   parts: IdentityParts,
   kind: SessionKind,
@@ -105,8 +105,8 @@ export async function endSession(parts: IdentityParts, secret: string, returnTo:
 
 /**
  * Handles a back-channel logout. With `sid`, the sessions and sign-ins of that session at the issuer end; with `sub`
- * alone, all of the person's, and everything that was issued to the person before becomes invalid. Throws
- * NotConfigured, IssuerRefused, IssuerAway.
+ * alone, all sessions and sign-ins of the person end, and everything that was issued to the person before becomes
+ * invalid. Throws NotConfigured, IssuerRefused, IssuerAway.
  */
 export async function leave(parts: IdentityParts, token: string): Promise<{ sessions: number; signIns: number }> {
   const issuer = issuerNamed(identityOf(parts), issuerIn(token));

@@ -1,7 +1,7 @@
 /**
- * Sign-in with a browser, which goes to the issuer and returns with its answer. The values that must come back are
- * encrypted in a cookie of this browser, so the answer to another browser is useless. An answer is valid once, for ten
- * minutes.
+ * Sign-in with a browser, which goes to the issuer and returns with the issuer's answer. The values that must come back
+ * are encrypted in a cookie of this browser, so the answer to another browser is useless. An answer is valid once, for
+ * ten minutes.
  */
 
 import { authorizationUrl, type Expected, exchanged } from "./grants.ts";
@@ -21,7 +21,7 @@ import type { SessionKind } from "./store/browser-sessions.ts";
 import type { KnownPerson } from "./store/people.ts";
 import { isFirst } from "./store/use-counts.ts";
 
-/** A sign-in that has begun. */
+/** A sign-in that has begun, as its cookie holds it, encrypted. */
 interface Attempt extends Expected {
   issuer: string;
   /** The path of this service to which the browser goes afterwards. */
@@ -32,7 +32,10 @@ interface Attempt extends Expected {
 
 export const attempt_ms = 10 * 60_000;
 
-/** `url`: the issuer's page. `cookie`: must come back with the answer. */
+/**
+ * A sign-in that has begun. `url`: the issuer's page, to which the browser goes. `cookie`: the cookie that must come
+ * back with the issuer's answer.
+ */
 export interface BegunSignIn {
   url: URL;
   cookie: string;
@@ -40,7 +43,7 @@ export interface BegunSignIn {
 
 interface Beginning {
   kind: SessionKind;
-  /** The name of the issuer; null: the first one. */
+  /** The name of the issuer; null: the first issuer in the settings. */
   issuer: string | null;
   redirectUri: string;
   returnTo: string;
@@ -63,7 +66,7 @@ interface Finishing {
   kind: SessionKind;
   /** Our URL to which the issuer sent the browser, with its query. */
   answer: URL;
-  /** The cookie of the attempt. */
+  /** The cookie that was set when the sign-in began. */
   cookie: string | null;
 }
 

@@ -26,7 +26,7 @@ import type { NewAccessToken, Refreshing, SignInRights } from "./store/sign-ins.
 export interface Tokens {
   accessToken: string;
   lasts_s: number;
-  /** Null: the sign-in ends with the access token. */
+  /** The refresh token. Null: the sign-in ends with the access token. */
   refreshToken: string | null;
   scopes: readonly string[];
   /** The e-mail address of the person, if the issuer has verified it. */
@@ -150,7 +150,7 @@ export async function byRefreshToken(parts: IdentityParts, text: string): Promis
   }
 }
 
-/** Begins the use of a refresh token, once no other caller uses its family. */
+/** Begins the use of a refresh token, once no other caller uses a token of the same family. */
 async function whenFree({ signIns, newUuid, now_ms }: IdentityParts, hash: Uint8Array) {
   const until_ms = now_ms() + busy_ms;
   for (;;) {
@@ -174,7 +174,10 @@ async function repeated(
   return { accessToken: token, lasts_s: access_ms / 1000, refreshToken, scopes };
 }
 
-/** Asks the issuer, and derives the rights in the organization of this sign-in. */
+/**
+ * Asks the issuer whether it still confirms the person, and derives the person's rights in the organization of this
+ * sign-in.
+ */
 async function confirmed(parts: IdentityParts, begun: Refreshing) {
   const kept = openTokens(parts, begun.tokens);
   if (begun.tokens !== null && kept === null) throw new IssuerRefused("its tokens cannot be read any more");
@@ -241,7 +244,10 @@ function unknownAssertion(): TokenRefused {
   );
 }
 
-/** Ends what the token belongs to: its sign-in; or for a workload, only the token. False: there is nothing to end. */
+/**
+ * Ends the sign-in to which the token belongs, or if it is a workload's token, only the token. False: there is nothing
+ * to end.
+ */
 export async function revoke(parts: IdentityParts, text: string): Promise<boolean> {
   identityOf(parts);
   if (!isToken("slr_", text) && !isToken("slt_", text)) return false;

@@ -42,8 +42,8 @@ function enginesDown(nodes: readonly ReportedNode[]): Condition[] {
 }
 
 /**
- * The certificates that expire soon. Nodes whose certificates end at the same time mostly have the same one, so they
- * share a notice.
+ * The certificates that expire soon. Nodes whose certificates end at the same time mostly have the same certificate, so
+ * they share a notice.
  */
 function certificates(nodes: readonly ReportedNode[], now: Date): Condition[] {
   const ending = nodes.flatMap(({ name, certificateExpiresAt: at }) =>
@@ -75,7 +75,7 @@ function problemsOf({ state, problems, configurationDiffers, workers, workersWan
   ];
 }
 
-/** The notice that an engine has sent more than the answer to a request. Each engine has at most one a day. */
+/** The notice that an engine has sent data beyond its answer to a request. Each engine has at most one a day. */
 export function strayAnswer(upstream: string, at: Date): NewNotice {
   return {
     kind: "engine.stray_answer",

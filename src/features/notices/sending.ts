@@ -9,10 +9,10 @@ import type { DueNotice, NewNotice, NoticeQueue } from "./store/notice.ts";
 
 export interface NoticesParts {
   queue: NoticeQueue;
-  /** The conditions of the fleet, derived from its reports. */
+  /** Derives the fleet's current conditions from its reports. */
   conditions: Parameters<NoticeQueue["look"]>[0];
   allowsPrivate: () => boolean;
-  /** Null: the service sends no mail. */
+  /** The settings of the mail server. Null: the service sends no mail. */
   mailServer: () => MailServer | null;
   /** Called with the cause if the mail server cannot be used. */
   mailFailed(cause: unknown): void;

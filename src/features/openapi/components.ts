@@ -13,7 +13,10 @@ export class Components {
   readonly #schemas = new Map<string, JsonObject>();
   readonly #sources = new Map<string, TSchema>();
 
-  /** `changes`: functions that rewrite a component after it was made, by its `$id`. */
+  /**
+   * Begins without components. `changes`: functions that rewrite a component after it was made; the key is the
+   * component's `$id`.
+   */
   constructor(readonly changes: Record<string, (schema: JsonObject) => JsonObject> = {}) {}
 
   /** The OpenAPI schema of a shape. Throws if two shapes have one `$id`. */
@@ -49,7 +52,7 @@ export class Components {
   }
 }
 
-/** The component of each value of the discriminator. Branches that are no component are left out. */
+/** Maps each value of the discriminator to the component of its branch. Branches that are no component are left out. */
 function mappingOf(branches: TSchema[], key: string): JsonObject {
   return Object.fromEntries(
     (branches as NamedShape[]).flatMap(({ $id, properties }) =>
@@ -62,7 +65,7 @@ interface NamedShape {
   properties: Record<string, { const?: unknown }>;
 }
 
-/** `anyOf: [X, null]` as X with null among its types or branches, if that means the same. */
+/** Rewrites `anyOf: [X, null]` as X with null among its types or branches, if that means the same. */
 function withNull(schema: JsonObject): JsonObject {
   const { anyOf, ...rest } = schema;
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return schema;

@@ -6,7 +6,7 @@ import type { Catalog } from "../../core/routing/catalog.ts";
 import { renderOpenapi } from "./document.ts";
 import { docsPage, docsScript } from "./page.ts";
 
-/** `version`: the version of the contract. */
+/** Makes the documentation of the contract. `version`: the version of the contract. */
 export function documentation(contract: readonly Operation[], catalog: () => Catalog, version: string): Documentation {
   let rendered: Catalog | null = null;
   let text = "";

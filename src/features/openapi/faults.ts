@@ -63,7 +63,7 @@ const faultMeanings: Record<FaultCode, string> = {
   storage_unavailable: "the service cannot admit requests exactly at this moment",
 };
 
-/** The codes among these that have this status. */
+/** Returns those of the codes `among` that have this status. */
 export function codesOf(status: number, among: readonly FaultCode[], statusIn = statusOf): FaultCode[] {
   return among.filter((code) => statusIn(code) === status);
 }

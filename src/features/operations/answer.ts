@@ -1,5 +1,6 @@
 /**
- * Sends the answer of a passed operation (passing.ts): whole if the answer is small, else piece by piece as it arrives.
+ * Sends an answer that is passed on from an engine (passing.ts): whole if the answer is small, else piece by piece as
+ * it arrives.
  */
 import type { HttpAnswer } from "../../core/http/frame.ts";
 import { jsonBytes, jsonStream } from "../../core/http/json.ts";

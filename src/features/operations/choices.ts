@@ -25,7 +25,7 @@ import { type Item, Sieve, type Sifting } from "./sieve.ts";
 const members = ["usage", "timings", "x_groq", "error", "detail"];
 const encoder = new TextEncoder();
 
-/** One choice. `ending`: the finish reason to write, known when the choice has been read. */
+/** One choice of an answer. `ending`: the finish reason to write, known when the choice has been read. */
 class Choice implements Sifting {
   readonly list = "choices";
   readonly keeps = ["index", "text", "logprobs"];
@@ -51,7 +51,7 @@ class Choice implements Sifting {
   }
 }
 
-/** The check of an answer that is not streamed. */
+/** The check of the choices of an answer that is not streamed. */
 export function choiceChecking({ dialect = dialects.generic }: AnswerContext): Checking {
   const finish = new FinishReason(dialect.finishReasons);
   const choice = new Choice(finish, () => reasonOf(finish));

@@ -8,7 +8,7 @@ export type { CompletionsRequest };
 /** The most output tokens if the client names no limit, as at OpenAI. */
 const tokens_default = 16;
 
-/** The one prompt: a text, or token ids. */
+/** The request's only prompt: a text, or token ids. */
 export function promptOf({ prompt }: CompletionsRequest): string | number[] {
   if (typeof prompt === "string" || typeof prompt[0] === "number") return prompt as string | number[];
   return prompt[0] as string | number[];

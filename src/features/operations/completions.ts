@@ -22,7 +22,7 @@ const engine: EngineShape<CompletionsRequest> = {
     model,
     prompt: promptOf({ ...wire, prompt: wire.prompt }),
     max_tokens: request.outputTokens_max,
-    // transformers fails on an empty list.
+    // The engine transformers fails on an empty list.
     stop: wire.stop?.length ? wire.stop : undefined,
     stream,
     // Usage is always requested, because the service meters by it.

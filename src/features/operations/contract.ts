@@ -1,4 +1,4 @@
-/** The wire shapes of the passed operations. */
+/** The wire shapes of the operations whose answers are passed on (passing.ts). */
 import Type from "typebox";
 import { absoluteBounds } from "../../core/protocol/engine-options.ts";
 import {

@@ -1,4 +1,4 @@
-/** The part of an operation whose answer is passed on (passing.ts) that talks to engines, for one request. */
+/** The part that talks to engines, for one request of an operation whose answer is passed on (passing.ts). */
 import type { InferenceRequest } from "../../core/inference/request.ts";
 import {
   type AnswerContext,
@@ -16,7 +16,7 @@ import { unsupportedByEngine } from "../../core/protocol/engine-options.ts";
 import type { JsonObject } from "../../core/protocol/json.ts";
 import { errorOf, refusalFault } from "../../core/protocol/refusal.ts";
 
-/** The client's request, until it is released. */
+/** Holds the client's request until it is not needed any more. */
 export class HeldWire<Wire> {
   #wire: Wire | null;
 
@@ -46,12 +46,12 @@ export interface EngineShape<Wire> {
   encode(wire: Wire, ask: UpstreamAsk, request: InferenceRequest): JsonObject;
   /**
    * A field of the request that engines of this dialect do not support: its name in words, and its path; null: they
-   * support all.
+   * support all fields.
    */
   lacks?(wire: Wire, dialect: Dialect): { feature: string; param: string } | null;
-  /** Reads a whole answer. */
+  /** Makes the reader of an answer that is not streamed. */
   reader(wire: Wire, identity: ResponseIdentity, context: AnswerContext, answer_bytes_max: number): AnswerReader;
-  /** Decodes a streamed answer. */
+  /** Makes the decoder of a streamed answer. */
   decoder?(identity: ResponseIdentity, context: AnswerContext): EngineDecoder;
 }
 

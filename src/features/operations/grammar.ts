@@ -36,14 +36,14 @@ export const escapes = new Set([...'"\\/bfnrt'].map((letter) => letter.charCodeA
 
 export const isDigit = (byte: number) => byte >= zero && byte <= nine;
 
-/** The index after the digits that begin here. */
+/** The index after the digits that begin at this index. */
 function digitsEnd(bytes: Uint8Array, begin: number): number {
   let place = begin;
   while (isDigit(bytes[place]!)) place++;
   return place;
 }
 
-/** The index after the number that begins here; -1 if none begins, or if it may continue after these bytes. */
+/** The index after the number that begins at this index; -1 if none begins, or if it may continue after these bytes. */
 export function numberEnd(bytes: Uint8Array, begin: number): number {
   const whole = bytes[begin] === minus ? begin + 1 : begin;
   let place = digitsEnd(bytes, whole);

@@ -1,6 +1,6 @@
 /**
- * Translates infill requests, which ask for a text between two others: llama.cpp has a path and a JSON format of its
- * own for them (docs/engines.md). Pure.
+ * Translates infill requests, which ask for a text between two given texts: llama.cpp has a path and a JSON format of
+ * its own for them (docs/engines.md). Pure.
  */
 import type { InferenceEvent, StopReason } from "../../core/inference/event.ts";
 import { isBlank, jsonOf } from "../../core/protocol/answer.ts";

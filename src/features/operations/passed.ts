@@ -1,4 +1,4 @@
-/** Makes an operation of a `Passing`: the whole path of a request that is passed on. */
+/** Makes an operation from a `Passing` (passing.ts): all that is done with a request whose answer is passed on. */
 
 import type { TSchema } from "typebox";
 import type { Principal } from "../../core/auth/verdict.ts";
@@ -74,7 +74,10 @@ export function passed<Wire extends PassedWire>(passing: Passing<Wire>, describe
   });
 }
 
-/** Not async: an async function would keep the parsed body in memory until it ends. */
+/**
+ * Serves a request whose answer is passed on. Not async: an async function would keep the parsed body in memory until
+ * it ends.
+ */
 function pass<Wire extends PassedWire>(
   dependencies: Dependencies,
   call: Call,

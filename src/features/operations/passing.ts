@@ -1,6 +1,6 @@
 /**
- * An operation whose engines speak its protocol. Request and answer are passed on without translation; the differences
- * between such operations are a value of `Passing`.
+ * An operation for which engines speak the same protocol as clients. Request and answer are passed on without
+ * translation; the differences between such operations are a value of `Passing`.
  */
 
 import type { StopReason } from "../../core/inference/event.ts";
@@ -43,7 +43,7 @@ export interface Passing<Wire extends PassedWire> {
   inputs(wire: Wire): Inputs;
   /** The texts of all inputs, in order. */
   texts(wire: Wire): readonly string[];
-  /** The codec for engines, for one request. */
+  /** The codec with which one request is sent to engines. */
   codecOf(held: HeldWire<Wire>, answer_bytes_max: number): CodecOf;
   /** The parts of the answer before and after the list that is passed on. */
   around(wire: Wire, identity: ResponseIdentity): Around;

@@ -40,7 +40,8 @@ export function preparePassed<Wire extends PassedWire>(
   const { inputEstimate } = dependencies;
   const { ids, count, largest_bytes, more_bytes = 0 } = inputs;
   const inputBytes = bytes + more_bytes;
-  // Token ids are written in digits, from which the ratio of text must not be learned. So their bytes count as media.
+  // Token ids are written in digits, from which the ratio of tokens to bytes of text must not be learned. So their
+  // bytes count as media.
   const media = ids ? { bytes, tokens: ids.tokens } : { bytes: 0, tokens: 0 };
   const inputTokens = ids?.tokens ?? inputEstimate.tokens(model, request, inputBytes) + marks_max * (count - 1);
   const expected = ids?.tokens ?? inputEstimate.expected(model, media, inputBytes) + marks * (count - 1);

@@ -10,13 +10,13 @@ import { type LeftOut, Sieve } from "./sieve.ts";
 
 /** The most bytes that are held back. A larger answer is passed on before it is complete. */
 export const held_bytes_max = 1024 * 1024;
-/** The most bytes of one read. */
+/** The most bytes that are read from the engine at a time. */
 const read_bytes = 256 * 1024;
 
 export interface AnswerReading {
   identity: ResponseIdentity;
   checking: Checking;
-  /** The size of the largest answer. */
+  /** The most bytes that an answer may have. */
   answer_bytes_max: number;
   leftOut: LeftOut;
 }
@@ -48,7 +48,7 @@ export class PassedReader implements AnswerReader {
         throw new UnreadableAnswer(`the answer is larger than ${answer_bytes_max} bytes`);
       this.#sieve.push(piece);
     }
-    // A text is held until it has been counted.
+    // A text is held back until it has been counted.
     const isHeld = checking.written !== undefined || (!this.#isBegun && this.#sieve.bytes < held_bytes_max);
     return isHeld || this.#sieve.bytes === 0 ? [] : [...this.#beginning(), this.#passed()];
   }

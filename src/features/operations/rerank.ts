@@ -69,7 +69,7 @@ export const createRerank: Operation = passed(rerank, {
   examples: examples("/v1/rerank"),
 });
 
-/** As `createRerank`, under the path of Cohere's second version. */
+/** The same operation as `createRerank`, under the path of Cohere's second version. */
 export const createRerankV2: Operation = passed(rerank, {
   ...described,
   operationId: "createRerankV2",

@@ -30,7 +30,7 @@ import {
 /** A field of an item, as it was read. */
 export interface Field {
   kind: "object" | "list" | "text" | "number" | "literal";
-  /** The number of numbers in a list; -1 if it contains anything else. */
+  /** How many numbers the field's list has; -1 if the list contains anything else. */
   numbers: number;
   /** The length of a kept ASCII text, in which an escape is one character. */
   characters: number;
@@ -41,7 +41,7 @@ export interface Field {
 export type Item = ReadonlyMap<string, Field>;
 
 export interface Sifting {
-  /** The name of the member with the list. */
+  /** The name of the answer's member that is the list. */
   list: string;
   /** The fields of an item that are kept. All others are dropped. */
   keeps: readonly string[];
@@ -176,7 +176,7 @@ export class Sieve {
     this.#copy(bytes, from, bytes.length);
   }
 
-  /** Call it at the end of the answer. Throws UnreadableAnswer if it is not complete. */
+  /** Checks at the end of the answer that the answer is complete. Throws UnreadableAnswer if it is not. */
   end(): void {
     if (this.#at !== At.End) throw malformed();
     if (!this.hasList) throw new UnreadableAnswer(`the answer has no '${this.#sifting.list}'`);

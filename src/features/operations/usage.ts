@@ -20,7 +20,7 @@ function isCounted(value: unknown): boolean {
   return value !== undefined && value !== null && value !== 0;
 }
 
-/** Shorter texts may really have as many tokens as characters. */
+/** Texts shorter than this may really have as many tokens as characters. */
 const characters_min = 16;
 
 function isCharacters(count: unknown, texts: readonly (string | readonly number[])[]): boolean {

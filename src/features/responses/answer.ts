@@ -1,6 +1,6 @@
 /**
- * Answers a request whose answer is kept, so that it can be read again: to its client, to its log, or in the
- * background.
+ * Answers a request whose answer is kept so that it can be read again. The answer goes to its client and to its log; a
+ * background response is made without its client.
  */
 import type { HttpAnswer } from "../../core/http/frame.ts";
 import { endsAfter } from "../../core/http/stream.ts";

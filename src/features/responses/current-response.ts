@@ -21,7 +21,7 @@ import {
 import type { LogName } from "./store/answer-log.ts";
 import type { Kept } from "./store/kept.ts";
 
-/** The background response that an earlier request with the same key began. */
+/** The background response that an earlier request with the same idempotency key began. */
 export class EarlierResponse {
   readonly name: LogName;
   readonly response: ResponseObject;
@@ -52,7 +52,7 @@ async function delivered(
   begun: ResponseObject,
 ): Promise<ResponseObject["output"]> {
   const written = new WrittenStream(begun);
-  // The first entry, number 0, is the head.
+  // The log's first entry, number 0, is its head.
   for (let next = 1; ; ) {
     const entries = await logs.read(name, next);
     if (entries === "lost" || entries.length === 0) return written.output;
@@ -63,9 +63,9 @@ async function delivered(
 }
 
 /**
- * Ends the response of a node that is gone, and frees the key. If the response was charged, the key is not freed: then
- * only the response's end was lost. Null if the response still runs, because its node was only slow. The ledger knows
- * the request by now, since a response begins only after its grant.
+ * Ends the response of a node that is gone, and frees its idempotency key. If the response was charged, the key is not
+ * freed: then only the response's end was lost. Null if the response still runs, because its node was only slow. The
+ * ledger knows the request by now, since a response begins only after its grant.
  */
 export async function endedAsGone(
   { kept: { answers }, ledger }: KeepingNeeds,
@@ -93,8 +93,8 @@ export function failedResponse(begun: ResponseObject, fault: Fault, requestId: s
 }
 
 /**
- * The response that the earlier request began, once it has begun. Null if its key is free, because that request was
- * refused, or its response failed without a charge. Throws Faults.
+ * Waits until the earlier request has begun its response, and returns that. Null if its idempotency key is free,
+ * because that request was refused, or its response failed without a charge. Throws Faults.
  */
 export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kept): Promise<EarlierResponse | null> {
   const { answers } = needs.kept;
@@ -104,7 +104,7 @@ export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kep
     if (now.state === "lost") throw answerLost();
     const response = await available(needs, currentResponse(needs, now));
     if (response && response.status !== "failed") return new EarlierResponse(now, response);
-    // A failed response frees its key when it ends, unless it was charged.
+    // A failed response frees its idempotency key when it ends, unless it was charged.
     if (response && now.state === "ended") throw answerLost();
     if (response) continue;
     if (await available(needs, isAbandoned(needs, now))) await giveUp(needs, now);
@@ -115,9 +115,9 @@ export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kep
 }
 
 /**
- * Frees the key of a background response whose node is gone. The response may have been charged although the store,
- * after it was replaced by a replica, lacks its beginning. Nobody else will end such a response, so it ends here as
- * lost. Throws Faults if the key does not become free.
+ * Frees the idempotency key of a background response whose node is gone. The response may have been charged although
+ * the store, after it was replaced by a replica, lacks its beginning. Nobody else will end such a response, so it ends
+ * here as lost. Throws Faults if the key does not become free.
  */
 async function giveUp(needs: KeepingNeeds, { organizationId, requestId }: Kept): Promise<void> {
   const { answers } = needs.kept;

@@ -1,7 +1,7 @@
 /**
  * Streams a kept answer to the client that requested it. The answer is read from the engine as fast as its log can be
- * written, whether the client stays or not. Only if it can no longer be read again does it wait for the client, and end
- * when the client leaves.
+ * written, whether the client stays or not. Only if the answer can no longer be read again does it wait for its client,
+ * and end when the client leaves.
  */
 import type { Call } from "../../core/http/call.ts";
 import {
@@ -113,7 +113,7 @@ class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
     });
   }
 
-  /** Call it at the end of the answer. */
+  /** Ends the stream to the client, after the text that still waits. */
   end(): void {
     this.#isOver = true;
     if (this.#hasLeft) this.#close();

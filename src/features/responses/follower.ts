@@ -1,6 +1,6 @@
 /**
  * Reads the log of another request's answer from its first entry to its end, while that request runs on any node. The
- * ledger tells if that node is gone: another node then settles its hold.
+ * ledger shows if that node is gone: then another node settles the request's hold.
  */
 import type { Call } from "../../core/http/call.ts";
 import type { Fault } from "../../core/inference/fault.ts";
@@ -28,9 +28,9 @@ import type { Kept } from "./store/kept.ts";
 const look_ms = 2_000;
 
 /**
- * Why there will be no more entries. `free`: the first request was refused or failed, and its key is free. `dead`: its
- * node is gone, and nothing was charged. `cut`: its node has settled the run, and was gone before it wrote the end of
- * the stream; the log has all of the text. `lost`: the log is incomplete.
+ * Why there will be no more entries in the log. `free`: the first request was refused or failed, and its idempotency
+ * key is free. `dead`: its node is gone, and nothing was charged. `cut`: its node has settled the run, and was gone
+ * before it wrote the end of the stream; the log has all of the text. `lost`: the log is incomplete.
  */
 export type Fate = "free" | "dead" | "cut" | "lost";
 
@@ -43,7 +43,7 @@ export class Follower {
   /** The size of the entries that were read. */
   #bytes = 0;
   #head: LogHead | null = null;
-  /** Entries that were read but not taken. */
+  /** Entries that were read from the log, and that `read` has not returned yet. */
   #unread: LogEntry[] = [];
   #looked_ms = Number.NEGATIVE_INFINITY;
   #settled_ms: number | null = null;
@@ -73,8 +73,8 @@ export class Follower {
   }
 
   /**
-   * Waits for the first text of the answer, for a stream at most `first_event_hold_ms`. False if the key is free, so
-   * that it can be claimed again. Throws Faults.
+   * Waits for the first text of the answer, for a stream at most `first_event_hold_ms`. False if the idempotency key is
+   * free, so that it can be claimed again. Throws Faults.
    */
   async begun(): Promise<boolean> {
     const first = await this.read();
@@ -118,8 +118,9 @@ export class Follower {
   }
 
   /**
-   * Ends an answer that has this fate, and returns the end, which is the same for all readers. If the node is gone, its
-   * key is freed before the client reads the failure. But an answer that was charged stays under its key.
+   * Ends an answer that has this fate, and returns the end, which is the same for all readers. If the node is gone, the
+   * answer's idempotency key is freed before the client reads the failure. But an answer that was charged stays under
+   * its key.
    */
   async endAs(fate: Fate, ending: StreamEnding): Promise<string> {
     if (fate === "lost") return ending.end(answerLost(), this.#kept.requestId);
@@ -129,18 +130,24 @@ export class Follower {
     return end;
   }
 
-  /** Frees the key of an answer whose node is gone. A background response stays, with the status `failed`. */
+  /**
+   * Frees the idempotency key of an answer whose node is gone. A background response stays, with the status `failed`.
+   */
   async #bury(): Promise<void> {
     const { answers } = this.#needs.kept;
     const kept = await available(this.#needs, answers.find(this.#kept.requestId));
     if (!kept?.response) return freeAbandoned(this.#needs, this.#kept);
-    // The node had stored the response and died before it was charged: the response stays, and the key is freed.
+    // The node had stored the response and died before it was charged: the response stays, and its idempotency key is
+    // freed.
     if (kept.state === "ended") return void (await available(this.#needs, answers.abandon(kept.requestId)));
     const begun = JSON.parse(kept.response) as ResponseObject;
     if ((await available(this.#needs, endedAsGone(this.#needs, kept, begun))) === null) throw goesOn();
   }
 
-  /** Ends an answer whose node settled its run and is gone. The answer was charged, so it stays under its key. */
+  /**
+   * Ends an answer whose node settled its run and is gone. The answer was charged, so it stays under its idempotency
+   * key.
+   */
   async #close(): Promise<void> {
     const { answers } = this.#needs.kept;
     const kept = await available(this.#needs, answers.find(this.#kept.requestId));
@@ -150,7 +157,7 @@ export class Follower {
 
   /**
    * Ends a log whose writer is gone, with this failure after the entries so far. If another reader, or the writer after
-   * all, has already written an end, returns that one, so that all readers get the same.
+   * all, has already written an end, returns that end, so that all readers get the same.
    */
   async #endLog(ending: StreamEnding, fault: Fault): Promise<string> {
     const { requestId } = this.#kept;

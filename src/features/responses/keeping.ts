@@ -19,7 +19,7 @@ import type { LogName } from "./store/answer-log.ts";
 import type { Claim, Kept } from "./store/kept.ts";
 
 interface KeptAs {
-  /** Null if the request has no idempotency key. */
+  /** The claim of the request's idempotency key; null if the request has no such key. */
   claim: Claim | null;
   isBackground: boolean;
   isStream: boolean;
@@ -45,7 +45,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   /** The fault with which the background response has failed. */
   #failure: Fault | null = null;
 
-  /** Throws the Fault of an organization that keeps no content. */
+  /** Begins to keep an answer. Throws a Fault if the organization keeps no content. */
   constructor(needs: KeepingNeeds, call: Call, { organization }: Principal, kept: KeptAs) {
     const asks = kept.isBackground ? "background" : "idempotency-key";
     if (!organization.keepsContent) {
@@ -65,14 +65,14 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return this.#kept.isBackground;
   }
 
-  /** Whether a request with the same key gets this answer. */
+  /** Whether a request with the same idempotency key gets this answer. */
   get isRepeatable(): boolean {
     return this.#kept.claim !== null;
   }
 
   /**
-   * Whether the answer's text is written to the log as it is produced. Not if the answer has a key and is not streamed:
-   * then it is delivered complete, or begun anew.
+   * Whether the answer's text is written to the log as it is produced. Not if the answer has an idempotency key and is
+   * not streamed: then it is delivered complete, or begun anew.
    */
   get asProduced(): boolean {
     return this.#kept.isStream || !this.isRepeatable;
@@ -83,7 +83,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return this.isBackground ? this : null;
   }
 
-  /** Call it when the run has begun. Dispose of the run before this object. */
+  /** Sets the run of this answer. Call it when the run has begun. Dispose of the run before this object. */
   follows(run: Pick<Run, "confirmed">): void {
     this.#run = run;
   }
@@ -92,7 +92,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return this.#name.requestId;
   }
 
-  /** Makes the answer a background response, which others can read from now on. */
+  /** Makes the answer a background response, which other requests can read from now on. */
   async respond(begun: ResponseObject): Promise<void> {
     this.#begun = begun;
     const { answers } = this.#needs.kept;
@@ -130,8 +130,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   }
 
   /**
-   * Ends the background response as failed. If the response has a key, it ends only after the run's settlement is
-   * confirmed (`#free`).
+   * Ends the background response as failed. If the response has an idempotency key, the response ends only after the
+   * run's settlement is confirmed (`#free`).
    */
   async fails(fault: Fault): Promise<void> {
     if (!this.#begun || this.#isFinished) return;
@@ -153,7 +153,10 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     if (status === "cancelled") this.#call.cancel();
   }
 
-  /** Takes the claim, or returns the answer that another request with the same key has begun. Throws Faults. */
+  /**
+   * Takes the claim of this answer and returns null, or returns the answer that another request with the same key has
+   * begun. Throws Faults.
+   */
   async begin(): Promise<Follower | EarlierResponse | null> {
     const { answers, open, room, settings } = this.#needs.kept;
     if (open.size >= settings().open_max) throw tooMany();
@@ -172,7 +175,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     }
   }
 
-  /** The earlier request's answer; null if its key is free by now. */
+  /** The earlier request's answer; null if its idempotency key is free by now. */
   async #found(earlier: Kept): Promise<Follower | EarlierResponse | null> {
     const { isBackground, isStream } = this.#kept;
     if (isBackground && !isStream) return earlierResponse(this.#needs, this.#call, earlier);
@@ -202,16 +205,17 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   }
 
   /**
-   * Whether the answer continues when its client leaves, because it can be read again by its key, or fetched by its id.
+   * Whether the answer continues when its client leaves, because it can be read again by its idempotency key, or
+   * fetched by its id.
    */
   get goesOn(): boolean {
     return this.isBackground || this.isKept;
   }
 
   /**
-   * Writes text to the log. `isFailure`: the text is the failure with which the answer ends. If the answer has a key, a
-   * failure is written only after the settlement: if another node settles the run, which charges nothing, the key
-   * becomes free.
+   * Writes text to the log. `isFailure`: the text is the failure with which the answer ends. If the answer has an
+   * idempotency key, a failure is written only after the settlement: if another node settles the run, which charges
+   * nothing, the key becomes free.
    */
   write(text: string, isFailure = false): void {
     if (isFailure && this.isRepeatable) this.#withheld = text;
@@ -241,11 +245,11 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     await writer.end();
     if (writer.isLost) return;
     this.#needs.kept.metrics.kept(writer.bytes);
-    // A background response is ended by its response object instead.
+    // The end of a background response is stored with its response object instead.
     if (!this.#begun) await this.#ended("ended", writer.bytes);
   }
 
-  /** Frees the key if the request was refused, or failed before the first part of its answer. */
+  /** Frees the idempotency key if the request was refused, or failed before the first part of its answer. */
   async [Symbol.asyncDispose](): Promise<void> {
     const { answers, logs, open } = this.#needs.kept;
     open.delete(this);
@@ -265,8 +269,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   }
 
   /**
-   * Frees the key once the settlement is confirmed. If the key were freed earlier and this node died in between,
-   * another node would charge the recovered usage in addition to the key's next run.
+   * Frees the idempotency key once the settlement is confirmed. If the key were freed earlier and this node died in
+   * between, another node would charge the recovered usage in addition to the key's next run.
    */
   async #free(): Promise<void> {
     const { answers, logs, clock } = this.#needs.kept;
@@ -286,7 +290,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
 
   /**
    * Whether a part of a stream was delivered. If so, a failure is the end of the answer, and the answer stays under its
-   * key.
+   * idempotency key.
    */
   get #hasPart(): boolean {
     return this.#kept.isStream && this.#call.notes.firstPart_ms !== undefined;
@@ -294,7 +298,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
 
   /**
    * Whether this node has settled the run. If another node has, the run cost nothing: other nodes charge nothing for a
-   * run with a key.
+   * run with an idempotency key.
    */
   async #isSettledHere(): Promise<boolean> {
     const { kept, ledger } = this.#needs;
@@ -335,8 +339,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   }
 
   /**
-   * Notes a lost log once the run is settled, if the database was away, too, when the log was lost. Without the note, a
-   * repeat would take what is left of the log for all that was delivered.
+   * Records the loss of the log once the run is settled, if the database was away when the log was lost. Without this
+   * record, a repeat of the request would get the remaining part of the log as if it were the whole answer.
    */
   async #noteLossAgain(): Promise<void> {
     if ((await this.#lossNoted) !== false) return;
@@ -344,7 +348,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     if (await this.#ended("lost", 0)) await this.#needs.kept.logs.remove([this.#name]);
   }
 
-  /** Whether the database has noted the end. */
+  /** Records the end of the log in the database. Returns whether that succeeded. */
   async #ended(state: "ended" | "lost", bytes: number): Promise<boolean> {
     const work = this.#needs.kept.answers.end(this.#name.requestId, { state, bytes });
     try {
@@ -362,8 +366,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
 }
 
 /**
- * The fault if another node has freed the claim, because this one was away for too long: the answer must not be
- * delivered.
+ * The fault of an answer whose claim another node has freed, because this node was away for too long: the answer must
+ * not be delivered.
  */
 function claimGone(): Fault {
   return unavailable(new Error("the claim is gone"));

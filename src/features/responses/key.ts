@@ -2,7 +2,7 @@
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { Operation } from "../../core/store/ledger.ts";
 
-/** The claim. Claims differ by operation, and by person or key of the organization. */
+/** The hash that identifies a claim. It differs by operation, and by person or key of the organization. */
 export function claimOf(
   { key, organization, person }: Principal,
   operation: Operation,

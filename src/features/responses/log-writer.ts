@@ -1,6 +1,6 @@
 /**
- * Writes the log of one answer in batches. Only the end of the answer waits for it. If the store is away, it tries
- * again for a while; then the log is lost, and the answer continues without it.
+ * Writes the log of one answer in batches. Only the end of the answer waits for the log. If the store is away, the
+ * writer tries again for a while; then the log is lost, and the answer continues without it.
  */
 
 import { within } from "../../core/time/cancellation.ts";
@@ -14,7 +14,10 @@ const batch_ms = 100;
 const entry_max = 64 * 1024;
 /** The most text that may wait for the store, in code units. Beyond it, the answer waits too. */
 const waiting_max = 4 * entry_max;
-/** How often a store that is away is asked again, and for how long before the data that waits for it is given up. */
+/**
+ * The wait before a store that is away is asked again, and how long the data that waits for it is kept before it is
+ * given up.
+ */
 export const storeRetry_ms = 250;
 export const storePatience_ms = 10_000;
 /** How long the end of an answer waits for its log. */
@@ -64,7 +67,7 @@ export class LogWriter {
     this.#bytes = Buffer.byteLength(text);
   }
 
-  /** Adds text, in whole frames. */
+  /** Adds text that consists of whole frames. */
   write(text: string): void {
     if (this.#isLost || text === "") return;
     this.#bytes += Buffer.byteLength(text);

@@ -13,7 +13,7 @@ export const poll_ms = 100;
 /** How long after the settlement a log may still lack its end, and a response may still be shown as running. */
 export const settled_ms_max = 10_000;
 
-/** The longest time from a claim to its admission, with a margin. */
+/** The longest time from a claim to the admission of its request, with a margin. */
 const admission_ms = 5_000;
 
 /**
@@ -29,7 +29,7 @@ export type KeepingNeeds = Pick<ResponsesDependencies, "kept" | "ledger" | "limi
 /** The first entry of a log. */
 export interface LogHead {
   stream: boolean;
-  /** Absent in logs of earlier versions. */
+  /** The identity of the answer. Absent in logs of earlier versions. */
   identity?: ResponseIdentity;
   headers: Record<string, string>;
 }
@@ -60,7 +60,9 @@ export async function available<Value>({ kept }: Pick<KeepingNeeds, "kept">, wor
   }
 }
 
-/** Frees the key of an answer whose node is gone. Throws if the node runs after all, and has a grant by now. */
+/**
+ * Frees the idempotency key of an answer whose node is gone. Throws if the node runs after all, and has a grant by now.
+ */
 export async function freeAbandoned(needs: Pick<KeepingNeeds, "kept">, { requestId }: LogName): Promise<void> {
   if (!(await available(needs, needs.kept.answers.abandon(requestId)))) throw goesOn();
 }

@@ -25,7 +25,7 @@ import { replayed } from "./replay.ts";
 import type { Kept } from "./store/kept.ts";
 import type { KeptResponse } from "./store/responses.ts";
 
-/** The common parts of these operations. */
+/** The common parts of the operations on stored responses. */
 const ofStored = {
   tag: "Inference",
   idPrefix: "resp_",
@@ -229,7 +229,7 @@ async function foundResponse(
   return stored;
 }
 
-/** A background response, as long as its answer is kept. */
+/** A background response that the caller may see, as long as its answer is kept; else null. */
 async function keptResponse(
   { kept, ledger }: ResponsesDependencies,
   principal: Principal,

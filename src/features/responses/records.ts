@@ -26,7 +26,7 @@ import { yieldFor } from "../../core/time/turns.ts";
 import type { ResponsesDependencies } from "./dependencies.ts";
 import type { KeptResponse, KeptTurn, Reader } from "./store/responses.ts";
 
-/** How long the end of an answer waits until it is stored; then it is sent nevertheless. */
+/** How long the end of an answer waits until the response is stored; after that, the end is sent nevertheless. */
 const keep_ms_max = 2_000;
 
 type RecordsDependencies = Pick<ResponsesDependencies, "responses" | "limits" | "log">;

@@ -1,6 +1,6 @@
 /**
- * REPLAY: answers a request with the answer of an earlier one that had the same key and body: the same bytes, from the
- * beginning. No engine is asked, and nothing is charged.
+ * REPLAY: answers a request with the answer of an earlier one that had the same idempotency key and body: the same
+ * bytes, from the beginning. No engine is asked, and nothing is charged.
  */
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { Call } from "../../core/http/call.ts";
@@ -80,7 +80,7 @@ interface ReplayOptions {
   heartbeat_ms: number;
   /** Writes the end of a stream whose writer is gone. */
   ending: StreamEnding;
-  /** The part of the text that is sent; absent: all of it. */
+  /** Returns the part of the text to send; absent: all of the text is sent. */
   excerpt?(text: string): string;
 }
 

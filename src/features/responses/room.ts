@@ -1,6 +1,6 @@
 /**
- * Removes the oldest answers of organizations that exceed their limit. It asks the store once a second for all
- * organizations with new answers, because each such query reads every answer of its organization.
+ * Removes the oldest answers of organizations that exceed their limit. Once a second, it checks all organizations with
+ * new answers together, because each check reads every answer of its organization.
  */
 
 import { type Clock, gathered } from "../../core/time/clock.ts";

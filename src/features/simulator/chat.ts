@@ -25,7 +25,7 @@ export interface ChatOptions {
   namesModel?: boolean;
 }
 
-/** One request under way. */
+/** One request that is being answered. */
 interface Call {
   request: Request;
   clock: Clock;

@@ -32,7 +32,8 @@ export function* chunks(answer: SimulatedAnswer, options: ChunkOptions): Generat
   const envelope = { id, object: "chat.completion.chunk", created, model };
   const { prompt_tokens, prompt_tokens_details } = answer.usage;
   let made = 0;
-  // The members that all chunks have are written once: with thousands of streams this is most of the work.
+  // The members that all chunks have are turned into JSON only once: with thousands of streams, this would be most of
+  // the work.
   const head = `${JSON.stringify(envelope).slice(0, -1)},"choices":`;
   const tail = options.includeUsage ? ',"usage":null}' : "}";
   const chunk = (choices: Json[], tokens: number, usage: Usage | null): Chunk => {
@@ -123,7 +124,7 @@ type Delta = [delta: Json, tokens: number, logprobs: Json | null];
 function* deltas(choice: Choice, options: ChunkOptions): Generator<Delta> {
   const calls = choice.parts.filter((part) => part.kind === "call");
   for (const part of choice.parts) {
-    // The calls of a choice are written together, where the first one is.
+    // The calls of a choice are written together, at the place of the first call.
     if (part.kind !== "call") yield* textDeltas(part, options);
     else if (part === calls[0]) yield* callDeltas(calls, options);
   }

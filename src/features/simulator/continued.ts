@@ -5,8 +5,8 @@ import type { ChatRequest } from "./request.ts";
 import { inputTokens } from "./text.ts";
 
 /**
- * Splits a request into one for the complete answer, and the beginning that it gives. Throws a SimulatorRefusal if it
- * gives none.
+ * Splits a request that gives the beginning of its answer: into a request for the complete answer, and that beginning.
+ * Throws a SimulatorRefusal if the request gives none.
  */
 export function beginningIn(chatRequest: ChatRequest): { request: ChatRequest; beginning: string } {
   const last = chatRequest.messages.at(-1);

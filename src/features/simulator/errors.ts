@@ -2,7 +2,7 @@
 import type { Directives, Quirk } from "./directives.ts";
 import { SimulatorRefusal } from "./refusal.ts";
 
-/** The error in OpenAI's envelope, unless a quirk requests another. */
+/** The error in OpenAI's envelope, unless a quirk requests another form. */
 export function errorBody(refusal: SimulatorRefusal, quirks: ReadonlySet<Quirk>): Record<string, unknown> {
   const { message, type, param, status } = refusal;
   if (quirks.has("detail-error")) return { detail: message };

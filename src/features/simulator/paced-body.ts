@@ -11,7 +11,7 @@ export interface TokenPace {
   start_ms: number;
   /** The milliseconds from the request to the first token. */
   first_ms: number;
-  /** 0 is as fast as possible. */
+  /** The pace; 0 is as fast as possible. */
   tokens_per_second: number;
 }
 

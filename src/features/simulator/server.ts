@@ -22,7 +22,7 @@ export interface SimulatorOptions extends ChatOptions {
   key?: string;
   /** The models in GET /v1/models. Others are accepted, too. */
   models?: string[];
-  /** Makes the watch of each request, except those of /health. */
+  /** Makes the observer (watch.ts) of each request, except those of /health. */
   watch?: (request: Request, path: string) => Watch;
 }
 
@@ -48,7 +48,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     port: options.port ?? 0,
     hostname,
     development: false,
-    // Without this, Bun shares a port that is taken, and another process would get half of the requests.
+    // Without this setting, Bun shares a port that is taken, and another process would get half of the requests.
     reusePort: false,
     maxRequestBodySize: body_bytes_max,
     // Bun's default of ten seconds would cut a stream that is silent on purpose.

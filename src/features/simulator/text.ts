@@ -64,7 +64,7 @@ const thoughts = [
   " It settles on an answer that a hash has already chosen.",
 ].map(tokens);
 
-/** `count` tokens of connected prose; without `exact`, whole sentences of about that many. */
+/** `count` tokens of connected prose; without `exact`, whole sentences of about that many tokens. */
 export function filler(count: number, exact: boolean, next: Random): string[] {
   return gathered(prose, count, exact, next);
 }

@@ -4,7 +4,10 @@ export interface Watch {
   status(status: number): void;
   /** Counts generated output tokens. A real engine would count them even after the client left. */
   tokens(count: number): void;
-  /** Called at least once; only the first call counts. `cut`: the simulator broke the connection, as requested. */
+  /**
+   * Records how the answer ended. Called at least once; only the first call counts. `cut`: the simulator broke the
+   * connection, as requested.
+   */
   ended(how: Ending): void;
 }
 

@@ -1,4 +1,4 @@
-/** The cells of one metric, which hold its values: one for each set of label values, in bounded number. */
+/** The cells of one metric: for each set of label values, one cell holds the value. Their number is bounded. */
 import { type LabelBound, type MetricRow, other } from "./metric.ts";
 
 export type Labels = Record<string, string>;
@@ -35,7 +35,7 @@ export class Cells<Cell> {
     return this.#all;
   }
 
-  /** Makes the cell of these labels. After values were replaced by `other`, it may exist already. */
+  /** Makes the cell of these labels. If values were replaced by `other`, the cell may exist already. */
   #made(labels: Labels): Cell {
     let at = this.#top as Branch<Cell>;
     for (const [index, name] of this.#names.entries()) {

@@ -20,7 +20,7 @@ export class Distribution {
     this.#exemplars = this.#counts.map(() => undefined);
   }
 
-  /** `traceId`: the id of the request's trace, if it is traced. */
+  /** Counts a value. `traceId`: the id of the request's trace, if it is traced. */
   observe(value: number, traceId?: string): void {
     let bucket = 0;
     while (bucket < this.#bounds.length && value > this.#bounds[bucket]!) bucket += 1;

@@ -15,8 +15,8 @@ export function merger() {
   let departed: Told[] = [];
   return {
     /**
-     * The metrics as text. `told`: the metrics of each worker; null: it did not answer, and its last known counts are
-     * used.
+     * The metrics as text. `told`: the metrics of each worker; null: the worker did not answer, and its last known
+     * counts are used.
      */
     text(told: ReadonlyMap<number, Told[] | null>, format: Format): Promise<string> {
       for (const [worker, metrics] of told) if (metrics) last.set(worker, metrics);

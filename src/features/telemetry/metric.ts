@@ -22,7 +22,7 @@ export interface MetricRow {
   buckets?: readonly number[];
   /** How the values of several workers are combined: the sum (the default), the largest, or each worker's own. */
   across?: Across;
-  /** Whether its observations name a traced request (exemplars), for scrapers that understand OpenMetrics. */
+  /** Whether the metric's observations name a traced request (exemplars), for scrapers that understand OpenMetrics. */
   hasExemplars?: boolean;
 }
 
@@ -67,5 +67,5 @@ export const bounds = {
 
 /** Buckets in seconds, from the duration of a probe to that of the longest answers. */
 export const long_s = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600] as const;
-/** Buckets for durations of milliseconds when all is well, and of seconds when it is not. */
+/** Buckets for durations that are milliseconds when all is well, and seconds when it is not. */
 export const short_s = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;

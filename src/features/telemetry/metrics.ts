@@ -22,31 +22,31 @@ import { type Instruments, instruments, type MetricReading } from "./registry.ts
 import type { LabelsOf, NameOf } from "./table.ts";
 
 export interface Metrics extends Observer, StoreWatcher {
-  /** A run has ended. `traceId`: the id of its request's trace, if the request is traced. */
+  /** Records a run that has ended. `traceId`: the id of its request's trace, if the request is traced. */
   inference(ended: Ended, traceId?: string): void;
-  /** The log of an answer is complete, with this size. */
+  /** Records that the log of an answer is complete, with its size. */
   kept(bytes: number): void;
-  /** An answer could not be kept to its end. */
+  /** Records that an answer could not be kept to its end. */
   unkept(why: "size" | "store"): void;
-  /** A request got the answer of an earlier one. */
+  /** Records that a request got the answer of an earlier one. */
   replayed(): void;
-  /** The ledger has answered a request for admission, or failed to answer it. */
+  /** Records the ledger's answer to a request for admission, or that it failed to answer. */
   grant(answer: "granted" | "refused" | "error", wait_ms: number): void;
-  /** A batch of this many commands was sent to the ledger. */
+  /** Records a batch of this many commands that was sent to the ledger. */
   batch(commands: number, ms: number, isAnswered: boolean): void;
-  /** A batch got the locks of its organizations, after this many milliseconds. */
+  /** Records how long a batch waited for the locks of its organizations. */
   locked(ms: number): void;
-  /** An attempt at an engine has ended. */
+  /** Records an attempt at an engine that has ended. */
   attempt(upstream: string, outcome: AttemptKind): void;
-  /** An engine gave an unknown reason for the end of an answer. */
+  /** Records that an engine gave an unknown reason for the end of an answer. */
   unknownReason(upstream: string): void;
-  /** A request was changed in this way for an engine. */
+  /** Records that a request was changed in this way for an engine. */
   partLost(upstream: string, loss: Loss): void;
-  /** An engine sent more than the answer to a request. */
+  /** Records that an engine sent data beyond its answer to a request. */
   strayed(upstream: string): void;
-  /** An engine began to answer, this many seconds after it was asked. */
+  /** Records that an engine began to answer, this many seconds after it was asked. */
   firstPart(upstream: string, seconds: number): void;
-  /** A request has waited for a slot at an engine. */
+  /** Records a request's wait for a slot at an engine. */
   waited(wait: Waited): void;
   /** Sets the function that reads the state of the routes for each scrape. */
   routes(read: () => RouteView[]): void;
@@ -61,7 +61,7 @@ export interface Metrics extends Observer, StoreWatcher {
   shares(read: () => readonly SharedLimit[]): void;
   /** Sets the function that reads the drained engines for each scrape. */
   drains(read: () => readonly DrainSeen[]): void;
-  /** A host name was resolved; `problem` null: without a problem. */
+  /** Records that a host name was resolved. `problem`: null if there was none. */
   resolved(upstream: string, problem: Problem | null): void;
   /** Counts the settled holds of nodes that are gone. */
   recovered(requests: number): void;
@@ -212,7 +212,10 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
   };
 }
 
-/** The drains to report. On the port of clients, which must not see names, only the one that has lasted longest. */
+/**
+ * The drains to report. On the port of clients, which must not see the engines' names, this is only the drain that has
+ * lasted longest, without any names.
+ */
 function drainedSince(
   drains: readonly DrainSeen[],
   isPrivate: boolean,
@@ -242,7 +245,7 @@ function recordRun({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended
   if (perToken_s !== null) observe("inference_time_per_output_token_seconds", { model }, perToken_s);
 }
 
-/** The classes of tokens: the label's value, and the field of `Usage` with the number. */
+/** The classes of tokens: for each, the label's value, and the field of `Usage` that has its number. */
 const tokenClasses = [
   ["input", "inputTokens"],
   ["cached_input", "cachedInputTokens"],

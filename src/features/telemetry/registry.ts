@@ -15,7 +15,7 @@ export type MetricReading<Name extends MetricName> = number | Iterable<readonly 
 
 export interface Instruments {
   inc<Name extends NameOf<"counter">>(name: Name, labels: LabelsOf<Name>, by?: number): void;
-  /** `traceId`: the id of the request's trace, if it is traced. */
+  /** Counts a value in a histogram. `traceId`: the id of the request's trace, if it is traced. */
   observe<Name extends NameOf<"histogram">>(name: Name, labels: LabelsOf<Name>, value: number, traceId?: string): void;
   /** Sets the function that reads the value of a gauge, or of a counter that is counted elsewhere. */
   read<Name extends NameOf<"gauge" | "counter">>(name: Name, read: () => MetricReading<Name>): void;

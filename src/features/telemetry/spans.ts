@@ -1,6 +1,6 @@
 /**
  * The spans of one request: the request, its admission, each attempt at an engine, the stream, the settlement. They
- * have no content.
+ * contain no text of the request or its answer.
  */
 
 import {
@@ -92,7 +92,7 @@ export class Spans implements RequestTrace {
     return {
       headers: traceHeaders(span),
       ended: (outcome: AttemptKind, status: number | undefined, report: EngineReport) => {
-        // Set at the end of the span: it may have begun before the grant, which names the team.
+        // These ids are set at the end of the span, because it may have begun before the grant, which names the team.
         span.setAttributes({ ...reportAttributes(report), ...this.#callerIds });
         span.setAttribute("sluice.attempt.outcome", outcome);
         if (status !== undefined) span.setAttribute("http.response.status_code", status);
@@ -145,7 +145,7 @@ function failed(span: Span, type: string): void {
   span.setStatus({ code: SpanStatusCode.ERROR });
 }
 
-/** The client's texts under the names of their headers. */
+/** The texts by which the client describes itself, under the names of their headers. */
 function headersOf({ user_agent, x_request_id, x_client_request_id }: TracedRequest["words"]) {
   return {
     ...(user_agent ? { "user_agent.original": user_agent } : {}),

@@ -9,8 +9,8 @@ export const contentTypes: Record<Format, string> = {
 };
 
 /**
- * The text, written by prom-client. Its counters are not used (cells.ts counts instead), because they join the labels
- * at each count.
+ * The metrics as text, written by prom-client. Its own counters are not used (cells.ts counts instead), because they
+ * join the labels at each count.
  */
 export function metricsText(metrics: readonly Told[], format: Format): Promise<string> {
   const registry = new Registry<RegistryContentType>();

@@ -10,7 +10,7 @@ export interface Ballot {
   leave(worker: number): void;
 }
 
-/** `counted`: called once, with all objections. */
+/** Begins a vote. `counted`: called once, with all objections. */
 export function ballot(voters: Iterable<number>, wait_ms: number, counted: (problems: string[]) => void): Ballot {
   const open = new Set(voters);
   const problems = new Set<string>();

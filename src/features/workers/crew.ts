@@ -33,7 +33,7 @@ export interface CrewParts {
   start(worker: () => Worker, number: number): Child;
   log: Pick<Log, "event">;
   now_ms(): number;
-  /** A worker has ended; a replacement may follow. */
+  /** Called when a worker has ended; a replacement may follow. */
   gone(number: number): void;
 }
 
@@ -54,7 +54,7 @@ type End = Awaited<Child["ended"]>;
 export function crew(parts: CrewParts): Crew {
   const { workers, log, now_ms } = parts;
   const running = new Map<number, Worker>();
-  /** For each worker number, how many processes in a row ended soon after their start. */
+  /** The key is a worker's number; the value is how many of its processes in a row ended soon after their start. */
   const quick = new Map<number, number>();
   const pauses = new Set<ReturnType<typeof setTimeout>>();
   /**
@@ -91,8 +91,8 @@ export function crew(parts: CrewParts): Crew {
   }
 
   /**
-   * Handles the end of a worker that was told to stop. If the worker failed, the node ends with its exit code, and
-   * other nodes settle the requests that it held.
+   * Handles the end of a worker that was told to stop. If the worker failed, the node ends with the worker's exit code,
+   * and other nodes settle the requests that the worker held.
    */
   function left({ number, serving_ms }: Worker, end: End): void {
     const code = serving_ms === null ? 0 : codeOf(end);
@@ -152,7 +152,7 @@ export function crew(parts: CrewParts): Crew {
       clearPauses();
       for (const { serving_ms, child } of running.values()) {
         if (serving_ms !== null) child.send({ order: "stop", signal });
-        // A process that does not serve yet has admitted nothing.
+        // A process that does not serve yet has admitted nothing, so it is killed.
         else child.kill();
       }
       if (running.size === 0) ended.resolve(exitCode);

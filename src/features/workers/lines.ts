@@ -1,6 +1,6 @@
 /**
  * Joins the output of several processes into one stream of whole lines: a long write to a pipe may be interleaved with
- * another's.
+ * the write of another process.
  */
 
 const newline = 10;

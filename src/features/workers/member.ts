@@ -11,7 +11,7 @@ import { surplusOf } from "./surplus.ts";
 
 const sample_ms = 100;
 const samples_per_word = 10;
-/** How long a worker waits for an answer: longer than the supervisor waits for the other workers. */
+/** How long a worker waits for the supervisor's answer: longer than the supervisor waits for the other workers. */
 const answer_ms = 5000;
 
 /** The channel to the supervisor. */
@@ -49,7 +49,9 @@ export interface Member {
   /** Whether the connection of this answer should be closed, so that its client may connect to another worker. */
   shedsConnection(): boolean;
   onReload(reload: () => void): void;
-  /** Proposes a new configuration. Resolves with the objections of all workers; none: all apply it. */
+  /**
+   * Proposes a new configuration. Resolves with the objections of all workers; if there are none, all workers apply it.
+   */
   agree(problems: readonly string[]): Promise<readonly string[]>;
   /** Starts the reports to the supervisor. */
   serving(url: string, own: Own): void;
@@ -71,7 +73,10 @@ export async function joinNode(number: number, channel: Channel, signalled: Prom
   let nextQuestion = 0;
   let file: FileRead = { bytes: null };
   let node: NodeState = { wanted: 1, serving: 1, deaths: 0, failing: [], open_mean: 0 };
-  /** The verdicts by the number of their vote. A verdict may arrive before this worker has voted. */
+  /**
+   * The key is the number of a vote; the value resolves with its verdict, the objections of all workers. A verdict may
+   * arrive before this worker has voted.
+   */
   const verdicts = new Map<number, PromiseWithResolvers<readonly string[]>>();
   const rounds: number[] = [];
   let own: Own | null = null;
@@ -104,8 +109,8 @@ export async function joinNode(number: number, channel: Channel, signalled: Prom
   channel.onLost(() => {
     isAlone = true;
     for (const { resolve } of verdicts.values()) resolve(["the supervisor is gone"]);
-    // The supervisor is gone. This stops without the delay for balancers, because a new node may be started and need
-    // the port.
+    // The supervisor is gone. The worker stops without the delay for balancers, because a new node may be started and
+    // need the port.
     stopped.resolve("SIGINT");
   });
   void signalled.then(stopped.resolve);

@@ -57,8 +57,8 @@ export type Word =
   | { word: "here" }
   | { word: "serving"; url: string }
   /**
-   * Sent each second as a sign of life, with the reason why it cannot admit requests, and the number of its open
-   * requests.
+   * Sent each second as a sign of life, with the reason why the worker cannot admit requests (null if it can), and the
+   * number of its open requests.
    */
   | { word: "well"; problem: string | null; open: number }
   | { word: "vote"; round: number; problems: readonly string[] }

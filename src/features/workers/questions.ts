@@ -3,7 +3,7 @@
  */
 
 export interface Questions<Told> {
-  /** Resolves when all have answered or ended, or the time is over. A missing answer is null. */
+  /** Resolves when all workers have answered or ended, or the time is over. A missing answer is null. */
   ask(workers: readonly number[], send: (question: number) => void): Promise<Map<number, Told | null>>;
   told(worker: number, question: number, told: Told): void;
   gone(worker: number): void;

@@ -35,7 +35,8 @@ export interface SupervisorParts {
 
 export interface Merger {
   /**
-   * The merged text. `told`: the metrics of each worker; null: it did not answer, and its last known counts are used.
+   * The merged text. `told`: the metrics of each worker; null: the worker did not answer, and its last known counts are
+   * used.
    */
   text(told: ReadonlyMap<number, Told[] | null>, format: Format): Promise<string>;
   /** Records that a worker has ended. */
@@ -48,9 +49,9 @@ export interface Supervisor {
    * exit code.
    */
   began: Promise<string | null>;
-  /** Lets all workers read the file again, and apply it or keep the old one. */
+  /** Lets all workers read the configuration file again, and apply it or keep the old one. */
   reload(): void;
-  /** Lets the workers drain. Called again, they stop at once. */
+  /** Lets the workers drain. If it is called again, they stop at once. */
   stop(signal: NodeJS.Signals): void;
   /** The exit code of the node, when no worker is left. */
   ended: Promise<number>;
@@ -136,7 +137,7 @@ function toAll(order: Order, workers: Iterable<Worker>): void {
   for (const { child } of workers) child.send(order);
 }
 
-/** Asks all workers on behalf of a client that asked one of them. */
+/** Asks all workers for their metrics or routes, on behalf of a client that asked one of them. */
 function askingAll(merging: Merger) {
   const asked = questions<Told[] | RouteView[]>(told_ms);
   const ask = (workers: readonly Worker[], what: "values" | "routes") =>

@@ -1,10 +1,10 @@
 /**
- * The surplus connections of a worker. The kernel assigns connections by a hash of their addresses, so a few long ones
- * may be distributed unevenly. A worker with more open requests than the others closes some connections after their
- * answers; their clients connect again, and are assigned anew. Pure.
+ * The surplus connections of a worker. The kernel assigns connections by a hash of their addresses, so a few long-lived
+ * ones may be distributed unevenly. A worker with more open requests than the others closes some connections after
+ * their answers; their clients connect again, and are assigned anew. Pure.
  */
 
-/** A worker with fewer open requests closes no connection: none of its clients waits for another. */
+/** A worker with fewer open requests than this closes no connection: none of its clients waits for another. */
 const open_min = 8;
 /** A worker may have this many times the mean number of open requests. */
 const tolerance = 1.1;

@@ -19,7 +19,7 @@ interface Entry {
   end_ms: number;
   requests: number;
   tokens: number;
-  /** The second whose requests share this entry; null if the entry belongs to one request. */
+  /** The second in which all requests are counted in this one entry; null if the entry counts a single request. */
   second: number | null;
 }
 
@@ -31,7 +31,7 @@ interface Queue {
   tokens: number;
 }
 
-/** `now_ms` is monotonic. */
+/** Makes the sliding rates of one process. `now_ms`: a monotonic clock. */
 export function memoryRates(now_ms: () => number): OwnRates {
   const queues = new Map<string, Queue>();
   let swept_ms = now_ms();
@@ -44,7 +44,7 @@ export function memoryRates(now_ms: () => number): OwnRates {
     return queue;
   }
 
-  /** Forgets subjects without entries once a minute, to make room for others. */
+  /** Removes the queues of subjects without entries once a minute, to free memory. */
   function sweep(at_ms: number): void {
     if (at_ms - swept_ms < minute_ms) return;
     swept_ms = at_ms;
@@ -92,8 +92,8 @@ export function memoryRates(now_ms: () => number): OwnRates {
       };
     },
     /**
-     * Counts as if each process had admitted as many requests as this one: if this process has used up its share, the
-     * whole limit is reported as used up.
+     * Reads the counts, as if each process had admitted as many requests as this one: if this process has used up its
+     * share of a limit, the whole limit is reported as used up.
      */
     async read(_, subjects, processes = 1) {
       const at_ms = Math.floor(now_ms());
@@ -126,8 +126,9 @@ function shareOf({ requestsPerMinute, tokensPerMinute }: RateLimits, processes: 
 const tokensLeft = ({ queue, share }: LimitedQueue) => (share.tokensPerMinute ?? Infinity) - queue.tokens;
 
 /**
- * A request whose tokens fit the limit but not the share is admitted if this process has counted no tokens yet. It
- * would not fit on other processes either, so otherwise none would ever admit it.
+ * Whether the request fits this process's share of the limits. A request with more tokens than the share is admitted if
+ * this process has counted no tokens yet. It would not fit on other processes either, so otherwise none would ever
+ * admit it.
  */
 function hasRoom({ queue, share }: LimitedQueue, tokens: number): boolean {
   const { requestsPerMinute, tokensPerMinute } = share;

@@ -57,15 +57,18 @@ export async function appendAuditEntry(tx: Transaction, at: Date, act: NewAuditE
 }
 
 /**
- * The members of an object for the details of an audit entry, with the names that the audit log and the interfaces use:
- * `snake_case`.
+ * Makes the details of an audit entry from the members of an object, with the names that the audit log and the
+ * interfaces use: `snake_case`.
  */
 export const detailsOf = (of: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(of).map(([name, value]) => [snakeName(name), value]));
 
 const address_setting = "sluice.address";
 
-/** The same database, for acts that are requested from this address, which their audit entries name. */
+/**
+ * Returns the same database for acts that are requested from `address`. The audit entries of these acts name the
+ * address.
+ */
 export function withAddress(db: Database, address: string | null): Database {
   if (address === null) return db;
   return {

@@ -1,7 +1,7 @@
 /**
  * Parses the address of a database, `postgres://user:password@host:port/name?option=value`. The driver does not parse
- * it, because its errors would show the whole of it. There may be several hosts, separated by commas; options are those
- * of libpq.
+ * it, because the driver's errors would show the whole address. There may be several hosts, separated by commas;
+ * options are those of libpq.
  */
 import type postgres from "postgres";
 import { DatabaseError } from "./database-error.ts";

@@ -39,7 +39,7 @@ import { teams } from "./teams.ts";
 import { upstreamReports } from "./upstream-report.ts";
 
 export interface ActContext {
-  /** The address from which the acts are requested; null: the node itself. */
+  /** The address from which the acts are requested; null if the node itself performs them. */
   address?: string | null;
   /** The limits of the person who acts, which the acts must not raise. Null if they may raise any limit. */
   own?: OwnLimits | null;
@@ -48,11 +48,14 @@ export interface ActContext {
    * acts, and the plans in its file may not be those that the nodes use.
    */
   isServed?: boolean;
-  /** Encrypts small secrets; null: there is no key, and they are stored in plain text. */
+  /** Encrypts small secrets. Null if there is no key to encrypt with; they are then stored in plain text. */
   sealing?: Sealing | null;
 }
 
-/** The administration's store, once under each name by which the verbs find a store. */
+/**
+ * The store of the administration. Each verb takes its store from a field of its own, and all these fields hold the
+ * same store.
+ */
 export function administrationStores(database: Database, context?: ActContext) {
   const store = administration(database, context);
   return {

@@ -22,8 +22,7 @@ const lasting = `(
 
 /**
  * Carries out an act on a person or an operator, whose row `lock` locks. Such acts run one after the other, so that
- * each sees the effects of those before. `last_admin`: there would be no administrator any more, and nothing was
- * changed.
+ * each sees the effects of those before. Returns `last_admin`, and changes nothing, if no administrator would be left.
  */
 export async function keepingAdministrator<Row, Answer>(
   db: Database,
@@ -33,7 +32,7 @@ export async function keepingAdministrator<Row, Answer>(
   try {
     return await transact(db, async (tx) => {
       await lockAdministrators(tx);
-      // From here on the row is locked, so no issuer can give it a role that the check does not see.
+      // From here on the row is locked, so no issuer can give the person a role that the check does not see.
       const row = await lock(tx);
       const hadOne = await isThere(tx);
       const answer = await work(tx, row);
@@ -49,8 +48,8 @@ export async function keepingAdministrator<Row, Answer>(
 class LastAdministrator extends Error {}
 
 /**
- * Prevents others from removing an administrator until the commit. Taken before any lock of a row, so that no deadlock
- * is possible.
+ * Prevents others from removing an administrator until the commit. This lock is taken before any lock of a row, so that
+ * no deadlock is possible.
  */
 export async function lockAdministrators(tx: Pick<Transaction, "query">): Promise<void> {
   await tx.query("select pg_advisory_xact_lock(hashtextextended('sluice last admin', 0))");

@@ -40,7 +40,7 @@ export function databaseLogs(db: Pick<Database, "query">): AnswerLogs {
 const reading = `
   select number, said, is_end from kept_answer_entry where request_id = $1 and number >= $2 order by number limit $3`;
 
-/** The entries, if they begin with the number `from` and have no gap; else "lost". */
+/** Returns the entries if they begin with the number `from` and have no gap; else "lost". */
 function inOrder(entries: readonly (LogEntry & { number: number })[], from: number): LogEntry[] | "lost" {
   if (entries.some(({ number }, index) => number !== from + index)) return "lost";
   return entries.map(({ text, isEnd }) => ({ text, isEnd }));

@@ -13,7 +13,7 @@ import { sealRecords } from "./passes.ts";
 const transactions_max = 2_000;
 /** The most windows that one statement seals. */
 const seals_max = 1_000;
-/** How long the result of another node's check is used. */
+/** How long a node uses the result of another node's check before it checks the ledger itself. */
 const fresh_minutes = 50;
 /** The most time that reading the records of a day may take. */
 export const long_ms = 15 * 60_000;
@@ -54,13 +54,14 @@ async function compare(db: Database, lane: Lane): Promise<LedgerDifference[]> {
   return differences;
 }
 
-/** Reads the records that were added since the last pass, and rolls them up. */
+/** Reads the records that were added since the last roll-up, and adds them to the roll-ups. */
 async function readRecords(lane: Lane): Promise<void> {
   while ((await lane.query<{ more: boolean }>("select usage_audit_read($1) as more", [transactions_max]))[0]!.more);
 }
 
 /**
- * The differences that a SQL function of the audit finds, in a transaction of its own that may take longer than others.
+ * Runs a SQL function of the audit and returns the differences that it finds, in a transaction of its own that may take
+ * longer than others.
  */
 export async function differencesIn(
   db: Database,
@@ -72,14 +73,14 @@ export async function differencesIn(
   return rows.map(differenceOf);
 }
 
-/** The days in the column `day` of a statement's rows. */
+/** Runs a statement, and returns the days in the column `day` of its rows. */
 export async function daysOf(db: Pick<Database, "query">, text: string, values: unknown[] = []): Promise<Date[]> {
   return (await db.query<{ day: Date }>(text, values)).map(({ day }) => day);
 }
 
 /**
- * Compares the total of each month of these days with the month's days, and the overall sum of each key with its
- * months.
+ * For each month that contains one of these days, compares the month's totals with its days; for each key, compares the
+ * overall sum with the months.
  */
 export async function totalDifferences(db: Database, days: readonly Date[]): Promise<LedgerDifference[]> {
   if (days.length === 0) return [];

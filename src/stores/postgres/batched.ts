@@ -1,6 +1,6 @@
 /**
- * Makes a look-up of names that answers all questions of one turn of the event loop with one query, which has each name
- * once. Nothing is kept: a later question is looked up anew.
+ * Makes a function that looks things up by their names. One query answers all calls of one turn of the event loop, and
+ * has each name once. Nothing is cached: a later call is looked up anew.
  */
 export function batched<Asked, Found>(
   nameOf: (asked: Asked) => string,

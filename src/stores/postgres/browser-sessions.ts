@@ -12,7 +12,7 @@ import type {
 import { batched } from "./batched.ts";
 import type { Database } from "./database.ts";
 
-/** `personId`: a bare UUID. */
+/** A row of `browser_session`. `personId` is a bare UUID. */
 type Row = Omit<BrowserSession, "codeHash">;
 
 const columns = (table: string) =>
@@ -54,7 +54,7 @@ interface Lookup extends SessionLife {
   kind: SessionKind;
 }
 
-/** The sessions that have not ended by their age or with their person. */
+/** Finds the sessions that are not too old and whose person may still use them. */
 async function findAll(db: Database, lookups: readonly Lookup[]): Promise<ReadonlyMap<string, KnownSession>> {
   const rows = await db.query<Omit<KnownSession, "personId"> & Row & Used>(
     `select ${columns("s")}, s.created_at as "createdAt", s.used_at as "usedAt", s.confirmed_at as "confirmedAt",
@@ -147,7 +147,7 @@ export function browserSessions(db: Database): BrowserSessions {
 
 const all = columns("browser_session");
 
-/** SQL for sessions and sign-ins that end with a session at the issuer, or with the person. */
+/** SQL for the sessions and sign-ins that the end of a session at the issuer ends, or for all of a person's. */
 export function endedBy(ended: EndedAtIssuer): { condition: string; values: string[] } {
   return "personId" in ended
     ? { condition: "person_id = $1", values: [bare(ended.personId, "per_")] }

@@ -28,7 +28,7 @@ export async function sumEarlier(db: Database, id: string): Promise<void> {
   await db.transaction((tx) => tx.query("select usage_sum_earlier($1)", [id]), { statement_ms: sum_ms });
 }
 
-/** As `sumEarlier`, for all subjects whose sums were interrupted. */
+/** Calls `sumEarlier` for all subjects whose sums were interrupted. */
 export async function sumAllEarlier(db: Database): Promise<void> {
   const left = await db.query<{ id: string }>(
     "select subject_id as id from usage_subject where counted_from is not null and summed_at is null",

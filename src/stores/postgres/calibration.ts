@@ -21,7 +21,7 @@ export function calibrations(db: Pick<Database, "query">): Calibrations {
   };
 }
 
-/** One table of calibrations. `columns`: the column of each number. */
+/** Makes the store of one table of calibrations. `columns`: for each number of a calibration, its column. */
 function shelf<Name extends string>(
   db: Pick<Database, "query">,
   table: string,

@@ -1,8 +1,8 @@
 /**
  * The one way to change a stored thing of any kind: in one transaction it is locked, compared with the version that the
  * caller has read, patched, given the next version, announced to the nodes, and recorded in the audit log. The patch
- * gets the thing as it is under the lock, so that of two changes to different members both take effect. Without a
- * version, the caller has read nothing that could be overwritten unnoticed.
+ * gets the thing as it is under the lock, so that of two changes to different members both take effect. A caller that
+ * gives no version has read nothing that could be overwritten unnoticed, so nothing is compared.
  */
 import type { Stale, VersionedChange } from "../../core/store/change.ts";
 import { appendAuditEntry, storeNow, transact } from "./acts.ts";
@@ -10,12 +10,12 @@ import { sumAll } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { announceChange } from "./revocations.ts";
 
-/** A kind of things that can be changed. `Refused`: the reasons for which a change is refused. */
+/** How things of one kind are changed. `Refused`: the reasons for which a change is refused. */
 export interface Changeable<Row extends object, Thing, Refused extends string = never> {
   /** Reads the row and locks it until the commit. Null if there is no such row. */
   lock(tx: Transaction, id: string): Promise<Row | Refused | null>;
   read(tx: Transaction, row: Row): Promise<Thing | null>;
-  /** Sets the next version; absent: things of this kind have no versions. */
+  /** Sets the next version. Absent if things of this kind have no versions. */
   bump?(tx: Transaction, row: Row): Promise<unknown>;
   /** The UUID of the organization for the audit entry. */
   owner(row: Row): string | null;
@@ -48,8 +48,8 @@ export interface Made<Thing> {
 }
 
 /**
- * Changes a thing. `patch` returns null if it changes nothing (nothing is written then), or a text, which is its
- * refusal.
+ * Changes a thing. `patch` makes the change and returns it; or it returns null if nothing changes (nothing is written
+ * then), or a text: the reason for a refusal.
  */
 export async function change<
   Row extends object,
@@ -86,7 +86,7 @@ export async function change<
   return answer;
 }
 
-/** As `change`, whatever version the thing has. */
+/** Like `change`, but accepts any version of the thing. */
 export async function changeAnyVersion<
   Row extends object,
   Thing extends object,

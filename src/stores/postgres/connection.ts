@@ -159,14 +159,14 @@ function failure(error: unknown): DatabaseError {
 /** The driver's error codes for a lost connection. Their messages name an address that is not the real one. */
 const losses = new Set(["CONNECTION_CLOSED", "CONNECTION_DESTROYED", "CONNECTION_ENDED"]);
 
-/** Options of the driver that are missing in its types. */
+/** Options of the driver that its types lack. */
 interface DriverOptions extends postgres.Options<Record<string, postgres.PostgresType>> {
   socket(): Promise<Socket>;
   onnotify?: (channel: string, payload: string) => void;
 }
 
 /**
- * Options that can only be given at the start of a session, `options` above all. All others are set afterwards, because
+ * Options that can only be given when a session starts, `options` above all. All others are set afterwards, because
  * poolers accept only a few at the start (docs/databases.md, Poolers).
  */
 const startOnly =

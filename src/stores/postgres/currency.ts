@@ -1,7 +1,7 @@
-/** The currency in which a database counts, set by its first start. */
+/** The currency in which a database counts, set when the first node starts with it. */
 import type { Database } from "./database.ts";
 
-/** The currency; null: no node has started with the database yet. */
+/** The database's currency. Null if no node has started with the database yet. */
 export async function currencyOf(db: Pick<Database, "query">): Promise<string | null> {
   const [row] = await db.query<{ currency: string | null }>("select currency from usage_ledger");
   return row!.currency;
@@ -13,7 +13,7 @@ export async function claimCurrency(db: Pick<Database, "query">, currency: strin
   return (await currencyOf(db)) ?? currency;
 }
 
-/** The problem to report if the file's currency is not the database's; null if they are equal. */
+/** The problem to report if the currency in sluice.yaml is not the database's; null if they are equal. */
 export function problemOfCurrencies(stored: string, written: string): string | null {
   if (stored === written) return null;
   return `This database counts in ${stored}; sluice.yaml says ${written}. Amounts are not converted: set metering.currency to ${stored}, or use a new database`;

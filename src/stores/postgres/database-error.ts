@@ -22,9 +22,9 @@ export function faultOf(error: unknown): "connection" | "statement" {
 }
 
 /**
- * The reason why the database cannot be used now, if the same attempt may succeed later. It completes a sentence that
- * begins with "the database", and has no addresses. Null: a person has to change the address, the database or this
- * build first.
+ * The reason why the database cannot be used now, for an error after which the same attempt may succeed later. The
+ * reason completes a sentence that begins with "the database", and has no addresses. Null for an error that a person
+ * has to correct first, by a change of the address, the database or this build.
  */
 export function whyAway(error: unknown): string | null {
   return (error instanceof DatabaseError && passing.get(error.code)) || null;

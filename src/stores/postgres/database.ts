@@ -28,7 +28,7 @@ export interface Transaction {
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: { statement_ms?: number }): Promise<T>;
   /**
    * Sends a message to listeners; inside a transaction, with the commit. `channel`: lower-case letters and `_`.
-   * Payload: less than 8,000 bytes.
+   * `payload`: less than 8,000 bytes.
    */
   notify(channel: string, payload: string): Promise<void>;
   drizzle: Drizzle;
@@ -36,14 +36,14 @@ export interface Transaction {
 
 export interface Database extends Transaction {
   /**
-   * Opens a connection of its own, on which queries are sent in the order of the calls, each its own transaction,
-   * without waiting for each other. `settings` apply to this connection (`{ plan_cache_mode: "force_generic_plan" }`);
-   * on PGlite, which has one connection, to the whole database.
+   * Opens a connection of its own. Its queries are sent in the order of the calls, without waiting for each other, and
+   * each is its own transaction. `settings` apply to this connection (`{ plan_cache_mode: "force_generic_plan" }`); on
+   * PGlite, which has one connection, to the whole database.
    */
   lane(settings?: Record<string, string>): Promise<Lane>;
   /**
-   * Calls `onMessage` for each payload, and `onConnect` whenever listening begins: at once, and after a lost
-   * connection, when messages may have been missed. Resolves with a function that stops this.
+   * Calls `onMessage` with each payload, and `onConnect` whenever listening begins: at once, and after a lost
+   * connection, when messages may have been missed. Resolves with a function that stops listening.
    */
   listen(channel: string, onMessage: (payload: string) => void, onConnect?: () => void): Promise<() => Promise<void>>;
   /** Rejects unless the database answers in time. */

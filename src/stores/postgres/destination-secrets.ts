@@ -16,7 +16,10 @@ const columns = ["secret", "address"] as const;
 export type SecretColumn = (typeof columns)[number];
 const aboutOf = (column: SecretColumn, id: string) => `notice_destination.${column} of ${id}`;
 
-/** Anybody who knows the URL may write to the channel, so the URL is a secret by itself. */
+/**
+ * Whether the destination's address is a secret: anybody who knows the URL of a Slack or Teams channel may write to the
+ * channel.
+ */
 export const hasSecretAddress = (form: NoticeForm) => form === "slack" || form === "teams";
 
 /** The secret in its stored form. `id`: the UUID of the destination. */

@@ -14,7 +14,7 @@ import type { Database, Transaction } from "./database.ts";
 
 const waits = "decision is null and expires_at > store_now()";
 
-/** Added to the polling interval of a device that asked too soon (RFC 8628, 3.5). */
+/** The seconds that are added to the polling interval of a device that asked too soon (RFC 8628, 3.5). */
 const slower_s = 5;
 
 export function deviceRequests(db: Database): DeviceRequests {

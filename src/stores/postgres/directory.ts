@@ -1,6 +1,6 @@
 /**
- * The Directory over SQL. `credential` is a prepared statement: an indexed look-up by the secret's hash, of all secrets
- * that are asked for in one turn.
+ * The Directory over SQL. `credential` runs a prepared statement, which finds all secrets that are asked for in one
+ * turn of the event loop by their hashes, through an index.
  */
 import { and, eq, isNull, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/pg-core";
@@ -168,8 +168,8 @@ const ratesIn = (table: typeof usageSubject | typeof ofTeam | typeof ofMember) =
 type Rate = "requestsPerMinute" | "tokensPerMinute";
 
 /**
- * SQL for the raise of this limit that is in force; null if there is none. If the organization has no raises, no row is
- * looked up.
+ * SQL for the raise (a temporary increase) of this limit that is in force; null if there is none. If the organization
+ * has no raises, no row is looked up.
  */
 const raiseOf = (subject: SQLWrapper, rate: Rate) =>
   sql<number | null>`case when ${organization.raisedUntil} > store_now() then (
@@ -185,7 +185,10 @@ function ownRatesOf(ownLimits: (number | null)[] | null): RateLimits {
   return { requestsPerMinute: ownLimits?.[4] ?? null, tokensPerMinute: ownLimits?.[5] ?? null };
 }
 
-/** SQL for the limits for models of all subjects of the key; null if the organization has none. */
+/**
+ * SQL for the rate limits for models that apply to the key: its own, and those of its person, team and organization.
+ * Null if the organization has no limits for models.
+ */
 const ratesForModels = sql<StoredModelRates[] | null>`case when ${organization.hasModels} then (
   select json_agg(json_build_object('id', m.subject_id, 'models', m.models, 'limitedBy', case m.parent_id
       when ${apiKey.id} then 'key' when ${usageSubject.memberId} then 'person' when ${usageSubject.teamId} then 'team'

@@ -1,4 +1,4 @@
-/** Drained engines over SQL. */
+/** Stores over SQL which engines are drained. */
 import { and, eq } from "drizzle-orm";
 import { drainedEngine } from "../../../db/schema.ts";
 import type { Drain, DrainAdministration, DrainStore } from "../../core/store/drain.ts";

@@ -10,7 +10,10 @@ import type { PGlite } from "@electric-sql/pglite";
 import { DatabaseError } from "./database-error.ts";
 import { type Engine, initialise } from "./engine.ts";
 
-/** Opens the database in `folder`. If there is none, creates one, from the seed if that is allowed and there is one. */
+/**
+ * Opens the database in `folder`. If there is none, creates one: from the seed (an archive of an empty database) if
+ * `maySeed` and this build has a seed, else with initdb.
+ */
 export async function openFiles(engine: Engine, folder: string, maySeed: boolean): Promise<PGlite> {
   const files = join(folder, "database");
   const partial = `${files}.partial`;

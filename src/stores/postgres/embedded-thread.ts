@@ -1,6 +1,6 @@
 /**
- * The interface to the thread of the embedded database. Messages to the thread are numbered questions, and each of its
- * answers has the number of its question.
+ * The interface to the thread of the embedded database. Requests to the thread are numbered, and each answer has the
+ * number of its request.
  */
 import { together } from "../../core/time/turns.ts";
 import type { Session } from "./database.ts";
@@ -18,7 +18,7 @@ type Work =
   | { ask: "close" };
 export type ThreadQuestion = Work & { number: number };
 
-/** The answer to a question that failed. `code`: a SQLSTATE, or one of DatabaseError's codes. */
+/** The answer to a request that failed. `code`: a SQLSTATE, or one of DatabaseError's codes. */
 export interface Failure {
   message: string;
   code: string;
@@ -26,10 +26,13 @@ export interface Failure {
 export type ThreadMessage =
   | { number: number; value: unknown }
   | { number: number; failure: Failure }
-  /** A notification, which answers no question. */
+  /** A notification, which belongs to no request. */
   | { channel: string; payload: string };
 
-/** The thread. Errors are DatabaseErrors; those of class XX are failures of the engine itself. */
+/**
+ * The thread that runs the embedded database. Errors are DatabaseErrors; those of class XX are failures of the engine
+ * itself.
+ */
 export interface DatabaseThread extends Pick<Session, "exec"> {
   /** Opens the files in a data folder. It must be the first call. */
   open(folder: string, maySeed: boolean): Promise<unknown>;
@@ -77,7 +80,7 @@ export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
   worker.onerror = ({ message }) => lost(`its thread failed: ${message}`);
   worker.addEventListener("close", () => lost("its thread has ended"));
 
-  /** Sends a question at once. The process stays alive while an answer is awaited. */
+  /** Sends a request to the thread at once. The process stays alive while an answer is awaited. */
   function ask(work: Work): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const number = questions++;

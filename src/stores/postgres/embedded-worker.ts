@@ -1,6 +1,6 @@
 /**
  * The worker of the embedded database. PGlite works synchronously, for milliseconds and sometimes for hundreds of them,
- * so it has a thread of its own: streams depend on the event loop, which must not wait for it. Questions are answered
+ * so it has a thread of its own: streams depend on the event loop, which must not wait for it. Requests are answered
  * one by one, in order. This is an entry point (scripts/build.ts).
  */
 import { fullGC } from "bun:jsc";
@@ -40,7 +40,7 @@ function main(): void {
     }
   }
 
-  /** The length, in code units, of all statements since the last garbage collection. */
+  /** The total length, in code units, of the statements since the last garbage collection. */
   let carried = 0;
 
   self.onmessage = ({ data }) => {

@@ -1,7 +1,7 @@
 /**
  * The driver for the embedded database: PGlite in a data folder of its own, for one process.
  *
- *   lock, holder.json   tell who has it open (lock.ts)
+ *   lock, holder.json   tell which process has the folder open (lock.ts)
  *   database/           Postgres's files (embedded-files.ts)
  */
 import { mkdirSync } from "node:fs";
@@ -16,11 +16,11 @@ import { keepUp, type UpkeepLimits, upkeepLimits } from "./upkeep.ts";
 export interface EmbeddedOptions {
   /** Whether this process is the compiled executable. */
   isCompiled?: boolean;
-  /** A thread that was started before, and has opened nothing. */
+  /** A thread that was started before, and has not opened a folder yet. */
   thread?: DatabaseThread | null;
   /** How long a start may take. After that, the process exits with code 1 and a message. */
   start_ms?: number;
-  /** Whether a first start may use the seed; otherwise it runs initdb. */
+  /** Whether a first start may use the seed, an archive of an empty database; otherwise it runs initdb. */
   seed?: boolean;
   idle_transaction_ms?: number;
   upkeep?: Partial<UpkeepLimits>;

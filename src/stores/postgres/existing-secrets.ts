@@ -1,6 +1,6 @@
 /**
- * Reads the secrets that may be used. It gets the secrets of thousands of keys as one value, because a row for each key
- * would take ten times as long.
+ * Reads the secrets of keys that may be used. The secrets of thousands of keys come as one value, because a row for
+ * each key would take ten times as long.
  */
 import { type ExistingSecretsStore, fingerprint_bytes } from "../../core/store/existing-secrets.ts";
 import { uuid_max } from "../../core/store/ids.ts";

@@ -21,7 +21,7 @@ interface Row {
   report: ReportDetails;
 }
 
-/** Writes a report, and returns the number of other processes that have reported recently. */
+/** Writes a report, and selects the number of other processes that have reported recently. */
 const writing = `
   with written as (
     insert into fleet_process (node_id, worker, name, version, configuration, started_at, reported_at, report)
@@ -33,7 +33,7 @@ const writing = `
   select count(*)::int4 as others from fleet_process
   where (node_id, worker) <> ($1, $2) and reported_at > store_now() - $8 * interval '1 millisecond'`;
 
-/** Skips rows that their processes are writing, so that nodes never wait for each other. */
+/** Deletes old reports. Skips rows that their processes are writing, so that nodes never wait for each other. */
 const forgetting = `
   delete from fleet_process where (node_id, worker) in (
     select node_id, worker from fleet_process

@@ -1,11 +1,11 @@
-/** Work that one node of the fleet does at a time. */
+/** Work that only one node of the fleet does at a time. */
 import type { Database, Lane } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 
 interface Terms {
   /** How long to wait for another node that does the work; 0 by default. */
   wait_ms?: number;
-  /** Settings of the connection. */
+  /** Postgres settings of the connection on which the work runs. */
   settings?: Record<string, string>;
 }
 
@@ -13,7 +13,7 @@ const lockNotAvailable = "55P03";
 
 /**
  * Runs `work` on a connection of its own under an advisory lock of the session, which is released if the connection is
- * lost. Null: another node has the lock.
+ * lost. Returns null if another node has the lock.
  */
 export async function onOneNode<T>(
   db: Database,

@@ -51,7 +51,7 @@ async function counted(db: Database): Promise<LedgerDifference[]> {
   throw new Error("another full check is under way; wait until it has ended, or check without --full");
 }
 
-/** Counts all records again. Returns the differences for records that no roll-up contains. */
+/** Counts all records again. Returns the differences for records that are in no roll-up. */
 async function countAnew(lane: Lane, until: number): Promise<LedgerDifference[]> {
   const unrolled: LedgerDifference[] = [];
   const read = async (...piece: [number, number]) => {

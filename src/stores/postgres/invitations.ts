@@ -84,9 +84,9 @@ interface SignedIn {
  * entries.
  */
 export interface TakenInvitations {
-  /** The UUIDs of the organizations in which a membership was given. */
+  /** The UUIDs of the organizations in which the person got a membership. */
   organizations: string[];
-  /** The audit entries, to be written at the end. */
+  /** The audit entries, to be written at the end of the transaction. */
   acts: NewAuditEntry[];
   /**
    * Sets the limits that the invitations gave together with the memberships. Returns the subjects for which
@@ -185,7 +185,7 @@ const personMay = `select from (${inForce}) m join person p on p.id = m.person_i
     and ((m.role = 'admin' and m.organization_id is null)
       or (m.role = 'organization-admin' and m.organization_id = $2::uuid))`;
 
-/** Inserts no membership if the person already has one in the organization. */
+/** Inserts a membership, unless the person already has one in the organization. */
 const giving = `insert into membership (person_id, organization_id, team_id, role, scopes, models, source, created_at, created_by)
   select $1::uuid, $2::uuid, $3::uuid, $4::text, array['models:read', 'inference:create', 'usage:read'], null, 'hand', $5::timestamptz, $6::text
   where not exists (select from membership m where m.person_id = $1 and m.organization_id = $2 and m.ended_at is null)

@@ -1,4 +1,7 @@
-/** Kept answers over SQL. A claim on an idempotency key is unique, so only one request runs for a key. */
+/**
+ * Kept answers over SQL: the answers of requests with an idempotency key, and of background responses, stored to be
+ * read again. A claim on an idempotency key is unique, so only one request runs for a key.
+ */
 
 import { bare, idOf, uuidOf } from "../../core/store/ids.ts";
 import type { LogName } from "../../features/responses/store/answer-log.ts";

@@ -19,7 +19,7 @@ const lifetimeAfter = (made: string) => `(${made} + ${days("key_lifetime_max_day
 const unusedAfter = (made: string) =>
   `(greatest(api_key.last_used_at, ${made}) + ${days("key_unused_max_days")} + interval '${useNoted_ms} ms')`;
 
-/** SQL for when the secret that is looked up ends by age, and by lack of use. */
+/** SQL for when the secret that is looked up ends because of its age, and when because it is not used. */
 export const secretEnds = {
   lifetimeAt: sql.raw(lifetimeAfter("key_secret.created_at")) as SQL<Date | null>,
   unusedAt: sql.raw(unusedAfter("key_secret.created_at")) as SQL<Date | null>,

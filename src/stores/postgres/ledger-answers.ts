@@ -30,8 +30,9 @@ type Numbers = (number | null)[];
  */
 type WholeStart = number | null | undefined;
 /**
- * A limited subject as one admission saw it: its number in the batch; its holds of the three windows; how many of its
- * requests run. The first row of a subject in a batch also has the values that are the same for all admissions.
+ * A limited subject as one admission saw it: its number in the batch; the nanos that its requests hold in the three
+ * windows; and how many of its requests run. The first row of a subject in a batch also has the values that are the
+ * same for all admissions.
  */
 type Subject = [number: number, held: Three, running: number, ...seen: SeenByAll | []];
 /**
@@ -44,7 +45,8 @@ type Four = [...Three, concurrentRequests: number | null];
 /**
  * The values of an organization: starts and ends of the three windows; the use of the three windows and of extra usage;
  * whether extra usage is enabled, and its cap; the organization's own limits of windows and concurrent requests, and
- * their raise, empty if it has none; and for a shortened week or month, where it would have begun.
+ * their raise (a temporary increase), empty if it has none; and for a shortened week or month, where it would have
+ * begun.
  */
 type Organization = [
   times: number[],
@@ -76,7 +78,7 @@ type Row =
   | [position: number, word: string, nanos: number]
   | [position: number, word: string, ...Full[]];
 type Batch = [at_ms: number, locks_us: number, organizations: (Organization | null)[], ...rows: Row[]];
-/** Facts that all admissions of a batch share; subjects by their numbers. */
+/** Facts that all admissions of a batch share. The key of `subjects` is the number of a subject in the batch. */
 interface Common {
   at: Date;
   organizations: Batch[2];
@@ -195,7 +197,7 @@ export function inProportion(limit: number | null, starts_ms: number, ends_ms: n
   return Number((BigInt(limit) * length + wholeLength - 1n) / wholeLength);
 }
 
-/** The kinds of subjects, in the order of the numbers that rows have for them. */
+/** The kinds of subjects, in the order of the numbers that stand for them in rows. */
 const subjectNames = ["key", "person", "team", "organization"] as const;
 
 /** A limited subject as one admission found it. Its windows begin and end with the organization's. */
@@ -222,8 +224,9 @@ function subjectOf(
 }
 
 /**
- * The windows without room for the least that the request needs. Settled use counts; after `reserved`, what other
- * requests hold, too. Even then settled use may fill windows, if only extra usage is reserved.
+ * The windows that have no room for the least that the request needs. For "exhausted", only settled use counts; for
+ * "reserved", what other requests hold counts too. Even for "reserved", settled use alone may fill a window, if it is
+ * only extra usage that is reserved.
  */
 function fullKinds(command: Admit, answer: "exhausted" | "reserved", windows: WindowReadings): WindowKind[] {
   const least = command.inputNanos + costOf(command.outputTokens_min, command.prices.output);
@@ -235,7 +238,7 @@ function fullKinds(command: Admit, answer: "exhausted" | "reserved", windows: Wi
     .sort((a, b) => windows[b].resetAt.getTime() - windows[a].resetAt.getTime());
 }
 
-/** The number. Throws if it is not exact: JSON rounds beyond 2^53. */
+/** Returns the number. Throws if it is not exact: JSON rounds beyond 2^53. */
 function exact(nanos: number): number {
   if (!Number.isSafeInteger(nanos))
     throw new DatabaseError(`the ledger answered ${nanos}, which is not exact`, "22003");

@@ -1,6 +1,6 @@
 /**
- * Divides commands of the ledger into batches, and writes a batch as the arguments of `usage_batch`. Its results:
- * ledger-answers.ts. Pure.
+ * Divides commands of the ledger into batches, and writes a batch as the arguments of `usage_batch`. ledger-answers.ts
+ * reads the results. Pure.
  */
 import type { Usage } from "../../core/inference/usage.ts";
 import { hexOf } from "../../core/store/ids.ts";
@@ -80,7 +80,8 @@ export function encodeBatch(commands: readonly Command[]): string[] {
 }
 
 /**
- * Numbers things by their text, so that each is sent once: the commands of a batch share few organizations and plans.
+ * Gives each thing a number, so that its text is sent only once: the commands of a batch share few organizations and
+ * plans.
  */
 function numbers<Named>(textOf: (one: Named) => string) {
   const known = new Map<Named, number>();

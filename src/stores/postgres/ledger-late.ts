@@ -1,6 +1,6 @@
 /**
- * Late settlements: what the record of a recovered request lacks is charged by an entry of its own when its node is
- * back (docs/design/metering.md, Rule 5: Settle exactly once).
+ * Late settlements. When the node of a recovered request is back, a late settlement charges what the request's record
+ * lacks, with an entry of its own (docs/design/metering.md, Rule 5: Settle exactly once).
  */
 import type { Usage } from "../../core/inference/usage.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
@@ -37,8 +37,8 @@ export async function settledLate(
 const settling = "select * from usage_settle_late($1::uuid[], $2::usage_settle_command[])";
 
 /**
- * Whether this settlement may be late. It may be if it found a record of its request. Without nanos there is nothing to
- * charge late; and a repeatable request costs nothing if its node has ended.
+ * Whether the settlement may be a late one: the ledger must have a record of its request already. Without nanos there
+ * is nothing to charge late; and a repeatable request costs nothing if its node has ended.
  */
 function mayBeLate(command: Command, { answer }: LedgerAnswer): boolean {
   return command.verb === "settle" && answer === "already" && command.nanos > 0 && !command.isRepeatable;
@@ -74,7 +74,7 @@ export function tokensWithLate(request: Tokens, late: LateEntry): Tokens {
   };
 }
 
-/** The entries of the late settlements of these requests, by the requests' ids. */
+/** Reads the entries of the late settlements of these requests. The key is the request's id. */
 export async function lateEntries(
   db: Pick<Database, "query">,
   requestIds: readonly string[],

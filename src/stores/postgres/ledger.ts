@@ -181,8 +181,8 @@ export async function setAnchor(on: Acts, organizationId: string, anchorAt: Date
 }
 
 /**
- * Sets an organization's calendar in the ledger. Returns the time from which months are counted by it; null: another
- * change of the calendar is pending.
+ * Sets an organization's calendar in the ledger. Returns the time from which months are counted by that calendar. Null
+ * if another change of the calendar is pending.
  */
 export async function setCalendar(on: Acts, organizationId: string, calendar: Calendar | null): Promise<Date | null> {
   const parameters = [

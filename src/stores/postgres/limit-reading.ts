@@ -37,7 +37,7 @@ function budgetFrom(limits: readonly (number | null)[] | null): Budget {
   return Object.fromEntries(budgetNames.map((name, place) => [name, limits?.[place] ?? null])) as unknown as Budget;
 }
 
-/** SQL for the current subjects of an organization, `$1`. */
+/** SQL for the current subjects of the organization `$1`, by the kind of subject. */
 const listedSubjects: Record<StandingSubject, string> = {
   organization: "select o.id, o.id as counted_id, o.slug as name, o.version from organization o where o.id = $1",
   team: `select t.id, t.id as counted_id, t.name, t.version from team t
@@ -69,7 +69,7 @@ const inForce = (subject: StandingSubject) =>
 const selected = (subjects: string, subject: StandingSubject) =>
   `select s.*, f.limits, f.origins from (${subjects}) s left join lateral ${inForce(subject)} f on true order by s.id`;
 
-/** The limits of one subject; null: the organization has none with this id. */
+/** Reads the limits of one subject. Null if the organization has no such subject. */
 export async function readLimits(db: Statements, subject: LimitSubject): Promise<SubjectLimits | null> {
   const id = uuidOfLimitSubject(subject);
   if (id === null) return null;
@@ -78,7 +78,7 @@ export async function readLimits(db: Statements, subject: LimitSubject): Promise
   return (await limitsFrom(db, subject, rows))[0] ?? null;
 }
 
-/** A page of the subjects of a kind, with one more if others follow. */
+/** Reads at most `limit` subjects of one kind, in the order of their ids. */
 export async function readPage(
   db: Statements,
   { subject, organizationId }: Pick<LimitSubject, "subject" | "organizationId">,
@@ -140,7 +140,7 @@ function valuesOf(rows: readonly ValueRow[]): LimitValues & Pick<SubjectLimits, 
   };
 }
 
-/** The limits, with null for those that are switched off. */
+/** Returns the limits, with null for those that are switched off. */
 export function limitedBy(value: Budget): Budget {
   const limits = budgetNames.map((name) => [name, value[name] === not_limited ? null : value[name]]);
   return { ...noBudget, ...Object.fromEntries(limits) };

@@ -27,8 +27,8 @@ import { pageOf } from "./rows.ts";
 type Statements = Pick<Transaction, "query">;
 
 /**
- * `actingOn`: the same database, for an act that locks this person. There the act may be refused because it would raise
- * one of the actor's own limits.
+ * Makes the administration of limit requests. `actingOn` returns the same database for an act that locks this person;
+ * that database may refuse the act because it would raise one of the actor's own limits.
  */
 export function limitRequests(
   db: Database,

@@ -27,8 +27,8 @@ import { unwrapErrors } from "./rows.ts";
 import { changeableTeam } from "./teams.ts";
 
 /**
- * `actingOn`: the same database, for an act on this person. There the act may be refused because it would raise one of
- * the actor's own limits.
+ * Makes the administration of limits. `actingOn` returns the same database for an act on this person; that database may
+ * refuse the act because it would raise one of the actor's own limits.
  */
 export function limitValues(db: Database, actingOn: (person: string) => Database = () => db): LimitAdministration {
   return {
@@ -55,7 +55,7 @@ interface Setting {
   at: Date;
 }
 
-/** The change of limits itself, under the locks of `changeableLimits`. Null: nothing differs. */
+/** Makes the change of limits itself; the locks of `changeableLimits` must be held. Returns null if nothing differs. */
 export async function setLimits(
   tx: Transaction,
   { subject, actor, at }: Setting,
@@ -71,7 +71,10 @@ export async function setLimits(
   return { action: `${subject.subject}.limits`, details, owner, unsummed };
 }
 
-/** A value that is to be changed: its kind, its current value and its new value; null if there is none. */
+/**
+ * A value that is to be changed: its kind, the models it is for, its current value and its new value. A value is null
+ * if there is none.
+ */
 interface Differing {
   kind: "own" | "keys" | "members" | "raise";
   models: string;
@@ -100,7 +103,7 @@ function changesOf(now: LimitValues, wanted: LimitsChange): Differing[] {
   return [...single, ...models, ...raised].filter(({ from, to }) => !isDeepStrictEqual(said(from), said(to)));
 }
 
-/** The part of a value by which values are compared. */
+/** The part of a value that is compared to find out whether it changes. */
 const said = (value: Differing["from"]) =>
   value && "until" in value ? { limits: value.limits, until: value.until } : value;
 
@@ -111,7 +114,7 @@ interface Writing {
   actor: string;
 }
 
-/** Writes the values. Returns the ledger's subjects for which `sumEarlier` must follow. */
+/** Writes the values. Returns the ledger's subjects for which `sumEarlier` must follow the commit. */
 async function write(tx: Transaction, { now, differing, at, actor }: Writing): Promise<string[]> {
   const owner = bare(now.organizationId, "org_");
   const subject = uuidOfCounted(now);
@@ -156,7 +159,7 @@ function audited(differing: readonly Differing[], side: "from" | "to"): Record<s
   );
 }
 
-/** How the limits of this kind of subject are changed. */
+/** How the limits of this subject are changed. */
 export function changeableLimits(subject: LimitSubject): Changeable<object, SubjectLimits, "closed"> {
   const kind = kinds[subject.subject] as Changeable<object, unknown, "closed">;
   return {

@@ -4,7 +4,7 @@ import type { ChangedLimits, LimitStore } from "../../core/store/plan.ts";
 import type { Database, Transaction } from "./database.ts";
 import { plans } from "./plans.ts";
 
-/** The most changed subjects that an answer names; if more have changed, it names none. */
+/** If more subjects than this have changed, the result names none of them. */
 const named_max = 1_000;
 
 export function limits(db: Database): LimitStore {

@@ -1,9 +1,9 @@
 /**
- * Look-ups of the names that are asked for in one turn, whose plans are kept (docs/design/runtime.md, Drizzle and
- * Postgres). For an array of unknown length, Postgres assumes ten names. If an array had fewer, a plan for its own
- * length would always seem cheaper, so Postgres would plan again at each run. A look-up of keys joins eleven tables:
- * planning it takes 1 ms, more than the rest of a request. So there are statements for 1, 4 and 10 names, and one that
- * takes an array of more.
+ * Looks up all names that are asked for in one turn of the event loop, with statements whose plans are kept
+ * (docs/design/runtime.md, Drizzle and Postgres). For an array of unknown length, Postgres assumes ten names. If an
+ * array had fewer, a plan for its own length would always seem cheaper, so Postgres would plan again at each run. A
+ * look-up of keys joins eleven tables: planning it takes 1 ms, more than the rest of a request. So there are statements
+ * for 1, 4 and 10 names, and one that takes an array of more.
  */
 import { type SQL, type SQLWrapper, sql } from "drizzle-orm";
 
@@ -24,8 +24,8 @@ interface Names {
 }
 
 /**
- * `find`: the query of the rows for which the condition holds. If fewer names are asked for than a statement has, the
- * first name is repeated.
+ * Makes a look-up by names. `find` makes the query of the rows for which the condition holds. If fewer names are asked
+ * for than a statement has, the first name is repeated.
  */
 export function lookUp<Asked, Row>(
   { name, column, type }: Names,

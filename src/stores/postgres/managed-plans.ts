@@ -87,8 +87,8 @@ export async function planStands(tx: Transaction, name: string | null): Promise<
 }
 
 /**
- * Like `planStands`. But if possibly no node serves this database, any name is allowed, since the plan may be in a file
- * that was not published yet.
+ * Like `planStands`, but if it is possible that no node serves this database, any name is allowed, since the plan may
+ * be in a file that was not published yet.
  */
 export async function planMayStand({ kind }: Database, tx: Transaction, name: string | null): Promise<boolean> {
   if (await planStands(tx, name)) return true;

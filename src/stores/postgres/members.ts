@@ -1,12 +1,12 @@
-/** The keys of people follow the team of the person's membership, through SQL functions. */
+/** Moves the keys of people to the team of the person's membership, through SQL functions. */
 import type { Transaction } from "./database.ts";
 import { refreshPerson } from "./refresh-limits.ts";
 
 type Statements = Pick<Transaction, "query">;
 
 /**
- * The UUID of the team of a person's membership in an organization; null: it has none. "no_membership": there is no
- * membership.
+ * The UUID of the team of a person's membership in an organization. Null if the membership has no team; "no_membership"
+ * if there is no membership.
  */
 export async function teamOfMember(
   tx: Statements,

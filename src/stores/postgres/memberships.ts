@@ -85,7 +85,7 @@ export const isIn = (personId: string, organizationId: string | null, source: Me
   );
 
 interface RuleChanges {
-  /** The memberships given and taken, in the form of the audit log. */
+  /** The memberships that rules gave and took, in the form of the audit log. */
   given: Record<string, unknown>[];
   lost: Record<string, unknown>[];
   missing: NamedMembership[];
@@ -95,7 +95,7 @@ interface RuleChanges {
   organizations: string[];
 }
 
-/** Replaces the memberships that rules have given to a person with these. The person's row must be locked. */
+/** Replaces the memberships that rules have given to a person with `memberships`. The person's row must be locked. */
 export async function applyRules(
   tx: Transaction,
   { id }: { id: string },

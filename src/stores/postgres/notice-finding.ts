@@ -1,6 +1,6 @@
 /**
- * Finds conditions that notices should report, and adds a notice to the queue of each destination that wants it. Each
- * destination gets a notice of the same thing once.
+ * Finds conditions that notices should report, and adds a notice to the queue of each destination that wants it. The
+ * same thing is reported to each destination once.
  */
 import { standingSubjects } from "../../core/store/standing.ts";
 import type { Condition, NewNotice } from "../../features/notices/store/notice.ts";
@@ -19,7 +19,10 @@ const lasting_s = 15;
 const inserting = "insert into notice (id, destination_id, kind, about, details, created_at, next_attempt_at)";
 const roomy = `(select count(*) from notice q where q.destination_id = d.id and q.next_attempt_at is not null) < ${waiting_max}`;
 
-/** Adds a notice for each destination of the owner: the UUID of an organization, or null for the operators'. */
+/**
+ * Adds a notice for each destination of `owner`, which is the UUID of an organization, or null for the operators'
+ * destinations.
+ */
 export async function addNotice(
   db: Querying,
   owner: string | null,
@@ -33,7 +36,10 @@ export async function addNotice(
   );
 }
 
-/** Adds a notice to one person, by mail, if an issuer has verified the person's address. `person`: the UUID. */
+/**
+ * Adds a notice that is mailed to one person, if an issuer has verified the person's address. `person`: the person's
+ * UUID.
+ */
 export async function addPersonalNotice(
   db: Querying,
   person: string,

@@ -49,7 +49,7 @@ export function noticeQueue(db: Database, sealing: Sealing | null = null): Notic
   };
 }
 
-/** Adds the notice of a suspension, in the same transaction. */
+/** Adds the notice of an organization's suspension, in the transaction that suspends it. */
 export async function addSuspensionNotice(tx: Transaction, owner: string, version: number): Promise<void> {
   await addNotice(tx, owner, { kind: "organization.suspended", about: `suspended:${version}`, details: {} });
 }
@@ -72,7 +72,10 @@ const recipients = `array(
   union all
   select jsonb_build_object('address', p.email, 'unsubscribes', null) where p.is_email_verified and p.suspended_at is null)`;
 
-/** A notice of a node that died is claimed by another one after its lease. */
+/**
+ * SQL that claims notices which are due. If a node dies with a claimed notice, another node claims the notice after the
+ * lease.
+ */
 const claiming = `
   with n as (
     update notice set attempts = attempts + 1, next_attempt_at = store_now() + make_interval(secs => $2)

@@ -20,7 +20,7 @@ interface Lookup extends SessionLife {
   hash: Uint8Array;
 }
 
-/** The sessions that are not too old. */
+/** Finds the sessions that are not too old. */
 async function findAll(db: Database, lookups: readonly Lookup[]): Promise<ReadonlyMap<string, OperatorSession>> {
   const rows = await db.query<Row>(
     `select s.hash, s.secret_hash as "secretHash", s.token_hash as "tokenHash", s.local_user as "localUser",

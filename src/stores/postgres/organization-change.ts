@@ -93,7 +93,7 @@ export async function setOrganization(
   await tx.drizzle.update(organization).set(values).where(eq(organization.id, id));
 }
 
-/** The organization, locked until the commit. It is refused if it is closed. */
+/** Reads the organization and locks it until the commit. Returns "closed" if the organization is closed. */
 export async function lockOpenOrganization(tx: Transaction, id: string): Promise<OrganizationRow | "closed" | null> {
   const uuid = uuidOf(id, "org_");
   if (uuid === null) return null;

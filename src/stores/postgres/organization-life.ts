@@ -1,4 +1,4 @@
-/** Organizations are renamed, given policies, closed, and deleted when their records are gone. */
+/** Renames organizations, sets their policies, closes them, and deletes them when their records are gone. */
 import { and, eq, inArray, isNull, ne, sql } from "drizzle-orm";
 import { apiKey, organization, organizationSlug } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
@@ -98,7 +98,9 @@ export async function isFormer(tx: Transaction, { id, slug }: Pick<OrganizationR
   return rows.length > 0;
 }
 
-/** Stops the storing of responses: a response that is being stored at this moment waits, and is then refused. */
+/**
+ * Stops the storing of responses: an insertion of a response that happens at this moment waits, and is then refused.
+ */
 async function keepNothing(tx: Transaction, { id }: OrganizationRow): Promise<void> {
   await tx.query("select kept_response_lock($1)", [id]);
 }

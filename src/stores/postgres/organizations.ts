@@ -34,7 +34,9 @@ const spanning = `
     offset 0
   ) d`;
 
-/** SQL for the spans in which a time zone has one offset. The offset is read for each hour. */
+/**
+ * SQL for the spans of time in which the UTC offset of a time zone does not change. The offset is read for each hour.
+ */
 const zoneRules = `
   select z.zone, min(z.at) as "from", max(z.at) + interval '1 hour' as "to", z.seconds
   from (
@@ -82,7 +84,8 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
           .values({ id: bare(input.id, "org_"), slug, name, plan, anchorAt: at, createdAt: at })
           .onConflictDoNothing({ target: organization.slug })
           .returning();
-        // The slug is checked after the insertion, which has waited for another organization that may be giving it up.
+        // The slug is checked after the insertion, which may have waited for a transaction in which another
+        // organization gives the slug up.
         if (!made || (await isFormer(tx, made))) throw new SlugTaken();
         if (calendar) await setCalendar(tx, input.id, calendar);
         const details = { slug, name, plan, ...(calendar && { calendar: calendarDetails(calendar) }) };

@@ -7,12 +7,14 @@ import { type CountingLimits, isAnyRaised, type OwnLimits } from "../../admin/st
 import { bare, uuidOf } from "../../core/store/ids.ts";
 import type { Transaction } from "./database.ts";
 
-/** The part of a database that the rule needs; tests use one in memory. */
+/** The method of a database that the rule needs; tests use one in memory. */
 interface Held<Tx> {
   transaction<T>(work: (tx: Tx) => Promise<T>, options?: { statement_ms?: number }): Promise<T>;
 }
 
-/** The database for the acts of the person in `own`. `other`: the id of another person whose row the acts lock. */
+/**
+ * Returns the database for the acts of the person in `own`. `other`: the id of another person whose row the acts lock.
+ */
 export function heldToOwnLimits<Tx extends Pick<Transaction, "query">, Db extends Held<Tx>>(
   db: Db & Held<Tx>,
   own: OwnLimits | null,
@@ -24,8 +26,8 @@ export function heldToOwnLimits<Tx extends Pick<Transaction, "query">, Db extend
   return {
     ...db,
     transaction<T>(work: (tx: Tx) => Promise<T>, options?: { statement_ms?: number }) {
-      // Only the sum of earlier use has options. It takes long and changes no limit, so it takes no locks for which
-      // others would wait.
+      // Only the transaction that sums earlier use has options. It takes long and changes no limit, so it takes no
+      // locks for which others would wait.
       if (options) return db.transaction(work, options);
       return db.transaction(async (tx) => {
         // Everything that changes limits locks the organization too, so nobody else changes them before this act does.
@@ -56,7 +58,10 @@ const names = [
 ];
 const arrayOf = (limits: (name: string) => string) => `array[${names.map(limits).join(", ")}]`;
 
-/** The limits that a future key would have are compared without raises, since a new key has none. */
+/**
+ * SQL for the limits that apply to a person. Those that a future key would have are compared without raises (temporary
+ * increases), since a new key has none.
+ */
 const counting = `
   with own_team as (
     select t.id from usage_team_of($1, $2) t (id) where t.id is not null

@@ -1,12 +1,14 @@
-/** Writes one value of a subject's limits. The SQL function `limits_refresh` then computes what is in force. */
+/**
+ * Writes one value of a subject's limits. The SQL function `limits_refresh` then computes the limits that are in force.
+ */
 import type { NewRaise } from "../../admin/store/limits.ts";
 import { type Budget, budgetNames } from "../../core/store/budget.ts";
 import { saysAny } from "./budgets.ts";
 import type { Transaction } from "./database.ts";
 
 /**
- * Who has a limit and who sets it: the subject, by its UUID in the ledger; the subject's organization; the time and the
- * actor of the change.
+ * The subject of a limit, by its UUID in the ledger; the subject's organization; and the time and the actor of the
+ * change.
  */
 export interface LimitOwner {
   subject: string;

@@ -1,7 +1,7 @@
 /**
- * Maintains the partitions of records: creates those of coming months, and drops old ones. One node of the fleet does
- * it at a time, in statements that are transactions of their own. None waits longer than `lock_ms` for a lock, because
- * later statements would wait behind it. A step that cannot be done now is put off until the next time
+ * Maintains the partitions of records: creates those of coming months, and drops old ones. One node of the fleet at a
+ * time does this work, in statements that are transactions of their own. None waits longer than `lock_ms` for a lock,
+ * because later statements would wait behind it. A step that cannot be done now is put off until the next time
  * (docs/design/metering.md, Partitions).
  */
 import type { Upkeep } from "../../core/store/ledger.ts";
@@ -109,7 +109,9 @@ async function isOwner(lane: Lane): Promise<boolean> {
   return row!.owns;
 }
 
-/** Whether a partition has recent records: a node whose clock is a year slow writes today's into an old month. */
+/**
+ * Whether a partition has recent records: a node whose clock is a year slow writes today's records into an old month.
+ */
 async function hasYoung(lane: Lane, name: string): Promise<boolean> {
   const [row] = await lane.query<{ young: boolean }>(
     `select exists (select from ${name} where ended_at >= (select (${keptSince}) at time zone 'UTC')) as young`,
@@ -127,13 +129,13 @@ async function dropOld(lane: Lane, table: string, column: string): Promise<numbe
 }
 
 /**
- * SQL for at most $2 rows that are older than $1 months. The clock's function is volatile, and would keep the query off
- * the index. So a subquery reads the clock once.
+ * SQL for at most $2 rows that are older than $1 months. The function that reads the clock is volatile, so the query
+ * could not use the index if it called it. So a subquery reads the clock once.
  */
 export const oldRows = (table: string, column: string) =>
   `select ctid from ${table} where ${column} < (select store_now() - make_interval(months => $1)) limit $2`;
 
-/** The number of coming months that have their partition. */
+/** The number of coming months whose partitions exist. */
 async function monthsAhead(db: Pick<Database, "query">): Promise<number> {
   const [row] = await db.query<{ count: number }>(
     `select count(*) as count from usage_months($1) id join usage_partitions() p on p.month = usage_record_time(id)
@@ -143,7 +145,7 @@ async function monthsAhead(db: Pick<Database, "query">): Promise<number> {
   return row!.count;
 }
 
-/** Runs a step. False if another session has a lock that the step needs. */
+/** Runs a step. Returns false if another session has a lock that the step needs. */
 async function atOnce(step: () => Promise<unknown>): Promise<boolean> {
   try {
     await step();

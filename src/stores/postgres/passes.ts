@@ -1,7 +1,7 @@
 /**
- * Entries of the audit log's chain that attest records: one for each pass of the audit, with a hash over all records of
- * the pass. Anybody who keeps a head of the chain elsewhere can find out whether records were changed since
- * (docs/design/metering.md, Passes in the chain).
+ * Entries of the audit log's chain that attest records. Each covers one pass, which is the records that the audit read
+ * since the last entry, and has a hash over them. Anybody who keeps a head of the chain elsewhere can find out whether
+ * records were changed since (docs/design/metering.md, Passes in the chain).
  */
 
 import type { AuditEntry, AuditHead } from "../../admin/store/administration.ts";
@@ -21,15 +21,15 @@ const entries_max = 1_000;
  */
 const sealing: PieceTimes = { quick_ms: 20, slow_ms: 80 };
 
-/** The sums in an audit entry over the records of one month. A record's id decides its month. */
+/** The sums of the records of one month in an audit entry. A record's id decides its month. */
 interface Sum {
   records: number;
   nanos: number;
-  /** SHA-256 over the digests of their transactions, in hexadecimal digits. */
+  /** SHA-256 over the digests of the transactions of these records, in hexadecimal digits. */
   hash: string;
 }
 
-/** The details of an entry, which attests the records of the transactions `[from, until)`. */
+/** The details of an audit entry that attests the records of the transactions `[from, until)`. */
 interface Pass {
   from: number;
   until: number;
@@ -44,7 +44,7 @@ interface Span {
   until: number;
 }
 
-/** Adds an entry for the records since the last pass. One node does it at a time. */
+/** Adds an entry to the audit log for the records since the last pass. One node at a time does this. */
 export async function sealRecords(db: Database): Promise<void> {
   const [span] = await db.query<Span>(spanOf);
   const pass = await passOver(db, span!, sealing);
@@ -62,8 +62,8 @@ export async function sealRecords(db: Database): Promise<void> {
 const spanOf = "select sealed_until as since, read_until as until from usage_audit";
 
 /**
- * The pass over the transactions of this span, computed from their records. If `ended` is given, only records that had
- * ended by then count.
+ * Computes the details of the audit entry for the transactions of this span, from their records. If `ended` is given,
+ * only records that had ended by then count.
  */
 async function passOver(
   db: Pick<Transaction, "query">,
@@ -122,7 +122,7 @@ export async function passDifferences(db: Database, pace: PieceTimes): Promise<L
   return differences;
 }
 
-/** Transactions that no pass covers, each with the entry after them: nothing attests their records. */
+/** Finds transactions that no pass covers, each with the entry after them: nothing attests their records. */
 function gapsIn(spans: readonly (Span & SealEntry)[], sealed: number): (Span & SealEntry)[] {
   const gaps: (Span & SealEntry)[] = [];
   let until = 0;

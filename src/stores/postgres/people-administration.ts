@@ -116,7 +116,7 @@ const isInTeam = (team: string) =>
   sql`${person.id} in (select f.person_id from (${sql.raw(inForce)}) f where f.team_id = ${team})`;
 
 /**
- * SQL for people with a suspension, or a setting that was made by hand; with `owner`, only settings in this
+ * SQL for people who are suspended, or for whom a setting was made by hand. If `owner` is given, only settings in that
  * organization count.
  */
 function setByHand(owner: string | undefined): SQL {
@@ -144,8 +144,8 @@ async function endSessions(tx: Transaction, id: string): Promise<void> {
 }
 
 /**
- * Erases the identity of a person, and ends sessions and sign-ins. The hash of the subject stays, to recognise a
- * return.
+ * Erases the identity of a person, and ends the person's sessions and sign-ins. The hash of the issuer's subject stays,
+ * so that a person who returns is recognised.
  */
 async function erase(tx: Transaction, id: string, at: Date): Promise<void> {
   await tx.drizzle.delete(membership).where(eq(membership.personId, id));

@@ -153,9 +153,10 @@ function changesOf(before: PersonRow, confirmation: Confirmation, at: Date): Par
 }
 
 /**
- * Deletes visitors. One statement locks their rows, and a later one checks again that they are visitors and deletes
- * them. Everything that gives a person a membership, key or setting takes the same lock, so it cannot come in between.
- * A person with an ended membership is kept, too, since there may be usage.
+ * Deletes visitors: people whom no issuer has confirmed for 30 days, and who have no membership, key or setting. One
+ * statement locks their rows, and a later one checks again that they are visitors and deletes them. Everything that
+ * gives a person a membership, key or setting takes the same lock, so it cannot come in between. A person with an ended
+ * membership is kept, too, since there may be usage.
  */
 async function deleteVisitors(tx: Transaction): Promise<number> {
   const old = await tx.query<{ id: string }>(

@@ -1,4 +1,4 @@
-/** A person's row over SQL: read as a complete person, and locked. */
+/** Reads a person's row as a complete person, and locks it, over SQL. */
 import { eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { person } from "../../../db/schema.ts";
 import { uuidOf } from "../../core/store/ids.ts";

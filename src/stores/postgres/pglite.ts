@@ -39,7 +39,7 @@ export function databaseOver(thread: DatabaseThread, options: PgliteOptions): Da
   const session = sessionOf(thread, send);
   let watcher: StoreWatcher | null = null;
   let waiting = 0;
-  /** The wait for the session counts as part of a statement's time. */
+  /** The time that a statement waits for the session counts as part of the statement's time. */
   const watched: Send = async (start) => {
     const began_ms = performance.now();
     const report = (failure: "connection" | "statement" | null) =>
@@ -170,7 +170,10 @@ async function transaction<T>(session: Session, idle_ms: number, work: (tx: Tran
   return value;
 }
 
-/** The promises that `unless` returns reject if no work has been passed to `busy` for this long. */
+/**
+ * Makes a guard against idle transactions: the promises that `unless` returns reject if no work has been passed to
+ * `busy` for `idle_ms`.
+ */
 function idleGuard(idle_ms: number) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const over = Promise.withResolvers<never>();
@@ -197,7 +200,7 @@ function idleGuard(idle_ms: number) {
   };
 }
 
-/** Makes every call fail once the engine has failed. */
+/** Makes a `Send` that fails at every call once the engine has failed. */
 function guarded(): Send {
   let broken: DatabaseError | undefined;
   return async (start) => {

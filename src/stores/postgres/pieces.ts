@@ -13,8 +13,8 @@ const transactions_min = 100;
 const transactions_max = 100_000;
 
 /**
- * Calls `read` for each piece, in order. A piece whose statement the server has ended for its length is read again in
- * smaller pieces.
+ * Calls `read` for each piece, in order. If the server ends a statement because it takes too long, its piece is read
+ * again in smaller pieces.
  */
 export async function inPieces<Piece>(
   span: { since: number; until: number },

@@ -80,7 +80,9 @@ async function takenOf(db: Pick<Database, "drizzle">, names: readonly string[]):
   return rows.map(({ name }) => name);
 }
 
-/** SQL for when this file was changed, by the store's clock. It is read while the row is locked. */
+/**
+ * SQL for when the file that is being published was changed, by the store's clock. It is read while the row is locked.
+ */
 const dating = `
   select mine.changed_at::text as "changedAt", mine.changed_at >= f.changed_at as newest
   from plan_file f,

@@ -21,7 +21,7 @@ export interface Pool {
 
 export interface PoolOptions {
   connections_max: number;
-  /** How long a statement or a transaction waits for a connection while transactions have them all. */
+  /** How long a statement or a transaction waits for a connection while transactions occupy all of them. */
   wait_ms: number;
   /** Makes a connection. `lost` must be called when it is lost. */
   make(lost: () => void): DatabaseConnection;

@@ -7,8 +7,8 @@ import type { Transaction } from "./database.ts";
 type Statements = Pick<Transaction, "query">;
 
 /**
- * `only`: the UUIDs of the subjects that may be affected; null for all subjects of the organization. Returns the
- * subjects for which `sumEarlier` must follow the commit.
+ * Updates the limits in force of an organization's subjects. `only`: the UUIDs of the subjects that may be affected;
+ * null for all. Returns the subjects for which `sumEarlier` must follow the commit.
  */
 export async function refreshLimits(tx: Statements, owner: string, only: readonly string[] | null): Promise<string[]> {
   const rows = await tx.query<{ id: string }>("select id from limits_refresh($1, $2::uuid[]) id", [owner, only]);

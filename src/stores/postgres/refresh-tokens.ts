@@ -23,8 +23,8 @@ interface Row {
 type Begun = Exclude<RefreshBegun, { is: "reused" }> | { is: "reused"; keyId: string };
 
 /**
- * Begins the use of a token. `keyId`, if the token was used before: the bare UUID of its sign-in, which the caller has
- * to end.
+ * Begins the use of a token. If the token was used before, `keyId` is the bare UUID of its sign-in, which the caller
+ * has to end.
  */
 export async function beginRefresh(tx: Transaction, hash: Uint8Array, times: Times): Promise<Begun> {
   // The sign-in is locked before the token is read, so that a caller who waited sees the effect of the one before.
@@ -69,7 +69,7 @@ export async function beginRefresh(tx: Transaction, hash: Uint8Array, times: Tim
   };
 }
 
-/** Marks the token as used and adds its successor. False: it was used already. */
+/** Marks the token as used and adds its successor. Returns false if the token was used before. */
 export async function addSuccessor(
   tx: Transaction,
   id: string,

@@ -19,14 +19,14 @@ export interface Rolled {
 
 export interface ReportSources {
   /**
-   * The totals to sum. `others`: null, unless the sum of all months of a key is read instead of `ranges`; then the
-   * ranges to subtract from that sum.
+   * The totals to sum. `others` is null, unless the sum of all months of a key is read instead of `ranges`; it then has
+   * the ranges to subtract from that sum.
    */
   total: { kind: TotalKind; ranges: Range[]; others: Range[] | null };
   rollUps: RollUps;
   /**
-   * The hours in those totals and whole days that belong to another day or month in the zone of the report than in UTC.
-   * They are subtracted from the UTC period and added to the period of the zone.
+   * The hours in those totals, and in whole days of roll-ups, that belong to another day or month in the zone of the
+   * report than in UTC. They are subtracted from the UTC period and added to the period of the zone.
    */
   moved: Range[];
 }
@@ -37,7 +37,10 @@ export interface Beginning {
   inZone: Date;
 }
 
-/** Days are read as a whole. Hours are read of days that are only partly in the span, or if the report is by hours. */
+/**
+ * The ranges that are read from the roll-ups. Days are read as a whole. Hours are read of days that are only partly in
+ * the span, or if the report is by hours.
+ */
 type RollUps = Record<"usage_day" | "usage_hour", Range[]>;
 
 /**
@@ -54,7 +57,7 @@ const groupsOf: Record<TotalKind, readonly ReportGroup[]> = {
   key: ["organization", "team", "person", "key", "month"],
 };
 
-/** The kind of total with the fewest rows that distinguishes the groups of the query; null: none does. */
+/** The kind of total with the fewest rows that distinguishes the groups of the query; null if none does. */
 export function totalFor(query: ReportQuery): TotalKind | null {
   const told = [...query.by, ...filteredBy(query)];
   const kinds = ["day", "organization", "key"] as const;
@@ -72,7 +75,7 @@ export function isByZone({ by, zone }: Pick<ReportQuery, "by" | "zone">): boolea
   return zone != null && (by.includes("day") || by.includes("month"));
 }
 
-/** All totals begin between these two instants, except the sums of all months, which begin at `infinity`. */
+/** All totals begin between `beginning` and `end`, except the sums of all months, which begin at `infinity`. */
 const beginning = new Date(0);
 const end = new Date("9999-01-01T00:00:00Z");
 
@@ -98,12 +101,11 @@ export function sourcesOf(
 const noTotal: ReportSources["total"] = { kind: "day", ranges: [], others: null };
 
 /**
- * Above this number of beginnings, all hours are read. To find the hours between so many midnights would take as long
- * as that.
+ * Above this number of beginnings, all hours are read. To find the hours between so many midnights would take as long.
  */
 const beginnings_max = 130;
 
-/** The hours between the beginning of a day in the zone and its beginning in UTC, where they are in these ranges. */
+/** The hours between the beginning of a day in the zone and its beginning in UTC, as far as they are in `ranges`. */
 function movedIn(ranges: readonly Range[], beginnings: readonly Beginning[]): Range[] {
   return beginnings.flatMap(({ inUtc, inZone }) => {
     const between = inUtc < inZone ? { from: inUtc, to: inZone } : { from: inZone, to: inUtc };

@@ -1,6 +1,6 @@
 /**
  * Reads a report in one snapshot: from totals where they suffice, else from roll-ups by day, or by hour where the query
- * needs hours, and from the records that no pass of the audit has read yet (docs/design/metering.md, Totals).
+ * needs hours, and from the records that the audit has not rolled up yet (docs/design/metering.md, Totals).
  */
 import { bare, idOf } from "../../core/store/ids.ts";
 import {
@@ -143,7 +143,7 @@ async function rolledMonths(tx: Transaction): Promise<number> {
 }
 
 /**
- * Where the days or months of the zone begin that could be in the span, as the server knows the zone. A midnight that
+ * The beginnings of the zone's days or months that could be in the span, as the server knows the zone. A midnight that
  * clocks pass twice, or leap over, is taken to be an hour after 23:00.
  */
 async function beginningsIn(tx: Transaction, query: ReportQuery): Promise<readonly Beginning[]> {
@@ -159,9 +159,9 @@ async function beginningsIn(tx: Transaction, query: ReportQuery): Promise<readon
 }
 
 /**
- * The statement. Each source is summed by itself, so that the server can read the larger one in parallel. A report by
- * person is first summed by key, and then each key's person is looked up. Names are looked up afterwards, each once.
- * Pure.
+ * Makes the SQL statement of a report. Each source is summed by itself, so that the server can read the larger one in
+ * parallel. A report by person is first summed by key, and then each key's person is looked up. Names are looked up
+ * afterwards, each once. Pure.
  */
 function statementOf(query: ReportQuery, sources: ReportSources): { text: string; values: unknown[] } {
   const { from, to, by, rows_max, largest, groups_max } = query;

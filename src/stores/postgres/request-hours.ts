@@ -1,6 +1,6 @@
 /**
- * Finds the spans in which an organization has records that may match, from the roll-ups and from the records that are
- * in no roll-up yet.
+ * Finds the spans of time in which an organization has records that may match a query, from the roll-ups and from the
+ * records that are in no roll-up yet.
  */
 
 import type { RequestQuery } from "../../admin/store/request-list.ts";
@@ -18,8 +18,8 @@ const slack_ms = hour_ms;
 const hours_max = 48;
 
 /**
- * The spans to read. `reached`: down to this id, the spans contain all matching records. At most `rows_max` roll-ups
- * are read.
+ * Finds the spans to read. At most `rows_max` roll-ups are read. `reached`: down to this id, the spans contain all
+ * matching records.
  */
 export async function hourSpans(
   db: Pick<Database, "query">,

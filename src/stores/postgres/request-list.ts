@@ -58,8 +58,8 @@ export function requestList(db: Queries, bounds = usualBounds, now_ms = () => pe
 }
 
 /**
- * The newest requests of all sources, down to the id that the reading of every source has reached. If a request is in
- * two sources, the first one is used.
+ * Merges the newest requests of all sources, down to the id that the reading of every source has reached. If a request
+ * is in two sources, the first one is used.
  */
 function merged(limit: number, { since }: Span, sources: readonly FoundRequests[]): RequestPage {
   const reached = sources

@@ -9,7 +9,7 @@ import { isOfPerson } from "./person-of-key.ts";
 
 /** The most rows that one statement deletes, so that it blocks nobody. */
 const forgotten_max = 500;
-/** The most turns of a conversation, whatever their bytes. */
+/** The most turns of a conversation, whatever their size. */
 const turns_max = 10_000;
 
 export function keptResponses(db: Pick<Database, "query">, settings: { kept_days(): number }): ResponseStore {

@@ -28,7 +28,7 @@ interface RevocationListener {
   took?(seconds: number): void;
 }
 
-/** Listens for changes, including those of this node. Resolves with a function that stops this. */
+/** Listens for changes, including those of this node. Resolves with a function that stops listening. */
 export function revocations(db: Database, listener: RevocationListener): Promise<() => Promise<void>> {
   let hasBegun = false;
   const received = (message: string) => {

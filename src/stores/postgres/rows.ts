@@ -12,7 +12,7 @@ export type OperatorRow = typeof schema.operator.$inferSelect;
 /** The column of a UUID, selected as a public id. */
 export const idIn = <Uuid extends Column>(column: Uuid, prefix: IdPrefix) =>
   sql`${column}`.mapWith((uuid: string) => idOf(uuid, prefix)) as SQL<GetColumnData<Uuid>>;
-/** As `idIn`, for SQL that makes JSON. */
+/** Like `idIn`, for SQL that makes JSON. */
 export const shownId = (column: string, prefix: IdPrefix) => `'${prefix}' || replace(${column}::text, '-', '')`;
 
 /** Throws the driver's error in place of Drizzle's, whose message contains every parameter, which a log would show. */
@@ -24,7 +24,7 @@ export async function unwrapErrors<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** A page of the rows, of which one more was read than the page may have. */
+/** Makes a page of at most `limit` rows. One row more was read, so that the page can say whether others follow. */
 export const pageOf = <Item>(rows: Item[], limit: number): PageOf<Item> => ({
   items: rows.slice(0, limit),
   hasMore: rows.length > limit,

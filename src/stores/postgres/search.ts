@@ -1,6 +1,6 @@
 /**
- * Searches names, reading each table of names once. Things whose ids begin with the words are found by a range of the
- * primary key.
+ * Searches names, reading each table of names once. Things whose ids begin with the searched text are found by a range
+ * of the primary key.
  */
 import type { FoundThing, SearchedKind, Searching } from "../../admin/store/search.ts";
 import { bare, type IdPrefix, idOf } from "../../core/store/ids.ts";
@@ -96,7 +96,8 @@ const sources: Record<SearchedKind, Source> = {
 };
 
 /**
- * SQL for the rank of a match: 0: the text is equal; 1: it begins with the words; 2: it contains them; null: no match.
+ * SQL for the rank of a match: 0: the text is equal; 1: it begins with the searched text; 2: it contains the searched
+ * text; null: no match.
  */
 const rankOf = (text: string) => `case when lower(${text}) = $4 then 0 when starts_with(lower(${text}), $4) then 1
   when position($4 in lower(${text})) > 0 then 2 end`;

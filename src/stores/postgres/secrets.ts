@@ -10,7 +10,7 @@ type Statements = Pick<Transaction, "query">;
 export const keySecrets = secretsIn("key_secret", "key_id", "api_key.id");
 export const operatorSecrets = secretsIn("operator_secret", "operator_id", "operator.id");
 
-/** The hash of the newest working secret of a key; null: there is none. */
+/** The hash of the newest working secret of a key; null if there is none. */
 export async function newestSecret(tx: Statements, keyId: string): Promise<Uint8Array | null> {
   const [row] = await tx.query<{ hash: Uint8Array }>(
     `select hash from key_secret where key_id = $1 and revoked_at is null
@@ -45,13 +45,13 @@ function secretsIn(table: string, owner: string, of: string) {
       );
     },
 
-    /** Sets the end of the secrets. One that an earlier rotation ends sooner still ends then. */
+    /** Sets the end of the secrets. A secret that ends sooner, because of an earlier rotation, keeps that end. */
     async endAt(tx: Statements, id: string, at: Date): Promise<void> {
       const ending = `update ${table} set expires_at = least(expires_at, $2::timestamptz)`;
       await tx.query(`${ending} where ${owner} = $1::uuid and revoked_at is null`, [id, at]);
     },
 
-    /** Revokes all secrets but the newest. Returns how many. */
+    /** Revokes all secrets but the newest. Returns how many it revoked. */
     async revokeReplaced(tx: Statements, id: string, at: Date): Promise<number> {
       const rows = await tx.query(
         `update ${table} set revoked_at = $2::timestamptz where ${owner} = $1::uuid and revoked_at is null

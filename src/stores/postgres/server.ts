@@ -12,7 +12,7 @@ import { listenerOn } from "./listener.ts";
 import { poolOf } from "./pool.ts";
 
 const defaults = {
-  /** The most connections of the pool. Lanes and the listener have their own. */
+  /** The most connections of the pool. Lanes and the listener use connections of their own. */
   connections_max: 6,
   connect_ms: 5_000,
   /**
@@ -29,8 +29,8 @@ const defaults = {
 };
 
 /**
- * How many connections each of this many processes may have: at least one for a transaction, and another for queries
- * meanwhile.
+ * The number of pool connections of each process, if this many processes share the server: at least one for a
+ * transaction, and another for queries meanwhile.
  */
 export function poolShare(processes: number): number {
   return Math.max(2, Math.ceil(defaults.connections_max / processes));

@@ -17,7 +17,7 @@ const tries_max = 4;
  */
 const wait_ms = 500;
 
-/** The reason why the database cannot be used; null: it can. */
+/** The reason why the database cannot be used; null if it can. */
 export async function whyNoSessions(db: Database): Promise<string | null> {
   if (db.kind === "pglite") return null;
   if (await refusesTransactions(db)) return pooledByStatement;
@@ -71,9 +71,9 @@ async function isLostBy(work: () => Promise<unknown>): Promise<boolean> {
 }
 
 /**
- * Whether the first connection changes its session, or two of the three connections share one. The second has a
- * transaction open while the first and the third ask for their sessions. Without it, a pool of two sessions that takes
- * turns could give two connections the same sessions every time.
+ * Whether the first connection changes its session, or two of the three connections share a session. The second
+ * connection has a transaction open while the first and the third ask for their sessions. Without that, a pool of two
+ * sessions that takes turns could give two connections the same sessions every time.
  */
 async function changes([first, second, third]: [Lane, Lane, Lane]): Promise<boolean> {
   try {

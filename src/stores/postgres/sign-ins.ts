@@ -188,7 +188,10 @@ async function end(tx: Transaction, id: string, why: string): Promise<boolean> {
   return true;
 }
 
-/** Ends a sign-in, whose key the caller then revokes. Null if the key has no sign-in that has not ended. */
+/**
+ * Ends a sign-in, whose key the caller then revokes. Returns null if the key has no sign-in, or one that has ended
+ * already.
+ */
 export async function endRow(tx: Transaction, id: string, at: Date) {
   const [row] = await tx.query<{ owner: string; personId: string }>(
     `update sign_in s set ended_at = $2, tokens = null, refreshing_by = null from api_key k

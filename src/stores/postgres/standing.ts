@@ -18,7 +18,7 @@ type Querying = Pick<Database, "query">;
 
 const limitColumns = ["session_nanos", "week_nanos", "month_nanos", "concurrent_requests"];
 
-/** SQL for the limits of the rows of `table`, increased by their raises in force, `r`. */
+/** SQL for the limits of the rows of `table`, increased by their raises (temporary increases) in force, `r`. */
 const raisedLimits = (table: string) =>
   limitColumns.map((column) => `usage_raised(${table}.${column}, r.${column}) as ${column}`).join(", ");
 const hasLimit = (table: string) =>
@@ -42,14 +42,17 @@ const organizations = `
     select ${limitColumns.map((column, place) => `usage_own(p.${column}, o.own_limits[${place + 1}], null) as ${column}`).join(", ")}
   ) l ${raiseOf("o.id")} where ${hasLimit("l")}`;
 
-/** SQL for a window's limit in force, in proportion if the window is shorter than others. */
+/**
+ * SQL for a window's limit in force. If a change of the calendar has shortened the window, its limit is reduced in
+ * proportion.
+ */
 const inProportion = (limit: string, place: number) =>
   `usage_in_proportion(${limit}, f.starts_at[${place}], f.ends_at[${place}], f.wholes[${place}])`;
 
 /**
- * SQL for the standings of subjects for which `condition` holds, which may use `s.subject_id`. `percent`: the used
- * share of the tightest limit; null if no window is limited. The windows of an organization are computed once for all
- * of its subjects.
+ * SQL for the standings of subjects: how much each has used of its limits. `condition` selects the subjects, and may
+ * use `s.subject_id`. `percent`: the used share of the tightest limit; null if no window is limited. The windows of an
+ * organization are computed once for all of its subjects.
  */
 const standingRows = (subjects: string, condition: string): string => `
   with s as materialized (select * from (${subjects}) s where ${condition}),
@@ -96,7 +99,10 @@ export const standingsWithDestination = standingRows(
 export interface StandingRow {
   subject_id: string;
   organization_id: string;
-  /** The subject that has the limits: the subject itself, or for limits for models the one to which they belong. */
+  /**
+   * The subject that has these limits: the subject itself, or, if the limits are for models, the key, person, team or
+   * organization that has them.
+   */
   owner_id: string;
   models: string | null;
   /** The limits of the three windows. */
@@ -133,8 +139,8 @@ export function standings(db: Querying): Standings {
 }
 
 /**
- * The standings of a key, its person and its team, if they have limits, and the standings of the limits for models that
- * apply to the key.
+ * Reads the standings of a key, its person and its team, if they have limits, and the standings of the limits for
+ * models that apply to the key.
  */
 export async function budgetsNow(db: Querying, organizationId: string, keyId: string): Promise<SubjectReading[]> {
   const rows = await db.query<StandingRow & { subject: LimitedBy }>(ofKey, [

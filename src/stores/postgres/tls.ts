@@ -56,7 +56,7 @@ function isMode(text: string): text is Mode {
 }
 
 /**
- * The mode in force. As in libpq, authorities turn `require` into `verify-ca`; unlike in libpq, also if no mode is
+ * The `sslmode` in force. As in libpq, authorities turn `require` into `verify-ca`; unlike in libpq, also if no mode is
  * given.
  */
 function modeOf(sslmode: Mode | undefined, root: string | undefined): Mode {
@@ -94,7 +94,7 @@ export async function secured(socket: Socket, host: string, security: Security):
   });
   socket.write(request);
   const [answer] = (await Promise.race([once(socket, "data"), ended(socket)])) as [Buffer];
-  // Further bytes were not encrypted: somebody else may have inserted them (CVE-2021-23222).
+  // Bytes after the answer were not encrypted: somebody else may have inserted them (CVE-2021-23222).
   if (answer.length !== 1) throw new Error("does not answer as Postgres does");
   if (answer[0] === 0x4e) {
     if (security.mode === "prefer" || security.mode === "allow") return socket;
@@ -126,7 +126,7 @@ async function ended(socket: Socket): Promise<never> {
   throw code?.startsWith("ERR_") ? new Error(why) : new LostConnection(why);
 }
 
-/** The reason not to trust the server; null: it is trusted. */
+/** The reason not to trust the server; null if it is trusted. */
 function whyUntrusted(secure: TLSSocket, host: string, { mode, authorities }: Security): string | null {
   if (authorities === null) return null;
   if (!secure.authorized) {

@@ -20,7 +20,10 @@ export const upkeepLimits: UpkeepLimits = { every_ms: 5_000, log_bytes_max: 8_00
 
 type Statements = Pick<Database, "query" | "exec">;
 
-/** Repeats the upkeep until it is stopped. Failures are ignored: the next query meets them, too. */
+/**
+ * Repeats the upkeep until it is stopped. Its failures are ignored: the next query fails for the same reason, and
+ * reports it.
+ */
 export function keepUp(database: Statements, limits: UpkeepLimits): Repeating {
   return repeating(() => tidy(database, limits).catch(() => {}), { every: limits.every_ms });
 }

@@ -1,15 +1,15 @@
 /**
  * Limits of engines in Redis, for many nodes. One hash for each engine has a field for each process, with the slots
- * that it holds and until when. One script performs an exchange. The sum of held slots never rises above the limit: the
- * script gives only slots that are free, takes none from a process that renews, and trusts each process's report of
- * what it holds.
+ * that it holds and until when. One script performs an exchange, in which a process reports the slots that it holds and
+ * wants, and is given its slots. The sum of held slots never rises above the limit: the script gives only slots that
+ * are free, takes none from a process that renews, and trusts each process's report of what it holds.
  */
 import { type EngineSlots, slots_lease_ms } from "../../core/store/engine-slots.ts";
 import { within } from "../../core/time/cancellation.ts";
 import type { RedisConnection } from "./connection.ts";
 
 /**
- * If there was no exchange for this long, Redis was away for all processes, and their leases are prolonged by that
+ * If no process exchanged slots for this long, Redis was away for all processes, and their leases are prolonged by that
  * time.
  */
 const silence_ms = 500;
@@ -17,9 +17,9 @@ const silence_ms = 500;
 const forget_ms = 7 * 24 * 3_600_000;
 
 /**
- * Fields: `at` is the time of the last exchange. `settled` is the time from which slots are given: after a hash was
- * created anew, each process must first report what it holds, because Redis may have lost that. Each other field is a
- * process.
+ * The script of an exchange. Fields of the hash: `at` is the time of the last exchange. `settled` is the time from
+ * which slots are given: after a hash was created anew, each process must first report what it holds, because Redis may
+ * have lost that. Each other field is a process.
  *
  * A process's target is its share by weight, but no more than it wants. Slots that nobody wants are spread evenly, so
  * that each process has some if Redis falls silent. If there are fewer slots than processes, each second another

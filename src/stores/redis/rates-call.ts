@@ -1,5 +1,6 @@
 /**
- * One call of the script (rates-script.ts): the requests that are sent together in one turn, and the answers to all.
+ * One call of the script (rates-script.ts): the requests that are sent together in one turn of the event loop, and the
+ * answers to all.
  */
 import { countedSingly, type RateRequest, type RateSubject } from "../../core/store/rates.ts";
 import { standingSubjects } from "../../core/store/standing.ts";
@@ -35,7 +36,10 @@ export class RatesCall {
     return (await this.answer.promise)[place]!;
   }
 
-  /** The argument of the script, with these changes. If `now_ms` is null, the script uses the clock of Redis. */
+  /**
+   * The argument of the script: the requests of the call, with these changes. If `now_ms` is null, the script uses the
+   * clock of Redis.
+   */
   asked(now_ms: number | null, changes: readonly Change[]): string {
     const changed = changes.map(
       ({ organizationId, subject, number, name, requests, tokens }): ChangeAsked => [

@@ -17,14 +17,20 @@ const looked_at_max = 512;
 /** How long the key of a subject is kept after its last request: until its last entry has ended. */
 const forget_ms = minute_ms + 2_000;
 
-/** `now_ms`: null for Redis's own time. */
+/** The argument of the script. `now_ms`: null for Redis's own time. */
 export type RatesAsked = [now_ms: number | null, changes: ChangeAsked[], takes: TakeAsked[]];
 export type ChangeAsked = [key: number, number: number, name: EntryName, requests: number, tokens: number];
-/** The name of the request; for a shared entry, the end of its second. */
+/**
+ * The name of an entry: that of its request, or for an entry that all requests of a second share, the end of that
+ * second.
+ */
 export type EntryName = string | number;
 /** The amounts that one request asks for. If `tokens` is null, the script only reads. */
 export type TakeAsked = [name: string, tokens: number | null, tokens_min: number | null, subjects: SubjectAsked[]];
-/** `shared_ms`: requests within this many milliseconds share an entry; 0 if each has its own. */
+/**
+ * The fields of a request about one of its subjects. `shared_ms`: requests within this many milliseconds share an entry; 0 if
+ * each has its own.
+ */
 type SubjectAsked = [key: number, shared_ms: number, requests_max: number | null, tokens_max: number | null];
 
 export type TakeReply = [taken: 0 | 1, tokens: number, subjects: SubjectReply[]];

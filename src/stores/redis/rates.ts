@@ -51,8 +51,8 @@ export function redisRates(
   const { answer_ms = 100, wait_ms = 25, prefix = "sluice:rates:" } = options;
   const script = redis.script(ratesScript);
   /**
-   * The calls that are sent at the end of this turn of the event loop, by the name under which requests are sent
-   * together.
+   * The calls that are sent at the end of this turn of the event loop. The key is the organization's id on a cluster,
+   * and empty on a single server, where all organizations share a call.
    */
   const leaving = new Map<string, RatesCall>();
   const waiting = waitingChanges({
@@ -122,7 +122,10 @@ export function redisRates(
 /** Sends changes with the next call. Resolves when that call is over. */
 type Correct = (organizationId: string, changes: readonly Change[]) => Promise<void>;
 
-/** A class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
+/**
+ * The amounts that one request took. It is a class, because closures would be made again for each request (docs/design/runtime.md,
+ * Bun as a server).
+ */
 class Taken implements RateTaken {
   readonly answer = "taken";
   readonly readings: RateReadings;

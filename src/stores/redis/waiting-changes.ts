@@ -27,7 +27,7 @@ export interface CarriedChanges {
 
 /** The changes that wait. Those with the same `together` may be sent in one call. */
 export interface WaitingChanges {
-  /** Resolves when the call that carries them is over, whether it succeeded or not. */
+  /** Adds changes. Resolves when the call that carries them is over, whether it succeeded or not. */
   add(together: string, changes: readonly Change[]): Promise<void>;
   /** Takes the waiting changes out, for a call that is sent now. */
   take(together: string): CarriedChanges | null;
@@ -97,7 +97,7 @@ export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock()
 
 const isMore = ({ tokens }: Change) => tokens > 0;
 
-/** Adds a change to the list. Changes of the same shared entry are merged into one. */
+/** Adds a change to the list. Changes of the same entry that several requests share are merged into one. */
 function include(changes: Change[], change: Change): void {
   const { organizationId, subject, number, name } = change;
   for (const one of changes) {

@@ -47,7 +47,7 @@ async function given(...words: string[]) {
 
 const withKey = () => home.with({ SLUICE_KEY: sluice.key }).run("login", sluice.url, "--key");
 /**
- * Writes the file that a person's sign-in leaves. With it, an agent gets no token in its environment, only from a
+ * Writes the file that a person's sign-in creates. With it, an agent gets no token in its environment, only from a
  * command that it runs.
  */
 async function asPerson(): Promise<void> {

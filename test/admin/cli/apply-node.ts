@@ -1,4 +1,6 @@
-/** A node's management on a database of its own, and a command line that uses it from another machine. */
+/**
+ * The management interface of a node with a database of its own, and a command line that uses it from another machine.
+ */
 import { writeFileSync } from "node:fs";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import { type OperatorPort, operatorPort } from "../../core/http/operator-port.ts";

@@ -1,6 +1,7 @@
 /**
- * People in a file of organizations: what is given to them by hand becomes what the file says, for exactly the people
- * whom it means. What is exported changes nothing if it is applied here, and creates the same elsewhere.
+ * People in a file of organizations: the settings that are made for them by hand become what the file says, for exactly
+ * the people whom it means. An exported file changes nothing if it is applied to the same node, and creates the same
+ * settings on another.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
  * A file of organizations: applying it creates what it says and nothing else, also if it is applied twice, twice at
- * once, or after a crash. What is exported says what exists, and creates the same elsewhere.
+ * once, or after a crash. An exported file says what exists, and creates the same on another node.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";

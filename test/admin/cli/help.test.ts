@@ -10,7 +10,7 @@ import { shell } from "./shell.ts";
 const page = join(import.meta.dir, "../../../docs/cli.md");
 const build = "SLUICE_WRITE_DOCS=1 node_modules/.bin/bun test test/admin/cli/help.test.ts";
 
-/** Every command that does something, such as `org create`, in the order of help. */
+/** All commands that have no subcommands, such as `org create`, in the order of help. */
 function leaves(command: Command, path: string[] = []): string[] {
   return command.commands.flatMap((one) => {
     const name = [...path, one.name()];

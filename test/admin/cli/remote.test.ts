@@ -1,6 +1,6 @@
 /**
  * The CLI in all places: a command says and prints the same over the management interface, over the socket, and on the
- * database itself; and if something between them is wrong, it says so clearly.
+ * database itself; and if something between the command and the database is wrong, the command says so clearly.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -93,7 +93,7 @@ export function shellOn(db: Database, overrides: Partial<Services> = {}): Shell 
   return shell({ now_ms: Date.now, openStore, ...overrides });
 }
 
-/** What `sluice doctor` finds. */
+/** Runs `sluice doctor`, and returns its findings. */
 export async function doctorOf({ typed }: Pick<Shell, "typed">) {
   const { code, out, err } = await typed("doctor --json");
   const findings: { check: string; status: string; says: string }[] = JSON.parse(out);
@@ -134,7 +134,10 @@ const configuration: Configuration = {
   storage: { databaseUrl: null, redisUrl: null, dataDir: "/nowhere" },
 };
 
-/** Expects that each of these commands ends with 2, prints nothing, and says on stderr what is wrong with its form. */
+/**
+ * Expects that each of these commands exits with code 2, prints nothing, and says on stderr what is wrong with its
+ * form.
+ */
 export async function expectMisuse({ typed }: Pick<Shell, "typed">, commands: readonly (string | string[])[]) {
   for (const words of commands) {
     const { code, out, err } = await typed(words);
@@ -143,7 +146,7 @@ export async function expectMisuse({ typed }: Pick<Shell, "typed">, commands: re
   }
 }
 
-/** Expects that each of these commands ends with 1 and one line on stderr that contains these words. */
+/** Expects that each of these commands exits with code 1 and one line on stderr that contains these words. */
 export async function expectRefused({ typed }: Pick<Shell, "typed">, rows: readonly (readonly [string, string])[]) {
   for (const [words, says] of rows) {
     const { code, out, err } = await typed(words);

@@ -80,7 +80,7 @@ describe("the administrator's socket", () => {
     expect(lstatSync(path).mode & 0o777).toBe(0o600);
     expect(lstatSync(join(path, "..")).mode & 0o777).toBe(0o700);
     if (process.getuid?.() !== 0) return;
-    // As root, the test can try it as another user, who must get no connection by the socket.
+    // As root, the test can act as another user, who must get no connection by the socket.
     const source = `
       import { connect } from "node:net";
       const socket = connect(${JSON.stringify(path)});

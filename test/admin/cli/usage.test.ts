@@ -90,7 +90,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       return it.json(`org create ${slug} --plan ${plan} --json`) as Promise<{ id: string; slug: string }>;
     }
     /**
-     * Admits a request, which holds 1,000 nanos, and settles it with a cost of `nanos`. If that is 0, the request is
+     * Admits a request, which holds 1,000 nanos, and settles it with a cost of `nanos`. If `nanos` is 0, the request is
      * left running.
      */
     async function used(organizationId: string, nanos: number, change: Partial<Admit> = {}): Promise<Admit> {
@@ -193,7 +193,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         action: "usage.adjust",
         details: { window: "month", amount: "0.000000007", added: "0.000000007", reason: "x" },
       });
-      // The adjustment is an entry, and not a request.
+      // The adjustment is an entry of the ledger, and not a request.
       const { subject } = entry as { subject: string };
       expect((await it.typed(`request show ${subject}`)).code).toBe(1);
     });

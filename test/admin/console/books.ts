@@ -1,5 +1,5 @@
 // A node with a console whose ledger has requests of a hundred days, and the sums of the records alone. Some records are in
-// the roll-ups, the newest are not; some requests run, some were refused, and an operator has entered something.
+// the roll-ups, the newest are not; some requests run, some were refused, and an operator has made an adjustment.
 
 import { idOf } from "../../../src/core/store/ids.ts";
 import { meteredOperations } from "../../../src/core/store/ledger.ts";

@@ -12,7 +12,7 @@ export abstract class Hands {
   /** How often a button, a link or a suggestion was pressed. */
   presses = 0;
   readonly filled: Filled[] = [];
-  /** The problems that were found on the way. */
+  /** The problems that were found on the pages so far. */
   readonly problems: string[] = [];
   /** How often Tab was pressed. */
   steps = 0;

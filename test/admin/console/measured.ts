@@ -16,7 +16,10 @@ export interface Measured {
   cut: string[];
 }
 
-/** Texts in strips that are made to be scrolled are not reported: navigation, and the tabs of a page's parts. */
+/**
+ * JavaScript that measures the page. It does not report texts in strips that are made to be scrolled: navigation, and
+ * the tabs of a page's parts.
+ */
 const measure = `(() => {
   const scrolled = ".rail, .tabs, .choices";
   const unseen = ".hidden, .skip, option, script, style, noscript, caption, dialog:not([open])";

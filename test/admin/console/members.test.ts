@@ -214,7 +214,8 @@ describe("a member", () => {
     expect((await change(`/teams/${team.id}`, { name: "leaders" })).status).toBe(200);
     const another = await keyOf(ann.id);
     expect((await change(`/keys/${another}/limits`, limits)).status).toBe(200);
-    // The same holds for raises; and only the service may raise limits above an organization's plan.
+    // The same holds for raises (temporary increases); and only the service may raise limits above an organization's
+    // plan.
     const raise = { limits: { month: "2000" }, until: tomorrow };
     const raised = (path: string) => change(`${path}/limits`, { raise });
     for (const path of [`/keys/${own}`, `/teams/${team.id}`])

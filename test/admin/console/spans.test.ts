@@ -1,5 +1,5 @@
-// Tests of the spans of time that pages show: the days of a zone, the bars of a chart, the same span before it, the
-// forecast of what is left of it, and when a budget will be full.
+// Tests of the spans of time that pages show: the days of a zone, the bars of a chart, the equally long span before, the
+// forecast for the rest of a span, and when a budget will be full.
 import { describe, expect, test } from "bun:test";
 import { Temporal } from "@js-temporal/polyfill";
 import fc from "fast-check";
@@ -122,8 +122,8 @@ describe("a span", () => {
     const nanos = buckets.map((_, at) => (at < 23 ? BigInt(at) * 10n : at === 23 ? 50n : 0n));
     const totals = totalsOf([{ id: null, name: "all", isOthers: false, nanos, total: 0n }], buckets);
     const { total, ahead } = forecastOf(totals, buckets, "day", now_ms)!;
-    // The last seven complete days have 160 to 220 each, which is 190 a day on average. Today has 50 so far, and six
-    // days follow.
+    // The totals of the last seven complete days are 160 to 220, which is 190 a day on average. Today has 50 so far,
+    // and six days follow.
     expect(ahead.slice(22)).toEqual([0n, 140n, 190n, 190n, 190n, 190n, 190n, 190n]);
     const spent = totals.reduce((sum, one) => sum + one, 0n);
     expect(total).toBe(spent + ahead.reduce((sum, one) => sum + one, 0n));

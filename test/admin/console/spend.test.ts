@@ -61,7 +61,7 @@ describeInBrowser("spend", () => {
     });
   const sum = (of: readonly Receipt[]) => of.reduce((total, { cost }) => total + nanosOf(cost.charged), 0n);
 
-  /** The exact amounts of the elements of a selector, from their titles. */
+  /** The exact amounts in the titles of the elements that a selector finds. */
   const amounts = (selector: string): Promise<string[]> =>
     tab.page.evaluate(
       `[...document.querySelectorAll(${JSON.stringify(selector)})].map((one) => one.title.split(" ")[0])`,
@@ -96,7 +96,7 @@ describeInBrowser("spend", () => {
       const series = await nanosAt(`.plot ${seriesOf}`);
       expect(total(series)).toBe(all);
       expect(series.slice(0, 7)).toEqual(groups.slice(0, 7));
-      // Each day's own sum is reached by keyboard.
+      // The keyboard reaches the sum of each day in the chart.
       await area().focus();
       const days: bigint[] = [];
       for (let date = 0; date < 14; date++) {

@@ -175,7 +175,7 @@ export interface Performed {
   /** How often Tab was pressed. */
   steps: number;
   ms: number;
-  /** Problems of the pages, of the order of the focus, and those that the browser logged. */
+  /** Problems of the pages and of the order of the focus, and problems that the browser logged. */
   problems: string[];
 }
 

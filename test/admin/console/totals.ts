@@ -117,7 +117,9 @@ interface ShownRow {
 const numberIn = (text: string) => Number(text.replaceAll(/\D/g, ""));
 
 export function pageReader(tab: Tab): Reader {
-  /** The cells of each row, by their column; a shortened number with all its digits. */
+  /**
+   * The cells of each row, by the heading of their column. A number that the page shortens is read with all its digits.
+   */
   const rowsOf = (part: "tbody" | "tfoot", table = "main table"): Promise<ShownRow[]> =>
     tab.page.evaluate(`[...document.querySelectorAll("${table} ${part} tr")].map((row) => ({
       cells: Object.fromEntries([...row.cells].map((cell) =>

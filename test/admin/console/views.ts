@@ -40,7 +40,8 @@ export function randomView(chance: Chance, books: Books): View {
 }
 
 /**
- * A span of any length between full hours. Sometimes empty: then the page uses its own, which begins with this month.
+ * A span of any length between full hours. Sometimes the address has no span: then the page uses its default, which
+ * begins with this month.
  */
 function span(chance: Chance): Record<string, string> {
   if (chance.below(6) === 0) return {};

@@ -17,7 +17,7 @@ export interface Wave {
 /** Longer than Preact waits for a frame before it runs effects. The time is measured in the page's own event loop. */
 const idle = "new Promise((idle) => setTimeout(idle, 60))";
 
-/** The waves from `act`, which begins a navigation, until the page is complete. */
+/** The waves of requests from `act`, which begins a navigation, until the page is complete. */
 export async function wavesOf(tab: Tab, act: () => Promise<unknown>): Promise<Wave[]> {
   const held: Route[] = [];
   const low = await lowPriorities(tab);
@@ -60,7 +60,7 @@ async function lowPriorities({ context, page }: Tab): Promise<ReadonlySet<string
   return low;
 }
 
-/** Waits until the page sends no further request without another answer. */
+/** Waits until the page sends no further request before it gets another answer. */
 async function quiet({ page }: Tab, held: readonly Route[]): Promise<void> {
   for (let count = -1; count !== held.length; ) {
     count = held.length;

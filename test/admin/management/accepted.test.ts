@@ -1,5 +1,5 @@
 /**
- * The published schema of each verb and the service accept the same. What the schema refuses is refused; what it
+ * The published schema of each verb and the service accept the same inputs. What the schema refuses is refused; what it
  * accepts and the service refuses with 400 is of a kind that is listed here with the reason. Bodies and queries are
  * made from management.json, and checked by a validator that is not ours.
  */

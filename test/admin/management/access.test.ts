@@ -1,7 +1,7 @@
 /**
  * The table of roles, verbs and kinds of keys in docs/access.md, tested as a whole: every verb by ten callers, and for
- * verbs that name a key with each kind. Each case acts on the same world and is rolled back. The outcome must be what
- * rules predict that are written here a second time, and what the page says.
+ * verbs that name a key with each kind. Each case acts on the same organizations, people and keys, and is rolled back.
+ * The outcome must be what the page says, and what the rules predict that are written here a second time.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -158,7 +158,7 @@ const inputs: Record<VerbName, (id: string) => object> = {
   createConsoleLink: () => ({}),
 };
 
-/** The rules of the page, written a second time in its words. What is not refused is allowed. */
+/** The rules of docs/access.md, written a second time in its words. What is not refused is allowed. */
 const refusedOn: Record<KeyKind, readonly Row[]> = {
   key: [],
   "sign-in": ["updateKey", "updateKeyLimits", "rotateKey", tryName],
@@ -183,8 +183,8 @@ const ofAnn: readonly Row[] = [
   "withdrawLimitRequest",
 ];
 /**
- * Verbs with which people ask for more themselves. Only a person in acme can ask, and only Ann can withdraw what Ann
- * has asked for.
+ * Verbs with which people ask for higher limits of their own. Only a person in acme can ask, and only Ann can withdraw
+ * what Ann has asked for.
  */
 const ofWhoAsks: readonly Row[] = ["requestLimit", "withdrawLimitRequest"];
 
@@ -194,7 +194,7 @@ type Outcome = "yes" | "403" | "404" | "409";
 function expectedOf(row: Row, who: Who, role: Caller["role"], kind: KeyKind | null): Outcome {
   const roles = rolesOf(row);
   if (!roles.includes(role)) return "403";
-  // This caller's own organization has no such limit.
+  // The organization of this caller does not have the limit that the request names.
   if (who === "organization-admin elsewhere" && row === "requestLimit") return "409";
   const isElsewhere = who === "organization-admin elsewhere" && !ofNobody.test(row);
   const isAnns = kind !== null || ofAnn.includes(row);

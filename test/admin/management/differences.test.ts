@@ -1,4 +1,6 @@
-/** Compares a file with the state, however much of the state was read: what the file does not mention stays. */
+/**
+ * Compares a file with the state: what the file does not mention stays as it is, however much of the state was read.
+ */
 import { expect, test } from "bun:test";
 import { differences } from "../../../src/admin/management/apply/difference.ts";
 import type { State } from "../../../src/admin/management/apply/state.ts";

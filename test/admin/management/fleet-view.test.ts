@@ -1,4 +1,4 @@
-/** Reports of processes become nodes: states, sums, waits, and configurations that differ. */
+/** Combines the reports of processes into nodes: states, sums, waits, and configurations that differ. */
 import { describe, expect, test } from "bun:test";
 import { fleetOf, nodesOf, quantile_ms, warningsOf } from "../../../src/admin/management/fleet-view.ts";
 import { storedReport } from "./fleet-reports.ts";

@@ -28,7 +28,7 @@ function costOf(given: Partial<Record<keyof Row["cost"], number>>): Row["cost"] 
   return Object.fromEntries(Object.entries(nanos).map(([name, of]) => [name, dollars(of)])) as Row["cost"];
 }
 
-/** These cells of each line. */
+/** The cells with these names, of each line. */
 const cellsOf = (lines: ReturnType<typeof read>, ...names: string[]) =>
   lines.map((line) => names.map((name) => line[name]));
 

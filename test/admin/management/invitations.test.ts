@@ -22,7 +22,7 @@ const tried = (act: Parameters<typeof apart>[1]) => apart(world, act);
 const settings = { rules: [], groupsMaxAge_ms: 0, keysOfLeavers: "keep", confirmedMax_ms: 1 } as never;
 const issuerNamed = (name: string) => ({ issuer: name, subject: ["sub"], groupsClaim: "groups" }) as unknown as Issuer;
 
-/** Somebody with these claims arrives: by a sign-in in a browser, unless `isSignIn` is false. */
+/** Confirms a person with these claims of an issuer: at a sign-in in a browser, unless `isSignIn` is false. */
 const comes = (db: Database, claims: Claims, { from = issuer, isSignIn = true } = {}) =>
   confirmPerson(
     { people: people(db), identity: settings, newUuid: () => Bun.randomUUIDv7() },

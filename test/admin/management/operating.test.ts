@@ -1,4 +1,4 @@
-/** A request, and a check of the ledger, as operators read them, equal what the ledger says. */
+/** What operators read about a request, and from a check of the ledger, equals what the ledger says. */
 import { expect, test } from "bun:test";
 import type { ManagementContext } from "../../../src/admin/management/context.ts";
 import { verbNamed } from "../../../src/admin/management/verbs.ts";

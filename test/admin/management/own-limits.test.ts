@@ -39,7 +39,7 @@ async function counting(manage: Management) {
 
 type Act = (manage: Management) => Promise<unknown>;
 
-/** Runs `act` as Lea in a world that is restored afterwards, after somebody else has run `first`. */
+/** Runs `act` as Lea, after somebody else has run `first`. All changes are then undone. */
 async function tried(act: Act, first: Act = async () => {}) {
   let seen = {};
   await apart(world, async ({ root, lea }) => {

@@ -1,4 +1,5 @@
-// The world of a file of tests, on a database of its own, and acts in it that leave no trace.
+// The world of a file of tests (its organizations, people and keys), on a database of its own, and acts in it that leave no
+// trace.
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
@@ -8,7 +9,10 @@ import { openDatabase } from "../../stores/postgres/databases.ts";
 import { rolledBack } from "../../stores/postgres/rolled-back.ts";
 import { actingAs, callersIn, inside, newWorld, type World } from "./world.ts";
 
-/** Returns the world of the file that calls this, which is there once the tests run; `furnish` adds to it. */
+/**
+ * Returns the world (the organizations, people and keys) of the test file that calls this. It is filled before the
+ * first test runs; `furnish` adds to it.
+ */
 export function worldForTests(furnish: (world: World) => unknown = () => {}): World {
   const world = {} as World;
   let drop = async () => {};
@@ -42,7 +46,7 @@ export function actingIn(world: World, db = world.db): Acting {
   return Object.fromEntries(acting) as Acting;
 }
 
-/** Runs `act` in the world, which is restored afterwards. */
+/** Runs `act` in the world of organizations, people and keys, and then undoes all changes. */
 export async function apart(world: World, act: (as: Acting, db: Database) => Promise<unknown>): Promise<void> {
   let isDone = false;
   await rolledBack(world.db.transaction, async (tx) => {
@@ -60,7 +64,7 @@ export const codeOf = (act: Promise<unknown>): Promise<string> =>
     ({ code }: { code: string }) => code,
   );
 
-/** Records a request with Ann's key, which has ended. Returns its ID. */
+/** Records an ended request with Ann's key. Returns the request's ID. */
 export async function recordRequest({ db, acme, keys }: World): Promise<string> {
   const book = ledger(db, { recovery: "checkpoint" });
   const asked = { ...admitOf(acme), keyId: keys.key };

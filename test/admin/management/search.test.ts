@@ -1,4 +1,4 @@
-// The one search: what it finds, in which order, and that it shows nobody what their lists do not show.
+// The search over all names: what it finds, in which order, and that it shows nobody what their lists do not show.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import { listKeys, listOrganizations, listTeams } from "./lists.ts";

@@ -65,7 +65,7 @@ const identitySettings = {
   issuers: [{ issuer, clientId: "sluice", hasClientSecret: true, audiences: [] }],
 };
 
-/** A world on a database of its own, which `drop` removes. */
+/** Organizations, people and keys on a database of their own, which `drop` removes. */
 export interface OwnWorld extends World {
   drop(): Promise<void>;
 }
@@ -169,7 +169,7 @@ export function personCaller(id: string, role: Caller["role"], within: string | 
 const operator = (name: string, role: "admin" | "viewer" | "organization-admin", organizationId: string | null) =>
   operatorCaller({ name, role, organizationId, id: `op_${name}` } as Parameters<typeof operatorCaller>[0]);
 
-/** Ten callers. The one with keys is Ann, whose keys are those of the world. */
+/** Ten callers. Only Ann has keys: those of the `World`. */
 export function callersIn({ acme, globex, people }: World) {
   return {
     "command line": localCaller("cli:test"),

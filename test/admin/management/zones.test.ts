@@ -182,7 +182,7 @@ describe("a report with a zone", () => {
       "Days in Asia/Kathmandu do not all begin at a full hour",
     );
     expect(await refusal({ zone: "Australia/Lord_Howe" })).toContain("do not all begin at a full hour");
-    // Lord Howe's summer time, which applies since then, is eleven hours ahead of UTC.
+    // Lord Howe's summer time, which applies on that day, is eleven hours ahead of UTC.
     expect(await refusal({ zone: "Australia/Lord_Howe", from: "2026-11-01" })).toBeNull();
   });
 });

@@ -20,7 +20,7 @@ const agents = await fetched<AgentsSdk>("@openai/agents");
 let engine: ScriptedEngine;
 let service: Service;
 let watch: ReturnType<typeof watched>;
-/** A key of an organization whose week is used up. */
+/** A key of an organization that has used up its limit for the week. */
 let spentKey: string;
 beforeAll(async () => {
   engine = startScriptedEngine();
@@ -39,7 +39,7 @@ beforeEach(() => {
 
 const weather = (city: string) => ({ name: "weather", arguments: { city } });
 const thought = "Rome and Oslo first, and Bonn after them.";
-/** A script of two calls at once, one more call, and the answer. */
+/** A script of two tool calls at once, one more tool call, and the answer. */
 const threeTurns: Turn[] = [
   { reasoning: thought, text: "Let me look.", calls: [weather("Rome"), weather("Oslo")] },
   { calls: [weather("Bonn")] },

@@ -6,7 +6,7 @@ import type { Instead } from "../traffic.ts";
 const standardRun_ms = 120_000;
 
 export interface Run extends Pick<WatchedRun, "asked" | "took_ms"> {
-  /** The text that it printed as its answer, or as its error. */
+  /** The text that Claude Code printed as its answer, or as its error. */
   result: string;
   failed: boolean;
   usage: { input_tokens: number; output_tokens: number };

@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 
 const files = { "one.txt": "the word is apple\n", "two.txt": "the word is pear\n" };
-/** A prompt that leads to two calls in one turn, and then to an answer that repeats their results. */
+/** A prompt that leads to two tool calls in one turn, and then to an answer that repeats their results. */
 const readBoth = (folder: string) => {
   const call = (name: string) => `call=Read:${btoa(JSON.stringify({ file_path: `${folder}/${name}` }))}`;
   const calls = Object.keys(files).map(call);
@@ -130,8 +130,8 @@ describe("a refusal", () => {
 
 describe("the context window of a model that it does not know", () => {
   /**
-   * Whether Claude Code compacts its conversation after two calls, the second of which is reported with this number of
-   * input tokens. All other requests go to the service.
+   * Whether Claude Code compacts its conversation after two tool calls, the second of which is reported with this
+   * number of input tokens. All other requests go to the service.
    */
   const compacts = async (inputTokens: number) => {
     const done = await run({

@@ -8,7 +8,10 @@ import type { Instead } from "../traffic.ts";
 
 const run_ms = 90_000;
 
-/** Codex knows models by the part of the id after the slash. For this model, it makes patches a free-form tool. */
+/**
+ * Codex knows models by the part of the id after the slash. For this model, Codex declares its tool for patches as a
+ * free-form tool.
+ */
 export const patching = "acme/gpt-5.5";
 /** For this model, Codex sends the tools among the input items. */
 export const scripting = "acme/gpt-6-sol";
@@ -22,7 +25,7 @@ export interface Run extends Pick<WatchedRun, "code" | "asked" | "took_ms"> {
   errors: string;
   /** The tokens as Codex counted them; undefined if the turn did not end well. */
   usage: { input_tokens: number; output_tokens: number } | undefined;
-  /** The files in its folder after the run, by name. */
+  /** The files in Codex's folder after the run, by name. */
   files: Record<string, string>;
 }
 
@@ -32,7 +35,7 @@ export interface RunOptions {
   key: string;
   model: string;
   prompt: string;
-  /** The files in its folder at the start, by name. */
+  /** The files in Codex's folder at the start, by name. */
   files?: Record<string, string>;
   /** Whether to use Codex's built-in provider with only the base URL changed, instead of a provider in config.toml. */
   builtIn?: true;

@@ -304,7 +304,7 @@ test("an answer that a limit of tokens cuts ends the turn with what there is, an
 });
 
 describe("a refusal", () => {
-  /** Asked once, refused, and no engine was asked. */
+  /** Expects that Codex sent one request, that it was refused, and that no engine got a request. */
   function expectRefused(ended: Run, status: number): void {
     expect(ended.code).not.toBe(0);
     expect(requestsOf(ended)).toEqual([`POST ${status}`]);

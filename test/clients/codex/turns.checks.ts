@@ -47,7 +47,9 @@ afterAll(async () => {
   engine?.stop();
 });
 
-/** The first node drains and ends, and another takes its place. Meanwhile new connections go to the node that stays. */
+/**
+ * Drains and ends the first node, and starts another in its place. Meanwhile new connections go to the node that stays.
+ */
 async function restart(): Promise<Service> {
   const [leaving] = nodes.splice(0, 1);
   const [, next] = await Promise.all([leaving!.stop(), startNode("unused")]);
@@ -105,7 +107,7 @@ test("over WebSockets, with two restarts: each turn is done once, in order, and 
   expect(run.asked.filter(({ status }) => status === 101)).toHaveLength(3);
   await started;
   const rows = await nodes[0]!.json<{ outcome: string }[]>("request", "list", "--limit", "1000");
-  // One answer came earlier: that of the trial.
+  // One answer came earlier: that of the session that measured the input tokens of a first request.
   expect(rows.filter(({ outcome }) => outcome === "completed")).toHaveLength(engine.asked.length + 1);
   expect(new Set(rows.map(({ outcome }) => outcome))).toEqual(new Set(["completed"]));
 });

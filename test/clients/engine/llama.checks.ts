@@ -15,7 +15,10 @@ import { until } from "../../harness/until.ts";
 import { checkedFetch, errorOf } from "../sdk.ts";
 import { engineKey, engineModel, type Llama, startRandom } from "./llama.ts";
 
-/** The token ids of the special tokens in the model's vocabulary, in the order in which model.py adds them. */
+/**
+ * The token id of a special token in the model's vocabulary. `place`: the token's place in the order in which model.py
+ * adds them.
+ */
 const mark = (place: number) => String(3 + 256 + place);
 const [endOfTurn, endOfThought, startOfCall] = [mark(1), mark(3), mark(4)];
 
@@ -76,7 +79,7 @@ function clientOf(sluice: Sluice): OpenAI {
 }
 
 const hello: ChatCompletionMessageParam[] = [{ role: "user", content: "hello there" }];
-/** A model whose thought ends soon. */
+/** A request for which the model's thinking ends soon. */
 const thoughtful = { model: thinker, temperature: 1, seed: 1, max_tokens: 80, logit_bias: { [endOfThought]: 4 } };
 const base = { model: plain, messages: hello, temperature: 0, max_tokens: 24 };
 

@@ -30,7 +30,9 @@ export async function randomModel(): Promise<string> {
   return model;
 }
 
-/** `template` is the name of a chat template in this folder. */
+/**
+ * Starts llama.cpp's server with the model at the path `model`. `template`: the name of a chat template in this folder.
+ */
 export async function startRandom(model: string, template: string, context_tokens = 32_768): Promise<Llama> {
   const { root, stop } = await startLlama(engineModel, model, undefined, {
     chat_template: readFileSync(join(import.meta.dir, template), "utf8"),

@@ -1,7 +1,6 @@
 /**
- * A real engine behind the service, in each of the engine's protocols, used by the official SDKs in each of the
- * service's. Its model knows the answers of model.py by heart. docs/engines.md says in what each engine
- * itself differs.
+ * A real engine behind the service, in each protocol of the engine, used by the official SDKs in each protocol of the
+ * service. Its model knows the answers of model.py by heart. docs/engines.md says in what each engine itself differs.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
@@ -59,7 +58,10 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => service?.stop(), 60_000);
 
-/** Each of the official SDKs' ways to ask, with the reader of its answers and the number of tokens of the prompt. */
+/**
+ * For each protocol, the call with which its official SDK sends a request, and the name of the protocol in the list
+ * `wires`.
+ */
 const clients: Record<UpstreamProtocol, { ask: (body: never) => PromiseLike<unknown>; name: EngineName }> = {
   "openai-chat": { name: "chat", ask: (body) => openai.chat.completions.create(body) },
   "anthropic-messages": { name: "messages", ask: (body) => anthropic.messages.create(body) },
@@ -93,8 +95,8 @@ function toolsOf(client: UpstreamProtocol): Body {
 }
 
 /**
- * The caps for both ways in which the service asks an engine: without streaming, because the cap is small, and with
- * streaming.
+ * Caps of output tokens for both ways in which the service sends requests to an engine: without streaming, because the
+ * cap is small, and with streaming.
  */
 const caps = { whole: 256, streamed: 1000 };
 

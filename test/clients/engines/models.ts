@@ -10,7 +10,9 @@ const make_ms = 20 * 60_000;
 
 export const here = (file: string): string => join(import.meta.dir, file);
 
-/** The path of a Python with the packages of `requirements-NAME.txt`, and with the one build of torch. */
+/**
+ * The path of a Python with the packages of `requirements-NAME.txt`, and with the same build of torch for every name.
+ */
 export async function torchPython(name: string): Promise<string> {
   const overrides = here("overrides-torch.txt");
   return resolve(

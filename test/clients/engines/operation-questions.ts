@@ -1,5 +1,6 @@
-// Questions that each engine is asked directly for embeddings, rankings, completions and fill-in-the-middle. The raw
-// answers are recorded in test/engines/recorded-operations, whose README says what is odd in them.
+// Questions, which are requests that each engine is sent directly, for embeddings, rankings, completions and
+// fill-in-the-middle. The raw answers are recorded in test/engines/recorded-operations, whose README says what is odd in
+// them.
 
 export const operations = ["embeddings", "rerank", "completions", "infill"] as const;
 export type Operation = (typeof operations)[number];

@@ -67,7 +67,7 @@ export const operationServers: readonly OperationServer[] = [
   },
 ];
 
-/** Starts Infinity. Without `--url-prefix`, its paths would have no `/v1`. */
+/** Starts the engine Infinity. Without `--url-prefix`, its paths would have no `/v1`. */
 async function startInfinity(): Promise<Server> {
   const python = await torchPython("infinity");
   const models = await encoders();

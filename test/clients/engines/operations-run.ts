@@ -1,5 +1,5 @@
-// Engines asked for other things than conversations: each engine is installed, started, and asked directly, and every
-// answer is recorded; then clients use it through the service.
+// Engines used for other things than conversations: each engine is installed, started, and sent requests directly, and
+// every answer is recorded; then clients use it through the service.
 
 import { join } from "node:path";
 import { type Counts, nothing, sum } from "../../../scripts/counts.ts";

@@ -1,6 +1,6 @@
-// Questions that each engine is asked directly, in each of its protocols, and the answers of the tiny model of model.py.
-// The raw answers are recorded (record.ts); test/engines/recorded.test.ts checks that the codecs read them, without an
-// engine.
+// Questions, which are requests that each engine is sent directly, in each of its protocols, and the answers of the tiny
+// model of model.py. The raw answers are recorded (record.ts); test/engines/recorded.test.ts checks that the codecs read
+// them, without an engine.
 
 import type { StopReason } from "../../../src/core/inference/event.ts";
 import type { FaultCode } from "../../../src/core/inference/fault.ts";
@@ -38,7 +38,7 @@ const greeting = { type: "object", properties: { greeting: { type: "string", max
 /** A text that exceeds the context of every engine here. */
 const long = "word ".repeat(70_000);
 
-/** The parts of questions in the form of one protocol. */
+/** The parts of the requests to an engine, in the form of one protocol. */
 interface Words {
   says(text: string): Record<string, unknown>;
   tools: Record<string, unknown>;

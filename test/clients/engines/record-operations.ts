@@ -1,4 +1,4 @@
-// Asks engines directly for other things than conversations, and writes their raw answers to
+// Sends requests for other things than conversations to engines directly, and writes the raw answers to
 // test/engines/recorded-operations.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -22,7 +22,7 @@ export interface RecordedOperation extends RawAnswer {
 
 export const operationRecordings = join(import.meta.dir, "../../engines/recorded-operations");
 
-/** Asks the server. Replaces the recorded answers of this engine to the same operations. */
+/** Sends the server all requests. Replaces the recorded answers of this engine to the same operations. */
 export async function recordOperations(server: OperationServer, root: string): Promise<OperationRecording> {
   const { engine, version, models, paths } = server;
   const answers: RecordedOperation[] = [];

@@ -1,4 +1,5 @@
-// Asks an engine all questions directly, and writes its raw answers to test/engines/recorded.
+// Sends an engine all questions (the requests of questions.ts) directly, and writes its raw answers to
+// test/engines/recorded.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +23,7 @@ export interface RecordedAnswer extends RawAnswer {
 export interface RawAnswer {
   status: number;
   contentType: string;
-  /** The body as it came. */
+  /** The body exactly as the engine sent it. */
   body: string;
 }
 
@@ -30,7 +31,7 @@ export const recordings = join(import.meta.dir, "../../engines/recorded");
 /** How long an answer may take: for the first question with log probabilities, vLLM compiles something. */
 const answer_ms = 5 * 60_000;
 
-/** Asks an engine directly. */
+/** Sends a request to an engine directly, without the service. */
 export async function rawAnswer(url: string, body: object, key?: string): Promise<RawAnswer> {
   const response = await fetch(url, {
     method: "POST",

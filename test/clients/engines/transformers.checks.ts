@@ -52,8 +52,8 @@ const says = (content: string): ChatCompletionMessageParam[] => [{ role: "user",
 const exact = { model, temperature: 0 } as const;
 const tools = ["weather", "time"].map((name) => ({ type: "function" as const, function: { name } }));
 /**
- * The caps for both ways in which the service asks the engine: without streaming, because the cap is small, and with
- * streaming.
+ * Caps of output tokens for both ways in which the service sends requests to the engine: without streaming, because the
+ * cap is small, and with streaming.
  */
 const caps = { whole: 256, streamed: 1000 };
 /** The end of a turn is never chosen, so only the cap ends the answer. The engine would refuse an integer here. */

@@ -23,7 +23,7 @@ describe("Keycloak", () => {
 
   const bearer = (token: string) => ({ authorization: `Bearer ${token}`, "content-type": "application/json" });
 
-  /** A stream with this person's token. It ends when the person loses access. */
+  /** Starts a stream with this person's token. It ends when the person loses access. */
   async function stream(token: string) {
     const body = JSON.stringify({
       model: "meta-llama/llama-3.1-8b-instruct",
@@ -84,7 +84,8 @@ describe("Keycloak", () => {
     // At a sign-in, rules read the ID token, which by default has no roles of the realm.
     expect(decodeJwt(token)).toHaveProperty("realm_access");
     expect(decodeJwt(await place.issuer.tokenOf("nia", "id_token"))).not.toHaveProperty("realm_access");
-    // An ID token is meant for its own client only, and an access token without our audience for another service.
+    // An ID token is meant for its own client only, and an access token without our audience is meant for another
+    // service.
     expect(await modelsBy(place, await place.issuer.tokenOf("nia", "id_token"))).toBe(401);
     expect(await modelsBy(place, await place.issuer.tokenOf("nia", "access_token", "other"))).toBe(401);
   });

@@ -16,7 +16,7 @@ interface Tokens {
 }
 
 export interface Keycloak extends RealIssuer {
-  /** Ends all sessions of somebody there, as an administrator does. */
+  /** Ends all sessions of the person at Keycloak, as an administrator does. */
   endSessions(name: string): Promise<void>;
   /**
    * The token that a person gets through another client of the realm: `tool`, whose tokens are for Sluice, or `other`.

@@ -10,7 +10,8 @@ import { succeed } from "../virtual-environment.ts";
 const dexCommit = "v0.0.0-20260806151424-ab64ed778070";
 const dexPackage = "github.com/dexidp/dex/cmd/dex";
 /**
- * A separate module in the same repository. Dex's own module refers to it by a folder that the module's archive lacks.
+ * The Go module of Dex's API, which is a separate one in the same repository. Dex's own module refers to it by a folder
+ * that the module's archive lacks.
  */
 const dexInterface = "github.com/dexidp/dex/api/v2";
 const keycloakVersion = "26.7.3";

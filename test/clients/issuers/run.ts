@@ -1,4 +1,5 @@
-// Real identity providers before Sluice, each set up as its recipe in docs/identity.md says; people use a real browser.
+// Real identity providers as Sluice's issuers, each set up as its recipe in docs/identity.md says; people use a real
+// browser.
 
 import { noBrowser } from "../../admin/console/chromium.ts";
 import { CannotRun, type Edition, ranChecks, type Suite } from "../edition.ts";

@@ -37,7 +37,7 @@ export interface Left {
   /** Tokens of the text that the client had read. */
   read: number;
   charged: number;
-  /** Tokens that the engine made; null if it does not say. */
+  /** Tokens that the engine made; null if the engine does not report them. */
   made: number | null;
   source: string;
 }

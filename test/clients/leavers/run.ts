@@ -28,8 +28,8 @@ interface Way {
 }
 
 /**
- * docs/metering.md promises `error_max` for each way. With the parser for thinking (`--reasoning-parser`), every answer
- * is thinking only, and teaches the route nothing.
+ * The ways to run the engine, each with the `error_max` that docs/metering.md promises. With the parser for thinking
+ * (`--reasoning-parser`), every answer is thinking only, and teaches the route nothing.
  */
 const ways: readonly Way[] = [
   { name: "thinking told apart", options: ["--reasoning-parser", "qwen3"], error_max: 0.05 },

@@ -118,7 +118,10 @@ describe("LangChain for JS", () => {
   );
 });
 
-/** opencode takes every 429 for one that is worth waiting for, and waits longer each time. */
+/**
+ * How long a test of opencode may take: opencode takes every 429 for one that is worth waiting for, and waits longer
+ * each time.
+ */
 const opencode_ms = 300_000;
 
 test.each(refusals)(

@@ -6,12 +6,12 @@ import { agentFolder, ranUntil } from "../agent-process.ts";
 import { outsideTrap } from "../traffic.ts";
 
 export interface OpencodeRun {
-  /** Null if opencode had not ended in time. */
+  /** The exit code; null if opencode had not ended in time. */
   code: number | null;
   shown: string;
 }
 
-/** By protocol: opencode's provider, and the path to append to the service's URL. */
+/** The key is the protocol; the value has opencode's provider, and the path to append to the service's URL. */
 export const providers = {
   chat: { npm: "@ai-sdk/openai-compatible", base: "/v1" },
   responses: { npm: "@ai-sdk/openai", base: "/v1" },

@@ -1,6 +1,6 @@
 /**
- * The seventeen guarantees that Open Responses tests, by its names for them: eight of responses, two of compaction and seven
- * of WebSockets. The questions are ours; every request, body and event is held to its published schema:
+ * The seventeen guarantees that Open Responses tests, by its names for them: eight of responses, two of compaction and
+ * seven of WebSockets. The tests' requests are our own; every request, body and event is held to its published schema:
  * `npm run test:clients -- open-responses`.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
@@ -119,7 +119,7 @@ describe("compaction", () => {
 
 const connect = () => talk(service.url, { authorization: `Bearer ${service.key}` });
 const missing = { code: "previous_response_not_found" };
-/** The body of a request whose response is kept in the connection only. */
+/** The body of a request whose response is not stored, but kept in the connection only. */
 const passing = (input: unknown, more: object = {}) => ({ model, store: false, input, ...more });
 
 async function create(client: Awaited<ReturnType<typeof connect>>, body: object): Promise<ServerEvent[]> {

@@ -1,5 +1,6 @@
-// What the seventeen tests of Open Responses ask, in our words, against the service in front of the simulator. The schema to
-// which every body and event is held is theirs, by the package `openresponses-types`, which is made from their OpenAPI file.
+// What the seventeen tests of Open Responses ask, in our words, against the service in front of the simulator. Every body
+// and event is held to the schema of Open Responses, from the package `openresponses-types`, which is made from their
+// OpenAPI file.
 
 import { join } from "node:path";
 import { type Edition, type Ran, ranChecks } from "../edition.ts";

@@ -63,12 +63,15 @@ async function direct(path: string, body: object): Promise<string> {
   return text;
 }
 
-/** Every value of a member anywhere in the text, as it was written but without the spaces that an engine may write. */
+/**
+ * The values of the members that `form` matches, anywhere in the text: as they were written, but without the spaces
+ * that an engine may write.
+ */
 const written = (text: string, form: RegExp) => [...text.matchAll(form)].map(([, value]) => value!.replace(/\s/g, ""));
 const vectors = (text: string) => written(text, /"embedding":\s*(\[[^\]]*\]|"[^"]{20,}")/g);
 const scores = (text: string) => written(text, /"relevance_score":\s*([-+.\deE]+)/g);
 
-/** The request's record has the engine's count, and the charge is for that count. */
+/** Checks that the request's record has the engine's token count, and that the charge is for that count. */
 async function expectCharge(response: Response, said: Usage, told: Usage): Promise<void> {
   const { usage, cost } = await endedReceipt(service, requestIdOf(response));
   const tokens = told.prompt_tokens + (told.completion_tokens ?? 0);
@@ -95,7 +98,7 @@ test(`${server.engine}: sluice init finds what its models are for`, async () => 
   const { yaml } = await initConfiguration({ engines: [engineAt(url)], fetch, nowSeconds: 1, check: async () => [] });
   const entries: { kind?: string; routes: { model: string }[] }[] = parse(yaml).models;
   const found = new Map(entries.map(({ kind = "chat", routes }) => [routes[0]!.model, kind]));
-  // The tiny model for completions has a chat template too.
+  // The tiny model for completions has a chat template too, so its kind is `chat`.
   for (const [operation, kind] of [
     ["embeddings", "embedding"],
     ["rerank", "rerank"],
@@ -229,7 +232,7 @@ describe.if(has("completions"))(`${server.engine}: completions`, () => {
         }
       : {}),
   };
-  /** transformers takes no list. */
+  /** The prompt as each engine takes it: transformers' server takes no list, so it gets the first prompt alone. */
   const asEngines = (body: object) => {
     const { prompt } = body as { prompt: unknown };
     return Array.isArray(prompt) && typeof prompt[0] === "string" ? { ...body, prompt: prompt[0] } : body;
@@ -305,7 +308,7 @@ describe.if(has("completions"))(`${server.engine}: completions`, () => {
     const prompt = "<|fim_prefix|>a<|fim_suffix|>b";
     const body = { model, prompt, max_tokens: 8, temperature: 0.01, stream: true, stop };
     if (!isVllm) return void (await ask(path, body));
-    // vLLM accepts at most four.
+    // vLLM accepts at most four stop sequences.
     expect(await refusalOf(await service.post(path, body))).toEqual([400, "unsupported_feature", "stop"]);
   });
 

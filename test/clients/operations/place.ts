@@ -20,7 +20,7 @@ const price_million = price / 1000;
 
 export const modelOf = (operation: Operation) => `acme/${operation}`;
 export const has = (operation: Operation) => server.models[operation] !== undefined;
-/** There is no dialect for infinity. */
+/** infinity has no dialect of its own. */
 export const dialect = server.engine === "infinity" ? "generic" : server.engine;
 
 export function configuration(url: string): string {

@@ -1,4 +1,4 @@
-// Stands between the service and an engine, changes nothing, and remembers the last request and its answer.
+// A proxy between the service and an engine. It changes nothing, and remembers the last exchange: a request and its answer.
 
 export interface Exchange {
   path: string;

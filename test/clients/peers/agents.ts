@@ -1,4 +1,4 @@
-// Claude Code and Codex through a gateway: each reads two files by two calls at once, and answers.
+// Claude Code and Codex through a gateway: each reads two files by two tool calls at once, and answers.
 import { strict as assert } from "node:assert";
 import { runAgent as runClaude } from "../claude-code/agent.ts";
 import { runAgent as runCodex } from "../codex/agent.ts";
@@ -8,8 +8,8 @@ import type { Gateway } from "./gateways.ts";
 const files = { "one.txt": "the word is apple\n", "two.txt": "the word is pear\n" };
 
 /**
- * `engine` is the engine behind the gateway. It follows a script, because gateways add words of their own to the
- * user's.
+ * A check of an agent behind a gateway. `engine` is the engine behind the gateway. It follows a script, because
+ * gateways add words of their own to the user's.
  */
 type Check = (gateway: Gateway, engine: ScriptedEngine) => Promise<void>;
 

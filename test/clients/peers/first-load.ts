@@ -5,7 +5,7 @@ import { launchBrowser } from "../../admin/console/chromium.ts";
 export interface FirstLoad {
   requests: number;
   gzip_bytes: number;
-  /** Files that the page asked of other machines, by host; they are not loaded. */
+  /** Files that the page requested from other machines, by host; they are not loaded. */
   elsewhere: string[];
 }
 

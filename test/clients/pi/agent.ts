@@ -1,4 +1,4 @@
-// One run of pi in a folder of its own, with a home of its own, and what it asked of the service on the way.
+// One run of pi in a folder of its own, with a home of its own, and the requests that it sent to the service on the way.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

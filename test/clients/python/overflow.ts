@@ -67,7 +67,7 @@ async function ranBy(script: string, packages: PythonPackages, edition: Edition)
 
 /**
  * An engine of three protocols, each at a path of its own. It finds every input too long: its model `refuses` says so
- * at once, the other one in the middle of its answer.
+ * at once, its model `breaks` in the middle of the answer.
  */
 function startEngine() {
   return Bun.serve({
@@ -83,7 +83,10 @@ function startEngine() {
   });
 }
 
-/** `acme/chat-refuses`, `acme/chat-breaks`, and so on. */
+/**
+ * A configuration with two models for each engine, at paths of this URL: `acme/chat-refuses`, `acme/chat-breaks`, and
+ * so on.
+ */
 function configTo(url: string): string {
   const upstreams = engineNames.map(
     (name) => `  ${name}: { url: "${url}/${name}/v1", protocol: ${engines[name].protocol} }`,

@@ -82,7 +82,7 @@ async function withoutDatabase() {
   return service;
 }
 
-/** A request that is large in bytes and small in tokens. */
+/** The body of a request with an image, large in bytes and small in tokens. */
 function imageOf(size_mib: number): string {
   const url = `data:image/png;base64,${"A".repeat(size_mib * mib)}`;
   return JSON.stringify({ model, messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }] });

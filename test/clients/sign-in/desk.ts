@@ -10,7 +10,7 @@ import { outsideTrap } from "../traffic.ts";
 
 export const model = "qwen/qwen3-coder";
 
-/** `more`: further lines of sluice.yaml. */
+/** Starts a node at which people can sign in. `more`: further lines of its sluice.yaml. */
 export function startedNode(env: Record<string, string> = {}, more = ""): Promise<PeopleNode> {
   const price = "\nmetering: { currency: EUR }\nreports: { provider: Example }\n";
   return startPeopleNode({ more: `  claude_code_settings: true\n${price}${more}`, env });

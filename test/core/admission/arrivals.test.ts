@@ -9,7 +9,7 @@ import { Fault } from "../../../src/core/inference/fault.ts";
 
 const plan = (requestsPerMinute: number | null) => ({ requestsPerMinute });
 
-/** The number of requests that pass, of `of` that come at once. */
+/** Makes `of` calls of `taking` at once, and returns how many of them pass without a Fault. */
 function passed(taking: () => void, of: number): number {
   let count = 0;
   for (let one = 0; one < of; one++) {

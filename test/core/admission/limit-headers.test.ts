@@ -1,4 +1,4 @@
-/** Limits as headers: durations as clients of each family read them. */
+/** Limits as headers of answers, with durations in the form that clients of each family read. */
 import { expect, test } from "bun:test";
 import { duration, limitHeaders } from "../../../src/core/admission/limit-words.ts";
 

@@ -1,6 +1,6 @@
 /**
- * How a node learns of changed limits: of whose changes the node has heard, and which of them concern a running
- * request.
+ * How a node learns of changed limits: for which subjects it has received changes, and which of these changes concern a
+ * running request.
  */
 import { expect, test } from "bun:test";
 import type { Batcher } from "../../../src/core/admission/batcher.ts";
@@ -102,7 +102,7 @@ test("of whom nothing is kept any more, and where nobody is named, anybody's may
   expect(changes.concern(["key_1"], changes.edition)).toBe(false);
 });
 
-/** A store whose messages may be lost, and which may be away. */
+/** A store whose messages may be lost, and which may be unreachable. */
 function office() {
   const state = { plans: [gold], named: [] as string[][], nextEnd_ms: null as number | null, isAway: false, reads: 0 };
   let tell = () => {};

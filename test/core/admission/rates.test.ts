@@ -1,5 +1,5 @@
-// Sliding rates at the entrance: taken before the ledger is asked, given back if the ledger refuses, corrected once at the
-// end.
+// Sliding rates at the entrance: a request is counted before the ledger is asked, uncounted if the ledger refuses, and its
+// count is corrected once at the end.
 
 import { beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -50,7 +50,7 @@ function entry(limits: Partial<Plan>): Entry {
     inputTokens: 100,
   } as unknown as Entry;
 }
-/** A request of somebody with these rates beside those of the plan. */
+/** A request whose caller has these rates beside those of the plan. */
 const enter = (limits: Partial<Plan>, whose: Partial<Entry["principal"]> = {}, model: object = {}) => {
   const one = entry(limits);
   return rated(rates).enter({ ...one, principal: { ...one.principal, ...whose }, model: { ...one.model, ...model } });

@@ -12,7 +12,7 @@ function sweeper() {
     { ledger, clock, recovered: (count) => recovered.push(count), failed: (error) => failed.push(error) },
     { sweep_ms: 5_000, lease_ms: 60_000, recovered_max: 3 },
   );
-  /** The one hold is still there after a while, and gone after another. */
+  /** Checks that the only hold is still there after the first time, and gone after the second. */
   const staysThenGoes = async (stays_ms: number, goes_ms: number) => {
     await clock.advance(stays_ms);
     expect(ledger.model.holds.size).toBe(1);

@@ -1,4 +1,4 @@
-/** What a refusal says is so: every number in it is the ledger's, and the advice helps. */
+/** Every number in a refusal's message is the ledger's, and the advice that it gives helps. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { admissionRefusal } from "../../../src/core/admission/refusal.ts";

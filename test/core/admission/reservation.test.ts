@@ -49,7 +49,7 @@ function node(change: Partial<EntranceSettings> = {}, changes = new HeardChanges
   const enter = (
     options: {
       plan?: Partial<Plan>;
-      /** Null: the plan under which the request was admitted. */
+      /** The plan that is in force now. If it returns null, that is the plan under which the request was admitted. */
       planNow?: () => Plan | null;
       cap?: number;
       stream?: boolean;
@@ -421,8 +421,8 @@ describe("the lease", () => {
     expect(one.signal.aborted).toBe(true);
     expect(room).rejects.toMatchObject({ code: "storage_unavailable" });
     await Promise.all([one.settle({ ...ending, nanos: 700 }), clock.advance(100)]);
-    // The first request had forwarded output for 700 nanos. Its record is already written, so they are settled late, in
-    // an entry of their own.
+    // The first request had forwarded output for 700 nanos. Its record is already written, so these nanos are settled
+    // late, in an entry of their own.
     expect([...ledger.model.records.values()].map((record) => record.charged)).toEqual([0, 0, 700]);
   });
 });
@@ -522,7 +522,7 @@ test("a hold is slight if it covers the whole cap of an answer that is not strea
   };
   const nanos = 300 + 40_960;
   expect(await isSlight({ cap: 4096, stream: false, plan: { week: 100 * nanos } })).toBe(true);
-  // Fails because one hold exists already.
+  // Not slight: the limit has room for a hundred holds, but one hold exists already.
   expect(await isSlight({ cap: 4096, stream: false, plan: { week: 101 * nanos - 1 } })).toBe(false);
   expect(await isSlight({ cap: 4097, stream: false })).toBe(false);
   expect(await isSlight({ cap: 4096, stream: true })).toBe(false);

@@ -24,7 +24,7 @@ export class VirtualClock implements Clock {
     return this.#timers.length;
   }
 
-  /** Runs what is due in between, in order, and lets promises settle after each. */
+  /** Moves the clock, runs the timers that are due in between, in order, and lets promises settle after each. */
   async advance(by_ms: number): Promise<void> {
     const until_ms = this.#now_ms + by_ms;
     await settled();

@@ -332,7 +332,7 @@ describe("authentication", () => {
     const before = it.asked.length;
     await it.with(keys[0]!);
     expect(it.asked).toHaveLength(before);
-    // The cache has three places: the key that was unused for longest goes.
+    // The cache has three places: the key that was unused for longest is evicted.
     await it.with(keys[1]!);
     await it.with(keys[2]!);
     await it.with(keys[0]!);
@@ -446,8 +446,8 @@ describe("a key that ends by policy", () => {
   const day_ms = 86_400_000;
 
   /**
-   * A key that ends after so many days without use. Like the store, `counted` computes that end from the last noted
-   * use.
+   * A key that ends after `unusedMaxDays` days without use. Like the store, `counted` computes that end from the last
+   * noted use.
    */
   function policed(unusedMaxDays: number) {
     const at = house({ touch_ms: 3_600_000 });

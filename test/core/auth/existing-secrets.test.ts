@@ -7,7 +7,7 @@ import { until } from "../../harness/until.ts";
 
 const hash = (of: string) => Bun.SHA256.hash(of) as Uint8Array;
 
-/** A store in which each name is a separate piece; each read of a piece waits for the test. */
+/** A store of secrets in which each name is a separate piece; each read of a piece waits until the test answers it. */
 function held(names: () => string[], entries_max?: number) {
   const asked: (() => void)[] = [];
   const failures: unknown[] = [];
@@ -94,7 +94,7 @@ test("whoever asks for a reading while one is under way gets one that began late
   const { existing, answer } = held(() => names);
   existing.reload();
   await Bun.sleep(0);
-  // The first reading has already passed the place at which the new name stands.
+  // The first reading has already passed the place at which the new name is inserted.
   names.unshift("missed");
   existing.reload();
   for (let pieces = 0; pieces < 4; pieces++) await answer();

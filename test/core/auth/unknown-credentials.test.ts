@@ -8,7 +8,7 @@ import { until } from "../../harness/until.ts";
 
 const made = () => newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes)));
 
-/** A directory that knows some keys. A test can hold back its answers about the others. */
+/** A directory that knows some keys. A test can hold back its answers about all other keys. */
 function house(limits: Partial<AuthenticatorLimits> = {}, isHinted = (_hash: string) => false) {
   const real = new Set<string>();
   const state = { now_ms: 0, asked: 0, waiting: 0 };

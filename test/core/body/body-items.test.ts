@@ -65,7 +65,7 @@ function readTwice(text: string, reading: Reading): void {
 const message = (content: string) => ({ role: "user", content: `${content} ${"in words ".repeat(8)}` });
 const body = (...contents: string[]) => JSON.stringify({ model: "m", messages: contents.map(message), stream: true });
 
-/** Items that several bodies have, some of them with names that repeat. */
+/** Items (`pool`) that several bodies have, some of them with names that repeat. The padding makes an item longer. */
 const padding = `"pad":"${"x".repeat(60)}"`;
 const pool = [
   `{"role":"user","content":"${"long ".repeat(20)}\\n\\"quoted\\" é😀"}`,

@@ -1,4 +1,7 @@
-/** A body parsed in steps: refused where JSON.parse refuses, at the seams between two steps too. More: test/fuzz/body-scan.ts. */
+/**
+ * A body that is parsed in steps is refused where JSON.parse refuses it, at the seams between two steps too. More:
+ * test/fuzz/body-scan.ts.
+ */
 import { describe, expect, test } from "bun:test";
 import { parseInSteps } from "../../../src/core/body/json-steps.ts";
 

@@ -1,6 +1,6 @@
 /**
- * In the caller's own bytes an engine gets what the service would have written anew, and no other parser reads it
- * differently.
+ * A request that reaches an engine in the caller's own bytes means the same as the one that the service would have
+ * written anew, and no other parser reads it differently.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -357,8 +357,8 @@ describe("what a protocol lets a caller write in two ways", () => {
   });
 
   /**
-   * Once decoded, what the engine reads equals what the caller said; and the whole conversation is in the caller's
-   * bytes.
+   * Checks that the engine's request, once decoded, equals the caller's, and that the whole conversation is in the
+   * caller's bytes.
    */
   function holds(wire: Fields, decode: (wire: never) => InferenceRequest, codec: UpstreamCodec, member: string) {
     const told = { model: "acme/one", ...wire };

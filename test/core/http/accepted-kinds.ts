@@ -148,8 +148,8 @@ const called = [{ type: "function_call", call_id: "a", name: "a", arguments: "{}
 export const kinds: Record<string, Kind[]> = {
   ChatCompletionRequest: chatKinds,
   MessagesRequest: messagesKinds,
-  // Counting tokens refuses nothing more than the schema does. If an answer to a request would be refused, the request
-  // is still counted, as far as it is understood.
+  // Counting tokens refuses nothing more than the schema does. A request that would be refused if an answer were asked
+  // for is still counted, as far as it is understood.
   CountTokensRequest: [],
   ResponsesRequest: responsesKinds,
   ResponsesCompactRequest: [...conversationKinds, responsesImage, unableKind({ ...responses, input: called })],

@@ -1,4 +1,6 @@
-/** A key that may be used from some addresses only: by the client's address, not that of a proxy in between. */
+/**
+ * A key that may be used from some addresses only. What counts is the client's address, not that of a proxy in between.
+ */
 import { afterAll, expect, test } from "bun:test";
 import { busyness } from "../../harness/busyness.ts";
 import { errorOf, startService } from "../../harness/engine.ts";

@@ -24,14 +24,14 @@ const model = "acme/writer-1";
 const chat = "/v1/chat/completions";
 /** The tokens a second of a stream: fewer on a busy machine, where a new limit takes longer to be in force. */
 const pace = (tokens_per_s: number) => `tps=${Math.round(tokens_per_s / Math.min(busyness(), 1.5))}`;
-/** Long enough that nothing ends by itself while a test looks. */
+/** Directives for an answer that is long enough not to end by itself while a test looks. */
 const directives = `tokens=16000 ${pace(200)}`;
 const bodies = Object.fromEntries(Object.entries(inferenceBodies).map(([path, body]) => [path, body(directives)]));
 /** A limit in nanos: more than a test's streams use before the limit is in force. */
 const limit = 12_000;
 /** A limit in nanos that is set by a new file: higher, because a reload takes longer. */
 const reloaded = 40_000;
-/** Streams that together reach the limit in a second, however many nodes run them. */
+/** The body of each of several streams that together reach the limit in a second, however many nodes run them. */
 const towardsLimit = (streams: number) => ({ messages: saying(`tokens=16000 ${pace(1200 / streams)}`) });
 /** The nodes that run one stream each; a single node runs two. */
 const places = (nodes: readonly Sluice[]) => (nodes.length > 1 ? nodes : [nodes[0]!, nodes[0]!]);
@@ -72,7 +72,7 @@ async function startFleet(store: "pglite" | "postgres", engine: Simulator) {
     /** Rewrites a node's own configuration file, with this session limit on the plan gold. */
     rewrite,
     file,
-    /** A new organization with two keys, made with these options. */
+    /** Makes a new organization on this plan with two keys; these options of the CLI apply to both keys. */
     async member(plan: string, ...options: string[]) {
       const { organization, id: keyId, key } = await newMember(nodes[0]!, plan, ...options);
       return { organization, keyId, key, otherKey: (await newKey(nodes[0]!, organization, ...options)).key };
@@ -131,8 +131,9 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
     );
 
   /**
-   * Lets streams run on all nodes towards a limit in nanos, which `lower` sets: they end where it stands, are whole and
-   * charged for what they said, and the next request on each node is refused. Returns the errors of these.
+   * Lets streams run on all nodes towards a limit in nanos, which `lower` sets. Checks that they end at that limit, are
+   * whole and charged for the text that they sent, and that the next request on each node is refused. Returns the
+   * errors of those requests.
    */
   async function endsAt(nanos: number, member: Member, lower: () => unknown) {
     const body = towardsLimit(places(fleet.nodes).length);
@@ -212,7 +213,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
   const team = ({ organization }: Member, name: string) =>
     json("team", "create", "--org", organization, "--name", name);
 
-  /** By the owner of a limit: how to set the limit while requests run, when it was unset or high before. */
+  /** How to set a limit while requests run, by the limit's owner, when it was unset or high before. */
   const limited: Record<
     string,
     (isFirst: boolean) => Promise<{ member: Member; set(nanos: number): Promise<unknown> }>
@@ -353,7 +354,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
           else expect(last).toMatchObject({ type: "response.failed", response: { error } });
         }
       }
-      // The receipts are read with a key of the organization.
+      // The receipts are read with a key of the organization, so a suspended organization is resumed first.
       if (name.endsWith("suspended")) await fleet.nodes[0]!.json("org", "resume", member.organization);
       for (const { id, node, stream } of ended) {
         // No key of a closed organization can read the receipts; an operator can, as long as they are kept.
@@ -362,7 +363,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
           : receiptOf(node, member.otherKey, id));
         expect(receipt).toMatchObject({ outcome: "failed", error_code: code, recovered: false });
         if (stream) expect(receipt.usage.output_tokens).toBeGreaterThan(0);
-        // An answer that was not streamed delivered nothing.
+        // An answer that was not streamed delivered nothing, so nothing is charged for it.
         expect(nanosOf(receipt.cost.charged) > 0).toBe(stream);
       }
       // The other organization's request runs on until that organization's own plan is removed.

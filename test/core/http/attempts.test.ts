@@ -15,7 +15,7 @@ test("after ten minutes' worth of bad bodies each protocol says when to come bac
       ...{ method: "POST", body },
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     });
-  /** Sends until a request is refused for its number: the bucket refills while this machine is slow. */
+  /** Sends until a request is refused because there were too many: the bucket refills while this machine is slow. */
   const untilRefused = async (path: string) => {
     for (let parsed = 0; parsed < 20 * attempts_max; ) {
       const answers = await Promise.all(Array.from({ length: 50 }, () => send(path)));

@@ -18,7 +18,7 @@ export const asked = (directives: string, more: object = {}) => ({
 
 export const idIn = (text: string) => /"id":"(resp_[0-9a-f]{32})"/.exec(text)![1]!;
 
-/** Reads a stream until `isEnough` of its text has come, and leaves it. */
+/** Reads a stream until `isEnough` is true of the text that has come, and leaves it. */
 export async function readUntil(response: Response, isEnough: (text: string) => boolean): Promise<string> {
   let text = "";
   for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {

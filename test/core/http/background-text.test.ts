@@ -33,7 +33,7 @@ async function cancelledAmid(more: object, headers = {}) {
   return { answer, receipt, ended: await settled(begun) };
 }
 
-/** What the response's GET returns after it has ended and was settled, and what it was charged. */
+/** What GET returns for a response that has ended and was settled, and what the response was charged. */
 async function settled({ id, request }: { id: string; request: string }) {
   await over(id);
   const { outcome, usage, cost } = await endedReceipt(service, request);

@@ -1,4 +1,7 @@
-/** Background responses: they answer at once, run on by themselves, can be fetched, followed and cancelled, by OpenAI's SDK. */
+/**
+ * Background responses: their requests are answered at once, and they run on by themselves and can be fetched, followed
+ * and cancelled, by OpenAI's SDK.
+ */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import OpenAI from "openai";
 import { tokens } from "../../../src/features/simulator/text.ts";
@@ -81,7 +84,7 @@ test("only background responses are cancelled and followed", async () => {
 });
 
 type Event = { type: string; sequence_number: number; response?: { id: string } };
-/** The events of a stream that OpenAI's SDK has begun, until there are enough of them. */
+/** The first `count` events of a stream that OpenAI's SDK has begun. */
 async function some(directives: string, count: number): Promise<Event[]> {
   const stream = await client.responses.create({ ...asked(directives), stream: true } as never);
   const seen: Event[] = [];

@@ -65,7 +65,7 @@ async function read({ operation }: Spoken, dependencies: Dependencies, text: str
 
 const all = { model: "engine", stream: false, outputTokens_max: 100 };
 
-/** What engines are asked, in all three protocols, and what of it is in the caller's bytes; or the refusal. */
+/** What engines are asked, in all three protocols, and which parts of it are in the caller's bytes; or the refusal. */
 async function outcome(one: Spoken, dependencies: Dependencies, text: string): Promise<string> {
   try {
     const { value, own } = await read(one, dependencies, text);
@@ -130,7 +130,7 @@ describe.each(spoken)("$name", (one) => {
   }, 120_000);
 
   test("only the organization's own items are kept, and none if it wants no content kept", async () => {
-    // With this seed no two hashes share a place in the cache: an item that collides is not kept.
+    // With 1 as the seed of the hashes, no two of them share a place in the cache: an item that collides is not kept.
     const dependencies = needs({}, { ...plentifulBounds(), items: new ItemCache(1024 ** 3, 1) });
     const { items } = dependencies.bounds;
     const readTwice = async (organization: typeof acme) => {
@@ -164,7 +164,7 @@ describe.each(spoken)("$name", (one) => {
     const dependencies = needs();
     const refused = conversation(one).replace('"temperature":0.2', '"temperature":"warm"');
     for (let time = 0; time < 2; time++) expect(await outcome(one, dependencies, refused)).toContain("temperature");
-    // One entry for each field that is looked up.
+    // At most one entry in the cache for each field that is looked up.
     expect(dependencies.bounds.items.size).toBeLessThanOrEqual(3);
   });
 

@@ -28,7 +28,7 @@ interface Refused {
 }
 const chat = (key: string, content: string, max_tokens = 256) =>
   service.post("/v1/chat/completions", { model, messages: says("", content), max_tokens }, { key });
-/** Begins a slow stream, which takes its place until `leave` is called. */
+/** Begins a slow stream, which counts as a running request until `leave` is called. */
 async function begun(key: string): Promise<{ leave(): void }> {
   const running = new AbortController();
   const body = { model, messages: says("tps=1", words(3)), max_tokens: 256, stream: true };
@@ -52,7 +52,7 @@ interface Shown {
   standing: { usage_percent: number; week: { used: Money; held: Money; limit: Money } };
 }
 
-/** A refusal as operators read it, once it is stored: that is after its answer was sent. */
+/** A refusal as operators read it, once it is stored, which happens after its answer was sent. */
 async function storedRefusal({ request_id }: Refused["error"]): Promise<unknown> {
   const show = () => service.cli("request", "show", String(request_id), "--json");
   await until(async () => (await show()).code === 0, 10_000, "the refusal to be stored");
@@ -103,7 +103,7 @@ test("a team's limits bind all of its keys, and the narrowest that resets last i
   expect(full).toMatchObject({ code: "usage_limit_reached", limited_by: "team", window: "week" });
   expect(full.message).toMatch(/the team research has \$[\d.]+ left of its \$0\.00011 for this week/);
 
-  // An administrator reads why later, in the client's words and in figures.
+  // An administrator reads later why the request was refused, in the client's words and in figures.
   const { used } = (await service.json<Shown>("team", "show", team.id)).standing.week;
   const limit = {
     ...{ name: "week", value: dollars(111_000), used, held: dollars(0) },

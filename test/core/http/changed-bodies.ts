@@ -1,7 +1,7 @@
 /** Bodies that were right, and in which something was replaced, removed, repeated or moved. */
 import fc from "fast-check";
 
-/** The place that is changed, how, and the value that is put there. */
+/** The position of the change, the kind of the change, and the value that is put there. */
 export type Change = [at: number, how: number, other: unknown];
 
 export const change: fc.Arbitrary<Change> = fc.tuple(

@@ -1,4 +1,4 @@
-/** What the node asks of the runtime's garbage collector happens. Rule: docs/design/runtime.md, Memory. */
+/** The runtime's garbage collector does what the node asks of it. Rule: docs/design/runtime.md, Memory. */
 import { fullGC, heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
 import { runtimeCollector } from "../../../src/core/http/garbage.ts";
@@ -13,7 +13,10 @@ const some = 100;
 const made = () => Array.from({ length: count }, () => new Headers());
 const there = () => heapStats().objectTypeCounts.Headers ?? 0;
 
-/** Leaves headers that nobody holds any more, but which were still held during the collector's last two runs. */
+/**
+ * Leaves headers to which nothing refers any more, but which were still referred to during the collector's last two
+ * runs.
+ */
 function leaveOld(): void {
   const held = made();
   fullGC();

@@ -1,6 +1,6 @@
 /**
- * The compaction of a conversation, over real sockets: one inference, one item, and a conversation that goes on from
- * it.
+ * The compaction of a conversation, over real sockets: it is one inference and returns one item, from which the
+ * conversation goes on.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type {
@@ -37,7 +37,7 @@ const answered = async <Answer = ResponseObject>(response: Response): Promise<An
   expect(response.status).toBe(200);
   return (await response.json()) as Answer;
 };
-/** What the engine was told last: role and text of each message. */
+/** The messages of the engine's latest request: role and text of each. */
 const told = () => engine.asked.at(-1)!.messages.map(({ role, content }): [string, string] => [role, toldIn(content)]);
 const toldIn = (content: unknown) =>
   typeof content === "string"

@@ -78,7 +78,8 @@ describe("a text goes on at another engine", () => {
       expect(receipt).toMatchObject({ outcome: "completed", attempts: 2, continued: true, error_code: null });
       const { input_tokens, output_tokens } = receipt.usage;
       expect(nanosOf(receipt.cost.charged)).toBe(100 * input_tokens + 400 * output_tokens);
-      // The engine that went on was also sent what the first one had said; the caller's input has not grown by it.
+      // The engine that went on was also sent the text of the first one; the tokens of the caller's input do not
+      // include that text.
       expect(Math.abs(input_tokens - 18)).toBeLessThan(12);
       expect(Math.abs(output_tokens - 40)).toBeLessThan(15);
     }

@@ -70,7 +70,7 @@ const encoders: Record<string, (fault: Fault, requestId: string) => object> = {
   [responses]: encodeResponsesFault,
 };
 type Code = ConstructorParameters<typeof Fault>[0];
-/** A refusal as it is `spoken` at one of the paths. */
+/** The body of a refusal, in the form of the protocol that is spoken at the path `spoken`. */
 const refusal = (code: Code, spoken = chat) => encoders[spoken]!(new Fault(code, "Because."), id);
 const refused = (path: string, status: number, code: Code, headers: Record<string, string> = {}, spoken = path) =>
   answer("POST", path, status, refusal(code, spoken), headers);

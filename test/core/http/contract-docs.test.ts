@@ -1,4 +1,4 @@
-/** /docs shows the contract and asks no other host for anything. */
+/** /docs shows the contract and requests nothing from any other host. */
 import { describe, expect, test } from "bun:test";
 import { gunzipSync } from "node:zlib";
 import { docsPage, docsScript } from "../../../src/features/openapi/page.ts";

@@ -57,7 +57,7 @@ const isOf = (name: string) => (event: StreamEvent) => event.type === `response.
 const without = (name: string, of = whole) => changed((events) => events.filter((each) => !isOf(name)(each)), of);
 const twice = (name: string) =>
   changed((events) => events.flatMap((each) => (isOf(name)(each) ? [each, each] : [each])));
-/** The problems after changing keys of the first event of a type. */
+/** The problems after changing some keys of the first event of a type. */
 const altered = (name: string, keys: object | ((event: StreamEvent) => object), of = whole) =>
   changed((events) => {
     const at = events.findIndex(isOf(name));
@@ -66,7 +66,7 @@ const altered = (name: string, keys: object | ((event: StreamEvent) => object), 
 /** The problems after changing the item's id in the first event of a type: its last digit is replaced by 1. */
 const itemChanged = (name: string) =>
   altered(name, ({ item }) => ({ item: { ...item, id: String(item!.id).replace(/.$/, "1") } }));
-/** The problems after changing the text of the events as JSON, wherever it stands. */
+/** The problems after replacing a text wherever it occurs in the JSON of the events. */
 const rewritten = (from: RegExp | string, to: string, of = whole) =>
   changed((events) => JSON.parse(JSON.stringify(events).replaceAll(from, to)), of);
 /** The problems after changing the status of every completed item, in its event and in the final object. */

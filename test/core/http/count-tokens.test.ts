@@ -1,4 +1,7 @@
-/** The tokens of a request, counted over real sockets by Messages and by Responses: exact, free, and in nobody's way. */
+/**
+ * The tokens of a request, counted over real sockets by Messages and by Responses: exact, free of charge, and without
+ * delaying other requests.
+ */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
@@ -66,7 +69,8 @@ describe("a count", () => {
   test("is what a client is charged that leaves before its answer", async () => {
     const body = foo(exact, `[simulator: ttft=20000] ${"Every morning the gardener counts her tulips. ".repeat(50)}`);
     const { input_tokens } = await count(body);
-    // If a busy machine gives the counting worker no time within its second, the charge is the estimate.
+    // If the worker that counts gets no time within its second, because the machine is busy, the charge is the
+    // estimate.
     let usage = await leftAfter(body);
     for (let attempt = 0; attempt < 5 && usage.source === "estimated"; attempt++) usage = await leftAfter(body);
     expect(usage).toMatchObject({ input_tokens, output_tokens: 0, source: "counted" });
@@ -88,7 +92,7 @@ test("a body of 32 MiB is counted, and holds up nobody", async () => {
   const line = "It was a bright cold day in a month without a name. ";
   const text = line.repeat(Math.floor((32 * 1024 * 1024 - 200) / line.length));
   let slowest_ms = Number.POSITIVE_INFINITY;
-  // On a machine that is busy with other things one run may be slow; all of them are not.
+  // On a machine that is busy with other things, one run may be slow, but not all of them.
   for (let attempt = 0; attempt < 6 && slowest_ms > 200; attempt++) {
     let counting = true;
     const counted = count(foo(exact, text)).finally(() => {

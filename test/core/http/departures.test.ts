@@ -42,7 +42,7 @@ describe.each(Object.keys(inferenceBodies))("%s", (path) => {
   for (const stream of [true, false]) {
     const kind = stream ? "a stream" : "an unstreamed answer";
 
-    /** Leaves an answer when the engine has produced so many tokens of it. */
+    /** Leaves an answer when the engine has produced `tokens` tokens of it. */
     const leftAt = async (directives: string, tokens: number) => {
       const leaving = new AbortController();
       const [asked, logged] = [service.engine.counts.requests, service.stderr().length];

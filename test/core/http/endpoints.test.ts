@@ -13,7 +13,7 @@ afterAll(() => service.stop(), 60_000);
 const path = "/v1/chat/completions";
 const valid = () => ({ model, messages: says("") });
 
-/** What comes back for one request that is sent as bytes. */
+/** Sends one request as bytes, and returns the bytes that come back. */
 async function raw(text: string, done?: RegExp): Promise<string> {
   const client = await rawClient(service.url);
   await client.write(text);
@@ -122,7 +122,7 @@ describe("credentials", () => {
     const made = await newMember(service, "unlimited");
     const expires = new Date(Date.now() + 3000).toISOString();
     const brief = await newKey(service, made.organization, "--expires", expires);
-    /** On Postgres the command is a process of its own, and the node learns of the change by a notification. */
+    /** On Postgres the CLI's command is a process of its own, and the node learns of the change by a notification. */
     const refused = async (key: string, code: string) => {
       const codeNow = async () => {
         const response = await service.fetch("/v1/models", { key });

@@ -1,4 +1,7 @@
-/** A node in front of engines with dialects: what they get, what clients read of a refusal, and what operators read of it. */
+/**
+ * A node in front of engines with dialects: what the engines get, what clients read of a refusal, and what operators
+ * read of it.
+ */
 import { afterAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { requestIdOf } from "../../harness/receipts.ts";
 import { startSluice } from "../../harness/sluice.ts";

@@ -27,7 +27,7 @@ const refuses = () => {
 };
 const noneSeen = (): { logged: number[]; counted: number[] } => ({ logged: [], counted: [] });
 type Framed = Omit<Parameters<typeof frame>[1], "path" | "faultBody">;
-/** What the frame answers to a request of models with a body or without. */
+/** The frame's answer to a request at /v1/models. */
 const answerOf = (framed: Framed, needed = needing(noneSeen()), init: RequestInit = {}) =>
   frame(needed, { path: "/v1/models", faultBody: faultBodyOf(), ...framed })(
     new Request("http://localhost/v1/models", init),

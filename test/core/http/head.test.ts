@@ -22,7 +22,7 @@ async function asked(method: string, path: string, key: string | null) {
   return { status, length: headers.get("content-length"), type: headers.get("content-type"), body };
 }
 
-/** The path with the id of something that there is. */
+/** The path with the id of an existing object in it. */
 function filled(path: string): string {
   if (path.includes("/responses/")) return path.replace("{id}", ids.response);
   return path.replace("{id}", path.includes("/requests/") ? ids.request : model);
@@ -38,7 +38,7 @@ describe("HEAD", () => {
         const head = await asked("HEAD", filled(path), key);
         expect(get.body).not.toBe("");
         expect(head).toMatchObject({ status: get.status, type: get.type, body: "" });
-        // The length of these two differs each time.
+        // The length of these two paths' answers differs each time.
         if (path === "/metrics" || path === "/readyz") expect(head.length).not.toBe("0");
         else expect([get.length, undefined]).toContain(head.length);
       }

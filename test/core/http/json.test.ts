@@ -20,7 +20,10 @@ function segmentsIn(socket: object): number {
   return new DataView(info.buffer).getUint32(tcpi_data_segs_in, true);
 }
 
-/** What each of several concurrent clients gets, and in how many segments; all of them are answered at once. */
+/**
+ * The answers that several concurrent clients get, each with its number of TCP segments; all clients are answered at
+ * once.
+ */
 async function answers(body: object, headers: Record<string, string>, count = 8) {
   let asked = 0;
   const all = Promise.withResolvers<void>();
@@ -73,8 +76,8 @@ describe.each([
   test("is whole and in few segments, with all of its head, however many end at once", async () => {
     const body = { text: letter.repeat(count) };
     const seen = await answers(body, headers);
-    // At most as many segments as the bytes need, and a few more. If each name, value and mark had its own there would
-    // be 90.
+    // At most as many segments as the bytes need, and a few more. If each name, value and punctuation mark had a
+    // segment of its own there would be 90.
     const needed = Math.ceil(JSON.stringify(body).length / 4096);
     for (const { segments, text } of seen) {
       expect(segments).toBeLessThanOrEqual(needed + 12);

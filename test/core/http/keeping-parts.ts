@@ -1,4 +1,4 @@
-/** The parts with which a node keeps one answer, over stores that a test sets up function by function. */
+/** What a node needs to keep (store) an answer, over stores that a test sets up function by function. */
 
 import type { Principal } from "../../../src/core/auth/verdict.ts";
 import type { Call } from "../../../src/core/http/call.ts";
@@ -21,7 +21,7 @@ export const endedRun = (charged: number, recovered = false) => ({
   ...{ recovered, nanos: { charged } },
 });
 
-/** What keeping an answer needs. Unless it is given, the log takes everything, and is empty. */
+/** The dependencies of keeping an answer. By default, the log accepts every entry, and is empty when it is read. */
 export function needsOf(kept: { answers?: object; logs?: object; [part: string]: unknown }, receipt?: () => unknown) {
   const needs = {
     kept: {
@@ -42,7 +42,7 @@ export function needsOf(kept: { answers?: object; logs?: object; [part: string]:
   return needs as unknown as KeepingNeeds;
 }
 
-/** The keeping of an answer with an idempotency key. */
+/** The `Keeping` of the answer to this call, which has an idempotency key: it stores the answer. */
 export function keepingOf(needs: KeepingNeeds, call: object, as: { isBackground?: boolean; isStream?: boolean }) {
   const organization = { id: name.organizationId, keepsContent: true };
   const keptAs = { claim: { key: "00", body: "00" }, isBackground: false, isStream: false, ...as };
@@ -54,7 +54,7 @@ export const waitingCall = {
   ...{ request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } },
 } as unknown as Call;
 
-/** The code of the fault with which this is refused; null where it is not. */
+/** The code of the fault with which a promise is rejected; null if it is not rejected. */
 export const codeOf = (asked: Promise<unknown>): Promise<string | null> =>
   asked.then(
     () => null,

@@ -1,6 +1,7 @@
 /**
- * A run whose answer is kept, and whose client has left, is ended by whatever ends other runs. A revoked key, a
- * suspended organization and a lowered limit end it at once, and a drain waits for it no longer than for others.
+ * A run (the work on a request) whose answer is kept, and whose client has left, is ended by whatever ends other runs.
+ * A revoked key, a suspended organization and a lowered limit end it at once, and a drain waits for it no longer than
+ * for others.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -17,7 +18,7 @@ import { until } from "../../harness/until.ts";
 setDefaultTimeout(90_000);
 
 const path = "/v1/chat/completions";
-/** Long enough not to end by itself while a test looks. */
+/** Directives for an answer that is long enough not to end by itself while a test looks. */
 const long = "tokens=16000 tps=50";
 
 interface Asked {
@@ -99,7 +100,7 @@ describe("is ended", () => {
         expect(run.ended).toBe("client-left");
         const receipt = await onlyRecord(leaver.organization);
         expect(receipt).toMatchObject({ outcome: "failed", error_code: code, recovered: false, stream });
-        // An answer that was not streamed delivered nothing.
+        // An answer that was not streamed delivered nothing, so nothing is charged for it.
         expect(nanosOf(receipt.cost.charged) > 0).toBe(stream);
       });
     }

@@ -123,7 +123,7 @@ for (const stream of [false, true])
       await until(async () => (await begun())?.response != null, 10_000, "the response to begin");
       const cancelled = JSON.stringify({ ...JSON.parse((await begun())!.response!), status: "cancelled" });
       expect(await answers.end(request, { state: "ended", bytes: 1, response: cancelled })).toBe(true);
-      // The node waits for this transaction to store its own end of the answer.
+      // The node wants to store its own end of the answer, and waits for this transaction.
       const isWaiting = async () =>
         (await db.query("select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%kept_answer%'"))
           .length > 0;

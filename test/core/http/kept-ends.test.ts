@@ -1,6 +1,6 @@
 /**
  * How an answer's log ends if its node is gone, or was frozen for so long that another node may have settled its run:
- * all readers get the same end, and the key is free unless the run was charged.
+ * all readers get the same end, and the idempotency key is free unless the run was charged.
  */
 import { expect, test } from "bun:test";
 import { Fault } from "../../../src/core/inference/fault.ts";
@@ -61,7 +61,7 @@ function stores(clock: Clock = systemClock()) {
   };
 }
 
-/** Such a store by a clock that a test moves. */
+/** The same stores, with a clock that a test moves. */
 function storesInTime() {
   const time = new Time(0);
   return { time, it: stores(new NodeClock(time, { offset_ms: 0, rate: 1, arrivalsFirst: false })) };
@@ -69,7 +69,10 @@ function storesInTime() {
 
 const lostLease = new Fault("storage_unavailable", "The lease was lost.", { retryAfterSeconds: 5 });
 
-/** A streamed answer whose run has said something, and then ended, or failed: its lease was lost, or its engine broke off. */
+/**
+ * A streamed answer whose run has produced some text, and then ended, or failed: its lease was lost, or its engine
+ * broke off.
+ */
 async function streaming({ needs }: ReturnType<typeof stores>, outcome: "failed" | "completed") {
   const notes = { outcome, firstPart_ms: 1, stream: true };
   const call = { notes, signal: { reason: lostLease }, request: { signal: {} } };
@@ -139,7 +142,7 @@ async function reader({ needs, kept }: ReturnType<typeof stores>) {
   return follower;
 }
 
-/** A node that has said something, and then nothing more. */
+/** Appends what a node writes that has produced some text, and then nothing more. */
 function saying({ log }: ReturnType<typeof stores>) {
   log.append("log", 0, { text: '{"stream":true,"headers":{}}', isEnd: false });
   log.append("log", 1, { text: "said;", isEnd: false });

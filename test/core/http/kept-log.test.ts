@@ -1,4 +1,4 @@
-/** The writer of an answer's log, before a store that is slow; and a claim that another node has freed. */
+/** The writer of an answer's log, on a store that is slow; and a claim that another node has freed. */
 import { expect, test } from "bun:test";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";

@@ -1,4 +1,4 @@
-/** Clients that leave when the engine has their request, and the receipts of what they left. */
+/** Clients that leave when the engine has their request, and the receipts of the answers that they left. */
 import { expect } from "bun:test";
 import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
 import { model, type Service } from "../../harness/engine.ts";

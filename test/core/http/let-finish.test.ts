@@ -1,7 +1,7 @@
 /**
  * A client that leaves an answer that was requested from its engine unstreamed, on each protocol: the engine may finish
- * within ten seconds, and the answer is charged by its report; unless a drain, a revocation or the engine itself ends
- * it.
+ * within ten seconds, and the answer is charged by the engine's report; unless a drain, a revocation or the engine
+ * itself ends it.
  */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { busyness } from "../../harness/busyness.ts";

@@ -1,7 +1,8 @@
 /**
- * What a plan limits, as clients see it: rates and concurrency, and what a refusal tells. A request that needs more than
- * a whole limit can never pass: in every protocol its refusal is final, names the limit, its owner, its size and what was
- * asked, and nothing in it makes a client wait. docs/design/errors-and-streams.md, Limits and their errors.
+ * What a plan limits, as clients see it: rates and concurrency, and what a refusal says. A request that needs more than
+ * a whole limit can never pass: in every protocol its refusal is final, names the limit, its owner, its size and what
+ * the request needed, and nothing in it makes a client wait. docs/design/errors-and-streams.md, Limits and their
+ * errors.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { inWords, type Money } from "../../../src/core/inference/money.ts";

@@ -1,4 +1,4 @@
-/** What a log line says about its caller: enough to find a request by, and never content or a key. */
+/** What a log line says about a request's caller: enough to find the request by, and never content or a key. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { callersWords, lineOf } from "../../../src/core/http/log-line.ts";

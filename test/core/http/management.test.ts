@@ -83,7 +83,7 @@ function ownersOf(one: Record<string, unknown>): unknown[] {
   return ["slug" in one ? one.id : one.organization_id];
 }
 
-/** What the example of a verb sends in the body, or in the query. */
+/** The body or the query that the example of a verb sends. */
 function sentBy({ id, secondId, example }: Verb): Record<string, unknown> {
   const { [id ?? ""]: _, [secondId ?? ""]: __, ...sent } = example.takes as Record<string, unknown>;
   return sent;
@@ -134,7 +134,8 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
     const token = port.tokens["organization-admin"];
     const before = await port.manage.auditHead();
     const [, kind = ""] = operation.path.split("/");
-    // A destination is named within the organization that `organization` names.
+    // The name of a destination of notices is looked up within the organization that `organization` names, so notices
+    // are left out here.
     if (operation.id !== null && kind !== "plans" && kind !== "notices") {
       const named = kind === "organizations" ? foreign.organization : foreign[kind];
       const [path, asked] = exampleOf(operation, named, foreign.people);
@@ -178,7 +179,7 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
   });
 
   test("answers 404 if a named object does not exist", async () => {
-    // A destination of notices is made under any name.
+    // `setNotices` creates a destination of notices under any name.
     if (operation.id === null || operation.name === "setNotices") return;
     const [, kind = ""] = operation.path.split("/");
     const prefixes: Record<string, string> = { requests: "req", "limit-requests": "lreq", invitations: "inv" };
@@ -288,7 +289,7 @@ describe("a key", () => {
       { owner: "" },
     ]) {
       expect([wrong, (await patch(wrong)).code]).toEqual([wrong, "invalid_value"]);
-      // Neither is a key made with it.
+      // No key is created with the wrong value either.
       const made = await port.post("/keys", { organization: "acme", name: "made", ...wrong });
       expect([wrong, made.code]).toEqual([wrong, "invalid_value"]);
     }
@@ -299,7 +300,7 @@ describe("a key", () => {
       ...{ ...now, models: null, expires_at: null, allow_from: null, owner: null, labels: { b: "2" } },
     });
     await port.manage.revokeKey({ id: key.id });
-    // What is revoked is neither changed nor rotated.
+    // A revoked key is neither changed nor rotated.
     expect(await patch({ name: "late" })).toMatchObject({ status: 409, code: "wrong_state" });
     expect(await port.post(`${path}/rotate`, {})).toMatchObject({ status: 409, code: "wrong_state" });
   });

@@ -1,6 +1,6 @@
 /**
- * Messages at its limits: counting tokens takes nothing of the minute, and many short messages must not hold up others.
- * A client whose window is full: windows.test.ts.
+ * Messages at its limits: counting tokens takes nothing of the tokens a minute, and many short messages must not hold
+ * up others. A client whose window is full: windows.test.ts.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { busyness } from "../../harness/busyness.ts";
@@ -50,7 +50,7 @@ describe("as many short messages as a body may hold hold up nobody for more than
     // tokens.
     const body = JSON.stringify({ ...ask, messages: Array.from({ length: many }, (_, at) => shape(at)) });
     let best_ms = Number.POSITIVE_INFINITY;
-    // On a machine that is busy with other things one run may be slow; all of them are not.
+    // On a machine that is busy with other things, one run may be slow, but not all of them.
     for (let attempt = 0; attempt < 5 && best_ms > 200; attempt++) {
       let running = true;
       const answer = service.post(path, body).finally(() => {

@@ -45,7 +45,10 @@ type Headers = Record<string, string | null>;
 const announcement = (headers: Headers) => ["deprecation", "sunset", "link"].map((name) => headers[name] ?? null);
 const announced = ({ headers }: Response) => announcement(Object.fromEntries(headers));
 
-/** What a client is told that asks for a model; `model` is the name in the answer, and a count has none. */
+/**
+ * What a client learns that asks for a model. `model` is the name in the answer; an answer to the counting of tokens
+ * has none.
+ */
 interface Told {
   status: number;
   announced: (string | null)[];
@@ -63,7 +66,7 @@ async function overHttp(path: string, body: object, key: string): Promise<Told> 
   return { status: response.status, announced: announced(response), requestId, ...(model ? { model } : {}), message };
 }
 
-/** Over a WebSocket, the first event alone has what the head of an answer has. */
+/** Over a WebSocket, only the first event has what the headers of an HTTP answer have. */
 async function overWebSocket(model: string, key: string): Promise<Told> {
   using client = await talk(service.url, { authorization: `Bearer ${key}` });
   const events = await client.create({ model, input: "x" });
@@ -107,7 +110,7 @@ describe.each(Object.entries({ ...answering, ...counting }))("at %s", (door, ask
     const told = await ask(name, service.key);
     expect(told).toMatchObject({ status: 200, announced });
     if (door in counting) return;
-    // The answer repeats the name, and the receipt has the id.
+    // The answer repeats the name that was requested, and the receipt has the id.
     expect(told.model).toBe(name);
     expect((await endedReceipt(service, told.requestId)).model).toBe(id);
   });

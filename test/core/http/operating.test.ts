@@ -6,7 +6,7 @@ import { startSluice } from "../../harness/sluice.ts";
 
 const root = join(import.meta.dir, "../../..");
 const page = readFileSync(join(root, "docs/operating.md"), "utf8");
-/** The names that begin each row or item below a heading, each with the text that follows it. */
+/** The names that begin each row or item below a heading of the page, each with the text that follows it. */
 const rowsUnder = (heading: string) =>
   [
     ...page

@@ -34,7 +34,7 @@ interface Asked {
   token?: string | null;
   body?: unknown;
   headers?: Record<string, string>;
-  /** The version that the change is of, which goes into `if-match`. */
+  /** The version of the object to which the change is made, which goes into `if-match`. */
   version?: number;
 }
 
@@ -112,7 +112,7 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
   };
 }
 
-/** What every port of a node needs; `more` is what a test is about. */
+/** The dependencies that every port of a node needs; `more` has those that a test is about. */
 export function nodeDependencies(more: Partial<NodeDependencies> = {}, body_bytes_max = 1_000_000): NodeDependencies {
   const needed: Partial<NodeDependencies> = {
     limits: {

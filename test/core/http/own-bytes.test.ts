@@ -1,4 +1,6 @@
-/** What of a large body reaches an engine in the caller's own bytes, over real sockets, and what of it is written anew. */
+/**
+ * Which parts of a large body reach an engine in the caller's own bytes, over real sockets, and which are written anew.
+ */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { OwnBytes } from "../../../src/core/body/own-bytes.ts";
@@ -17,7 +19,7 @@ interface Asked {
 const asked: Asked[] = [];
 /** The engine's answers for models whose name begins with `slow` wait for this promise. */
 let gate = Promise.withResolvers<void>();
-/** Fails for models whose name begins with `down`. */
+/** An engine that fails for models whose name begins with `down`. */
 const engine = Bun.serve({
   port: 0,
   async fetch(request) {
@@ -98,7 +100,7 @@ async function ask(text: string, headers: Record<string, string> = {}, path = "/
 const metrics = async () => (await service.fetch("/metrics")).text();
 
 /**
- * The request that the engine should get for this body, whose cap is the model's highest: without `user`, with the
+ * The request that the engine should get for this body (whose cap is the model's highest): without `user`, with the
  * engine's model name, and not streamed.
  */
 const question = (text: string, model: string) => {

@@ -1,8 +1,8 @@
 /**
  * Nine pairs over real sockets: a service is asked in each of three protocols, with an engine of each of them. An input
- * that is longer than the model's context is refused, by the service or by the engine, before the answer and in its
- * middle. Agents compact only after exactly these messages, so the tests compare them word for word, and with the patterns
- * by which clients recognize them. And a client is sent one part of an answer at a time, also where the engine
+ * that is longer than the model's context is refused, by the service or by the engine, before the answer or in its
+ * middle. Agents compact only after exactly these messages, so the tests compare them word for word, and with the
+ * patterns by which clients recognize them. And a client is sent one part of an answer at a time, even if the engine
  * interleaves its parts.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";

@@ -1,4 +1,7 @@
-/** Raises as an operator and a client meet them: commands, refusals, what they show, and their end while requests run. */
+/**
+ * Raises, temporary increases of limits, as an operator and a client meet them: commands, refusals, what they show, and
+ * their end while requests run.
+ */
 
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -119,10 +122,10 @@ test("a raise that is not valid is refused, with what to do instead", async () =
   }
   const { stderr } = await service.cli("limit", "raise", "org", empty, "week=0.000000005", "--until", in1h);
   expect(stderr).toMatch(/The organization has no limit 'week'/);
-  // An organization's raise makes room for those of its keys.
+  // An organization's raise makes room for raises of its keys.
   await service.json("limit", "raise", "org", org, "week=0.03", "--until", in1h);
   await service.json("limit", "raise", "key", id, "week=0.02", "--until", in1h);
-  // The second takes the place of the first.
+  // The key's second raise replaces its first.
   const again = await service.json<Shown>("limit", "raise", "key", id, "week=0.000001", "--until", soon(60_000));
   expect(again.raises).toMatchObject([{ limits: { week: { amount: "0.000001000" } } }]);
 });

@@ -1,4 +1,7 @@
-/** A client that writes its whole body before it reads gets its answer all the same; and what that costs has bounds. */
+/**
+ * A client that writes its whole body before it reads gets its answer all the same; and what the service reads for such
+ * clients has bounds.
+ */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { busyness } from "../../harness/busyness.ts";
@@ -40,7 +43,7 @@ const head = ({ method = "POST", path = chat, key = null, headers = [] }: Sent) 
 const length = (bytes: number) => `content-length: ${bytes}`;
 
 const piece = Buffer.alloc(256 * 1024, " ");
-/** The same, as a chunk of a body without a length. */
+/** The same piece, as a chunk of a body without a length. */
 const chunk = Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from("\r\n")]);
 async function writeSpaces(client: RawClient, bytes: number): Promise<void> {
   for (let left = bytes; left > 0; left -= piece.length)
@@ -67,7 +70,7 @@ async function slow(localAddress?: string): Promise<RawClient> {
   return client;
 }
 
-/** Reads a refusal whose body was not waited for: its connection is closed. */
+/** Reads the refusal of a request whose body the service did not wait for: the connection is closed. */
 async function readClosing(client: RawClient, status: number): Promise<void> {
   const answer = await client.read();
   expect(answer).toStartWith(`HTTP/1.1 ${status}`);
@@ -184,7 +187,7 @@ describe("bounds: beyond them the connection is closed", () => {
     };
     await expect(endless()).rejects.toThrow();
     expect(bytes).toBeGreaterThanOrEqual(63 * mib);
-    // What was written and not read lies in the buffers of both sockets; their size is the system's affair.
+    // Bytes that were written and not read are in the buffers of both sockets; their size is the system's affair.
     expect(bytes).toBeLessThan(128 * mib);
   });
 
@@ -201,7 +204,7 @@ describe("bounds: beyond them the connection is closed", () => {
     const clients = await Promise.all(Array.from({ length: 4 }, () => slow()));
     await open(4);
     await readClosing(await slow(), 404);
-    // The body of another address is read; and a small body is never in the way.
+    // A body from another address is read, and a request with a small body keeps its connection.
     const other = await slow("127.0.0.2");
     await open(5);
     expect((await service.fetch("/v1/nothing", { method: "POST", body: "x" })).headers.get("connection")).not.toBe(

@@ -21,7 +21,7 @@ const check = (run: AskingCheck["run"], more: Partial<ReadinessCheck> = {}): Rea
   ...more,
 });
 
-/** The checks of a node by a clock that the test moves, and the checks that failed at each turn. */
+/** Starts the checks of a node on a clock that the test moves; `turns` has the checks that failed at each turn. */
 function startedWith(...checks: ReadinessCheck[]) {
   const time = new VirtualClock();
   const turns: string[][] = [];

@@ -1,6 +1,7 @@
 /**
- * An engine whose usage reports are wrong: they are not charged, and appear in the record, in the log and in a metric. One
- * that reports more than was held for the request: recorded in full, charged up to the limit, and counted in a metric.
+ * An engine whose usage reports are wrong: they are not charged, and appear in the record, in the log and in a metric.
+ * An engine that reports more than was held for the request: the report is recorded in full, charged up to the limit,
+ * and counted in a metric.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";

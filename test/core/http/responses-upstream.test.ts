@@ -105,7 +105,7 @@ async function answered(name: ClientName, response: Response, stream: boolean): 
   return stream ? wires[name].readFrames(framesOf(text)) : wires[name].readReply(JSON.parse(text));
 }
 
-/** The same usage as each kind of client is told it. */
+/** The same usage, in the form in which each kind of client gets it. */
 const usageTold: Record<ClientName, string[]> = {
   chat: [
     ...['"prompt_tokens":90', '"cached_tokens":77', '"cache_write_tokens":3'],

@@ -1,6 +1,6 @@
 /**
- * A refusal that cost the caller nothing is sent after a wait. The wait ends when the caller leaves, and its place is
- * then free for another.
+ * A refusal that cost the caller nothing is sent after a wait. The wait ends when the caller leaves, and another
+ * refusal may then wait in its place.
  */
 import { expect, test } from "bun:test";
 import { slowness } from "../../../src/core/http/slowness.ts";

@@ -5,7 +5,7 @@ import { model, says, startService } from "../../harness/engine.ts";
 import { newMember } from "../../harness/organizations.ts";
 import { until } from "../../harness/until.ts";
 
-/** The number of requests on each connection; its length is the number of connections. */
+/** The number of requests on each connection; the list's length is the number of connections. */
 const requests: number[] = [];
 const sockets: Socket[] = [];
 const answer = JSON.stringify({

@@ -1,6 +1,6 @@
 /**
- * Whatever throws on a request's way, its grant is settled: the request is sent once for every function that it calls, and
- * that call throws. Then its organization holds nothing, and what was granted has one record.
+ * Whatever throws on a request's way, its grant is settled: the request is sent again and again, and each time another
+ * of the function calls on its way throws. Then its organization holds nothing, and what was granted has one record.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { Elysia } from "elysia";

@@ -1,5 +1,5 @@
-// HTTPS by two files, and a new certificate without a restart: streams go on, new connections see the new one, and files
-// that cannot be served change nothing.
+// HTTPS with a certificate and a key from two files, and a new certificate without a restart: streams go on, new
+// connections get the new certificate, and files that cannot be served change nothing.
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

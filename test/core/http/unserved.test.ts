@@ -1,6 +1,7 @@
 /**
- * A path that does not exist gets an error that says so, what was requested, and what was probably meant; one of another
- * API, what this service lacks, in the form of its own protocol, and never with a hint that would not work.
+ * A path that does not exist gets an error that says so, what was requested, and what was probably meant. A path of
+ * another API gets an error that says what this service lacks, in the form of that API's protocol, and never with a
+ * hint that would not work.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -46,7 +47,7 @@ function pathsIn(name: string): string[] {
 
 const served = new Set(operations.map(({ path }) => path));
 const isServed = (path: string) => served.has(path);
-/** Fills in ids of the form that the API gives them. */
+/** The path with ids in it, of the form that the API gives them. */
 const filled = (path: string) =>
   path.replace("/chat/completions/{id}", "/chat/completions/chatcmpl-1").replaceAll("{id}", "x");
 
@@ -244,7 +245,7 @@ describe("a path in a message", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(piece, { maxLength: 20 }), async (pieces) => {
         const path = `/nothing/${pieces.join("").replaceAll(/[\s?#]/g, "")}`;
-        // Clients resolve `..` before they send the path, so it becomes another path.
+        // Clients resolve `..` before they send a path. Paths that leave `/nothing/` by that are left out.
         fc.pre(new URL(path, service.url).pathname.startsWith("/nothing/"));
         const { status, message } = await refusalOf(path);
         expect(status).toBe(404);

@@ -66,7 +66,10 @@ describe("on Postgres and Redis", async () => {
   const redis = await startRedis();
   afterAll(() => redis.stop());
 
-  /** What a node leaves behind by its start. */
+  /**
+   * Starts a node, and returns what it has left by its start in the database, in the metrics, at the engine and in the
+   * log.
+   */
   async function left(env: Record<string, string>) {
     const database = await migratedDatabase();
     const spans: string[] = [];
@@ -145,7 +148,7 @@ describe("on the embedded database", () => {
   test("a node serves at once, warms up when it is idle, and there is no trace of it", async () => {
     const service = await startService({ sluice: { store: "pglite", env: long } });
     expect(linesOf(service).map(({ event }) => event)).not.toContain("warmed_up");
-    // Requests that come meanwhile are answered as usual.
+    // Requests that come while the node warms up are answered as usual.
     const whole = await service.post("/v1/chat/completions", { model, messages: says("", "hello") });
     expect(whole.status).toBe(200);
     await whole.json();

@@ -80,7 +80,7 @@ describe("a connection is closed", () => {
     const around = JSON.stringify({ type: "response.create", ...asks("") }).length;
     expect(responseIn(await client.create(asks("x".repeat(bytes_max - around)))).status).toBe("completed");
     client.send({ type: "response.create", ...asks("x".repeat(bytes_max - around + 1)) });
-    // The runtime ends the connection without a closing frame where it has not read the whole message.
+    // If the runtime has not read the whole message, it ends the connection without a closing frame.
     expect([1006, 1009]).toContain(await client.closed());
   });
 

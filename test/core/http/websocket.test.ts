@@ -84,7 +84,7 @@ describe("a conversation of this connection", () => {
     const posted = await service.post("/v1/responses", asks("x", { previous_response_id: second.id }));
     expect(posted.status).toBe(400);
     await posted.arrayBuffer();
-    // The whole conversation goes on there.
+    // On the other connection, the conversation goes on if it is sent whole.
     const whole = [...first.output, { role: "user", content: echo("two") }];
     expect(responseIn(await other.create({ model, input: whole, store: false })).status).toBe("completed");
   });

@@ -1,6 +1,6 @@
 /**
- * Who may use a response: within its organization every operation admits its maker and keys without a person, and nobody
- * else; of another organization it admits nobody.
+ * Who may use a response. Within the response's organization, every operation admits the person who made it and keys
+ * that belong to no person, and nobody else; it admits nobody of another organization.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";

@@ -188,7 +188,7 @@ describe("a window that is full of settled use", () => {
         expect(["x-should-retry", "retry-after"].map((name) => refused.headers.get(name))).toEqual(["false", null]);
         if (path === "/v1/messages") await expectToStopClaudeCode(client, refused.headers, error);
       }
-      // The message says that less fits, and it does.
+      // The message says that a smaller request fits, and it does.
       await (await ask("hello", false)).text();
       await usedExactly(client, 1_000_000);
       const { reset_at } = (await usageOf(client)).session;
@@ -276,7 +276,7 @@ describe("an answer without a cap ends with length where its window ends, never 
       const receipt = await expectUsedToTheEnd(client, requestIdOf(response));
       expect(receipt.usage.output_tokens).toBe(usage.completion_tokens);
     }
-    // An answer that was not cut by the window does not name it.
+    // An answer that was not cut by the window does not name the window.
     const rich = await clientOn("unlimited");
     const capped = await rich.chat({ messages: says("tokens=3000"), max_tokens: 300 });
     expect(await receiptOf(rich, requestIdOf(capped))).toMatchObject({
@@ -286,8 +286,8 @@ describe("an answer without a cap ends with length where its window ends, never 
   }, 30_000);
 
   /**
-   * The window is used to its end, save the part of the hold that was for the input: it is estimated at the highest price,
-   * costs less in the end, and is not available to the output.
+   * The window is used to its end, save the part of the hold that was for the input: the input is estimated at the
+   * highest price, costs less in the end, and the difference is not available to the output.
    */
   async function expectUsedToTheEnd(client: Client, id: string): Promise<RequestReceipt> {
     const receipt = await receiptOf(client, id);

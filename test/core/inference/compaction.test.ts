@@ -32,7 +32,7 @@ const turn: fc.Arbitrary<Turn> = fc.oneof(
 );
 const system: Turn = { role: "system", parts: [text("Be brief.")] };
 
-/** As callers send it: each result answers an earlier call. */
+/** The turns as callers send them: results that answer no earlier call are removed. */
 function withoutOrphans(turns: readonly Turn[]): Turn[] {
   const called = new Set<string>();
   return turns.filter((each) => {

@@ -79,8 +79,8 @@ function streamed(encoder: StreamEncoder, events: readonly InferenceEvent[]): Js
 }
 
 /**
- * By client: the request of the second turn, which repeats the engine's answer in the form in which the client's SDK
- * kept it.
+ * For each client, the request of the second turn, which repeats the engine's answer in the form in which the client's
+ * SDK kept it.
  */
 const clients = {
   chat: (events: InferenceEvent[], whole: boolean, asked = model): InferenceRequest => {

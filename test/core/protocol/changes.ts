@@ -10,7 +10,10 @@ import { forAll } from "./for-all.ts";
 type Path = (string | number)[];
 type Change = { kind: "replace"; by: unknown } | { kind: "remove" } | { kind: "add"; key: string; by: unknown };
 
-/** One to three changes of a body, anywhere in it; `words` mean something in its protocol, `keys` are those that are added. */
+/**
+ * One to three changes of a body, anywhere in it. `words` are values with a meaning in the body's protocol, `keys` the
+ * names of members that a change may add.
+ */
 export function changesTo(valid: object, { words, keys }: { words: string[]; keys: string[] }): fc.Arbitrary<unknown> {
   const by = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constantFrom(...words, 0, 1, 2, -1, 1.5, 1e300));
   const change: fc.Arbitrary<Change> = fc.oneof(
@@ -49,7 +52,7 @@ function changed(value: unknown, path: Path, change: Change): unknown {
 export const anyChange =
   "any change to a valid body is refused with a client error whose path exists, or is missing; or it is accepted, and served";
 
-/** Any changed body is accepted, or refused with a client error, which `take` throws. */
+/** Checks that any changed body is accepted, or refused with a client error, which `take` throws. */
 export function answersAnyChange(bodies: fc.Arbitrary<unknown>, take: (body: unknown) => unknown, runs: number): void {
   forAll([bodies], runs, (body) => {
     try {
@@ -67,7 +70,7 @@ export function answersAnyChange(bodies: fc.Arbitrary<unknown>, take: (body: unk
   });
 }
 
-/** The slow check that says what is wrong, and the fast compiled check, give the same verdict. */
+/** Checks that the slow check, which says what is wrong, and the fast compiled check give the same verdict. */
 export function agrees(check: ReturnType<typeof contract>, bodies: fc.Arbitrary<unknown>, runs: number): void {
   forAll([bodies], runs, (body) => {
     const clean = check.violation(body).message.includes("does not match the contract");
@@ -75,7 +78,10 @@ export function agrees(check: ReturnType<typeof contract>, bodies: fc.Arbitrary<
   });
 }
 
-/** A request that was accepted can be sent to an engine of any protocol, or is refused with the name of the feature. */
+/**
+ * Checks that a request that was accepted can be sent to an engine of any protocol, or is refused with the name of the
+ * feature.
+ */
 export function reachesEngines(request: InferenceRequest): void {
   for (const upstream of Object.values(upstreams)) {
     try {

@@ -1,6 +1,6 @@
 /**
- * How engines report, one row for each dialect (docs/engines.md, What engines report). `isRecorded`: the numbers and
- * fields are those of a published answer; the others are by what the maker, or the engine's code, says.
+ * How engines report usage, one row for each dialect (docs/engines.md, What engines report). `isRecorded`: the numbers
+ * and fields are those of a published answer. The other rows are by what the engine's maker, or its code, says.
  */
 import type { Usage } from "../../../src/core/inference/usage.ts";
 
@@ -10,7 +10,7 @@ export interface DialectFixture {
   source: string;
   /** The members that the reply, or the chunk that ends a stream, has in this dialect. */
   told: Record<string, unknown>;
-  /** The members that its choice has. */
+  /** The further members that the choice in that reply or chunk has. */
   toldInChoice?: Record<string, unknown>;
   usage: Omit<Usage, "source">;
 }

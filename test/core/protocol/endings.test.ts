@@ -34,7 +34,7 @@ const wires = { chat: chatWire, messages: chatWire, responses: { model: "m", inp
 const protocolOf = (name: keyof typeof wires) =>
   ({ caller: callers[name], upstream: upstreams[name], wire: wires[name] }) as unknown as Protocol;
 
-/** The frames of the answer, after two heartbeats. */
+/** The frames of a stream: two heartbeats, and then the answer. */
 function written({ caller, wire }: Protocol): string[] {
   const encoder = caller.stream.encoder(wire as never, { requestId, identity, inputTokensEstimate: 1 });
   const beats = [encoder.heartbeat(), encoder.heartbeat()];

@@ -27,7 +27,7 @@ export function over(reason: StopReason, stopSequence?: string): InferenceEvent 
 }
 export const failed = (fault: Fault): InferenceEvent => ({ type: "response-failed", fault });
 
-/** The frames of a whole stream. */
+/** The frames that an encoder writes for a whole stream of these events. */
 export const writtenBy = (encoder: StreamEncoder, events: readonly InferenceEvent[]) => [
   ...events.flatMap((event) => encoder.push(event)),
   ...encoder.end(),

@@ -103,11 +103,14 @@ export interface Subject {
   identity: ResponseIdentity;
   upstream: UpstreamCodec;
   answers: fc.Arbitrary<InferenceEvent[]>;
-  /** The bytes of a stream, as our side writes it. */
+  /** The bytes of a stream of these events, as our side writes it. */
   encoded(events: readonly InferenceEvent[]): string;
   /** The answer of a request that does not stream. */
   reply(result: Result): unknown;
-  /** Where the frame that ends a stream begins: a stream that is cut before it has not ended. */
+  /**
+   * The position in a stream at which the frame that ends it begins: a stream that is cut before that position has not
+   * ended.
+   */
   endOf(stream: string): number;
   /**
    * Undoes the differences between a result and what was read back, but only in values that no engine reads (Sluice's
@@ -155,8 +158,8 @@ export function holdsTheLaws(subject: Subject): void {
 }
 
 /**
- * Whatever an engine sends (values, then perhaps a marker in plain text), the events that leave are grammatical, and no
- * two calls share an id. Returns those events.
+ * Checks that, whatever an engine sends (values, then perhaps a marker in plain text), the events that leave are
+ * grammatical, and no two calls share an id. Returns those events.
  */
 export function survived(
   { upstream, identity }: Pick<Subject, "upstream" | "identity">,

@@ -1,7 +1,7 @@
 /**
  * docs/protocols.md against the code: every row is tried with the three kinds of engine, or of client. The capabilities
- * that a model must have are in inference/needs.ts; the page's table of them must match that file, and both must match
- * the codecs.
+ * that a model must have are in inference/needs.ts; the page's table of capabilities must match that file, and both
+ * must match the codecs.
  */
 
 import { describe, expect, test } from "bun:test";

@@ -18,7 +18,10 @@ interface Rendered {
 }
 const rendered = (caller: ClientName, fault: Fault) => callers[caller].codec.fault.encode(fault, "req_1") as Rendered;
 
-/** The engine, its error, and its own count of the input and of the context in the error, if there are any. */
+/**
+ * Errors by engine: each with its text, and with the numbers of tokens that it gives for the input and for the context,
+ * if it has any.
+ */
 const overflows: Record<string, [said: string | JsonObject, tokens?: number | undefined, context?: number]> = {
   vLLM: [
     {

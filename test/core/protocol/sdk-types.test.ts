@@ -119,7 +119,7 @@ const ends: InferenceEvent[] = [
   { type: "response-failed", fault: new Fault("overloaded", "Busy.", { retryAfterSeconds: 1 }) },
 ];
 
-/** The types in all the streams that are written. */
+/** The types in all the streams that the service writes for a client. */
 function writtenTypes(client: SdkName): Set<string> {
   const types = new Set<string>();
   for (const begin of encoders[client])

@@ -14,7 +14,7 @@ import {
   probation_ms_min,
 } from "../../../src/core/routing/health.ts";
 
-/** Events with their times; for an end, the time at which its attempt began, if that was earlier. */
+/** Events with their times. The end of an attempt also has the time at which the attempt began, if that was earlier. */
 type Events = [at_ms: number, event: EndKind | "begun", begun_ms?: number][];
 
 const after = (events: Events): Breaker =>
@@ -30,7 +30,7 @@ const thrice: [number, EndKind][] = [
   [0, "unreachable"],
 ];
 
-/** `f`: a failure, `a`: an answer. */
+/** Attempts that end as the letters say: `f` is a failure, `a` an answer. */
 function mixed(letters: string): [number, EndKind][] {
   return [...letters].map((letter) => [0, letter === "f" ? "failed" : "answered"]);
 }

@@ -1,4 +1,7 @@
-/** An outage is not multiplied: attempts beyond the first are a fifth of the last minute's requests, or twenty. */
+/**
+ * An outage is not multiplied: attempts beyond the first are at most a fifth of the last minute's requests, or twenty
+ * if that is more.
+ */
 import { expect, test } from "bun:test";
 import { retryBudget, retryBudgets } from "../../../src/core/routing/after.ts";
 

@@ -1,4 +1,6 @@
-/** Which route goes first: the best priority, by weight and by what is in flight, and one that the request fits. */
+/**
+ * Which route goes first: one of the best priority, chosen by weight and by what is in flight, that the request fits.
+ */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Route } from "../../../src/core/routing/catalog.ts";
@@ -69,7 +71,7 @@ test("sessions spread by weight, and one route less moves its own alone", () => 
   expect(Math.abs(count("c") - 2000)).toBeLessThan(150);
   const after = placed(routes.slice(0, 2));
   expect(before.every((model, key) => model === "c" || model === after[key])).toBe(true);
-  // The sessions of the lost route go to both remaining ones.
+  // The sessions of the lost route go to both remaining routes.
   const moved = after.filter((_, key) => before[key] === "c");
   expect(Math.abs(moved.filter((model) => model === "a").length - moved.length / 2)).toBeLessThan(150);
 });

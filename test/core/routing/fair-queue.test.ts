@@ -84,7 +84,7 @@ test("organizations that always wait get tokens by their weights, within a quant
       let next = 0;
       const push = (index: number) =>
         queue.push(one(`${index}`, sizes[next++ % sizes.length]!, { weight: weights[index]!, priority: 0 }));
-      // Two requests each, so that each organization always has one waiting.
+      // Two requests each, so that each organization always has a request waiting.
       for (const index of weights.keys()) push(index) && push(index);
       for (let step = 0; step < steps; step++) {
         const { organizationId, tokens } = take(queue);
@@ -167,7 +167,7 @@ test("what a large request took beyond a turn is paid back before the next one",
     .map(({ organizationId }, index) => (organizationId === "large" ? index : -1))
     .filter((at) => at >= 0);
   expect(between.length).toBeGreaterThanOrEqual(2);
-  // Ten turns of four small ones for each large one.
+  // Ten turns of four small requests for each large one.
   expect(between[1]! - between[0]!).toBeGreaterThanOrEqual(36);
   expect(between[1]! - between[0]!).toBeLessThanOrEqual(48);
 });

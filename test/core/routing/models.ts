@@ -1,4 +1,4 @@
-// Models and engines as tests need them: they can do nothing special, and cost a billionth for each token.
+// Models and engines as tests need them: they have no special capabilities, and cost a billionth for each token.
 
 import type { CatalogModel, Route } from "../../../src/core/routing/catalog.ts";
 import { type Capacity, defaultTimeouts, type Upstream } from "../../../src/core/upstream/target.ts";

@@ -20,7 +20,7 @@ function upstream(more: Partial<Upstream> = {}): Upstream {
   return upstreamOf("http://engines.test:8000/v1", { name: "vllm", resolve: resolving, ...more });
 }
 
-/** A node's names, with a name server that says what the test says. */
+/** The resolution of a node's host names, with a name server that answers as the test says. */
 function rig(...first: Upstream[]) {
   const clock = new VirtualClock();
   const asked: { host: string; at_ms: number }[] = [];
@@ -174,7 +174,7 @@ test("after 100,000 changes nothing is known of addresses that are gone", async 
   };
   for (let count = 0; count < 2_000; count++) change(count);
   const before = heap_bytes();
-  // Measured early as well, because anything that is kept makes each change slower.
+  // The memory is measured early as well, because anything that is kept makes each change slower.
   for (const [from, to] of [
     [2_000, 5_000],
     [5_000, 102_000],

@@ -254,7 +254,7 @@ test("a request that waits for slots of a limit that the fleet shares has them a
   expect(at.sharedOf(shared)).toEqual({ held: 0, isApart: false });
   expect(at.open([shared], claim("a"))).toEqual([]);
   const waiting = at.wait([shared], claim("a"));
-  // The next exchange would have been after 50 ms.
+  // The next exchange with the store would otherwise have been after 50 ms.
   await clock.advance(10);
   expect(at.waiting()).toBe(0);
   (await waiting.slot)!.release();

@@ -64,14 +64,14 @@ function simulated({ seed, thinking, lost }: Course): Turn[] {
   return asked;
 }
 
-/** No replica has more than 1.25 times its share of the sessions that live. */
+/** Checks that no replica has more than 1.25 times its share of the sessions that live. */
 function expectBounded(known: Pool): void {
   const live = replicas.map((replica) => known.of(replica).sessions);
   const all = live.reduce((sum, one) => sum + one, 0);
   expect(Math.max(...live)).toBeLessThanOrEqual(Math.ceil((1.25 * all) / replicas.length));
 }
 
-/** How many turns the replica that served most of these served. */
+/** The number of these turns at the replica that served most of them. */
 const most = (turns: readonly Turn[]) =>
   Math.max(
     ...Map.groupBy(turns, ({ url }) => url)

@@ -1,4 +1,4 @@
-/** What operators read of routes. */
+/** What operators are shown of routes. */
 import { expect, test } from "bun:test";
 import { modelsWithoutRoute, type RouteView } from "../../../src/core/routing/view.ts";
 

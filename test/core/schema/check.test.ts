@@ -1,4 +1,5 @@
-// A check costs nothing at the start of a process: its schema is compiled once, when the first value comes.
+// A check of values against a schema costs nothing at the start of a process: the schema is compiled once, when the first
+// value comes.
 
 import { expect, test } from "bun:test";
 import Type from "typebox";

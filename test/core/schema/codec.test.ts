@@ -54,7 +54,7 @@ describe("a value", () => {
   test("that lacks a member is a defect, unless the member may be missing", () => {
     expect(() => encode(Part, { endedAt: null } as never)).toThrow("firstPart_ms");
     const Row = Type.Object({ team_id: Type.Optional(Type.String()), day: Type.Optional(Type.String()) });
-    // Where members may be missing, the order is the value's.
+    // If members may be missing, the order is that of the value's members.
     expect(JSON.stringify(encode(Row, { day: "d", teamId: "t" }))).toBe('{"day":"d","team_id":"t"}');
     expect(encode(Row, {})).toEqual({});
   });

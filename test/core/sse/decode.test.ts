@@ -199,7 +199,7 @@ describe("bounds", () => {
     const huge = new Uint8Array(size).fill(97);
     huge.set(utf8.encode("data: "));
     for (const bytes of [huge, new Uint8Array(size).fill(13), new Uint8Array(size).fill(10)]) {
-      // Measured at 0.1 µs a byte; the square of 2^17 would take many seconds.
+      // Measured at 0.1 µs a byte; an effort that grows with the square of the size, 2^17, would take many seconds.
       expect(cpu_ms(() => decoded(cut(bytes, [...bytes.keys()])))).toBeLessThan(5000);
       expect(cpu_ms(() => decoded([bytes]))).toBeLessThan(500);
     }

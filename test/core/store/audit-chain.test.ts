@@ -1,6 +1,6 @@
 /**
- * The chain of the audit log: any change, omission or insertion between two heads that somebody kept is found; many
- * writers at once make one chain.
+ * The chain of the audit log: any change, omission or insertion between two heads (numbers and hashes of newest
+ * entries) that somebody kept is found; many writers at once make one chain.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";

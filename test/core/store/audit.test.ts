@@ -33,7 +33,9 @@ for (const name of databaseKinds(import.meta.path)) {
     };
     const served = async (nanos: number, change: Partial<Admit> = {}) =>
       book.run([settleOf(await admitted(change), nanos)]);
-    /** A batch that finds that a window has ended moves it to `usage_past`. */
+    /**
+     * Sets the clock and serves a request: a batch that finds that a window has ended moves the window to `usage_past`.
+     */
     const moveOn = async (count: number) => {
       await store.setClock(hours(count));
       await served(0);
@@ -227,7 +229,7 @@ for (const name of databaseKinds(import.meta.path)) {
         const lane = await (await store.another()).lane({});
         await lane.query("begin");
         await lane.query(batchCall, encodeBatch([settleOf(slow, 40)]));
-        // Other settlements come later, and are seen before this one.
+        // Other settlements come later than this one, and are read before it.
         const elsewhere = organization;
         organization = await store.newOrganization();
         await served(1);

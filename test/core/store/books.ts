@@ -1,10 +1,10 @@
-// Books without records, and records that are all read: for tests of what is made of records.
+// Empties the ledger's tables, or waits until all records are read: for tests of what is computed from records.
 
 import type { Ledger } from "../../../src/core/store/ledger.ts";
 import { until } from "../../harness/until.ts";
 import type { Store } from "./ledger-stores.ts";
 
-/** Empties the books and the audit log, so that nothing of another test is read. */
+/** Empties the ledger's tables and the audit log, so that a test reads nothing of another test. */
 export async function emptyBooks({ db }: Store): Promise<void> {
   await db.exec(`
     truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_total,

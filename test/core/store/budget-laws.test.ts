@@ -1,6 +1,7 @@
 // The SQL of budgets against the same rules, written plainly in memory (budget-model.ts): random histories of commands by
 // keys with limits and teams, two of them a person's; limits and defaults for members that change, limits for models that
-// are set, raises that end, keys and people that move, and time that passes. Every answer and every total is compared.
+// are set, raises (temporary increases of limits) that end, keys and people that move, and time that passes. Every answer
+// and every total is compared.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { noUsage } from "../../../src/core/inference/usage.ts";
@@ -13,7 +14,7 @@ import { admitOf, expectChecked, growOf, ledgerForTests, type Store, settleOf, u
 import { models, parents, patterns, Staff } from "./staff.ts";
 
 const hour_ms = 3_600_000;
-/** Always with one limit at least: what was never limited is tried in budgets.test.ts. */
+/** At least one limit is always set: subjects that were never limited are tried in budgets.test.ts. */
 const limits: fc.Arbitrary<UsageLimits> = fc.record({
   session: amount,
   week: amount,
@@ -55,7 +56,7 @@ const step = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       kind: fc.constant("raise" as const),
-      /** 0 to 3 are the subjects as in `limit`, 4 is the person, and 5 the organization. */
+      /** 0 to 3 are the subjects as in the step `limit`, 4 is the person, and 5 the organization. */
       subject: fc.integer({ min: 0, max: 5 }),
       raise: fc.option(fc.record({ limits, for_ms: fc.constantFrom(1, hour_ms, 5 * hour_ms, 300 * hour_ms) })),
     }),

@@ -4,38 +4,41 @@ import type { SubjectReading, UsageLimits, WindowKind } from "../../../src/core/
 import { type Interval, limitIn } from "./windows-model.ts";
 
 /**
- * A limited key, person or team, or one of these or an organization for a pattern of models; its limits are those in force
- * when they are looked at.
+ * A subject of limits: a key, person or team, or, for a pattern of models, one of these or an organization. Its limits
+ * are those in force when they are looked at.
  */
 export interface ModelSubject extends Pick<SubjectReading, "subject" | "models"> {
   id: string;
   limits: UsageLimits;
   /**
-   * Whether the subject is limited yet. Absent: it was limited before anything was used. Use from before the limit
-   * counts in any case.
+   * Whether the subject is limited yet. If this is absent, it was limited before anything was used. Use from before the
+   * limit counts in any case.
    */
   isLimited?(): boolean;
 }
 
-/** What is set for the keys, people and teams of an organization at a moment; never changed, each change makes another. */
+/**
+ * What is set for the keys, people and teams of an organization at a moment. It is never changed: each change makes a
+ * new one.
+ */
 export interface OwnLimits {
-  /** By the id of a key, a person or a team. */
+  /** The key is the id of a key, a person or a team; the value, its limits. */
   limits: ReadonlyMap<string, UsageLimits>;
-  /** By the id of a key: the team that it is in. */
+  /** The key is a key's id; the value, the team that the key is in, or null. */
   teams: ReadonlyMap<string, string | null>;
   /** The settings from which the limits of people follow, if there are people. */
   people?: ModelPeople;
-  /** By the id of a key, a person, a team or the organization. */
+  /** The key is the id of a key, a person, a team or the organization; the value, its raise. */
   raises?: ReadonlyMap<string, ModelRaise>;
 }
 
 /** What is set for the people of an organization. */
 export interface ModelPeople {
-  /** By person: the person's own limits. */
+  /** The key is a person; the value, the person's own limits. */
   own: ReadonlyMap<string, UsageLimits>;
-  /** By team, or by organization: the limits of each member without limits of their own. */
+  /** The key is a team or an organization; the value, the limits of each of its members without limits of their own. */
   defaults: ReadonlyMap<string, UsageLimits>;
-  /** By person: the person's team. People who are no members are left out. */
+  /** The key is a person who is a member; the value, the person's team, or null. */
   memberships: ReadonlyMap<string, string | null>;
 }
 
@@ -53,7 +56,7 @@ export function limitsOfMember({ own, defaults, memberships }: ModelPeople, orga
 
 const unlimited: UsageLimits = { session: null, week: null, month: null, concurrentRequests: null };
 
-/** Limits that count until an instant, on top of others; null raises nothing. */
+/** A raise: limits that count until an instant, on top of a subject's own. A limit of null raises nothing. */
 export interface ModelRaise {
   limits: UsageLimits;
   until_ms: number;
@@ -89,10 +92,10 @@ const kinds: readonly WindowKind[] = ["session", "week", "month"];
 const infinite = (limit: number | null): number => limit ?? Number.POSITIVE_INFINITY;
 
 export class BudgetModel {
-  /** By the id of a subject. */
+  /** The key is the id of a subject; the value, its windows. */
   readonly #windows = new Map<string, OwnWindow[]>();
 
-  /** The subjects' windows that match the organization's current ones; the key comes first. */
+  /** For each of these subjects, its windows that match the organization's current ones; the key comes first. */
   of(subjects: readonly ModelSubject[], windows: Record<WindowKind, Interval>): Own[] {
     return subjects.map((subject) => ({
       subject,
@@ -118,7 +121,7 @@ export class BudgetModel {
   }
 }
 
-/** The room that the subjects leave: `unused` beside settled use, and `free` beside what is held as well. */
+/** The room that the subjects' limits leave: `unused` is left by settled use, and `free` by settled use and holds. */
 export function roomOf(own: readonly Own[]): { unused: number; free: number } {
   const windows = own.flatMap((one) => one.windows);
   return {

@@ -85,7 +85,7 @@ for (const name of databaseKinds(import.meta.path)) {
       ]);
       await run(settleOf(more[0]!, 500));
       expect(await admit(asked(organization, second))).toMatchObject({ answer: "granted" });
-      // 500 used and 4,000 held of 5,000.
+      // Of the team's 5,000, 500 are used and 4,000 held.
       await run(settleOf(more[2]!, 1_000));
       expect(await admit(asked(organization, second))).toMatchObject({ answer: "reserved" });
     });
@@ -107,7 +107,7 @@ for (const name of databaseKinds(import.meta.path)) {
       expect(await book.budgets(organization, key)).toMatchObject([
         { windows: { session: { used: 1_000, held: 2_000 } } },
       ]);
-      // The key's limit has no room, whether it was used or is only held.
+      // The key's limit has no room, whether its amount was used or is only held.
       expect(await admit(asked(organization, key, { limits }))).toMatchObject({ answer: "reserved" });
       await run(settleOf(commands[0]!, 0));
       expect(await admit(asked(organization, key, { limits }))).toMatchObject({ answer: "granted" });

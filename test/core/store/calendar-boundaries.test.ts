@@ -13,7 +13,7 @@ import { type Store, stores } from "./ledger-stores.ts";
 const zones = [
   "Europe/Berlin",
   "America/New_York",
-  // Half an hour of summer time.
+  // Summer time is half an hour.
   "Australia/Lord_Howe",
   // Clocks go forward at midnight, and back to the day before.
   "Africa/Cairo",
@@ -22,7 +22,7 @@ const zones = [
   // Midnight does not exist in spring, and exists twice in autumn.
   "Atlantic/Azores",
   "America/Havana",
-  // Offsets of half hours and quarters of one.
+  // Offsets with half hours and quarters of hours.
   "America/St_Johns",
   "Asia/Kathmandu",
   // Clock changes follow the lunar calendar.
@@ -72,8 +72,8 @@ for (const name of databaseKinds(import.meta.path)) {
     };
 
     /**
-     * The windows that contain these instants, by the store's function `called`, for a zone and the day on which
-     * windows begin.
+     * The windows that contain these instants, computed by the SQL function named `called`, for a zone and the day on
+     * which windows begin.
      */
     const windowsOf = (called: string, zone: string, starts: number, instants: readonly number[]) =>
       store.db.query<{ from: number; to: number }>(

@@ -53,7 +53,7 @@ for (const name of databaseKinds(import.meta.path)) {
         const begins_ms = Date.parse(begins);
         const organization = await store.newOrganization();
         await setCalendar(store.db, organization, { ...monday, zone, monthStarts: monthStarts(day) });
-        // The day after: a second organization's month begins when this day has ended.
+        // A second organization's month begins on the day after, when this day has ended.
         const other = await store.newOrganization();
         await setCalendar(store.db, other, { ...monday, zone, monthStarts: monthStarts(day) + 1 });
         const month = async (of: string, instant_ms: number) => {
@@ -75,7 +75,7 @@ for (const name of databaseKinds(import.meta.path)) {
     }
 
     test("a change in mid-month lets the running month end, and one window with its share of the limit follows", async () => {
-      // Months from the 31st at 10:00, as without a calendar.
+      // The organization's months begin on the 31st at 10:00, as without a calendar.
       const organization = await store.newOrganization({ extra: { enabled: true, capNanos: 3_000_000 } });
       const limits = { ...unlimited, month: 30_000_000 };
       await at("2026-11-10T08:00:00Z");
@@ -106,7 +106,7 @@ for (const name of databaseKinds(import.meta.path)) {
       const reading = await book.reading(organization, limits);
       expect(reading.windows.month).toMatchObject({ ...bridge, used: 0 });
       expect(reading.extra.capNanos).toBe(Math.ceil((3_000_000 * 13) / 720));
-      // Otherwise extra usage would pay for what the plan cannot.
+      // Without this, extra usage would pay for what the plan cannot.
       await store.db.query("update organization set extra_usage_enabled = false where id = $1", [
         uuidOf(organization, "org_"),
       ]);
@@ -201,7 +201,7 @@ for (const name of databaseKinds(import.meta.path)) {
       await setCalendar(store.db, organization, { ...monday, zone: "Europe/Berlin" });
       await serve(admitOf(organization), 10);
       const before = await book.windows(organization, unlimited);
-      // As if Berlin had gone over to another offset.
+      // As if Berlin had changed to another offset.
       await store.db.query("update usage_anchor set zone = 'Europe/Kyiv' where organization_id = $1", [
         uuidOf(organization, "org_"),
       ]);

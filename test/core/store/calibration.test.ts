@@ -1,4 +1,5 @@
-// What was learned of models, on both kinds of database.
+// What nodes have learned, by which they estimate the tokens of models' inputs and of routes' outputs, on both kinds of
+// database.
 
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Calibrations, InputRatio, OutputSums } from "../../../src/core/store/calibration.ts";

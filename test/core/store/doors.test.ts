@@ -87,7 +87,7 @@ function doors(open: Open): void {
 
   test("an operator is one value, however it is read", async () => {
     const admin = administration(owned.db);
-    // The first look-up notes the use, which the others show.
+    // The first look-up notes that the secret was used, which the other look-ups show.
     await management(hashKey(texts.operator));
     const found = (await admin.operatorOf(hashKey(texts.operator), null))!.operator;
     const { items } = await admin.pageOperators({ limit: 9 });

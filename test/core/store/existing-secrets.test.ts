@@ -1,4 +1,5 @@
-// Which secrets there are, read in pieces, on both kinds of database; and a node that missed the announcement of one.
+// The list of existing secrets, read in pieces, on both kinds of database; and a node that missed the announcement of a
+// secret.
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { NewSecret } from "../../../src/core/store/directory.ts";

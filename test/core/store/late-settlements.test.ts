@@ -1,4 +1,4 @@
-// Requests that another node recovered, and whose own node then says what it had forwarded.
+// Requests that another node recovered, and whose own node then reports what it had forwarded.
 import { describe, expect, test } from "bun:test";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import { bare } from "../../../src/core/store/ids.ts";

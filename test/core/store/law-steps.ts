@@ -1,4 +1,4 @@
-// Steps of random histories that the laws of the ledger and those of budgets have in common.
+// Steps of random histories (sequences of commands) that the laws of the ledger and those of budgets have in common.
 
 import fc from "fast-check";
 import { uuidOf } from "../../../src/core/store/ids.ts";
@@ -6,7 +6,7 @@ import type { Store } from "./ledger-stores.ts";
 
 const hour_ms = 3_600_000;
 
-/** A limit, which may be none. */
+/** A limit; null if there is none. */
 export const amount = fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 6000 }));
 export const lease = fc.constantFrom(1_000, hour_ms, 100 * hour_ms);
 
@@ -18,8 +18,8 @@ export const batchOf = <One extends { which: number }>(command: fc.Arbitrary<One
   });
 
 /**
- * Time never goes back here. If it did, it would depend on who has read the session meanwhile whether a session that
- * ended is open again. The histories test what must hold in that case (test/histories).
+ * Time never goes back here. If it did, a session that has ended might be open again or not, depending on who has read
+ * it in between. The histories test what must hold in that case (test/histories).
  */
 export const time = fc.record({
   kind: fc.constant("time" as const),

@@ -1,4 +1,5 @@
-// A process that admits and settles on an embedded ledger without end, and says what was confirmed, until it is killed.
+// A process that admits and settles requests on an embedded ledger without end, and writes what was confirmed, until it is
+// killed.
 
 import { writeSync } from "node:fs";
 import { migrate } from "../../../db/migrate.ts";

@@ -48,7 +48,10 @@ async function insist<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Every granted request is there as a hold or a record, and every settled one as a record, each only once. */
+/**
+ * Checks that every granted request is in the database as a hold or a record, and every settled one as a record, each
+ * only once.
+ */
 async function assertThere(database: Database, granted: string[], settled: string[]): Promise<void> {
   const there = await insist(() =>
     database.query<{ id: string; ended: boolean }>(

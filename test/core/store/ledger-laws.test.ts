@@ -1,5 +1,5 @@
-// The SQL of the ledger against the same rules, written plainly in memory (ledger-model.ts): random histories of commands,
-// clocks, plans, anchors and extra usage, every answer and every total compared.
+// The SQL of the ledger against the same rules, written plainly in memory (ledger-model.ts): random histories (sequences)
+// of commands, clocks, plans, anchors and extra usage, every answer and every total compared.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { noUsage, type Usage } from "../../../src/core/inference/usage.ts";
@@ -231,7 +231,7 @@ for (const name of databaseKinds(import.meta.path)) {
       );
     }, 180_000);
 
-    /** Whether a window was ever opened: before that, a new calendar applies at once. */
+    /** Whether a window of the organization was ever opened: before that, a new calendar applies at once. */
     const hasRow = async (id: string) => {
       const rows = await store.db.query("select from usage_now where subject_id = $1", [uuidOf(id, "org_")]);
       return rows.length > 0;

@@ -48,7 +48,7 @@ import {
 export interface ModelOrganization {
   anchors: Anchor[];
   extra: { enabled: boolean; capNanos: number | null };
-  /** The raise on top of the organization's plan. */
+  /** The raise (a temporary increase of limits) on top of the organization's plan. */
   raise?: ModelRaise | null;
   /** The limits of the organization's plan in force, if there is one; a recovery charges by them. */
   limits?: UsageLimits;
@@ -65,7 +65,7 @@ interface Total {
 interface Window extends Interval {
   kind: WindowKind | "extra";
   total: Total;
-  /** The own limit of a key's or team's window. */
+  /** For a window of a key or a team: its own limit. */
   limit?(): number;
 }
 interface Hold {
@@ -142,7 +142,7 @@ export class LedgerModel {
     });
   }
 
-  /** Shortens leases that end later than they can, because the clock was set back. */
+  /** Shortens leases that end later than a lease can, because the clock was set back. */
   protected clipLeases(): void {
     for (const hold of this.holds.values()) {
       const latest_ms = this.now_ms() + hold.lease_ms;
@@ -323,7 +323,7 @@ export class LedgerModel {
     return { answer: "granted", nanos };
   }
 
-  /** The limits that leave a hold less than `least` more. */
+  /** The limits that leave no room for a hold to grow by `least`. */
   #full(hold: Hold, limits: UsageLimits, least: number): FullLimit[] {
     const organization = { limitedBy: "organization" } as const;
     const whose = new Map<Window, Limited>(Object.values(hold.windows).map((window) => [window, organization]));
@@ -358,7 +358,7 @@ export class LedgerModel {
     return { answer: "settled", charged: 0, uncharged: nanos };
   }
 
-  /** Books what is missing in a record that another node wrote, once, under the limits in force. */
+  /** Adds an entry, once, for what is missing in a record that another node wrote, under the limits in force. */
   protected settleLate(settle: Settle, record: ModelRecord): LedgerAnswer {
     const { requestId, organizationId, usage } = settle;
     const entryId = lateIdOf(requestId);

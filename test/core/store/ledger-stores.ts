@@ -85,7 +85,7 @@ export function ledgerForTests(
   if (clock) beforeEach(() => it.store.setClock(clock));
 }
 
-/** Asks a ledger for one command at a time. */
+/** Functions that send a ledger one command at a time. */
 export function asking(book: () => Ledger) {
   const run = async <Of extends LedgerAnswer>(command: Command) => (await book().run([command]))[0] as Of;
   /** Admits a request and settles it. */
@@ -98,12 +98,12 @@ export function asking(book: () => Ledger) {
 
 type Command = Parameters<Ledger["run"]>[0][number];
 
-/** Every total equals the sum of its records, by a quick check and a full one. */
+/** Checks that every total equals the sum of its records, by a quick check and a full one. */
 export async function expectChecked(book: Ledger): Promise<void> {
   for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
 }
 
-/** Every total equals the sum of its records, by each kind of check. */
+/** Checks that every total equals the sum of its records, by each kind of check. */
 export async function expectBalanced(book: Ledger): Promise<void> {
   await expectChecked(book);
   expect(await book.audit()).toMatchObject({ differing: 0 });

@@ -7,7 +7,10 @@ import { type Store, stores } from "./ledger-stores.ts";
 import { monthOf, weekOf } from "./windows-model.ts";
 
 const day_ms = 86_400_000;
-/** Microseconds, exact as integers: JavaScript's and Postgres's arithmetic must both be exact there. */
+/**
+ * Milliseconds from 2015 to 2040. In microseconds they are exact as integers: JavaScript's and Postgres's arithmetic
+ * must both be exact there.
+ */
 const milliseconds = fc.integer({ min: Date.UTC(2015, 0, 1), max: Date.UTC(2040, 0, 1) });
 
 function pairs(): { anchor_ms: number; instant_us: bigint }[] {

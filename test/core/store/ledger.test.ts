@@ -36,7 +36,7 @@ for (const name of databaseKinds(import.meta.path)) {
     let book: Ledger;
     const { run, serve, admit } = asking(() => book);
 
-    // A full check would miss the month of a test that takes its records away.
+    // No full check: it would miss the records of the month that a test takes away.
     afterAll(async () => {
       expect(await book.check()).toEqual([]);
       expect(await book.audit()).toMatchObject({ differing: 0 });
@@ -209,7 +209,7 @@ for (const name of databaseKinds(import.meta.path)) {
       expect(await review(1, 800)).toEqual({ answer: "granted", nanos: 800 });
       await admit(other);
       expect(await review(1, 800)).toEqual({ answer: "granted", nanos: 800 });
-      // This review was overtaken by one that took nothing back.
+      // Review 2 was overtaken by review 3, which took nothing back.
       expect(await review(3, 2000)).toEqual({ answer: "granted", nanos: 1000 });
       expect(await review(2, 800)).toEqual({ answer: "granted", nanos: 1000 });
       expect(await review(4, 800)).toEqual({ answer: "granted", nanos: 10 });
@@ -342,7 +342,7 @@ for (const name of databaseKinds(import.meta.path)) {
       const command = admitOf(organization, { limits });
       const granted = await admit(command);
       expect(granted).toMatchObject({ answer: "granted", source: "extra", nanos: 1000 });
-      // Sent again, as after an answer that was lost.
+      // The command is sent again, as after an answer that was lost.
       expect(await admit(command)).toEqual(granted);
       expect(await admit(admitOf(organization, { limits }))).toMatchObject({ answer: "reserved" });
       expect(await run(settleOf(command, 900))).toMatchObject({ charged: 900 });
@@ -678,7 +678,7 @@ for (const name of databaseKinds(import.meta.path)) {
         );
         const honest = admitOf(organization);
         await book.run([settled!, lapsed!, honest]);
-        // In one batch with a request of a node whose clock is right.
+        // The settlements are in one batch with a request of a node whose clock is right.
         const answers = await book.run([settleOf(settled!, 5), settleOf(honest, 5), settleOf(refused!, 0)]);
         expect(answers.map(({ answer }) => answer)).toEqual(["settled", "settled", "settled"]);
         expect(await run(settleOf(settled!, 5))).toEqual({ answer: "already" });
@@ -710,7 +710,7 @@ for (const name of databaseKinds(import.meta.path)) {
       const organization = await store.newOrganization();
       const command = admitOf(organization, { requestId: idAt("1985-05-05") });
       await serve(command, 5);
-      // The state that an upkeep leaves if it ends in the middle.
+      // The state that the upkeep leaves if it ends in the middle.
       await store.db.exec("alter table usage_record detach partition usage_record_1985_05");
       expect(await partitionOf(command)).toBeUndefined();
       await book.maintain();
@@ -745,7 +745,7 @@ for (const name of databaseKinds(import.meta.path)) {
   });
 }
 
-/** A request id as a node makes it whose clock shows this date. */
+/** A request id as a node makes it if the node's clock shows this date. */
 function idAt(date: string): string {
   const time = new Date(date).getTime().toString(16).padStart(12, "0");
   return `req_${time}${newRequestId().slice("req_".length + 12)}`;

@@ -1,4 +1,4 @@
-// Whose limits changed, as the store tells it: numbered in the order of commits, and to every node.
+// The store's announcements of changed limits: numbered in the order of commits, and sent to every node.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";

@@ -15,7 +15,7 @@ type Fields<Act extends "createOrganization" | "createTeam" | "createKey"> = Par
 
 const actor = "cli:ann";
 
-/** What was made. Throws if it was refused, or had been made before. */
+/** The object that was made. Throws if making it was refused, or if it had been made before. */
 function madeOf<Made extends object>(answer: Made | string | { repeated: unknown }): Made {
   if (typeof answer === "string" || "repeated" in answer) throw new Error(`refused: ${JSON.stringify(answer)}`);
   return answer;

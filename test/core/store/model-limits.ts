@@ -12,7 +12,7 @@ import { setBudget } from "./subject-limits.ts";
 export type Whose = SubjectReading["subject"];
 export const whose: readonly Whose[] = ["key", "person", "team", "organization"];
 
-/** An organization with one key. */
+/** An organization with one key, which belongs to a person and is in a team. */
 export interface House {
   organization: string;
   key: string;

@@ -1,6 +1,7 @@
-// One sum, however it is read: what the receipts of requests, a report, and standings say is used is equal to the nano, for
-// each subject and each of its patterns of models. This holds whether the subject was limited from the beginning or in the
-// middle of its windows, and whether a request was settled by its node, by another, or late.
+// One sum, however it is read: the use that the receipts of requests, a report, and standings (a subject's use of its
+// limits) show is equal to the nano, for each subject and each of its patterns of models. This holds whether the subject
+// was limited from the beginning or in the middle of its windows, and whether a request was settled by its node, by
+// another, or late.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { noUsage } from "../../../src/core/inference/usage.ts";

@@ -1,4 +1,4 @@
-/** What tests give a new key. */
+/** The fields that tests give a new key. */
 import { noBudget } from "../../../src/core/store/budget.ts";
 import type { NewSecret } from "../../../src/core/store/directory.ts";
 

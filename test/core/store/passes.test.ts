@@ -1,6 +1,6 @@
-// The ledger's tables against an administrator of the database: each pass of the audit writes a hash of the records into
-// the chain of the audit log. So a forgery is found even if it is consistent everywhere else (docs/design/metering.md,
-// Passes in the chain).
+// The ledger's tables against an administrator of the database: each hourly pass of the audit (a run over the new records)
+// writes a hash of the records into the chain of the audit log. So a forgery is found even if it is consistent everywhere
+// else (docs/design/metering.md, Passes in the chain).
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type AuditLine, auditShown, chainBeginning, chainBreak } from "../../../src/admin/store/audit-chain.ts";
 import { bare } from "../../../src/core/store/ids.ts";
@@ -17,7 +17,8 @@ const noon = new Date("2026-03-10T12:00:00.000Z");
 const hours = (count: number) => new Date(noon.getTime() + count * 3_600_000);
 
 /**
- * SQL that makes the nanos by kind of token in a table of roll-ups the sums of the charges that the records have now.
+ * SQL that recomputes the nanos by kind of token in a table of roll-ups (sums of records) from the charges that the
+ * records have now.
  */
 function asRecorded(table: string, span: string): string {
   const kinds = ["input_nanos", "cached_input_nanos", "cache_write_nanos", "output_nanos"];
@@ -63,7 +64,7 @@ for (const name of databaseKinds(import.meta.path)) {
       differences.flatMap(({ kind, entry, used, recorded, held, holding }) =>
         kind === "pass" || kind === "chain" ? [[kind, entry, used, recorded, held, holding]] : [],
       );
-    /** Changes a request's charge consistently, everywhere where it counts. */
+    /** Changes a request's charge consistently, in every table where it counts. */
     const forge = async (requestId: string, by: number) => {
       const id = bare(requestId, "req_");
       const subject = bare(organization, "org_");

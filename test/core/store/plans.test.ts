@@ -1,4 +1,4 @@
-/** The plans in force: whose file wins, on both databases. */
+/** The plans in force: which node's file wins, on both databases. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { limitsInForce } from "../../../src/core/admission/limits-in-force.ts";
 import { noLimits, type Plan, type PlanStore } from "../../../src/core/store/plan.ts";

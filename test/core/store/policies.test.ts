@@ -1,4 +1,4 @@
-// Organizations with policies for their keys, that are renamed, keep no content, or are closed: on both kinds of database.
+// Organizations that have policies for their keys, are renamed, keep no content, or are closed: on both kinds of database.
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
@@ -50,7 +50,7 @@ function contract(open: Open): void {
   const organization = (slug?: string) => addOrganization(owned.db, { plan: "pro", ...(slug && { slug }) });
   const key = (owner: Organization, secret = newSecret(), expiresAt: Date | null = null) =>
     addKey(owned.db, owner.id, { secret, expiresAt });
-  /** Asks for a key that may be refused. */
+  /** Asks for a key, which may be refused. */
   const createKey = (owner: Organization) =>
     admin.createKey({
       ...{ ...unrestricted, id: newId("key_"), organizationId: owner.id, name: "app", scopes: ["inference:create"] },
@@ -102,7 +102,7 @@ function contract(open: Open): void {
         expect([ms, "refusal" in verdict ? verdict.refusal : undefined]).toEqual([ms, refusal]);
         expect([ms, await listed(after(ms))]).toEqual([ms, state]);
       }
-      // A use extends the key from the instant of the use, but not beyond the longest lifetime.
+      // A use of the key extends its life from the instant of the use, but not beyond the longest lifetime.
       await at(after(80 * day_ms), () => store.touch(new Map([[made.id, "192.0.2.7"]])));
       expect(await listed(after(90 * day_ms - 1))).toBe("active");
       expect(await listed(after(90 * day_ms))).toBe("expired");

@@ -1,5 +1,4 @@
-// Raises: limits that count until an instant, on top of those of a plan, a team, a person or a key, whatever store is
-// under it.
+// Raises: limits that count until an instant, on top of those of a plan, a team, a person or a key, on every store.
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
@@ -86,7 +85,7 @@ for (const name of databaseKinds(import.meta.path))
       expect(await run<GrowAnswer>(growOf(running, 4_000))).toEqual({ answer: "granted", nanos: 4_000 });
       await store.setClock(end);
       expect(await run<GrowAnswer>(growOf(running, 4_500, 4_500, { number: 2 }))).toMatchObject({ answer: "full" });
-      // A review: 3,000 of the 4,000 were delivered already, and stay held.
+      // A review of the hold: 3,000 of the 4,000 nanos were delivered already, and stay held.
       const review = growOf(running, 4_000, 3_000, { number: 3 });
       expect(await run<GrowAnswer>(review)).toEqual({ answer: "granted", nanos: 3_000 });
       expect(await run(settleOf(other, 800))).toMatchObject({ charged: 800, uncharged: 0 });
@@ -148,7 +147,8 @@ for (const name of databaseKinds(import.meta.path))
       expect(await answersOf([asked(key), asked(key), asked(key), asked(key)])).toEqual([
         ...["granted", "granted", "granted", "reserved"],
       ]);
-      // A limit is changed to less than the raise: the change takes effect when the raise is lower or over.
+      // The limit is changed while the raise is in force: a limit above the raise counts at once, one below it when the
+      // raise is over.
       await limit(key, { session: 8_000 }, team);
       expect((await shown(key))?.windows.session.limit).toBe(8_000);
       await limit(key, { session: 100 }, team);
@@ -177,7 +177,7 @@ for (const name of databaseKinds(import.meta.path))
         expect(await book.receipt(organization, command.requestId)).toMatchObject({
           nanos: { charged, uncharged: 900 - charged },
         });
-        // The node is back, and had delivered more.
+        // The request's own node is back, and had delivered more.
         const late = charged === 900 ? 600 : 0;
         const settled = await run(settleOf(command, 1_500));
         expect(settled).toMatchObject({ answer: "late", charged: late, uncharged: 600 - late });

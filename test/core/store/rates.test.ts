@@ -10,7 +10,10 @@ import { ofOrganization, type RateStore, rateStores } from "./rates-stores.ts";
 
 setDefaultTimeout(60_000);
 
-/** In the middle of a second, so that shared entries end at other moments than single ones. */
+/**
+ * In the middle of a second, so that an entry that the requests of a second share ends at another moment than the entry
+ * of a single request.
+ */
 const start_ms = Date.parse("2026-11-21T03:00:00.400Z");
 /**
  * The number of runs of a property, by store. A store with a clock of its own has to be asked for each step, so it has
@@ -271,7 +274,7 @@ for (const [name, open] of Object.entries(rateStores)) {
                 correct: () => answer.correct(tokens),
                 "give back": () => answer.giveBack(),
               }[step.then]();
-              // Otherwise the correction goes along with the next request.
+              // If the step does not wait, the correction goes along with the next request.
               if (step.waits) await heard;
             } else if (answer.answer === "refused") {
               expect({ ...seen, fits: fit(now_ms, true) }).toEqual({ ...seen, fits: false });
@@ -298,12 +301,12 @@ for (const [name, open] of Object.entries(rateStores)) {
 const newId = (of: "key" | "team" | "lim") => `${of}_${newHex()}`;
 const retryOf = (answer: RateAnswer) => (answer.answer === "refused" ? answer.retry_ms : null);
 
-/** All that a subject was ever counted, added up afresh each time. */
+/** All that was ever counted for a subject, added up afresh each time. */
 class Model {
   counted: { at_ms: number; tokens: number }[] = [];
   /**
-   * An entry that a second's requests share ends up to a second late, so a refusal is right if the model refuses with
-   * 61 seconds.
+   * How much longer than a minute requests may count, in milliseconds. An entry that a second's requests share ends up
+   * to a second late, so a refusal is right if the model refuses with 61 seconds.
    */
   readonly #strict_ms: number;
   constructor(readonly subject: RateSubject) {

@@ -1,4 +1,4 @@
-// Refused requests, on both kinds of database.
+// The store of refused requests, on both kinds of database.
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { LimitMet } from "../../../src/core/inference/fault.ts";

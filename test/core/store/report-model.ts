@@ -6,7 +6,10 @@ import type { Database } from "../../../src/stores/postgres/database.ts";
 
 export const always = { from: new Date("2025-01-01T00:00:00Z"), to: new Date("2028-01-01T00:00:00Z") };
 
-/** By the JSON of period, organization, team, key, model, operation and outcome; of groups that were not asked for, null. */
+/**
+ * The key is the JSON of period, organization, team, key, model, operation and outcome, with null for each group that
+ * was not asked for; the value, the measures.
+ */
 export type Plain = Map<string, ReportMeasures>;
 
 type RecordRow = Record<string, string | number | null> & {
@@ -72,7 +75,7 @@ function paidByKind(record: RecordRow): Record<"input" | "cached_input" | "cache
 
 const shown = (id: unknown, prefix: "team_" | "key_") => (id === null ? null : idOf(String(id), prefix));
 
-/** The local time as if it were in UTC, in the zone of a report by days or months. */
+/** The local time of an instant, in the zone of a report by days or months, as if that time were in UTC. */
 function clockOf(at: Date, { by, zone }: ReportQuery): Date {
   if (!zone || by.includes("hour")) return at;
   return new Date(`${at.toLocaleString("sv-SE", { timeZone: zone }).replace(" ", "T")}Z`);

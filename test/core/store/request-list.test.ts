@@ -32,9 +32,9 @@ const request = fc.record({
   model: fc.nat(1),
   upstream: fc.nat(1),
   outcome: fc.constantFrom(...listedOutcomes),
-  /** How long before the end of the load it arrived. */
+  /** How long before the end of the load the request arrived. */
   ago_ms: fc.nat(60 * hour_ms),
-  /** How far its node's clock is off. */
+  /** How far the clock of the request's node is off. */
   off_ms: fc.integer({ min: -600_000, max: 600_000 }),
 });
 type Asked = typeof request extends fc.Arbitrary<infer T> ? T : never;
@@ -65,9 +65,9 @@ for (const name of databaseKinds(import.meta.path)) {
     const end_ms = Date.now();
     beforeAll(async () => {
       ({ store, book } = await openLedger(name));
-      // Reads few rows at a time, for as long as it takes.
+      // A list that reads few rows at a time, for as long as it takes.
       list = requestList(store.db, { scanned_max: 7, page_ms: 60_000 });
-      // Reads few rows and has no time at all: each source is asked once for a page.
+      // A list that reads few rows and has no time at all: each source is asked once for a page.
       hasty = requestList(store.db, { scanned_max: 7, page_ms: -1 });
       await store.db.query("select usage_partition($1::uuid)", [uuidAt(end_ms - 62 * hour_ms)]);
     });

@@ -98,7 +98,7 @@ for (const kind of databaseKinds(import.meta.path)) {
         made.set(keyId, one);
         await store.keep({ organizationId: owner, keyId }, one, mebibyte);
       }
-      // Ann's response is continued by another key of hers, and that one by the service's key.
+      // Ann's response is continued by another key of hers, and that response by the service's key.
       const second = response({ previousId: made.get(anns)!.id });
       await store.keep({ organizationId: owner, keyId: annsOther }, second, mebibyte);
       const third = response({ previousId: second.id });

@@ -1,6 +1,6 @@
 // Roll-ups and reports against a plain sum over the records: random loads on two nodes, with late settlements, recoveries,
-// entries of operators and clocks that step, while passes of any size read on, two at once, and some of them crash
-// (docs/design/metering.md, Roll-ups).
+// entries of operators and clocks that step, while passes (runs over the new records) of any size read on, two at once, and
+// some of them crash (docs/design/metering.md, Roll-ups).
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
@@ -224,7 +224,7 @@ for (const name of databaseKinds(import.meta.path)) {
       }
     }
 
-    /** Reports equal the sums of the records, however far the passes have come. */
+    /** Checks that reports equal the sums of the records, however far the passes have come. */
     async function equalsRecords([first, length]: [number, number] = [0, 0]): Promise<void> {
       const from = new Date(Date.UTC(2026, 1, 26) + first * hour_ms);
       const part = { from, to: new Date(from.getTime() + length * hour_ms) };
@@ -264,8 +264,8 @@ for (const name of databaseKinds(import.meta.path)) {
     }
 
     /**
-     * In a folded report, the group that used most has the same rows as in a whole report, and all others are one row
-     * per period.
+     * Checks that, in a folded report, the group that used most has the same rows as in a whole report, and all others
+     * are one row per period.
      */
     function foldsTo({ rows, total }: UsageReport, { by }: ReportQuery, plain: Plain): void {
       const told = by.filter((group) => !["hour", "day", "month"].includes(group));
@@ -636,7 +636,10 @@ for (const name of databaseKinds(import.meta.path)) {
 const byOperation = (rows: ReportRow[] | null) =>
   rows!.toSorted((one, other) => (one.operation! < other.operation! ? -1 : 1));
 
-/** The measures and the period of the row that sums up all groups beyond the listed ones; none for another row. */
+/**
+ * The measures and the period of the row that sums up all groups beyond the listed ones; an empty list for any other
+ * row.
+ */
 function otherMeasures(row: ReportRow): [string | null, ReportMeasures][] {
   const { startsAt, organization, team, person, key, model, operation, outcome, isOthers, ...measures } = row;
   if (!isOthers) return [];

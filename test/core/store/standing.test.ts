@@ -89,7 +89,8 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
     expect(tightestWindow(found.get(team)!)).toEqual({ kind: "week", percent: 80 });
     expect(tightestWindow(found.get(key)!)).toEqual({ kind: "month", percent: 50 });
 
-    // In a session that is over nothing is used any more, but its week still counts it.
+    // Once the session has ended, nothing is used in a session any more, but the week still counts the use of the old
+    // one.
     await store.setClock(new Date(noon.getTime() + 6 * 3_600_000));
     const later = (await acts.standings([key])).get(key)!;
     expect(later.windows).toMatchObject({ session: { used: 0 }, week: { used: 300 } });

@@ -19,7 +19,7 @@ export function setBudget(
   return db.transaction((tx) => setSubject(tx, { ...subject, budget: { ...noBudget, ...budget } }));
 }
 
-/** Sets limits likewise, and sums the earlier use where that is due; returns whether it was. */
+/** Sets limits as `setBudget` does, and sums the earlier use if it is not summed yet; returns whether it did. */
 export async function limitSubject(db: Database, ...what: [string, string, Partial<Budget>, (string | null)?]) {
   const isUnsummed = await setBudget(db, ...what);
   if (isUnsummed) await sumEarlier(db, what[1].replace(/^(key|team)_/, ""));

@@ -1,4 +1,4 @@
-// Whose a request was: receipts, lists and reports say it alike, with any limits, and whatever becomes of the person's
+// Whose a request was: receipts, lists and reports agree on it, with any limits, and whatever becomes of the person's
 // membership and of their keys' teams while requests run.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
@@ -70,7 +70,7 @@ for (const name of databaseKinds(import.meta.path))
       await setLimits(store.db, { subject: "person", id: personId, organizationId }, { own: { week } });
     }
 
-    /** Two organizations, two people with keys in both or one, and a key of nobody. */
+    /** Makes two organizations, two people with keys in both or in one, and a key that belongs to nobody. */
     async function world() {
       const organizations = [await store.newOrganization(), await store.newOrganization()] as const;
       const teams = await Promise.all(organizations.map(newTeam));

@@ -1,6 +1,6 @@
-// When usage windows begin and end, as a plain model: the reference for the store's SQL and the histories' judge. A window
-// is a function of the organization's anchor, or of the session's opening, and an instant; nothing is swept or zeroed.
-// Instants are milliseconds since the epoch, fractions allowed; windows are half-open, in UTC.
+// When usage windows begin and end, as a plain model: the reference for the store's SQL and for the judge of
+// test/histories. A window is a function of the organization's anchor, or of the session's opening, and an instant; nothing
+// is swept or zeroed. Instants are milliseconds since the epoch, fractions allowed; windows are half-open, in UTC.
 
 import { type Calendar, weekDays } from "../../../src/core/store/calendar.ts";
 import { dayBegins, localDate } from "./zones-model.ts";
@@ -8,7 +8,7 @@ import { dayBegins, localDate } from "./zones-model.ts";
 export interface Interval {
   startsAt_ms: number;
   endsAt_ms: number;
-  /** Where the window would have begun if the calendar had not changed in the middle of it. */
+  /** The instant at which the window would have begun if the calendar had not changed in the middle of it. */
   wholeAt_ms?: number | undefined;
 }
 
@@ -63,7 +63,7 @@ function monthsAfter(anchor: Date, months: number): number {
 }
 
 /**
- * The window between the last boundary until an instant and the first one after it. A local date may come twice: a
+ * The window from the last boundary at or before an instant to the first one after it. A local date may come twice: a
  * boundary does not.
  */
 function between(boundaries: readonly number[], instant_ms: number): Interval {
@@ -178,7 +178,7 @@ export function limitIn(limit: number, { startsAt_ms, endsAt_ms, wholeAt_ms }: I
   return Number(share / whole) + (share % whole === 0n ? 0 : 1);
 }
 
-/** The anchor that applies at an instant. Of two that begin to apply at once, the later row wins. */
+/** The anchor that applies at an instant. If two begin to apply at the same time, the later one in the list wins. */
 function latest(anchors: readonly Anchor[], from: (anchor: Anchor) => number, instant_ms: number): Anchor {
   let found: Anchor | undefined;
   for (const one of anchors) if (from(one) <= instant_ms && (!found || from(one) >= from(found))) found = one;

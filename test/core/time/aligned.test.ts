@@ -1,4 +1,4 @@
-/** Repeated work of a process shares its wakes, and keeps its intervals. */
+/** Repeated work of a process shares its wake-ups, and keeps its intervals. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { alignedClock, type Clock, repeating } from "../../../src/core/time/clock.ts";

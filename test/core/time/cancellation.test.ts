@@ -11,7 +11,7 @@ const steps = fc.array(
   { maxLength: 30 },
 );
 
-/** Each step on a parent and its child in turns: who was told what, in order. */
+/** Runs the steps on a parent and its child in turns. Returns who was told what, in order. */
 function ours(all: readonly Step[]): unknown[] {
   const told: unknown[] = [];
   const parent = new Cancellation();
@@ -111,7 +111,7 @@ test("a child that has ended or was detached is kept neither by its parent nor b
   const parent = new Cancellation();
   const [before, after] = [parent.child(), parent.child()];
   const gone = Array.from({ length: 100 }, () => overChildOf(parent)).flat();
-  // The collector takes any word of the stack for a reference, and so may keep a few by chance.
+  // The collector takes any word of the stack for a reference, and so may keep a few children by chance.
   await until(() => {
     Bun.gc(true);
     return gone.filter((child) => child.deref() === undefined).length > 180;

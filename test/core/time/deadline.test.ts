@@ -1,4 +1,4 @@
-// A deadline applies to whoever is asked, not to a process that stood still itself.
+// A deadline applies to the other side, which is asked, and not to a process that stood still itself.
 
 import { expect, test } from "bun:test";
 import { within } from "../../../src/core/time/cancellation.ts";

@@ -1,4 +1,4 @@
-// Work that gathers: done once for all who asked, never twice at a time, and not after it was stopped.
+// Work that is gathered: done once for all who asked, never twice at a time, and not after it was stopped.
 
 import { expect, test } from "bun:test";
 import { gathered } from "../../../src/core/time/clock.ts";

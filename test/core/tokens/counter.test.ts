@@ -1,4 +1,4 @@
-/** The crew of workers: bodies are counted side by side, and a worker that is lost costs nobody an answer. */
+/** The workers that count tokens: bodies are counted side by side, and a worker that is lost costs nobody an answer. */
 import { describe, expect, test } from "bun:test";
 import {
   counterSettings,

@@ -205,7 +205,7 @@ describe("an engine", () => {
   });
 
   test("that writes faster than a busy node reads is read in portions after its first part", async () => {
-    // Its sockets are paused for 100 ms after each read.
+    // The client's sockets are paused for 100 ms after each read.
     const through = client({ pauses: new ReadPauses({ shortest_ms: 100, longest_ms: 100 }) });
     const inPortions = async () => {
       const leaving = new Cancellation();

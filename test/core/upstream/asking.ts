@@ -1,4 +1,5 @@
-// What tests of one attempt at an engine have in common: the question, and the client that sends it.
+// What tests of one attempt at an engine have in common: the question (a request to an engine), and the client that sends
+// it.
 
 import { afterAll } from "bun:test";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
@@ -18,7 +19,9 @@ export function engineClient(): Client {
 
 type Question = Partial<Omit<EngineQuestion, "upstream">> & Pick<EngineQuestion, "client">;
 
-/** A streamed question of a patient caller to the engine at `url`; `more` stands in place of its parts. */
+/**
+ * A streamed question of a patient caller to the engine at `url`; the members of `more` replace those of the question.
+ */
 export function question(url: string, more: Question, protocol: UpstreamProtocol = "openai-chat"): EngineQuestion {
   return {
     ...{ upstream: upstreamOf(url, { protocol }), codec: upstreamCodecs[protocol], request: saying("hi"), model: "m" },

@@ -1,4 +1,4 @@
-/** No engine makes us read without end. */
+/** No engine makes the service read without end. */
 import { expect, test } from "bun:test";
 import { readAtMost } from "../../../src/core/upstream/body.ts";
 

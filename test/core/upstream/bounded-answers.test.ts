@@ -1,4 +1,7 @@
-/** Whatever an engine answers, it ends its own request at most: what is beyond the limits is neither parsed nor kept. */
+/**
+ * Whatever an engine answers, it can end its own request and nothing else: what is beyond the limits is neither parsed
+ * nor kept.
+ */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";

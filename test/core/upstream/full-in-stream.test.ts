@@ -1,6 +1,6 @@
 /**
- * An engine that says inside its stream, behind a 200, that it is full: it counts as one that answers 429, in each protocol,
- * so that no breaker counts it as a failure. An engine that fails there counts as failed.
+ * An engine that reports inside its stream, behind a 200, that it is full counts as one that answers 429, in each
+ * protocol, so that no breaker counts it as a failure. An engine that reports another failure there counts as failed.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Fault } from "../../../src/core/inference/fault.ts";

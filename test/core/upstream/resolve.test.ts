@@ -1,4 +1,6 @@
-/** What DNS servers say of a name, over real sockets: addresses, that there is none, or that nobody can tell. */
+/**
+ * What DNS servers say of a name, over real sockets: addresses, that there is none, or that the servers cannot tell.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type ResolvedAddresses, resolve } from "../../../src/core/upstream/resolve.ts";
 import type { AddressFamily } from "../../../src/core/upstream/target.ts";

@@ -93,7 +93,7 @@ const frames: Record<UpstreamProtocol, readonly Frame[]> = {
   ],
 };
 
-/** What any engine may send in between, or in place of a text. */
+/** Frames that any engine may send in between, or in place of a text. */
 const others: readonly Frame[] = [
   () => ": ping\n\n",
   () => "\n",
@@ -128,7 +128,7 @@ const escaped = (delta: string) =>
 const quoted = fc.oneof(
   { weight: 8, arbitrary: word.map((delta) => JSON.stringify(delta)) },
   { weight: 1, arbitrary: word.map(escaped) },
-  // No text of JSON at all.
+  // Text that is not JSON at all.
   {
     weight: 1,
     arbitrary: fc.constantFrom('"a"b"', '"\\"', '"\\x"', '"a\tb"', "null", "7", '""', '"a\nb"', '{"a":"b"}'),
@@ -137,11 +137,11 @@ const quoted = fc.oneof(
 
 interface Sent {
   bytes: Uint8Array;
-  /** Where frames begin. */
+  /** The positions at which frames begin. */
   frames: number[];
 }
 
-/** Runs of frames of one form, as engines send them, with others in between. */
+/** Runs of frames of one form, as engines send them, with other frames in between. */
 function sent(protocol: UpstreamProtocol): fc.Arbitrary<Sent> {
   const forms = frames[protocol];
   const form = fc.oneof(
@@ -160,7 +160,7 @@ function sent(protocol: UpstreamProtocol): fc.Arbitrary<Sent> {
       texts.map((each) => {
         const frame = made(each, count++);
         const bytes = utf8.encode(isCrLf === 0 ? frame.replaceAll("\n", "\r\n") : frame);
-        // Bytes that are no UTF-8.
+        // Bytes that are not UTF-8.
         return each.includes("0") && count % 5 === 0 ? bytes.map((byte) => (byte === 48 ? 0xc3 : byte)) : bytes;
       }),
     );
@@ -177,7 +177,7 @@ function cut({ bytes, frames: begins }: Sent, kept: readonly boolean[], places: 
   return at.slice(1).map((end, index) => bytes.slice(at[index], end));
 }
 
-/** The events that are read of these pieces, piece by piece, and those at the end. */
+/** The events that are read of these pieces: a list for each piece, and one for the end. */
 function told(
   pieces: readonly Uint8Array[],
   read: (piece: Uint8Array) => InferenceEvent[],

@@ -1,4 +1,6 @@
-/** From route to route until the first part: which is asked, which is not, and what the caller reads in the end. */
+/**
+ * From route to route until the first part: which engine is asked, which is not, and what the caller reads in the end.
+ */
 
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
@@ -46,7 +48,10 @@ interface Told {
 
 type Way = string | { model: string; priority?: number; contextTokens?: number; url?: string; capacity?: Capacity };
 
-/** Routes by the engine's name of the model, one priority after the other; `dead` is an address where nobody listens. */
+/**
+ * A model with one route for each way, in the order of priority. A way that is a string is the engine's name of the
+ * model; a name that begins with `dead` leads to an address where nobody listens.
+ */
 function modelTo(ways: readonly Way[], timeouts: Partial<UpstreamTimeouts>): CatalogModel {
   const routes = ways.map((way, index) => {
     const { model, url, capacity, ...more } = typeof way === "string" ? ({ model: way } as Exclude<Way, string>) : way;
@@ -132,7 +137,8 @@ test("S01, S03: where no other engine is left, the last is asked once more, when
   expect(await outcomeOf(["s01"])).toMatchObject({ fault: null, kinds: ["busy", "answered"], attempts: 2 });
   expect(performance.now() - begun_ms).toBeGreaterThan(1_900);
   expect(await outcomeOf(["s03"])).toMatchObject({ fault: null, kinds: ["failed", "answered"], attempts: 2 });
-  // The engine is asked again only once, and only if it has refused the request.
+  // An engine that has refused the request is asked once more. If the attempt ended in another way, the engine is not
+  // asked again.
   expect(await outcomeOf(["s04"])).toMatchObject({ fault: { code: "overloaded" }, attempts: 2 });
   for (const way of ["s02", "s06", "s13", "html", "empty"])
     expect((await outcomeOf([way], { timeouts: { first_part_ms: 50 } })).attempts).toBe(1);
@@ -202,7 +208,7 @@ test("of an answer that nobody streams nothing was shown: where its engine break
   const told = await outcomeOf(["s08", "ok"], { request: collected });
   expect(told).toMatchObject({ fault: null, kinds: ["broken", "answered"], attempts: 2, route: "ok" });
   const starts = told.events.flatMap((event, at) => (isStart(event) ? [at] : []));
-  // What the first engine said is already void while the next one is awaited.
+  // The text of the first engine is already void while the next engine is awaited.
   expect(starts.length).toBeGreaterThan(2);
   expect(told.events.filter(({ type }) => type === "part-start")).toHaveLength(2);
 });
@@ -249,8 +255,8 @@ test("nor is one that is slow given up for another when its caller has left", as
   const outcome = outcomeOf(["s06-slow", "ok"], { request, signal: leaving, timeouts });
   await until(() => wall.asked.includes("s06-slow"), 5_000, "the engine to be asked");
   leaving.abort(new Fault("internal_error", "the caller left"));
-  // If the caller were there, the engine would have been given up by now: with so short an answer, its time-out is 255
-  // ms.
+  // If the caller were there, the engine would have been given up by now: for so short an answer, the engine's time-out
+  // is 255 ms.
   await Bun.sleep(600);
   wall.resume("s06-slow", "ok");
   expect(await outcome).toMatchObject({ kinds: ["answered"], attempts: 1 });

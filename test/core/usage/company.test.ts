@@ -90,7 +90,10 @@ async function give(name: string, owner: { person?: string; team?: string }, ...
 const content = "[simulator: tps=40] one two three four";
 const asked: { id: string; name: string; limitedBy: string | null }[] = [];
 
-/** Sends `each` concurrent requests with each of these keys. Returns whose limits refused. */
+/**
+ * Sends `each` concurrent requests for the model `of` with each of these keys. Returns the owners of the limits that
+ * refused requests.
+ */
 async function atOnce(names: readonly string[], each: number, of: string): Promise<Set<string>> {
   const all = names.flatMap((name) => Array.from({ length: each }, () => works(name, of)));
   const refusals = (await Promise.all(all)).filter((one) => one !== null);

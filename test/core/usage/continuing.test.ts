@@ -1,4 +1,6 @@
-/** Joining the texts of two engines: any cut of any text, with white space at the cut, gives the original text. */
+/**
+ * Joining the texts of two engines gives the original text, wherever a text was cut, with white space at the cut too.
+ */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";

@@ -1,8 +1,8 @@
 /**
- * A client that leaves in mid-answer is charged for what was made until then, within 15 percent, on three public
- * vocabularies, in prose, code and six languages, however many tokens its engine sends at a time; and within 5 percent where
- * an engine sends them one by one and tells its thinking apart. Short answers whose tokens are not in their text change
- * nothing of that.
+ * A client that leaves in mid-answer is charged for what the engine made until then, within 15 percent, on three public
+ * vocabularies, in prose, code and six languages, however many tokens its engine sends at a time; and within 5 percent
+ * if the engine sends them one by one and tells its thinking apart. Short answers whose tokens are not in their text
+ * change nothing of that.
  */
 import { describe, expect, test } from "bun:test";
 import { seed } from "../../harness/depth.ts";
@@ -38,7 +38,8 @@ describe.each(Object.keys(vocabularies))("%s", (name) => {
     const engine = new Engine(vocabulary, { seed });
     for (let time = 0; time < 10; time++) for (const sentences of Object.values(kinds)) engine.answers(sentences, 3);
     for (const [kind, sentences] of Object.entries(kinds)) {
-      // These three share what is learned of their script, and cl100k cuts their characters differently.
+      // These three languages share what the service learns of their script, and cl100k cuts their characters
+      // differently.
       const error = ["Chinese", "Japanese", "Korean"].includes(kind) ? 0.1 : 0.05;
       within(engine.leavers(sentences), error, kind);
       within(engine.leavers(sentences, { thinks: true }), error, kind);

@@ -94,7 +94,7 @@ export class Engine {
     return this.#learned.of("main/m");
   }
 
-  /** Whole answers of ordinary length, each with its report. */
+  /** The engine gives whole answers of ordinary length, each with its report. */
   answers(sentences: readonly string[], count: number): void {
     for (let time = 0; time < count; time++) {
       const tokens = this.#text(sentences, 80 + this.#chance.below(400));
@@ -102,7 +102,9 @@ export class Engine {
     }
   }
 
-  /** Short answers, most of whose tokens are thinking and marks that are not in the text, and calls. */
+  /**
+   * The engine gives short answers, most of whose tokens are thinking and marks that are not in the text, and calls.
+   */
   oddAnswers(sentences: readonly string[], count: number): void {
     for (let time = 0; time < count; time++) {
       const some = this.#text(sentences, 3 + this.#chance.below(6));
@@ -118,7 +120,7 @@ export class Engine {
     }
   }
 
-  /** The charge of clients that leave at some place, ÷ what was made for them until then. */
+  /** What clients that leave at some place are charged, ÷ what the engine made for them until then. */
   leavers(sentences: readonly string[], { count = 20, thinks = false } = {}): number {
     let [charged, made] = [0, 0];
     for (let time = 0; time < count; time++) {
@@ -161,7 +163,7 @@ export class Engine {
     tally.calibrate();
   }
 
-  /** A character that is cut is written with its last token, as engines do. */
+  /** A character that is cut into several tokens is written with the last of them, as engines do. */
   #partOf(index: number, { head, tokens }: { head: PartHead; tokens: number[] }): InferenceEvent[] {
     const events: InferenceEvent[] = [{ type: "part-start", index, part: head }];
     let pending: number[] = [];

@@ -210,7 +210,7 @@ describe("the meter", () => {
         expect(out.at(-1)).toEqual({ type: "response-failed", fault: lostFault });
         expect(settled[0]).toMatchObject({ usage: { inputTokens: 0, outputTokens: 0 } });
       }
-      // A stream has already delivered its text by then.
+      // A streamed answer has already delivered its text when the lease is lost.
       const streamed = await run([...produced, [close, end]], { hold: { assertHeld, signal: lost } });
       expect(streamed.settled[0]).toMatchObject({ outcome: "completed", usage: { outputTokens: 2 } });
     });

@@ -17,7 +17,7 @@ const latin = (deltas: number, units: number): Amount => ({ ...none, deltas, lat
 const streamed = (amount: Amount) => ({ streamed: amount, whole: none });
 const whole = (amount: Amount) => ({ streamed: none, whole: amount });
 
-/** The route after more answers than any ratio needs, each of which moves it by a tenth at most. */
+/** A route's calibration after more answers than any ratio needs, each of which moves the ratio by a tenth at most. */
 function taught(observed: Observed, route: RouteCalibration = outputCalibration().of("main/m")): RouteCalibration {
   for (let time = 0; time < 40; time++) route.observe(observed);
   return route;

@@ -1,6 +1,6 @@
 /**
- * Whatever the store forgets of what it confirmed is reported once, wherever it was remembered; nothing else is
- * reported.
+ * Each settlement that the store had confirmed and then forgets is reported once, wherever it was remembered; nothing
+ * else is reported.
  */
 import { expect, test } from "bun:test";
 import { noUsage } from "../../../src/core/inference/usage.ts";
@@ -73,7 +73,7 @@ test("a store that forgets its last confirmed settlement has all looked for, and
   await looked();
   const { compared } = state;
   await looked();
-  // Nothing more is compared as long as the last settlement is there.
+  // Nothing more is compared as long as the store still has the last settlement.
   expect(state.compared).toBe(compared);
   const gone = commands.slice(2).map(({ requestId }) => requestId);
   for (const id of gone) has.delete(id);

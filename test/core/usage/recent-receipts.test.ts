@@ -1,4 +1,4 @@
-/** The receipts that a node keeps are the ones that it was given last, whatever was forgotten in between. */
+/** The receipts that a node keeps are the last ones that it was given, whatever was forgotten in between. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Confirmed } from "../../../src/core/store/lost.ts";

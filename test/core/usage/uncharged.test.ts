@@ -1,6 +1,6 @@
 /**
- * The cost of attempts that were in vain: of each attempt whose engine may have worked, but never of the one that the
- * request pays for.
+ * The cost of attempts that were in vain: that of each attempt whose engine may have worked, but never of the attempt
+ * that the request pays for.
  */
 import { expect, test } from "bun:test";
 import { noUsage } from "../../../src/core/inference/usage.ts";

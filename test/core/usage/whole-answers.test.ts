@@ -60,7 +60,7 @@ function ended(
 const fast = () => taught(1000, 2000);
 
 interface Asking {
-  /** Null: the request has no cap of its own. */
+  /** Null if the request has no cap of its own. */
   outputTokens_max?: number | null;
   isSlight?: boolean;
   stream?: boolean;
@@ -69,7 +69,7 @@ interface Asking {
   more?: Partial<RunRequest>;
 }
 
-/** Whether the engine was asked for a stream: `streamed` or `whole`, as its answer says. */
+/** How the engine was asked, as its answer says: `streamed` or `whole`. */
 async function way({
   outputTokens_max: capped = cap,
   isSlight = true,

@@ -11,7 +11,7 @@ interface Finishing {
   fields?: Record<string, string>;
   /** The browser's cookie; without this, the one that it got when the sign-in began. */
   cookie?: string | null;
-  /** The place that the answer comes to, if it is not the one where the sign-in began. */
+  /** The kind of session whose sign-in the answer is taken for, if it is not the kind that was begun. */
   at?: SessionKind;
   now_ms?: () => number;
 }

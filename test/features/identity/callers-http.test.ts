@@ -74,7 +74,10 @@ async function seen(answer: string): Promise<number> {
 const give = (...words: string[]) => cli("membership", "give", person, "--org", "acme", "--role", "member", ...words);
 const take = () => cli("membership", "take", person, "--org", "acme");
 
-/** What is changed, how requests with the token are then answered, and what restores it. */
+/**
+ * The key names a change; the value has the change, how requests with the token are then answered, and what undoes the
+ * change.
+ */
 const facts: Record<string, [change: () => Promise<unknown>, answer: string, restore: () => Promise<unknown>]> = {
   "a team given by hand": [() => give("--team", "small"), "usage_limit_reached of team", take],
   "fewer scopes": [() => give("--scopes", "models:read"), "missing_scope", take],
@@ -158,7 +161,7 @@ test("a person's limit counts the token and the keys together, names her in refu
   );
   expect(made.person_id).toBe(id);
   expect((await chat(made.key)).status).toBe(200);
-  // What she used before the limit was set counts.
+  // Usage from before the limit was set counts.
   await cli("limit", "set", "person", id, "--org", "acme", "session=0.000001,requests_per_minute=1000");
   const shown = await cli<Limited>("limit", "show", "person", id, "--org", "acme");
   expect(shown).toMatchObject({ standing: { session: { limit: dollars(1000) } } });

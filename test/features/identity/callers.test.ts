@@ -158,7 +158,7 @@ describe("an honest token", () => {
     );
     const known = (await people(owned.db).findPerson(person!.id))!;
     expect(known).toMatchObject({ name: "?Ann?\ufffd", email: null, isEmailVerified: false, groups: ["research"] });
-    // Without the odd character, it would be somebody else's address.
+    // If the odd character were removed, the address would be somebody else's.
     node.reload([
       { issuer: issuer.issuer, claim: "email", is: "ann@example.com", organization: "acme", role: "member" },
     ]);

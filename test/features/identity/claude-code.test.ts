@@ -1,4 +1,5 @@
-// What Claude Code asks of its gateway beside messages: settings, usage, and how its sign-in is told of limits.
+// What Claude Code asks of its gateway beside messages: settings, usage, and how somebody who is signed in learns of
+// limits.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { decimalOf } from "../../../src/core/inference/money.ts";
@@ -106,7 +107,8 @@ describe("a sign-in of Claude Code", () => {
       return false;
     };
     await until(isOver, 30_000, "the window to be used up");
-    // The shares are those of this sign-in's own limit: the organization has used next to nothing of its limit.
+    // The shares of the limit that the headers report are those of this sign-in's own limit: the organization has used
+    // next to nothing of its limit.
     expect(Math.max(...shares)).toBeGreaterThan(0.2);
     const { error } = (await last.json()) as { error: { type: string; message: string } };
     expect(error.type).toBe("billing_error");

@@ -1,4 +1,5 @@
-// The console's port over real sockets, with oidc-provider as the issuer: sign-in, sign-out, and what must not open it.
+// The console's port over real sockets, with oidc-provider as the issuer: sign-in, sign-out, and attempts to get in that
+// must fail.
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Browser, type Page } from "../../harness/browser.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";

@@ -85,7 +85,7 @@ describe("a device", () => {
     expect(await poll(begun.device_code)).toMatchObject({ status: 400, error: "authorization_pending" });
     expect(await poll(begun.device_code)).toMatchObject({ status: 400, error: "slow_down" });
     const first = await browser.visit(begun.verification_uri_complete);
-    // The browser went to the issuer first; the page shows the code, and has not sent it.
+    // The browser went to the issuer first; the page shows the code, and has not submitted it.
     expect(first.way.some((url) => url.startsWith(node.provider.issuer))).toBe(true);
     expect(first.text).toContain(`value="${begun.user_code}"`);
     expect(first.text).not.toContain("claude-cli/2");
@@ -285,7 +285,7 @@ test("a store that fails while a right code is taken back from the tries fails t
   await expect(findDevice(parts, asked)).rejects.toThrow("the store is away");
 });
 
-// On a node of its own, since a lost decision counts as a wrong code.
+// The test has a node of its own, since the decision that comes too late counts as a wrong code.
 test("a device is approved and denied at once: one decision counts, and the other page says that it does not", async () => {
   const secrets: string[] = [];
   await using node = await startPeopleNode({ secrets });

@@ -1,4 +1,4 @@
-// Sign-ins by an issuer that lies, fails or is somebody else: nobody comes in, and an outage ends nothing.
+// Sign-ins by an issuer that lies, fails or is somebody else: nobody gets in, and an outage of the issuer ends no session.
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { JWTPayload } from "jose";
 import { type IdentityParts, NotAdmitted } from "../../../src/features/identity/identity.ts";
@@ -50,7 +50,7 @@ interface Saying {
 let asked: URLSearchParams | null = null;
 let askedBy: string | null = null;
 
-/** Sets what the issuer answers for a code. */
+/** Sets the tokens that the issuer returns for a code. */
 function says({ claims = {}, sign = {}, idToken, refreshToken = "refresh-1" }: Saying, nonce: string) {
   issuer.answer("/token", async (request) => {
     asked = new URLSearchParams(await request.text());

@@ -78,8 +78,8 @@ test("a scanner that follows every link and path by GET and HEAD, with a session
   const ids = { "limit-requests": request, invitations: invitation.id, people: annId } as Record<string, string>;
   const named = (path: string) =>
     path.replace("{id}", ids[path.split("/")[1]!] ?? organization).replace(/\{\w+\}/, annId);
-  // Also the paths of actions, as a scanner may guess them, each without a query and with an action's input as the
-  // query.
+  // The paths of actions are requested as well, as a scanner may guess them, each without a query and with an action's
+  // input as the query.
   const query = `?until=2030-01-01&reason=x&role=admin&organization=${organization}&amount=5`;
   const managed = verbs.filter(({ live }) => !live).flatMap(({ path }) => [named(path), named(path) + query]);
   const paths = [
@@ -101,7 +101,7 @@ test("a scanner that follows every link and path by GET and HEAD, with a session
     expect((await fetch(node.serviceUrl + path)).status).toBeGreaterThan(400);
   expect(readings).toBeGreaterThan(50);
   expect(await everything()).toEqual(before);
-  // Nor can a page of another origin, or one without the secret, decide by a POST.
+  // A page of another origin, or one without the secret, cannot decide by a POST either.
   const approve = `/management/v1/limit-requests/${request}/approve`;
   const decision = { method: "POST", body: { until: new Date(Date.now() + 86_400_000).toISOString() } };
   for (const forged of [{ origin: "https://evil.example" }, { origin: null }, { headers: { "x-sluice-console": "x" } }])

@@ -154,7 +154,7 @@ test("a person's refresh token is in the key store, through refreshes, and the a
   await until(async () => (await models()).status === 401, 1_000, "the token to end");
 });
 
-/** macOS's `security` in its interactive mode, as far as it is used. */
+/** A stand-in for macOS's `security` in its interactive mode, with the commands that are used. */
 const security = `#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 echo "$*" >>arguments

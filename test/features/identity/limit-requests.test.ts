@@ -1,5 +1,5 @@
-// From "limit met in Claude Code" to "raised and going on", as two people with fresh browsers; and the same without a console.
-// Nothing of it happens by a GET, whoever follows the links.
+// From "limit met in Claude Code" to "raised and going on", as two people with fresh browsers; and the same without a
+// console. No step happens by a GET, whoever follows the links.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
@@ -55,7 +55,7 @@ async function refusedNow(): Promise<Refused> {
   };
   await until(isOver, 30_000, "the refusal");
   const refused = (await answer.json()) as Refused;
-  // Its receipt is written a moment later.
+  // The receipt of the refused request is written a moment later.
   const hasReceipt = async () => (await node.sluice.cli("request", "show", refused.request_id)).code === 0;
   await until(hasReceipt, 10_000, "its receipt");
   return refused;

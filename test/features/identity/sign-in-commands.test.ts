@@ -190,7 +190,7 @@ describe("signing in from the command line", () => {
     await approve(node, /Code {2}(\S+)/.exec(again.said())![1]!);
     expect(await again.done).toBe(0);
     note(desktop);
-    // No browser opens: there is no desktop, it is on another machine, or nobody looks.
+    // No browser opens if there is no desktop, if it is on another machine, or if nobody sees the output.
     const { terminal } = shell({ environment }).services;
     const seen = { ...terminal, width: 80 };
     for (const where of [

@@ -57,7 +57,7 @@ test("a leaver's running streams end within a second of a back-channel logout, o
   const xsrf = /name="xsrf" value="([^"]+)"/.exec(there.text)![1]!;
   await browser.send(there, "/session/end/confirm", { xsrf, logout: "yes" });
   const all = await Promise.all(ended);
-  // The time begins when the issuer's logout came in, by the clock of this machine.
+  // The second begins when the issuer's logout came in, by the clock of this machine.
   const said = /^.*"route":"\/oauth\/backchannel-logout".*$/m;
   await until(() => said.test(first.stderr()), 5_000, "the logout in the log");
   const { time, ms } = JSON.parse(said.exec(first.stderr())![0]) as { time: string; ms: number };

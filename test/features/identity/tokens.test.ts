@@ -1,4 +1,4 @@
-// Tokens of devices and workloads by an issuer of our own, which is away, says no, or lies.
+// Tokens of devices and workloads by a test issuer, which is away, refuses, or lies.
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { JWTPayload } from "jose";
 import { hashKey } from "../../../src/core/auth/credential.ts";
@@ -214,7 +214,7 @@ describe("an assertion of a workload", () => {
     expect(await error(byAssertion(slow, await assertion({ exp: soon() })))).toBe("invalid_grant");
   });
 
-  // The other lies of a token are tried in callers.test.ts: `verifiedAssertion` sees through both.
+  // Tokens with other faults are tried in callers.test.ts: `verifiedAssertion` checks the tokens of both files.
   const wrong: Record<string, () => Promise<string>> = {
     "that is an ID token": () => assertion({ aud: "sluice" }),
     "of nobody": () => assertion({ iss: "https://evil.example" }),

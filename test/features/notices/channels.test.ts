@@ -115,7 +115,7 @@ test("what lasts in the fleet is told to operators once, and once more when it i
     await store.setClock(new Date(began_ms + at_s * 1_000));
     await fleet.report({ ...first, engines: gpu(engine), certificateExpiresAt });
     await fleet.report({ ...second, engines: gpu(engine), problems, certificateExpiresAt });
-    // If several nodes look for new notices at the same time, only one of them does it. So this one tries until it has
+    // If several nodes look for new notices at the same time, only one of them does it. So this node tries until it has
     // looked.
     for (let isDone = false; !isDone; )
       await noticeQueue(store.db, key).look((reports, now) => {

@@ -62,7 +62,7 @@ test("who only follows the link unsubscribes nobody; one POST does, again and ag
   const asked = await (await fetch(link)).text();
   expect(asked).toContain('<form method="post">');
   expect(await unsubscribed()).toEqual([]);
-  // What a mail program sends: no cookie, and no origin.
+  // Sends what a mail program sends: no cookie, and no origin.
   const oneClick = (url: string) =>
     fetch(url, { method: "POST", body: new URLSearchParams({ "List-Unsubscribe": "One-Click" }) });
   for (let time = 0; time < 2; time++) expect((await oneClick(link)).status).toBe(200);
@@ -83,7 +83,7 @@ test("who only follows the link unsubscribes nobody; one POST does, again and ag
   expect(elsewhere.status).toBeGreaterThanOrEqual(400);
   const audit = await node.sluice.cli("audit", "list");
   expect(audit.stdout).toMatch(/notice\.unsubscribe/);
-  // The audit trail has no address, as nobody can delete what it says.
+  // The audit trail has no mail address, as nobody can delete what the trail says.
   expect(audit.stdout).not.toContain("@x.test");
 });
 

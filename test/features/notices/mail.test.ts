@@ -1,4 +1,7 @@
-/** Notices by mail, over a real mail server: who gets one, once; and servers that refuse, are slow, gone, or not to be trusted. */
+/**
+ * Notices by mail, over a real mail server: who gets a mail, and only once; and servers that refuse, are slow, gone, or
+ * not to be trusted.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { isAllowedAt, mailAddress } from "../../../src/features/notices/mail/address.ts";

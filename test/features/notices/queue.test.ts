@@ -367,7 +367,7 @@ test("a webhook inside is not asked, one that redirects is not followed, one tha
   const hanging = startReceiver(ending, () => new Promise<never>(() => {}));
   expect(await sendWebhook(request(hanging.url), { ...open, wait_ms: 300 })).toBe("it did not answer within 0.3 s");
   expect(await sendWebhook(request("http://127.0.0.1:9/"), open)).toMatch(/^it cannot be reached/);
-  // An answer without end: its head is enough.
+  // This answer never ends: its head is enough.
   const endless = startReceiver(
     ending,
     () => new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(65_536)) })),
@@ -384,7 +384,7 @@ test("which addresses are public", () => {
     expect([address, isPublicAddress(address)]).toEqual([address, true]);
 });
 
-/** Sends to a host whose name is looked up so. */
+/** Sends a notice to a host whose name `look` resolves. */
 const sentTo = (look: (host: string) => Promise<string[]>) =>
   sendWebhook(request("https://hooks.example/notices"), { allowPrivate: false, wait_ms: 50 }, look);
 

@@ -4,7 +4,10 @@ import { notices } from "../../../src/features/notices/sending.ts";
 type Ending = (() => unknown)[];
 type Parts = Parameters<typeof notices>[0];
 
-/** Looks for notices and sends them every 20 ms. `given`: what failed, and the problems of notices that were given up. */
+/**
+ * Looks for notices and sends them every 20 ms. The result's `given` has what failed, and the problems of notices that
+ * were given up.
+ */
 export function startSender(ending: Ending, parts: Pick<Parts, "queue"> & Partial<Parts>) {
   const given: string[] = [];
   const failed = (cause: unknown) => given.push(String(cause));

@@ -42,7 +42,7 @@ async function answerOf<One extends Answer>(asking: Promise<Response>): Promise<
 const embedded = (body: object) => answerOf<Embedded>(embed(body));
 const ranked = (body: object, path?: string) => answerOf<Ranked>(rank(body, path));
 
-/** The engine's own answer to the same question. */
+/** The engine's own answer to the same request. */
 const direct = <One extends Answer>(path: string, body: object) =>
   answerOf<One>(
     fetch(service.engine.url + path, {

@@ -1,6 +1,6 @@
 /**
- * Engines' odd answers. One that is not right fails and costs nothing, and another engine is asked; one that is right
- * stays as it is.
+ * Engines' odd answers. A wrong one fails and costs nothing, and another engine is asked; a right one is passed on
+ * unchanged.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";

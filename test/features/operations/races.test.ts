@@ -123,7 +123,7 @@ describe.each([
   test("a plan's concurrency", async () => {
     const key = await keyOn("few");
     await raced(key, "concurrency_limit_exceeded", "5");
-    // The room of the five is free again.
+    // The five requests have ended, and their room is free again.
     await until(async () => (await next(key)).status === 200);
   });
 

@@ -1,4 +1,4 @@
-/** How the simulator's tests speak to it: over a socket, with what came back taken apart. */
+/** How the simulator's tests speak to the simulator: over a socket, with the answers taken apart. */
 
 import { SseDecoder } from "../../../src/core/sse/decode.ts";
 import type { Simulator } from "../../harness/simulator.ts";
@@ -21,7 +21,7 @@ export async function jsonOf(response: Response | Promise<Response>): Promise<Wi
   return (await response).json();
 }
 
-/** One answer that is not streamed. */
+/** Asks for one answer without streaming, and returns its JSON. */
 export function whole(simulator: Simulator, body: object): Promise<Wire> {
   return jsonOf(post(simulator, body));
 }
@@ -38,7 +38,7 @@ export interface Streamed {
   broken: boolean;
 }
 
-/** A whole stream, or what came before it broke. */
+/** Asks for a stream, and returns all of it, or what came before it broke. */
 export async function streamed(simulator: Simulator, body: object): Promise<Streamed> {
   const response = await post(simulator, { stream: true, ...body });
   if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);

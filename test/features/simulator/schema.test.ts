@@ -6,7 +6,7 @@ import { random } from "../../../src/features/simulator/text.ts";
 
 type Schema = Record<string, unknown>;
 
-/** An independent validator's opinion of the value that was made. */
+/** Makes a value for a schema, and returns it with an independent validator's opinion of it. */
 function verdict(schema: Schema, seed = 1): { value: unknown; fits: boolean } {
   const value = satisfying(schema, random(seed));
   return { value, fits: Compile(schema).Check(value) };

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { startSimulator } from "../../harness/simulator.ts";
 
-/** The official client, straight at the simulator. */
+/** The official client talks to the simulator directly, without a gateway. */
 const simulator = await startSimulator({ key: "secret" });
 const client = new OpenAI({ baseURL: simulator.url, apiKey: "secret", maxRetries: 0 });
 afterAll(() => simulator.stop());

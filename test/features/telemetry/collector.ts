@@ -23,7 +23,7 @@ export interface Point {
 export interface Collector {
   url: string;
   spans: SpanSeen[];
-  /** Histogram points of the latest export, by metric. */
+  /** The histogram points of the latest export. The key is the name of a metric. */
   metrics: Map<string, Point[]>;
   resource(): Record<string, unknown>;
   /** The bodies of all exports, unchanged. */
@@ -49,7 +49,7 @@ interface SentSpan extends Pick<SpanSeen, "name" | "traceId" | "spanId" | "paren
   status?: { code?: number };
 }
 
-/** `status`: the status of its answers; with anything but 200, the collector takes nothing. */
+/** Starts a collector. `status`: the status of its answers; with anything but 200, the collector takes nothing. */
 export function startCollector(status = 200): Collector {
   const spans: SpanSeen[] = [];
   const metrics = new Map<string, Point[]>();

@@ -34,7 +34,7 @@ function rowOf(metric: string): MetricRow | undefined {
   return metrics[metric] ?? (histogram?.type === "histogram" ? histogram : undefined);
 }
 
-/** What is wrong with an expression. */
+/** What is wrong with a dashboard's or an alert's expression. */
 function mistakesIn(expression: string): string[] {
   const known = new Set([...given, "le"]);
   const mistakes: string[] = [];

@@ -45,7 +45,7 @@ test("each request counts as what it ended with: a 503 by its code, a stream tha
     await counts(failed, 1);
     expect(await readingOf(service, `inference_time_per_output_token_seconds_count{${model}}`)).toBe(1);
     const perToken_s = await readingOf(service, `inference_time_per_output_token_seconds_sum{${model}}`);
-    // At 20 tokens a second, on a machine that may be busy.
+    // The engine generates 20 tokens a second; the machine may be busy.
     expect(perToken_s).toBeGreaterThan(0.02);
     expect(perToken_s).toBeLessThan(0.2);
     expect(await readingOf(service, `inference_duration_seconds_count{${model}}`)).toBe(4);
@@ -132,7 +132,7 @@ test("a batch tells how long it waited for the locks of its organizations", asyn
     await until(async () => (await waits()) > before, 5_000, "the wait to be told");
     const seconds = await readingOf(service, `${lockWait}_sum`);
     expect(seconds).toBeGreaterThan(0.3);
-    // A batch that takes longer is given up.
+    // A batch that waits longer is given up.
     expect(seconds).toBeLessThan(5);
   } finally {
     await other.close();

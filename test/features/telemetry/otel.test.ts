@@ -102,7 +102,7 @@ test("a request is a span of its caller's trace, with what happened inside, and 
     expect(collector.headers[0]!.get("x-tenant")).toBe("ours");
     expect(collector.resource()).toMatchObject({ "service.name": "sluice" });
 
-    // This request comes without a trace: it is not sampled, and the engine is told so.
+    // This request comes without a trace: it is not sampled, and the `traceparent` that the engine gets says so.
     await (await ask(service)).text();
     expect(engine.headers.at(-1)!.get("traceparent")).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
 
@@ -113,7 +113,7 @@ test("a request is a span of its caller's trace, with what happened inside, and 
     const text = await open.text();
     expect(text).toMatch(exemplar);
     expect([...new Set([...text.matchAll(/trace_id="(\w+)"/g)].map(([, id]) => id))]).toEqual([theirs.traceId]);
-    // Stopping sends what waits; the second request left no span.
+    // Stopping the node sends the spans that still wait; the second request left no span.
     await service.stop();
     expect(named(collector.spans, "chat acme/m")).toHaveLength(1);
   });

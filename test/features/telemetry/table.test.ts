@@ -10,7 +10,7 @@ const rows = Object.entries<MetricRow>(table);
 
 /** The most series that one metric may have on one node if every value of every label occurs with every other. */
 const series_max = 9_000_000;
-/** The base units with which the name of a metric of memory may end. */
+/** The base units, one of which must end the name of a memory metric. */
 const baseUnit = /_(seconds|bytes)$/;
 
 test.each(rows)("%s is named as Prometheus wants it", (name, { type, help, buckets }) => {

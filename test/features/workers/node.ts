@@ -1,5 +1,5 @@
-// A node of several workers over real sockets, Postgres and Redis, with what its tests ask beyond the questions to any
-// node.
+// A node of several workers over real sockets, Postgres and Redis, with functions that the tests of other nodes do not
+// need.
 
 import { existsSync, readFileSync } from "node:fs";
 import postgres from "postgres";

@@ -21,7 +21,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const serial = ({ certificate }: Identity) => new X509Certificate(certificate).serialNumber;
 
-/** The certificate that a new connection sees; null where a listener that ends has cut it off. */
+/** The certificate that a new connection sees; null if the connection was cut off because its listener was closing. */
 function seen(url: string): Promise<string | null> {
   const { promise, resolve } = Promise.withResolvers<string | null>();
   const port = Number(new URL(url).port);
@@ -99,7 +99,7 @@ test("a worker that hangs makes the node not ready, one that is missing does not
   while (told.status === 0) told = await readiness();
   expect(told.checks.workers).toMatch(/^worker 2: has said nothing for \d+ s$/);
   process.kill(second, "SIGCONT");
-  // Whichever worker is asked.
+  // The node must be ready, whichever worker answers.
   const isReady = async () => {
     const told = await Promise.all(Array.from({ length: 12 }, readiness));
     return told.every(({ status }) => status === 200);

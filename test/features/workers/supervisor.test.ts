@@ -217,7 +217,7 @@ test.each<[string, number, string | undefined, number]>([
     expect(await node.ended).toBe(exit);
     const cause = signal === undefined ? `"code":${code}` : `"signal":"${signal}"`;
     expect(events.filter((event) => event.startsWith("worker_lost"))).toEqual([`worker_lost {"worker":1,${cause}}`]);
-    // No worker is started in its place.
+    // No worker was started in place of the one that ended.
     expect(played).toHaveLength(2);
   }
 });

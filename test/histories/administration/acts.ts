@@ -1,4 +1,5 @@
-// The actions in a history of people and operators, drawn from a seed. A history has rounds of actions that run at once.
+// The actions in a history (a simulated sequence) of people and operators, drawn from a seed. A history has rounds of
+// actions that run at once.
 
 export const people_max = 3;
 export const operators_max = 6;
@@ -13,7 +14,7 @@ interface Common {
    */
   number: number;
   on: string;
-  /** Who acts. */
+  /** The person or operator who acts. */
   actor: string;
 }
 
@@ -27,7 +28,7 @@ export type Act = Common &
     | { verb: "rotateOperator" | "revokeOperator" }
   );
 
-/** Only the issuer, by a sign-in, may take the last administrator away. */
+/** Whether the action is the issuer's, by a sign-in: only that may take the last administrator away. */
 export const isIssuers = (act: Act) => act.verb === "confirm";
 
 export type Draw = (below: number) => number;

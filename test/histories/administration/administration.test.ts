@@ -1,5 +1,5 @@
-// Random histories of actions on people and operators: there is always an administrator. If a rule that ensures it is taken
-// out, histories show it.
+// Random histories (simulated sequences) of actions on people and operators: there is always an administrator. If a rule
+// that ensures this is taken out, a history must show it.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { times } from "../../harness/depth.ts";

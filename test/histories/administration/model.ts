@@ -44,7 +44,10 @@ interface Running {
   locks: Set<string>;
   steps: Generator<Step, Outcome, void>;
   waitsFor: string | null;
-  /** Whether an early look has seen an administrator. */
+  /**
+   * Whether the transaction saw an administrator when it looked before it had the lock of its row; absent: it did not
+   * look early.
+   */
   hadOne?: boolean;
   writes: { people: Map<number, Person>; operators: Map<number, Operator> };
 }
@@ -65,7 +68,7 @@ export class Model {
     return outcome!;
   }
 
-  /** Runs actions at once, in an order that `draw` chooses by a number below its argument. Throws Broken. */
+  /** Runs actions at once, in an order that `draw` chooses: it returns a number below its argument. Throws Broken. */
   atOnce(acts: readonly Act[], draw: (below: number) => number): Outcome[] {
     const outcomes = new Map<Act, Outcome>();
     const running = new Set(acts.map((act) => this.#begun(act)));
@@ -148,7 +151,7 @@ export class Model {
     const { act } = running;
     yield { lock: act.on };
     if (this.people.get(act.number)?.rule === "admin" && this.defect !== "the issuer takes roles beside an act") {
-      // The confirmation begins again, with the lock on administrators first.
+      // The confirmation of the sign-in begins again, with the lock on administrators first.
       this.#release(running);
       yield { lock: "administrators" };
       yield { lock: act.on };

@@ -21,7 +21,7 @@ export interface StoredHistory {
 const uuid = () => Bun.randomUUIDv7();
 const forService = (role: Role): NamedMembership => ({ organization: null, team: null, role, scopes, models: null });
 
-/** `db` is used by this history alone. */
+/** Runs the history of a seed with the product's own actions. `db` is used by this history alone. */
 export async function storedHistory(db: Database, seed: number): Promise<StoredHistory> {
   const draw = drawnFrom(seed);
   await db.exec("delete from membership; update operator set revoked_at = now() where revoked_at is null");

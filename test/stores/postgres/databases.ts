@@ -48,8 +48,8 @@ export const kinds: { kind: Database["kind"]; open: Open }[] = [
 export const kindsFor = (file: string) => kinds.filter(({ kind }) => databaseKinds(file).includes(kind));
 
 /**
- * For a test that does not depend on the kind of database: Postgres, which opens with a twentieth of the embedded one's
- * CPU.
+ * The kind of database for a test that does not depend on it: Postgres, which opens with a twentieth of the embedded
+ * one's CPU.
  */
 export const openDatabase: Open = kinds[1]!.open;
 
@@ -67,7 +67,10 @@ export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), "sluice-test-database-"));
 }
 
-/** Takes all tables out of a database, for tests of the migrator: the seed of the embedded database is migrated. */
+/**
+ * Removes all tables from a database, for tests of the migrator: the seed from which an embedded database starts is
+ * migrated already.
+ */
 export async function emptied(db: Database): Promise<void> {
   await db.exec("drop schema public cascade; create schema public");
 }

@@ -279,7 +279,8 @@ describe("while it runs", () => {
         await db.exec("create table half (n int)");
         const stuck = db.transaction(async (tx) => {
           await tx.query("insert into half values (1)");
-          // A query outside the transaction, from inside it: on one session, it waits for its own transaction.
+          // This query does not belong to the transaction in which it is made: on one session, it waits for that
+          // transaction.
           await db.query("select 1");
         });
         await expect(stuck).rejects.toMatchObject({ code: "25P03" });

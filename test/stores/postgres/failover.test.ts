@@ -28,7 +28,7 @@ async function nodeOn(pair: Pair, options: SluiceOptions = {}): Promise<Sluice> 
   return sluice;
 }
 
-/** Serves requests, and returns their IDs when their receipts say that they have ended. */
+/** Serves requests, and returns their IDs once their receipts say that they have ended. */
 async function serve(sluice: Sluice, count: number): Promise<string[]> {
   const { data } = (await (await sluice.fetch("/v1/models")).json()) as { data: { id: string }[] };
   return Promise.all(

@@ -15,7 +15,7 @@ let hashes: Uint8Array[];
 beforeAll(async () => {
   const fresh = await migratedDatabase();
   ({ drop } = fresh);
-  // One session, so that its prepared statements can be looked at.
+  // The database has one session, so that its prepared statements can be looked at.
   db = await serverDatabase(fresh.url, { connections_max: 1 });
   const [organization] = await db.query<{ id: string }>(
     "insert into organization (id, slug, name, anchor_at) values (gen_random_uuid(), 'many', 'Many', '2026-01-31Z') returning id",
@@ -53,7 +53,7 @@ for (const when of ["without statistics", "with statistics"])
         expect(found.filter((one) => one?.organization.slug === "many")).toHaveLength(count);
       }
     const { anew, kept } = await planned();
-    // Postgres makes five plans of its own before it compares.
+    // Postgres makes five plans for given values before it compares them with a plan that it keeps.
     expect(anew).toBeLessThanOrEqual(5);
     expect(kept).toBeGreaterThan(60);
   });

@@ -132,7 +132,8 @@ test("a default for keys that were never limited is one change, and writes three
     const [number, before] = [await numberOf(), await rowsWritten(tx)];
     const unsummed = await tx.query("select limits_refresh($1, null)", [made!.id]);
     expect(unsummed).toHaveLength(keys);
-    // The subject, the time from which it is counted, and the change of which nodes are told; and a few of the organization.
+    // Three rows for each key: the subject, the time from which it is counted, and the change of which nodes are told.
+    // The organization has a few more.
     expect((await rowsWritten(tx)) - before).toBeLessThanOrEqual(3 * keys + 5);
     expect(await numberOf()).toBe(number + 1);
     const told = await tx.query(

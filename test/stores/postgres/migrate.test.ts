@@ -93,7 +93,7 @@ function contract(open: Open): void {
         unfitting(await schemaOf(db, [first])) === null,
         await passes(prepareToServe(db, false, [first])),
         await passes(assertCurrent(db, [first])),
-        // Last, for it may change the schema.
+        // This check is the last one, as it may change the schema.
         await passes(prepareToServe(db, true, [first])),
       ]).toEqual([what, ...expected]);
     }
@@ -105,7 +105,7 @@ function contract(open: Open): void {
     const toDo = "0001_first of this database is not one of this build: an unreleased build made it, and it cannot be";
     await expect(migrate(db, [first, second])).rejects.toThrow(toDo);
     await expect(assertCurrent(db, [first, second])).rejects.toThrow("start with an empty database");
-    // Its later migrations had other names: that does not make it newer than this build.
+    // The later migrations of that database had other names: that does not make it newer than this build.
     const renamed = { ...second, name: "0002_another" };
     await expect(migrate(db, [{ ...first, sql: `${first.sql} ` }, renamed])).rejects.toThrow("0002_second of this");
   });

@@ -1,4 +1,4 @@
-// Tests from which sums a report is read: here, that totals are used. That they add up is held by
+// Tests from which sums a report is read: here, that totals are used. Whether they add up is tested in
 // test/core/store/rollups.test.ts.
 
 import { describe, expect, test } from "bun:test";
@@ -158,7 +158,7 @@ describe("a report by the days or months of a zone reads what one of UTC reads, 
   const beginning = (utc: string, zone: string): Beginning => ({ inUtc: at(utc), inZone: at(zone) });
 
   test("the hours between the midnights of both, in the totals and days that it reads", () => {
-    // Three days of Berlin, which begin an hour earlier.
+    // Three days in Berlin, which begin an hour before the days of UTC.
     const berlin = asked("2026-01-09T23:00", "2026-01-12T23:00", { by: ["key", "day"], zone: "Europe/Berlin" });
     const midnights = ["09", "10", "11", "12", "13"].map((day) =>
       beginning(`2026-01-${day}`, `2026-01-${String(Number(day) - 1).padStart(2, "0")}T23:00`),
@@ -169,7 +169,8 @@ describe("a report by the days or months of a zone reads what one of UTC reads, 
         usage_day: [range("2026-01-10", "2026-01-12")],
         usage_hour: [range("2026-01-09T23:00", "2026-01-10"), range("2026-01-12", "2026-01-12T23:00")],
       },
-      // The last hours of the first and of the last day are not among these, as they are in no whole days.
+      // The last hours of the first day and of the last day are not among the ranges that moved, as they are in no
+      // whole days.
       moved: [range("2026-01-10T23:00", "2026-01-11"), range("2026-01-11T23:00", "2026-01-12")],
     });
   });

@@ -25,7 +25,7 @@ async function node(options: SluiceOptions): Promise<Sluice> {
   return sluice;
 }
 
-/** Serves a request, and returns its id when its receipt has ended. */
+/** Serves a request, and returns its id once its receipt says that it has ended. */
 async function served(sluice: Sluice, key: string): Promise<string> {
   const { data } = (await (await sluice.fetch("/v1/models", { key })).json()) as { data: { id: string }[] };
   const body = { model: data[0]!.id, messages: [{ role: "user", content: "Hello" }] };

@@ -1,5 +1,5 @@
-// The migrations make the same tables, views and indexes on both databases, and db/schema.ts describes those that it has as they
-// are: columns, types, nullability and indexes.
+// The migrations make the same tables, views and indexes on both databases, and db/schema.ts describes the tables that it
+// has as they are: columns, types, nullability and indexes.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { type Column, is, SQL } from "drizzle-orm";

@@ -192,7 +192,9 @@ test("a server that falls silent fails what waits for it, and new connections ar
   wire.close();
 });
 
-/** A wire to the server on which, for connections that are open at that moment, nothing more arrives. */
+/**
+ * Makes a wire to the server that can fall silent: for connections that are open at that moment, nothing more arrives.
+ */
 async function silenceable(target: string) {
   const { hostname, port } = new URL(target);
   const open = new Set<Socket>();

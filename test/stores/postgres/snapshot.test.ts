@@ -1,6 +1,6 @@
-// What a transaction with an old snapshot keeps alive costs those who come after it nothing: a batch and a sweep touch as
-// many pages after hundreds of batches as after a few. On Postgres alone: the embedded database has one connection, and
-// nobody stands by.
+// The row versions that a transaction with an old snapshot keeps alive cost later transactions nothing: a batch and a sweep
+// touch as many pages after hundreds of batches as after a few. On Postgres alone: the embedded database has one
+// connection, so no other transaction can be open beside.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Ledger } from "../../../src/core/store/ledger.ts";

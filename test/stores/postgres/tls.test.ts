@@ -19,7 +19,7 @@ let plain: Service;
 let port: number;
 let files: { ca: string; other: string; client: { certificate: string; key: string }; stranger: typeof files.client };
 
-/** Postgres requires that the file of its key is its own. */
+/** Postgres requires that it owns the file of its key. */
 const owned = (path: string) => account.uid !== undefined && chownSync(path, account.uid, account.gid!);
 
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-// The hourly upkeep reads the windows of a day, or those from before a year ago, and not all that there are between.
+// The hourly upkeep reads the windows of a day, or those from before a year ago, and none of the windows between.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Database } from "../../../src/stores/postgres/database.ts";

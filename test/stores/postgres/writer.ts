@@ -1,6 +1,6 @@
-// A process of its own for embedded.test.ts. `write FOLDER`: opens the database, tells how many rows are there, then adds
-// one after the other and tells each once it is confirmed, for ever. `open FOLDER`: opens, tells, and waits. `spin FOLDER`:
-// a thread spins for ever, with a deadline running.
+// A process of its own for embedded.test.ts. `write FOLDER`: opens the database, reports how many rows are there, then adds
+// one row after the other and reports each once it is confirmed, for ever. `open FOLDER`: opens the database, reports the
+// same, and waits. `spin FOLDER`: a thread spins for ever, with a deadline running.
 
 import { writeSync } from "node:fs";
 import { exitAfter } from "../../../src/stores/postgres/deadline.ts";

@@ -41,7 +41,7 @@ test("one server takes keys of several tags; a cluster does not, nor does a prox
   await Promise.all([server.stop(), cluster.stop()]);
 });
 
-/** A server that says that it belongs to no cluster, but refuses every script as one that does. */
+/** A server that says that it belongs to no cluster, but refuses every script as a cluster's server does. */
 function sharding() {
   const answers: Record<string, string> = {
     info: "$30\r\nloading:0\r\ncluster_enabled:0\r\n\r\n",

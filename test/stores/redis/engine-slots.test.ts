@@ -1,6 +1,6 @@
 /**
- * One limit of an engine for a whole fleet: many processes on a virtual clock, with the real script in Redis. They begin
- * and end requests, freeze, are killed and join; answers are lost, Redis falls silent and forgets.
+ * An engine's limit that a whole fleet shares: many processes on a virtual clock, with the real script in Redis. The
+ * processes begin and end requests, freeze, are killed and join; answers are lost, Redis falls silent and forgets.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { Share } from "../../../src/core/routing/share.ts";
@@ -101,12 +101,12 @@ class Fleet {
     return all.filter(({ ends_ms }) => ends_ms > this.now_ms).length;
   }
 
-  /** One step of time, in which each process acts in turn. */
+  /** Does one step of time, in which each process acts in turn. */
   async step(answer_ms: () => number, isLost = () => false, isBefore = () => false): Promise<void> {
     this.now_ms += step_ms;
     for (const one of this.processes) {
       if (one.frozenUntil_ms > this.now_ms) continue;
-      // The exchange may be on its way before the process hears which requests have ended.
+      // The process's exchange with Redis may be on its way before the process hears which requests have ended.
       if (isBefore()) await this.exchange(one, isLost());
       this.end(one);
       this.begin(one, answer_ms());
@@ -152,8 +152,8 @@ test("the engine never has more than its limit, whatever happens to processes an
 const endless = { common: 1_000, reserved: 0 };
 
 /**
- * Runs the fleet for this long, with requests that all wait at the `busy` processes, and returns how many each process
- * had at the end.
+ * Runs the fleet for this long, with requests that all wait at the `busy` processes, and returns how many requests each
+ * process ran at the end.
  */
 async function after(fleet: Fleet, length_ms: number, busy: readonly Process[], answer_ms = 400): Promise<number[]> {
   const until_ms = fleet.now_ms + length_ms;
@@ -265,10 +265,11 @@ test("a process that was frozen past its lease begins nothing until Redis has an
   one.frozenUntil_ms = fleet.now_ms + 10_100;
   expect(await after(fleet, 10_000, [one, other])).toEqual([4, 8]);
   expect(whole(one.share.most(fleet.now_ms))).toBe(0);
-  // Nor does it fall back to its even share, although its next exchange fails.
+  // The process does not fall back to its even share either, although its next exchange with Redis fails.
   await fleet.exchange(one, true);
   expect(whole(one.share.most(fleet.now_ms))).toBe(0);
-  // Nor does it keep what it had, although the answer comes before the process hears that its requests have ended.
+  // The process does not keep what it had either, although the answer comes before it hears that its requests have
+  // ended.
   await fleet.exchange(one);
   fleet.end(one);
   fleet.begin(one, 400);

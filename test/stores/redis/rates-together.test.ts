@@ -1,5 +1,5 @@
-// The questions that are asked within one turn of the event loop go to Redis in one call (on a cluster, in one for each
-// organization), and are answered one by one.
+// The calls to the sliding rates that are made within one turn of the event loop go to Redis in one call (on a cluster, in
+// one for each organization), and are answered one by one.
 
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
@@ -150,8 +150,8 @@ async function ended(answer: RateAnswer, { tokens, tokens_min, next }: Ask): Pro
 }
 
 /**
- * The sums and entries in Redis. The head and the end of a queue are left out: in an empty one, they depend on who
- * looked at it when.
+ * The sums and entries in Redis. The head and the end of a queue are left out: those of an empty queue depend on what
+ * looked at the queue last, and when.
  */
 async function kept(name: string, organizationId: string): Promise<unknown> {
   const whole = `${prefix}${name}:{${organizationId}}`;
@@ -163,7 +163,7 @@ type Ask = typeof ask extends fc.Arbitrary<infer One> ? One : never;
 const ask = fc
   .record({
     who: fc.constantFrom(["key_1", "team_1"], ["key_2", "team_1"], ["key_1"], ["team_1"], []),
-    /** Few, so that each request is counted by itself, and many, so that requests share seconds. */
+    /** Low limits, under which each request is counted by itself, and high ones, under which requests share seconds. */
     perMinute: fc.constantFrom(2, 5, 9, 40, 7_000, null),
     ofWhole: fc.constantFrom(4, 9, 40, 7_000),
     tokens: fc.nat(20),

@@ -1,4 +1,5 @@
-// rediss:// to a real Redis: its certificate is checked, ours is shown, and a renewed file serves the next connection.
+// rediss:// to a real Redis: its certificate is checked, the client's own is shown, and a renewed file serves the next
+// connection.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -21,7 +22,7 @@ const other = authority("somebody else's authority");
 const me = ours.issue(["a node"]);
 let server: Service;
 let url: string;
-/** A connection without TLS, which ends others. */
+/** A connection without TLS, which ends other connections. */
 let operator: Redis;
 
 /** Redis requires that its own user can read its key. */

@@ -1,4 +1,4 @@
-/** An agent that the command line can start, and how it takes address, token and model without a file. */
+/** A coding agent that the command line can start, and how the agent takes address, token and model without a file. */
 import type { Access } from "../sign-in/access.ts";
 
 export interface Launch {
@@ -6,7 +6,7 @@ export interface Launch {
   model: AgentModel;
   /** Every model that the agent may be given, the chosen one among them. */
   models: readonly AgentModel[];
-  /** The command that prints the token of this server, for agents that run one. */
+  /** The command that prints the token of this server, for agents that get their token from a command. */
   tokenCommand: readonly [string, ...string[]];
   /** The arguments for the agent, as the user typed them. */
   words: readonly string[];
@@ -15,13 +15,13 @@ export interface Launch {
 
 export interface AgentModel {
   id: string;
-  /** Null: the server does not report the size of the context window. */
+  /** The size of the model's context window; null: the server does not report it. */
   context_tokens: number | null;
 }
 
 export interface Started {
   words: string[];
-  /** Variables on top of the user's own; undefined removes one. */
+  /** Variables to set on top of the user's own; undefined removes a variable. */
   environment: Record<string, string | undefined>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Claude Code: takes address and model from variables, and the token from a command that it runs again when the token
- * is old.
+ * Starts Claude Code, which takes address and model from variables, and the token from a command that it runs again
+ * when the token is old.
  */
 import { shellWord } from "../../management/shell-word.ts";
 import { type Agent, optionIn } from "./agent.ts";

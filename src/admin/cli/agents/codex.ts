@@ -1,4 +1,4 @@
-/** Codex: settings on its command line define a provider, whose token a command prints. */
+/** Starts Codex: settings on its command line define a provider, whose token a command prints. */
 import { type Agent, optionIn } from "./agent.ts";
 
 export const codex: Agent = {

@@ -1,4 +1,4 @@
-/** `sluice claude`, `codex`, `opencode`: start an agent, signed in. No file is changed. */
+/** `sluice claude`, `codex`, `opencode`: start a coding agent that is signed in. No file is changed. */
 import type { Command } from "commander";
 import type { CommandContext } from "../context.ts";
 import type { Services } from "../services.ts";

@@ -27,7 +27,10 @@ export async function agentModels({ url, secret }: Access): Promise<AgentModel[]
   );
 }
 
-/** `wanted`: the model that the user typed or set in SLUICE_MODEL; null: the first of the list. */
+/**
+ * Chooses the model for the agent. `wanted`: the model that the user typed or set in SLUICE_MODEL; null: the first of
+ * the list.
+ */
 export function chosenModel(models: readonly AgentModel[], wanted: string | null): AgentModel {
   const found = wanted === null ? models[0] : models.find(({ id }) => id === wanted);
   if (found) return found;

@@ -1,4 +1,6 @@
-/** opencode: a variable, which it reads as one more configuration, defines a provider. */
+/**
+ * Starts opencode: the provider is defined in an environment variable, which opencode reads as one more configuration.
+ */
 import { type Agent, optionIn } from "./agent.ts";
 
 const provider = "sluice";
@@ -37,5 +39,5 @@ export const opencode: Agent = {
   },
 };
 
-/** The most that opencode requests in any case. */
+/** The largest number of output tokens that opencode requests of any model. */
 const output_tokens = 32_000;

@@ -13,7 +13,10 @@ export interface Access {
   kind: "person" | "key";
 }
 
-/** `typed`: the server; undefined: the server of the newest sign-in. Throws an Error that says how to sign in. */
+/**
+ * Returns the secret for calls to a server. `typed`: the server; undefined: the server of the newest sign-in. Throws an
+ * Error that says how to sign in.
+ */
 export async function accessTo(services: Services, typed: string | undefined): Promise<Access> {
   const kept = keptSignIns(services);
   const url = chosenServer(kept, typed);
@@ -25,8 +28,9 @@ export async function accessTo(services: Services, typed: string | undefined): P
 }
 
 /**
- * As accessTo, for a caller that prints the secret. An agent that got a 401 asks for a token again before its usual
- * time. So a token that was printed lately is first checked at the server, and renewed if the server refuses it.
+ * Like accessTo, for a caller that prints the secret. An agent that got a 401 asks for a token again earlier than it
+ * usually does. So a token that was printed lately is first checked at the server, and renewed if the server refuses
+ * it.
  */
 export async function accessToGive(services: Services, typed: string | undefined): Promise<Access> {
   const access = await accessTo(services, typed);
@@ -45,7 +49,9 @@ export function chosenServer(kept: KeptSignIns, typed: string | undefined): stri
   return url;
 }
 
-/** `refused`: an access token that the server no longer accepts, although its time is not over. */
+/**
+ * Renews the access token. `refused`: an access token that the server no longer accepts, although its time is not over.
+ */
 async function renewed(
   services: Services,
   kept: KeptSignIns,
@@ -98,7 +104,7 @@ async function refreshed(
   throw new ServerAway(answer.description);
 }
 
-/** A token is renewed when a sixth of its time is left. */
+/** The tokens of the server's answer, as they are kept. A token is renewed when a sixth of its time is left. */
 export function tokensOf({ now_ms }: Services, answer: TokenAnswer): KeptTokens {
   const lasts_ms = answer.expires_in * 1000;
   return {

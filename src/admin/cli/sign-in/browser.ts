@@ -18,7 +18,7 @@ export function openedInBrowser({ environment, terminal }: Seat, url: string, pl
 
 function openerOf(environment: Services["environment"], platform: string): string | null {
   const found = (name: string) => Bun.which(name, { PATH: environment.PATH ?? "" });
-  // The desktop of a session by SSH is elsewhere.
+  // In a session by SSH, the user's desktop is on another machine.
   if (environment.SSH_CONNECTION) return null;
   if (platform === "darwin") return found("open");
   return environment.DISPLAY || environment.WAYLAND_DISPLAY ? found("xdg-open") : null;

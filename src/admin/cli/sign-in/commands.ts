@@ -153,7 +153,7 @@ async function byDevice(services: Services, url: string, hasBrowser: boolean): P
   const minutes = Math.floor(codes.expires_in / 60);
   const page = pageOf(codes);
   const opens = hasBrowser && openedInBrowser(services, page) ? "It opens in your browser. " : "";
-  // Standard output stays free for the result.
+  // Standard output stays free for the result, so this goes to standard error.
   terminal.err(
     `Open  ${oneLine(page)}\nCode  ${oneLine(codes.user_code)}\n\n${opens}Waiting for your approval, for ${minutes} minutes. Approve only this code.\n`,
   );
@@ -183,8 +183,8 @@ function whileAway(thrown: unknown) {
 }
 
 /**
- * Revokes the token at the server. The sign-in is already deleted here, so an error must say that it goes on at the
- * server.
+ * Revokes the token at the server. The sign-in is already deleted here, so an error must say that the sign-in goes on
+ * at the server.
  */
 async function revokedThere(url: string, token: string): Promise<void> {
   await revokedAt(url, token).catch((cause) => {

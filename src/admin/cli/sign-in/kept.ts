@@ -15,7 +15,7 @@ export interface KeptTokens {
   /** The user's e-mail address, if the server sends it. */
   email: string | null;
   access_token: string;
-  /** Null: the sign-in ends with the access token. */
+  /** The refresh token; null: the sign-in ends with the access token. */
   refresh_token: KeptSecret | null;
   /** When the access token is renewed, by this machine's clock. */
   renew_at_ms: number;
@@ -28,19 +28,19 @@ export type KeptSignIn = KeptTokens | { kind: "key"; key: KeptSecret };
 export const secretOf = (signIn: KeptSignIn) => (signIn.kind === "key" ? signIn.key : signIn.refresh_token);
 
 export interface KeptSignIns {
-  /** Null: there is no sign-in at this server. */
+  /** The sign-in at this server; null: there is none. */
   read(url: string): KeptSignIn | null;
   write(url: string, signIn: KeptSignIn): void;
-  /** False: there was no sign-in. */
+  /** Deletes the sign-in. Returns false if there was none. */
   remove(url: string): boolean;
-  /** The server of the newest sign-in; if that has ended, the only server that is left, else null. */
+  /** The server of the newest sign-in. If that sign-in has ended, the only server that is left, else null. */
   current(): string | null;
   /** The server of the newest sign-in, also of one that has ended; null: there was none. */
   last(): string | null;
   setCurrent(url: string): void;
   /** Notes that the access token was given to a caller now. */
   noteGiven(url: string): void;
-  /** True if the token was given so lately that an agent requests another one only if the server refused it. */
+  /** True if the token was given so lately that an agent asks for another one only because the server refused it. */
   givenLately(url: string): boolean;
   /** Runs `work` while no other process on this machine works on this server's sign-in. */
   locked<Result>(url: string, work: () => Promise<Result>): Promise<Result>;
@@ -113,7 +113,7 @@ export function keptSignIns({ environment, newUuid, now_ms }: Services): KeptSig
 }
 
 function configurationFolder({ XDG_CONFIG_HOME, HOME }: Services["environment"]): string {
-  // The convention says to ignore a path that is not absolute.
+  // The XDG convention says to ignore a path that is not absolute.
   if (XDG_CONFIG_HOME?.startsWith("/")) return XDG_CONFIG_HOME;
   if (HOME) return join(HOME, ".config");
   throw new Error("There is no folder for your sign-ins: set HOME or XDG_CONFIG_HOME.");
@@ -129,7 +129,7 @@ function taken(lock: string): boolean {
   }
 }
 
-/** Renames the lock first, so that only one process removes it. */
+/** Removes a stale lock. Renames the lock first, so that only one process removes it. */
 function releaseStale(lock: string, aside: string, now_ms: number): void {
   const since_ms = unlessMissing(() => statSync(lock).mtime.getTime());
   if (since_ms === null || now_ms - since_ms < stale_ms) return;

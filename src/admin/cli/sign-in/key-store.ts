@@ -12,21 +12,21 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export interface KeyStore {
   /** The name in a sentence, such as "the Keychain". */
   name: string;
-  /** `label`: the name of the entry that the user sees in the key store. */
+  /** Stores the secret. `label`: the name of the entry that the user sees in the key store. */
   put(id: string, label: string, secret: string): Promise<void>;
-  /** Null: the key store has no such entry. */
+  /** Returns the secret; null: the key store has no such entry. */
   get(id: string): Promise<string | null>;
-  /** A missing entry is no error. */
+  /** Removes the entry. A missing entry is no error. */
   remove(id: string): Promise<void>;
 }
 
-/** The key store exists, but does not do its work; it may be locked. */
+/** Thrown if the key store exists, but does not do its work; it may be locked. */
 export class KeyStoreAway extends Error {}
 
 /** How long a call may take: long enough to type a password first. */
 const call_ms = 20_000;
 
-/** The key store of this system; a string if there is none: the reason. */
+/** The key store of this system. If there is none, the reason as a string. */
 export function systemKeyStore(environment: Environment, platform: string = process.platform): KeyStore | string {
   const found = (name: string) => Bun.which(name, { PATH: environment.PATH ?? "" });
   if (platform === "darwin") {

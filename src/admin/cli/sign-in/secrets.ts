@@ -13,8 +13,9 @@ export type StoreName = (typeof storeNames)[number];
 export const isInSystem = (secret: KeptSecret | null) => secret !== null && typeof secret !== "string";
 
 /**
- * The key store for a new sign-in, tried out; null: a file. If the user has chosen neither, it is the system's key
- * store if that works, else a file. Throws an Error if the chosen key store does not work.
+ * The key store for a new sign-in, after a successful try; null: the sign-in is kept in a file. If the user has chosen
+ * neither, it is the system's key store if that works, else a file. Throws an Error if the chosen key store does not
+ * work.
  */
 export async function storeFor(services: Services, typed: StoreName | undefined): Promise<KeyStore | null> {
   const { environment, terminal } = services;
@@ -46,7 +47,7 @@ function chosenIn({ SLUICE_TOKEN_STORE }: Services["environment"]): StoreName | 
   return chosen;
 }
 
-/** Writes, reads and removes an entry: a key store may be locked, or not return what it took. */
+/** Tries the key store, which may be locked or not return what it took: writes, reads and removes an entry. */
 async function tried(store: KeyStore, id: string): Promise<void> {
   await store.put(id, "Sluice: a trial", id);
   const got = await store.get(id);

@@ -54,8 +54,8 @@ export async function endpointsAt(url: string): Promise<Endpoints> {
 }
 
 /**
- * The endpoint, or null if its origin differs from the one of the typed URL. Secrets are sent to that origin only. If
- * it differs, as behind a proxy, the caller uses the standard path under the typed URL.
+ * The endpoint's URL; null if its origin is not that of the typed URL, as it may be behind a proxy. Then the caller
+ * uses the standard path under the typed URL, because secrets are sent to that origin only.
  */
 function onServer(url: string, endpoint: unknown): string | null {
   const parsed = typeof endpoint === "string" ? URL.parse(endpoint) : null;
@@ -84,7 +84,7 @@ export async function revokedAt(url: string, token: string): Promise<void> {
   if ("error" in answer) throw new Error(answer.description);
 }
 
-/** Throws an Error if the server refuses the key; a key that may not list models is accepted. */
+/** Tries the key. Throws an Error if the server refuses it; a key that may not list models is accepted. */
 export async function requireKnownKey(url: string, key: string): Promise<void> {
   const response = await request(url, "/v1/models", { headers: { authorization: `Bearer ${key}` } });
   if (response.ok || response.status === 403) return;
@@ -112,7 +112,7 @@ async function posted<Answer extends object>(
   return refusal;
 }
 
-/** The server cannot answer now, and nothing was decided: another try may succeed. */
+/** Thrown if the server cannot answer now and has decided nothing: another try may succeed. */
 export class ServerAway extends Error {}
 
 /** The refusal in a body, which has OAuth's form at the token endpoint and our own form elsewhere. */
@@ -125,7 +125,7 @@ function refusalIn(url: string, status: number, body: unknown): OauthRefusal {
   };
 }
 
-/** A redirect is not followed, since secrets would go with it. */
+/** Sends a request. A redirect is not followed, since secrets would go with it. */
 export async function request(
   url: string,
   path: string,

@@ -117,7 +117,7 @@ function hasTeam({ options }: Diff, { wanted, state }: OrganizationEntry, team: 
   return stays && state?.teams.some(({ name }) => name === team) === true;
 }
 
-/** Refuses, as the verbs would, limits above the organization's. */
+/** Reports limits above the organization's as problems, since the verbs would refuse them. */
 function checkLimits(diff: Diff, entry: OrganizationEntry, step: Step, field: string, whose: string): void {
   const changes = step.differences.filter((one) => one.field.startsWith(`${field}.`) && one.to !== null);
   if (changes.length === 0) return;

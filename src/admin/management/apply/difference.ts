@@ -12,7 +12,7 @@ import type { State } from "./state.ts";
 import { type Problem, type Step, stepTo, stepWithout } from "./step.ts";
 import type { CompareOptions, Diff, OrganizationEntry, Section, WantedFile, WantedOrganization } from "./wanted.ts";
 
-/** The steps in phases: those of one phase can be made in any order. */
+/** The steps in phases: the steps of one phase can be made in any order. */
 export interface Differences {
   phases: Step[][];
   problems: Problem[];
@@ -30,7 +30,7 @@ export function differences(wanted: WantedFile, state: State, options: CompareOp
   return { phases, problems: diff.problems, absent: diff.absent };
 }
 
-/** A thing is made after those that it needs, and removed before them. */
+/** The order in which things are made: a thing is made after those that it needs, and removed before them. */
 const order = ["plan", "organization", "team", "key", "person"];
 function phaseOf({ action, kind }: Step): number {
   return action === "remove" ? 2 * order.length - order.indexOf(kind) : order.indexOf(kind);
@@ -83,14 +83,14 @@ interface Things<Now> {
   standing: readonly Now[] | undefined;
   check?(step: Step): void;
   /**
-   * Whether the thing is never removed for being absent from the file. If several things have one name, such a thing is
-   * left out of the comparison.
+   * Whether the thing stays although the file does not name it. If several things have one name, such a thing is left
+   * out of the comparison.
    */
   isKept?(thing: Now): boolean;
   complete?(step: Step | null, named: Name & { path: Path }, now: Now): Step | null;
 }
 
-/** The steps that make the things of a section and, with `prunes`, those that remove the others. */
+/** The steps that make the things of a section and, with `prunes`, the steps that remove the other things. */
 function sectionSteps<Now extends { name: string }>(diff: Diff, kind: RemovableKind<Now>, things: Things<Now>): Step[] {
   const { organization, wanted, standing = [], check, isKept, complete } = things;
   if (!wanted) return [];

@@ -15,14 +15,14 @@ export interface Call {
   input: Record<string, unknown>;
 }
 
-/** A thing's name, and the slug of its organization; null for a plan and a person. */
+/** A thing's name, and the slug of its organization, which is null for a plan and a person. */
 export interface Name {
   organization: string | null;
   name: string;
 }
 
 export interface Field<Now> {
-  /** The schema of its value in the file. */
+  /** The schema of the field's value in the file. */
   schema: TSchema;
   /** The current value, in the form of the file. Undefined: an export leaves the field out. */
   read(now: Now): unknown;
@@ -43,13 +43,13 @@ export interface Field<Now> {
 }
 
 export interface Kind<Now> {
-  /** The word for such a thing in messages. */
+  /** The word for a thing of this kind in messages. */
   word: "plan" | "organization" | "team" | "key" | "person";
   fields: Readonly<Record<string, Field<Now>>>;
-  /** Null: nothing of this kind is made by a file. */
+  /** How a file makes a thing of this kind; null: a file makes none. */
   creation: {
     verb: VerbName;
-    /** The input of that verb, beside the fields. */
+    /** The members of the verb's input that are not fields. */
     input(name: Name): Values;
   } | null;
   /**
@@ -57,7 +57,7 @@ export interface Kind<Now> {
    * thing.
    */
   subject(name: Name, now: Now | null): Values;
-  /** The version that a change is made for. */
+  /** The thing's current version. A change is refused if the thing has another version by then. */
   version(now: Now): number;
 }
 
@@ -66,7 +66,7 @@ export interface RemovableKind<Now> extends Kind<Now> {
   removes: VerbName;
 }
 
-/** A field that one member of one verb's input sets. */
+/** Makes a field whose value one member of one verb's input sets. */
 export function setBy<Now>(
   verb: VerbName,
   member: string,

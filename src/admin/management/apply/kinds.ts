@@ -24,7 +24,7 @@ export interface WholeOrganization extends Organization {
   notices: NoticeDestination | null;
 }
 
-/** A field that is money. */
+/** Makes a field whose value is money. */
 function moneyBy<Now>(verb: VerbName, member: string, read: (now: Now) => Money | null): Field<Now> {
   const { schema, normal } = fileMoney;
   return setBy(verb, member, { schema, normal, read: (now) => fileMoney.read(read(now)), fresh: null });
@@ -119,7 +119,7 @@ export const organizationKind: Kind<WholeOrganization> = {
     plan: setBy("setPlan", "plan", { read: (one) => one.plan, fresh: plan_default }),
     calendar,
     anchor: setBy("setAnchor", "anchor", {
-      // With a calendar, no anchor counts.
+      // An organization with a calendar has no anchor for its weeks and months.
       read: (one) => ((one.nextCalendar ?? one).calendar ? undefined : (one.nextAnchor ?? one).anchorAt.toISOString()),
       fresh: null,
     }),

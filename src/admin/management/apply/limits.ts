@@ -1,6 +1,7 @@
 /**
- * Limits in a file of organizations: the value of `/limits` without raises, as `{ own, keys, members, models }`. They are
- * compared limit by limit, under names such as `own.week` and `models.openai/*.month`. Pure.
+ * Limits in a file of organizations: the value of `/limits` without raises (temporary increases), as `{ own, keys,
+ * members, models }`. They are compared limit by limit, under names such as `own.week` and `models.openai/*.month`.
+ * Pure.
  */
 
 import Type from "typebox";
@@ -100,7 +101,7 @@ function flattened(written: Written): Flat {
   );
 }
 
-/** The nested form, for the file and for the verbs. */
+/** Limits by their paths in the nested form of the file and of the verbs. */
 function nested(flat: Flat, amountOf: (name: string, limit: Amount) => Amount): Values {
   const values = new Map<string, Record<string, Amount>>();
   for (const [place, limit] of Object.entries(flat)) {
@@ -126,7 +127,7 @@ function placeAndName(place: string): [place: string, name: string] {
 /** The current limits, as a file has them. */
 export const limitsWritten = (now: LimitsNow | null): Values => nested(flatOf(now), (_, limit) => limit);
 
-/** The current limits, each as null, which takes it away. */
+/** The current limits, each replaced by null, which takes the limit away. */
 export const limitsTaken = (now: LimitsNow | null): Values => nested(flatOf(now), () => null);
 
 export function limitsField<Now>(
@@ -155,7 +156,7 @@ export function limitsField<Now>(
   };
 }
 
-/** The limits that a step sets, grouped by where they stand in the file: `own`, `keys`, `models.openai/*`. */
+/** The limits that a step sets, grouped by their place in the file: `own`, `keys`, `models.openai/*`. */
 export function valuesSet(flat: Flat): Map<string, Budget> {
   const values = new Map<string, Budget>();
   for (const [whole, limit] of Object.entries(flat)) {

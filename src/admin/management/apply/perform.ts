@@ -8,17 +8,20 @@ import type { Step } from "./step.ts";
 
 /** Keeps the secrets of new keys, each of which a verb returns only once. */
 export interface Saver {
-  /** Called before a key is created or gets another secret: after a crash, the next run knows that its secret is lost. */
+  /**
+   * Called before a key is created or gets another secret: after a crash, the next run knows that the key's secret is
+   * lost.
+   */
   begin(step: Step): void;
-  /** Called if nothing was created, because somebody else has made the key meanwhile: its secret is theirs. */
+  /** Called if nothing was created, because somebody else has made the key meanwhile and has its secret. */
   refused(step: Step): void;
-  /** Stores the secret, and returns where. Throws an Error if it cannot be stored. */
+  /** Stores the secret, and returns the place. Throws an Error if it cannot be stored. */
   save(step: Step, key: NewKey): string;
 }
 
 export interface Done {
   step: Step;
-  /** The place where the secret of a new key was stored; null if the step made none. */
+  /** The place where the secret of a new key was stored; null if the step made no secret. */
   secret: string | null;
 }
 
@@ -32,7 +35,7 @@ export interface Performed {
 export const hasSecret = ({ verb }: Call) => verb === "createKey" || verb === "rotateKey";
 
 /**
- * Makes the phases of steps one after another. `saver` may be null if no call returns a secret. After a failure, the
+ * Performs the steps, one phase after another. `saver` may be null if no call returns a secret. After a failure, the
  * steps that have begun are finished, and no other is begun.
  */
 export async function perform(
@@ -57,7 +60,8 @@ export async function perform(
 }
 
 /**
- * Each call is made for the version that the previous call has left, so a change of somebody else is never overwritten.
+ * Performs the calls of a step. Each call is made for the version that the previous call has left, so a change of
+ * somebody else is never overwritten.
  */
 async function performStep(manage: Management, step: Step, saver: Saver | null): Promise<Done> {
   let { version } = step;
@@ -83,8 +87,8 @@ interface CallAnswer {
 }
 
 /**
- * `made`: the ID of the thing that the step has created. The step's other calls are about this thing if they name
- * nothing else.
+ * Performs one call. `made`: the ID of the thing that the step has created. The step's other calls are about this thing
+ * if they name nothing else.
  */
 function performCall(
   manage: Management,

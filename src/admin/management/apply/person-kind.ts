@@ -42,7 +42,7 @@ export const personName = {
 /** A person's name in the file, with an e-mail address in lower case. */
 export const normalName = (name: string) => (name.includes(" ") ? name : name.toLowerCase());
 
-/** The name that stays even if the e-mail address changes; null: the person was forgotten. */
+/** The person's name in the file that stays even if the e-mail address changes; null: the person was forgotten. */
 export const nameOf = ({ person: { issuer, subject } }: PersonState): string | null =>
   subject === null ? null : `${issuer} ${subject}`;
 
@@ -76,7 +76,7 @@ function membershipWritten({ role, team, scopes: some, models }: Written): Value
 export const roleByHand = ({ person }: PersonState): string | null =>
   person.memberships.find(({ source, organization }) => source === "hand" && organization === null)?.role ?? null;
 
-/** The sections of a person's entry whose members stand under the slugs of organizations. */
+/** The sections of a person's entry whose members have the slugs of organizations as their names. */
 export const placed = ["memberships", "limits"] as const;
 
 /** The fields of an entry: `memberships.acme`, `limits.acme`, and the others. */
@@ -87,7 +87,7 @@ export function valuesOf(entry: WantedPerson): Values {
   return { ...values, ...Object.fromEntries([...under("memberships", memberships), ...under("limits", limits)]) };
 }
 
-/** The kind of a person for whom the file names these fields. */
+/** The kind that describes a person for whom the file names these fields. */
 export function personKind(names: readonly string[]): Kind<PersonState> {
   const fields = names.map((name): [string, Field<PersonState>] => {
     const [section, slug] = name.split(".");

@@ -1,11 +1,11 @@
-/** Work on many things, some of them at a time. */
+/** Does work on many items, a few at a time. */
 
-/** With more calls at once a node would be no faster, and its other clients would wait longer. */
+/** The most calls at once: with more, a node would be no faster, and its other clients would wait longer. */
 const atOnce_max = 8;
 
 /**
- * Does the work on each item. After a failure no other item is begun, and the failure is thrown when those in work have
- * ended.
+ * Does the work on each item. After a failure no other item is begun, and the failure is thrown when the items that
+ * were begun are done.
  */
 export async function pooled<Item, Result>(
   items: readonly Item[],

@@ -30,7 +30,7 @@ export interface State {
   plans: ReadonlyMap<string, Plan>;
   /** The organizations by slug. */
   organizations: ReadonlyMap<string, OrganizationState>;
-  /** Slugs that organizations had before, and the ones that they have now. */
+  /** The key is a slug that an organization had before; the value is the slug that it has now. */
   renamed: ReadonlyMap<string, string>;
   /** The slugs of all organizations that are not closed. */
   open: ReadonlySet<string>;
@@ -42,17 +42,19 @@ export interface State {
  * organization.
  */
 export interface NeededState {
-  /** The limits of the organization, and of those of its teams and keys that are read. */
+  /** The limits of the organization, and of its teams and keys as far as these are read. */
   limits: boolean;
   notices: boolean;
   teams: boolean;
   keys: boolean;
 }
 
-/** `by hand`: those for whom something was set by hand. */
+/** Which people to read. `by hand`: those for whom something was set by hand. */
 export type PeopleNeeded = "none" | "by hand" | "all";
 
-/** With more organizations than this, lists of everything take fewer calls than a list for each. */
+/**
+ * The most organizations for each of which lists of its own are read. With more, lists of everything take fewer calls.
+ */
 const eachOwn_max = 10;
 
 /** Reads the needed parts of each organization. `needsOf` returns null if none is needed. */
@@ -97,7 +99,7 @@ export async function readState(
   };
 }
 
-/** People for whom nothing was set by hand have no limits of their own. */
+/** Reads the needed people, with their limits. People for whom nothing was set by hand have no limits of their own. */
 async function peopleOf(manage: Management, needed: PeopleNeeded, open: ReadonlySet<string>): Promise<PersonState[]> {
   if (needed === "none") return [];
   const limits = await personsLimits(manage, open);
@@ -126,8 +128,8 @@ function lists<Item extends { organizationId: string }>(
 }
 
 /**
- * Returns only a destination that is a webhook. The URL of any other kind is a secret, so nothing in a file could be
- * compared with it.
+ * The organization's destination of notices, if it is a webhook. The URL of any other kind is a secret, so nothing in a
+ * file could be compared with it.
  */
 async function noticesOf(manage: Management, organization: string): Promise<NoticeDestination | null> {
   try {

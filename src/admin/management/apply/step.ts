@@ -1,4 +1,7 @@
-/** The STEP that makes one thing as it is wanted: its differences, and the calls of verbs that remove them. Pure. */
+/**
+ * The STEP that makes one thing as it is wanted: the differences from its current state, and the calls of verbs that
+ * remove the differences. Pure.
+ */
 import { decode, encode } from "../../../core/schema/codec.ts";
 import type { Path } from "../../../core/schema/walk.ts";
 import { canonical } from "../../store/audit-chain.ts";
@@ -34,7 +37,7 @@ export interface Problem {
 interface Wanted<Now> extends Name {
   path: Path;
   values: Values;
-  /** Null: the thing does not exist. */
+  /** The existing thing; null: it does not exist. */
   now: Now | null;
 }
 
@@ -72,12 +75,12 @@ export function stepWithout<Now>(kind: RemovableKind<Now>, name: Name, path: Pat
   return { action: "remove", kind: kind.word, organization, name: own, path, differences: [], calls: [call], version };
 }
 
-/** The fields that the file has, in the order of the kind: in this order they are set. */
+/** The fields that the file has, in the order of the kind's fields, in which they are set. */
 function fieldsOf<Now>(kind: Kind<Now>, values: Values): [string, Field<Now>][] {
   return Object.entries(kind.fields).filter(([name]) => values[name] !== undefined);
 }
 
-/** Whether the creation takes a member of this name. */
+/** Whether the verb that creates a thing takes a member of this name. */
 function takes<Now>({ creation }: Kind<Now>, member: string | null): boolean {
   return creation !== null && member !== null && Object.hasOwn(verbNamed(creation.verb).takes.properties, member);
 }
@@ -114,7 +117,10 @@ function comparable(value: unknown, compares: Field<never>["compares"]): string 
   return canonical(compares === "set" && Array.isArray(value) ? [...new Set(value)].sort() : (value ?? null));
 }
 
-/** Fields that one verb sets are set by one call; for a person, by one call for each organization. */
+/**
+ * Adds a call to the calls. Fields that one verb sets are set by one call; for a person, by one call for each
+ * organization.
+ */
 function merge(calls: Call[], { verb, input }: Call, subject: Values): void {
   const whole = { ...subject, ...input };
   const found = calls.find((call) => call.verb === verb && call.input.organization === whole.organization);

@@ -8,7 +8,7 @@ import type { Problem } from "./step.ts";
 export type Section = Readonly<Record<string, Values>>;
 export type WantedOrganization = Values & { readonly teams?: Section; readonly keys?: Section };
 
-/** A person of the file. Memberships and limits stand under the slugs of organizations. */
+/** A person of the file. Memberships and limits are under the slugs of organizations. */
 export interface WantedPerson {
   readonly suspended?: boolean;
   readonly role?: string | null;
@@ -34,7 +34,7 @@ export interface CompareOptions {
   isSecretLost?(key: Key): boolean;
 }
 
-/** All that steps are derived from. Problems of the file are added to `problems`. */
+/** Everything from which the steps are derived. Problems of the file are added to `problems`. */
 export interface Diff {
   wanted: WantedFile;
   state: State;
@@ -44,7 +44,7 @@ export interface Diff {
   absent: string[];
 }
 
-/** The object's own member of this name, or undefined. People choose the names, such as `constructor`. */
+/** The object's own member of this name, or undefined. People choose the names, and may choose `constructor`. */
 export function ownOf<Value>(members: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(members, name) ? members[name] : undefined;
 }

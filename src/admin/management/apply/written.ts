@@ -23,7 +23,7 @@ export function refusedElsewhere({ file }: WrittenFile, state: State, now_ms: nu
   return differences(file, { ...state, ...nothing }, { prunes: false, now_ms }).problems;
 }
 
-/** `allFields`: the file has fields even if a new thing would have the same value. */
+/** Makes the file. `allFields`: the file has fields even if a new thing would have the same value. */
 export function written(state: State, { allFields, now_ms }: { allFields: boolean; now_ms: number }): WrittenFile {
   const ambiguous: WrittenFile["ambiguous"] = [];
   const organizations = ordered([...state.organizations.values()], ({ organization }) => organization.slug).map(
@@ -59,7 +59,10 @@ export function written(state: State, { allFields, now_ms }: { allFields: boolea
   return { file, ambiguous, addresses };
 }
 
-/** People for whom something was set by hand, under their issuer and subject: an address may become somebody else's. */
+/**
+ * People for whom something was set by hand. Their names in the file are issuer and subject, since an e-mail address
+ * may become somebody else's.
+ */
 function peopleWritten(state: State, allFields: boolean) {
   const named = state.people.flatMap((now) => {
     const name = nameOf(now);
@@ -74,7 +77,9 @@ function peopleWritten(state: State, allFields: boolean) {
   return { people, addresses: new Map(addresses) };
 }
 
-/** Whether a text that an issuer sent can stand in a comment of YAML: it has no blanks, line breaks or control characters. */
+/**
+ * Whether a text that an issuer sent can be in a comment of YAML: it has no blanks, line breaks or control characters.
+ */
 const isWord = /^[^\s\p{C}]+$/u;
 
 function personWritten(now: PersonState, allFields: boolean): WantedPerson {
@@ -103,7 +108,10 @@ function section<Thing extends { name: string }>(
   return Object.fromEntries(ordered(things, ({ name }) => name).map((thing) => [thing.name, values(thing)]));
 }
 
-/** The order does not depend on when things were created, so that two exports can be compared line by line. */
+/**
+ * The things in an order that does not depend on when they were created, so that two exports can be compared line by
+ * line.
+ */
 function ordered<Thing>(things: readonly Thing[], nameOf: (thing: Thing) => string): Thing[] {
   return things.toSorted((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
 }

@@ -1,7 +1,7 @@
 /**
  * GET /managed/settings: the settings that Claude Code takes at a sign-in, if the operator wants it. They name the
- * models that the caller may use, and a model for Claude Code's small tasks: by itself it knows only models of its
- * maker for them.
+ * models that the caller may use, and a model for Claude Code's small tasks: by itself, Claude Code knows only models
+ * of its maker for these tasks.
  */
 import { json } from "../../../core/http/json.ts";
 import type { Model } from "../../../core/inference/model.ts";
@@ -39,7 +39,7 @@ function settingsFor(models: readonly Model[]) {
     availableModels: models.map((model) => model.id),
     env: {
       ANTHROPIC_DEFAULT_HAIKU_MODEL: id,
-      // Claude Code has one such limit for all models.
+      // Claude Code has one limit of the context for all models.
       CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(contextTokens),
     },
   };

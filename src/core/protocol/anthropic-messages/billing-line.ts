@@ -4,7 +4,7 @@
  */
 const line = /^x-anthropic-billing-header:[^\n]*(\n|$)/i;
 
-/** The text without the line; null if nothing else is left. */
+/** The text without the billing line; null if nothing else is left. */
 export function withoutBillingLine(text: string): string | null {
   if (!line.test(text.slice(0, 64))) return text;
   const rest = text.replace(line, "");

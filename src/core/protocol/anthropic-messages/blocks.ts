@@ -25,7 +25,7 @@ export function beginBlock(head: PartHead, writer: MessageWriter): Block {
   }
 }
 
-/** An empty text makes no block: clients would send the block back, and be refused. */
+/** Writes a block of text. An empty text makes no block: clients would send the block back, and be refused. */
 function textBlock(writer: MessageWriter): Block {
   let isOpen = false;
   return {
@@ -65,8 +65,8 @@ function redactedBlock(writer: MessageWriter, data: string): Block {
 }
 
 /**
- * The block ends when the call's arguments are complete, even if the engine has not ended it yet, so that clients need
- * not wait for the rest of the answer.
+ * Writes the block of a tool call. The block ends when the call's arguments are complete, even if the engine has not
+ * ended it yet, so that clients need not wait for the rest of the answer.
  */
 function toolBlock(writer: MessageWriter, id: string, name: string): Block {
   const input = new ToolInput();

@@ -47,7 +47,7 @@ export function decodeRequest(wire: MessagesInput, options: MessagesOptions = {}
   return step.value;
 }
 
-/** Decodes a few thousand messages in a step, so that other requests can be served between the steps. */
+/** Decodes a request in steps of a few thousand messages, so that other requests can be served between the steps. */
 export function* decodingSteps(
   wire: MessagesInput,
   options: MessagesOptions = {},
@@ -201,7 +201,7 @@ function choiceOf(choice: MessagesToolChoice): ToolChoice {
   return { kind: choice.type === "any" ? "required" : choice.type };
 }
 
-/** A format in Messages has neither a name nor a strictness: it is always strict. */
+/** The format of the output. In Messages it has neither a name nor a strictness: it is always strict. */
 function decodeFormat(wire: MessagesInput): { value: OutputFormat; param: string } | undefined {
   const inConfig = wire.output_config?.format;
   const format = inConfig ?? wire.output_format;

@@ -48,7 +48,10 @@ function isNamelessCall(block: unknown): boolean {
   return isObject(block) && block.type === "tool_use" && textOf(block.name) === "";
 }
 
-/** A class, because closures would be made again for each answer (docs/design/runtime.md, Bun as a server). */
+/**
+ * Decodes the stream of one answer. A class, because closures would be made again for each answer
+ * (docs/design/runtime.md, Bun as a server).
+ */
 class AnswerDecoder extends BaseAnswerDecoder {
   readonly #parts: AnswerParts;
   #values: ReportedValues | undefined;

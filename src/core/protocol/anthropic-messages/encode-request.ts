@@ -43,7 +43,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
   return stripped(body, dialect, ask.lost);
 }
 
-/** A single plain text becomes a string, as most callers write it. */
+/** The system text of a request. A single plain text becomes a string, as most callers write it. */
 function encodeSystem(blocks: readonly Readonly<JsonObject>[]): unknown {
   const only = blocks.length === 1 ? blocks[0] : undefined;
   if (blocks.length === 0) return undefined;
@@ -58,7 +58,10 @@ function encodeTool({ name, description, parameters, strict, native }: Tool): Re
   return wireOf(native) ?? { name, description, input_schema, strict: strict || undefined };
 }
 
-/** Engines do not know `allowed_tools`, which is a hard constraint: they get only the allowed tools. */
+/**
+ * The tools and the tool choice that an engine gets. Engines do not know `allowed_tools`, which is a hard constraint:
+ * they get only the allowed tools.
+ */
 function allowed({ tools, toolChoice }: InferenceRequest) {
   if (toolChoice?.kind !== "allowed") return { tools, choice: toolChoice };
   const names = new Set(toolChoice.names);
@@ -106,7 +109,7 @@ function encodeConfig({ reasoning, format }: InferenceRequest): JsonObject | und
   return Object.keys(config).length > 0 ? config : undefined;
 }
 
-/** The words for each effort. `none` is expressed by `thinking` instead. */
+/** The word of Messages for each level of effort. `none` is expressed by `thinking` instead. */
 const levels = {
   none: undefined,
   minimal: "low",

@@ -9,8 +9,8 @@ import { errorOf, refusalFault } from "../refusal.ts";
 import { MessagesRequest as contract, type MessagesError } from "./contract.ts";
 
 /**
- * The envelope has no field for a path, so the message begins with the path. This service's own code is in
- * `details.error_code`.
+ * Writes a fault in the envelope, which has no field for a path, so the message begins with the path. This service's
+ * own code is in `details.error_code`.
  */
 export function encodeFault(fault: Fault, requestId: string): MessagesError {
   return {

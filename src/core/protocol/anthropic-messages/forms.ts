@@ -1,4 +1,4 @@
-/** Whether two values mean the same in Messages, where a text and a list of one text block do. */
+/** Tells whether two values mean the same in Messages, as a text and a list of one text block with that text do. */
 
 import type { WireForms } from "../codec.ts";
 import { isObject } from "../json.ts";

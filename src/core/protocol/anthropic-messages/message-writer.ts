@@ -35,7 +35,7 @@ export class MessageWriter extends FrameWriter {
     this.#write({ type: "ping" });
   }
 
-  /** `empty` is the block's delta with an empty text; absent if the block has no deltas. */
+  /** Begins a block. `empty` is the block's delta with an empty text; absent if the block has no deltas. */
   open(block: ContentBlock, empty?: ContentBlockDelta): void {
     if (this.over) return;
     this.#start();

@@ -7,7 +7,7 @@
 import { callerToolType, type MessagesTool, toolPlaceholder } from "./contract.ts";
 import { publishedTool } from "./published-tools.ts";
 
-/** `family` is the kind of tool without its version. `feature` is the tool's name in a refusal. */
+/** Who runs a tool. `family` is the kind of tool without its version. `feature` is the tool's name in a refusal. */
 type ToolOwner =
   | { kind: "caller"; family: string }
   | { kind: "service"; family: string; feature: string }

@@ -38,8 +38,9 @@ const engineRequest = contract(EngineBoundMessages, { repeated: messagesRepeats 
 const count = contract(CountTokensRequest);
 
 /**
- * The body as a request. `unchecked`: see Contract. `bounds`: those of the model. Throws a Fault: `missing_field`,
- * `invalid_value` or `unsupported_feature`.
+ * Checks the body, and returns it as a request. `unchecked`: the items of lists that have to be checked, null for all
+ * (`Contract`). `bounds`: those of the model. Throws a Fault: `missing_field`, `invalid_value` or
+ * `unsupported_feature`.
  */
 export function validateMessagesRequest(
   body: unknown,
@@ -54,15 +55,18 @@ export function validateMessagesRequest(
 }
 
 /**
- * The body of a request to count tokens. Only its shape is checked: fields that would be refused in a request for an
- * answer are ignored.
+ * Checks the body of a request to count tokens, and returns it. Only its shape is checked: fields that would be refused
+ * in a request for an answer are ignored.
  */
 export function validateCountTokens(body: unknown): CountTokensRequest {
   if (!count.satisfied(body)) throw violationFault(count.violation(body));
   return body;
 }
 
-/** The SDK's tool runner reads these details, and then sends the whole history. Any other refusal ends it. */
+/**
+ * The refusal of `thread`. The SDK's tool runner reads its details, and then sends the whole history. Any other refusal
+ * ends the tool runner.
+ */
 function threadRefused(): Fault {
   return new Fault("unsupported_feature", "This service does not store threads. Send the whole conversation instead.", {
     param: "thread",
@@ -70,7 +74,10 @@ function threadRefused(): Fault {
   });
 }
 
-/** `max_tokens: 0` asks to fill a cache without an answer. The refusal says so if this is the first offence. */
+/**
+ * The violation of a request with `max_tokens: 0`, which asks to fill a cache without an answer, if this is its first
+ * offence.
+ */
 function warmingOnly(body: unknown): Violation | null {
   if (!isObject(body) || body.max_tokens !== 0) return null;
   if (request.violation(body).param !== "max_tokens") return null;

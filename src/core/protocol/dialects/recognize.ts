@@ -1,11 +1,11 @@
-/** Recognises the dialect of an engine by the signs in dialects.ts. Pure. */
+/** Recognises the dialect of an engine by the signs in dialects.ts, such as its host name. Pure. */
 import { type DialectName, dialectNames, dialects } from "../dialects.ts";
 
 const all = dialectNames.map((name) => [name, dialects[name].signs] as const);
 
 /**
- * The dialect whose host names match the host. If there is none: a dialect that has one of these owners (`owned_by`).
- * Null if neither gives a dialect.
+ * The dialect whose host names match the host. If there is none: the dialect that one of the models' owners
+ * (`owned_by`) identifies. Null if neither gives a dialect.
  */
 export function dialectBySigns(host: string, owners: readonly unknown[]): DialectName | null {
   const isOf = (name: string) => host === name || host.endsWith(`.${name}`);
@@ -16,7 +16,7 @@ export function dialectBySigns(host: string, owners: readonly unknown[]): Dialec
   );
 }
 
-/** The pages that identify an engine whose host and list of models (`owned_by`) do not. */
+/** The pages by which an engine is recognised if neither its host nor its list of models (`owned_by`) identifies it. */
 export const signPages = all.flatMap(([name, { page }]) => (page ? [{ ...page, name }] : []));
 
 /** Whether the signs of an engine name another dialect than its configured one. */

@@ -9,7 +9,7 @@ export const anyRefusals: Refusals = {
     // Messages of LiteLLM, Bedrock, z.ai, DashScope, Moonshot and Copilot.
     /ContextWindowExceeded|input is too long|prompt exceeds max length|range of input length should be/i,
     /exceeded model token limit|prompt token count of \d+ exceeds/i,
-    // llama.cpp sends this for an embedding, with status 500.
+    // llama.cpp sends this message in answer to an embedding request, with status 500.
     /input \(\d+ tokens\) is too large to proc/i,
   ],
   inputTokens: [

@@ -20,7 +20,7 @@ function places(input: string, output: string): CountPlaces {
     written: one(
       `usage.${input}_tokens_details.cache_write_tokens`,
       `usage.${input}_tokens_details.cache_creation_input_tokens`,
-      // The name is vLLM's, and its place within the usage object is LiteLLM's.
+      // vLLM gave this field its name, and LiteLLM its place within the usage object.
       `usage.${input}_tokens_details.created_cache_tokens`,
       "usage.cache_creation_input_tokens",
     ),

@@ -6,8 +6,8 @@ import { count, Money, nullable, oneOf } from "../shapes/contract.ts";
 const faultTypes = Object.values(faultCatalogue).map((entry) => entry.type);
 
 /**
- * The members that give the input's and the context's lengths in a `context_length_exceeded`. In Messages they are in
- * the error's details.
+ * The members of a `context_length_exceeded` error that give the lengths of the input and of the context. In Messages
+ * they are in the error's details.
  */
 export const tooLong = {
   context_tokens_by: Type.Optional(

@@ -1,6 +1,6 @@
 /**
- * Opaque values (carried.ts) in chat messages, both ways. They are written into the fields of a message: for an engine
- * as its own fields, and for a client as signatures. And they are collected from an engine's answer while it arrives.
+ * Writes opaque values (carried.ts) into the fields of chat messages: for an engine as its own fields, and for a client
+ * as signatures. Also collects the opaque values of an engine's answer while it arrives.
  */
 import type { ReasoningPart, ToolCallPart } from "../../inference/request.ts";
 import {
@@ -29,8 +29,8 @@ export class CarriedBack {
   ) {}
 
   /**
-   * The message with the opaque values of these reasoning parts, each in the message's own fields or in those of its
-   * call.
+   * Returns the message with the opaque values of these reasoning parts, each in a field of the message or of the call
+   * to which it belongs.
    */
   in(message: JsonObject, reasoning: readonly ReasoningPart[], calls: readonly ToolCallPart[]): JsonObject {
     return reasoning.reduce((with_, { signature }) => {
@@ -46,7 +46,8 @@ export class CarriedBack {
 }
 
 /**
- * Returns the message with a value in its field, or in the field of its call; null if the call is not in the message.
+ * Returns the message with an opaque value in its field, or in the field of the call to which it belongs. Null if that
+ * call is not in the message.
  */
 function placed(
   message: JsonObject,

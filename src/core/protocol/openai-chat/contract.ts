@@ -139,8 +139,8 @@ const UserMessage = Type.Object(
 );
 
 /**
- * Engines answer with `tool_calls: []`, which clients send back, so an empty array equals absent; so does empty
- * content.
+ * Engines answer with `tool_calls: []`, which clients send back, so an empty array means the same as an absent field.
+ * Empty content does, too.
  */
 export const AssistantMessage = Type.Object(
   {
@@ -456,7 +456,7 @@ const ChatCompletionMessage = Type.Object(
   { $id: "ChatCompletionMessage" },
 );
 
-/** A field of vLLM. OpenAI's protocol has none for this. */
+/** A field of vLLM for the stop text that ended the answer. OpenAI's protocol has no field for it. */
 const stopReason = Type.Optional(Type.String({ description: "Which of `stop` ended the answer. Absent if none did." }));
 
 export const ChatChoice = Type.Object(

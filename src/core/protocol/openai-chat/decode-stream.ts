@@ -35,7 +35,7 @@ type TextKind = "text" | "refusal" | "reasoning";
 /** A class, because closures would be made again for each answer (docs/design/runtime.md, Bun as a server). */
 class AnswerDecoder extends BaseAnswerDecoder {
   readonly #carried: CarriedOut;
-  /** Null until the first tool call. */
+  /** Assembles the tool calls; null until the first tool call. */
   #tools: ToolCallAssembly | null = null;
   #partCount = 0;
   /** The open text or reasoning part. Calls stay open beside it, because their fragments interleave. */
@@ -230,8 +230,8 @@ function failureOf(chunk: JsonObject, dialect: Dialect): Fault | null {
 }
 
 /**
- * Translates `usage` of chat completions in both directions. Its prompt tokens include cached ones, unlike those of
- * `Usage`.
+ * Writes the `usage` of chat completions, which `decodeUsage` reads. Its prompt tokens include cached ones, unlike
+ * those of `Usage`.
  */
 export function encodeUsage(usage: Usage): ChatUsage {
   const prompt = promptTokens(usage);

@@ -108,7 +108,7 @@ function encodeAssistant(turn: AssistantTurn, back: CarriedBack): Record<string,
         ? calls.map((call) => ({
             id: call.callId,
             type: "function",
-            // Engines parse the arguments as JSON. llama.cpp answers 500 to empty ones.
+            // Engines parse the arguments as JSON. llama.cpp answers empty arguments with status 500.
             function: { name: call.toolName, arguments: call.arguments.trim() === "" ? "{}" : call.arguments },
           }))
         : undefined,
@@ -174,7 +174,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Reco
     reasoning_effort: request.reasoning && effortOf(request.reasoning, dialect),
     logprobs: request.logprobs ? true : undefined,
     top_logprobs: request.logprobs?.top || undefined,
-    // These are the names in vLLM and SGLang. vLLM refuses one of these fields without the other.
+    // vLLM and SGLang have these names for the two fields. vLLM refuses one of them without the other.
     continue_final_message: request.continues || undefined,
     add_generation_prompt: request.continues ? false : undefined,
     ...request.extra,

@@ -43,7 +43,7 @@ class ChatEncoder implements StreamEncoder {
   readonly #custom: ReadonlySet<string>;
   #around: AroundDelta = { before: "", after: "" };
   readonly #parts = new PartQueue();
-  /** Opaque fields of calls that have not begun, by the id of the call. */
+  /** The key is the id of a call that has not begun; the value holds the fields of its opaque value (carried.ts). */
   readonly #ofCalls = new Map<string, JsonObject>();
   /** The ids of the calls that have begun, in order. */
   readonly #begun: string[] = [];
@@ -126,7 +126,7 @@ class ChatEncoder implements StreamEncoder {
     return [this.#chunk({ tool_calls: [{ ...call, ...this.#ofCalls.get(id) }] })];
   }
 
-  /** Writes an opaque value. The value of a call waits until the call begins. */
+  /** Writes an opaque value (carried.ts). The value of a call waits until the call begins. */
   #signed(signature: string | undefined): SseMessage[] {
     const carried = carriedIn(signature);
     if (carried === null) return [];
@@ -233,7 +233,7 @@ interface Content {
   reasoning: string | null;
   toolCalls: ChatToolCall[];
   logprobs: TokenLogprob[];
-  /** Opaque fields of the message. */
+  /** The fields of the message that hold opaque values (carried.ts). */
   fields: JsonObject;
 }
 

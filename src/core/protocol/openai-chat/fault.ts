@@ -12,7 +12,7 @@ export function encodeFault(fault: Fault, requestId: string): ChatError {
   return envelopeOf(fault, requestId, "openai-chat");
 }
 
-/** The fault that stands for an engine's refusal (refusal.ts). */
+/** Turns an engine's refusal into a fault (refusal.ts). */
 export function decodeFault(status: number, body: unknown, { refusals }: Dialect = dialects.generic): Fault {
   const error = errorOf(body);
   return refusalFault(status, error, refusals, namedField("openai-chat", contract, error.param), named);

@@ -15,7 +15,7 @@ import { ToolInput } from "../tool-input.ts";
 interface AssembledCall {
   callId: string;
   toolName: string;
-  /** Set for a custom tool, whose arguments are plain text. */
+  /** Whether the tool is a custom one, whose arguments are plain text. */
   custom: boolean;
   /** The number of the call among the answer's parts. The code that numbers the parts sets it when the call starts. */
   partIndex: number;
@@ -26,7 +26,7 @@ type AssemblyStep = { type: "start"; call: AssembledCall } | { type: "text"; cal
 interface Assembly extends AssembledCall {
   /** The engine's id of the call; null until the engine sends one. */
   wireId: string | null;
-  /** The arguments that came before the name did. */
+  /** The part of the arguments that came before the call's name. */
   written: string;
   /** Whether any arguments have come. */
   isWritten: boolean;

@@ -20,7 +20,7 @@ import { type AssistantMessage, assistantWords, ChatCompletionRequest, chatRelat
 import { nameOf } from "./decode-request.ts";
 import { EngineBoundRequest } from "./engine-bounds/contract.ts";
 
-/** The lists and texts that agents send again with every turn. */
+/** The names of the fields that agents send again with every turn. */
 export const chatRepeats = ["messages", "tools"] as const;
 const request = contract(ChatCompletionRequest, { topLevel: "closed", repeated: chatRepeats });
 const engineRequest = contract(EngineBoundRequest, { topLevel: "closed", repeated: chatRepeats });
@@ -63,7 +63,7 @@ function withinEngineBounds(
 
 const settingNamed = "(Whoever runs this service can allow this with 'bounds: engine' of the model.)";
 
-/** The violation, with the setting that would allow the request if nothing else is wrong with it. */
+/** Adds to the violation the setting that would allow the request if nothing else is wrong with it. */
 function told(violation: Violation, body: unknown, extraParams: readonly string[]): Violation {
   if (!isTakenByEngines(body, extraParams)) return violation;
   return { ...violation, message: `${violation.message} ${settingNamed}` };

@@ -20,15 +20,15 @@ export interface CallerCall {
   name: string;
   namespace?: string;
   custom: boolean;
-  /** Set if the engine wrote the plain text of a custom tool inside JSON. */
+  /** Whether the engine wrote the plain text of a custom tool inside JSON. */
   wrapped: boolean;
 }
 
 export class AnswerItems {
   readonly #wire: ResponsesRequest;
   /**
-   * Maps the names of tools that the engine knows to the caller's. It is made at the first call: most answers have
-   * none, and making it costs more than the rest of a short answer.
+   * Maps the names by which the engine knows the tools to the caller's names. Made at the first call: most answers have
+   * no calls, and making the map costs more than the rest of a short answer.
    */
   #made: ToolBook | null = null;
   readonly #logprobs: { top: number } | undefined;

@@ -15,7 +15,7 @@ interface Part {
   kind: PartHead["kind"];
   written: boolean;
   ended: boolean;
-  /** Set if another part has ended this one. If the engine sends more of it, that becomes a new part. */
+  /** Set if another part has ended this one. If the engine sends more of this part, the rest becomes a new part. */
   overtaken?: true;
 }
 
@@ -68,7 +68,7 @@ export class AnswerParts {
     return this.#write(item, isCall(item) ? 0 : countAt(event.content_index), kind, delta, logprobs);
   }
 
-  /** Takes the whole content of a part at its end, which is used if no pieces came. */
+  /** Takes the whole content of a part, which engines send at the part's end. It is used if no pieces came. */
   whole(event: JsonObject, kind: PartHead["kind"], text: unknown): InferenceEvent[] {
     const item = this.#find(event);
     const part = item?.parts.get(isCall(item) || kind === "reasoning" ? 0 : countAt(event.content_index));
@@ -124,7 +124,10 @@ export class AnswerParts {
     return item;
   }
 
-  /** The item of an event: the latest with its number; without a number, the latest with its id, or else the last. */
+  /**
+   * The item to which an event belongs: the latest item with the event's number. If the event has no number: the latest
+   * item with the event's id, or else the last item.
+   */
   #find(event: JsonObject): Item | undefined {
     if (Number.isInteger(event.output_index)) return this.#byIndex.get(Number(event.output_index));
     return this.#byId(textOf(event.item_id)) ?? this.#items.at(-1);
@@ -146,7 +149,7 @@ export class AnswerParts {
     );
   }
 
-  /** Ends the item whose number is given to another one. */
+  /** Ends the item with this number, because the number is now given to another item. */
   #endAt(index: unknown): InferenceEvent[] {
     const before = Number.isInteger(index) ? this.#byIndex.get(Number(index)) : undefined;
     if (!before) return [];

@@ -1,6 +1,6 @@
 /**
- * Reads a stream that was already written and whose encoder is gone, so that it can be ended with the right sequence
- * numbers and all its items. Also reports what a background response has delivered.
+ * Reads a stream that was already written and whose encoder no longer exists, so that the stream can be ended with the
+ * right sequence numbers and all its items. Also reports what a background response has delivered.
  */
 import type { Fault } from "../../inference/fault.ts";
 import { encodeSse } from "../../sse/decode.ts";
@@ -10,7 +10,7 @@ import type { OutputItem, ResponseObject } from "./contract.ts";
 import { encodeFailure } from "./fault.ts";
 import { ResponseWriter } from "./response-writer.ts";
 
-/** The fields of the events that are read here. */
+/** The fields of an event that this file reads. */
 interface WrittenEvent extends JsonObject {
   type: string;
   sequence_number: number;
@@ -85,7 +85,7 @@ function extend(part: JsonObject | undefined, delta: string): void {
   part[name] = `${part[name] ?? ""}${delta}`;
 }
 
-/** The frames of a stream whose events come after the one with this number. */
+/** The frames of those events of a stream that come after the event with this number. */
 export function framesAfter(frames: string, number: number): string {
   return frames
     .split(/(?<=\n\n)/)

@@ -9,9 +9,12 @@ import type { ResponsesRequest } from "./contract.ts";
 import { validateResponsesRequest } from "./validate.ts";
 
 export interface CreateEvent {
-  /** The lane, in which responses run one after another; null: the lane without a name. */
+  /** The id of the lane: responses of one lane run one after another. Null: the lane without a name. */
   streamId: string | null;
-  /** False: the client wants no answer. The conversation is only stored, so that the next response can continue it. */
+  /**
+   * Whether the client wants an answer. If not, the conversation is only stored, so that the next response can continue
+   * it.
+   */
   isGenerated: boolean;
   request: ResponsesRequest;
 }

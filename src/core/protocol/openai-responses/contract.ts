@@ -31,7 +31,7 @@ import {
   unsupported,
 } from "../shapes/contract.ts";
 
-/** Options of objects that the answer returns with all keys that the request had. */
+/** The schema options of objects that an answer repeats with all the keys that they had in the request. */
 const open = { additionalProperties: true };
 
 // ---- request: content parts ------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ export const NamespaceTool = tagged(
 );
 export type NamespaceTool = Type.Static<typeof NamespaceTool>;
 
-/** Tools that OpenAI's service runs, with their names in a refusal. */
+/** The tools that OpenAI's service runs, with the names that a refusal uses for them. */
 export const hostedTools = {
   web_search: "web search",
   web_search_2025_08_26: "web search",

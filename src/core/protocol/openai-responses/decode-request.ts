@@ -36,13 +36,16 @@ import { unsealCompaction } from "./sealed-compaction.ts";
 import { unseal } from "./sealed-reasoning.ts";
 import { type EngineTool, listedTools, ToolBook } from "./tools.ts";
 
-/** Throws a Fault if the conversation has no content. */
+/** Decodes the request. Throws a Fault if the conversation has no content. */
 export function decodeRequest(wire: ResponsesRequest): InferenceRequest {
   const items = conversationOf(wire);
   return isCompaction(wire) ? decodeCompaction(wire, items) : decodeConversation(wire, items);
 }
 
-/** The conversation with an instruction to summarize it. The summary is plain text, so tools and formats are left out. */
+/**
+ * Makes the request for a summary: the conversation with an instruction to summarize it. The summary is plain text, so
+ * tools and formats are left out.
+ */
 function decodeCompaction(wire: ResponsesRequest, items: readonly PlacedItem[]): InferenceRequest {
   const plain = { ...wire, tools: null, tool_choice: null, text: null, include: null, top_logprobs: null };
   const kept = items.some(isSetting)
@@ -117,7 +120,7 @@ interface Reading {
   model: string;
 }
 
-/** Consecutive items of the model (reasoning, text, calls) become one turn. */
+/** Makes turns of the items. Consecutive items that the model wrote (reasoning, text, calls) become one turn. */
 function decodeItems(items: readonly PlacedItem[], reading: Reading): Turn[] {
   const turns: Turn[] = [];
   const results = new Results();
@@ -161,7 +164,7 @@ function decodeItem(placed: PlacedItem, { needs }: Reading): Turn | null {
 
 const isText = (part: InputPart): part is TextPart => part.kind === "text";
 
-/** The parts of an item that the model wrote; null for any other item. */
+/** The parts of an item, if the model wrote the item; else null. */
 function assistantParts(placed: PlacedItem, { book, needs, model }: Reading): AssistantPart[] | null {
   const { item } = placed;
   switch (item.type) {
@@ -301,8 +304,8 @@ function decodeReasoning(request: ResponsesRequest, updated: ReasoningEffort | u
 }
 
 /**
- * The kind of summary of its reasoning that the caller asks the model for, in the field `summary` or, under its old
- * name, `generate_summary`. Null: the caller wants the reasoning itself.
+ * The kind of reasoning summary that the caller asks for, in the field `summary` or, under its old name,
+ * `generate_summary`. Null: the caller wants the reasoning itself.
  */
 export function summaryWish({ reasoning }: Pick<ResponsesRequest, "reasoning">): SummaryWish | null {
   return reasoning?.summary ?? reasoning?.generate_summary ?? null;

@@ -125,7 +125,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
         return parts.whole(event, "tool-call", event.arguments);
       case "response.custom_tool_call_input.done":
         return parts.whole(event, "tool-call", event.input);
-      // The event's name in Open Responses.
+      // Open Responses has this name for the event.
       case "response.reasoning.delta":
       case "response.reasoning_text.delta":
       case "response.reasoning_summary_text.delta":

@@ -15,7 +15,7 @@ import { begunResponse, endedResponse, outcomeOf } from "./response-object.ts";
 import { sealCompaction } from "./sealed-compaction.ts";
 import { encodeUsage } from "./usage.ts";
 
-/** Throws a Fault if the model wrote no text. */
+/** Writes the response with the summary. Throws a Fault if the model wrote no text. */
 export function encodeCompaction(result: Result, wire: ResponsesRequest, endedAtSeconds?: number): ResponseObject {
   const { usage, reason } = result;
   const output = [compactionItem(result)];

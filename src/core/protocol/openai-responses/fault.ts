@@ -43,12 +43,12 @@ const failureCodes: Partial<Record<FaultCode, ResponseFailure["code"]>> = {
   capacity_exceeded: "rate_limit_exceeded",
 };
 
-/** The fault that stands for an engine's refusal (refusal.ts). */
+/** Turns an engine's refusal into a fault (refusal.ts). */
 export function decodeFault(status: number, body: unknown, dialect: Dialect = dialects.generic): Fault {
   return refusalOf(status, errorOf(body), dialect);
 }
 
-/** The fault that stands for an error inside an answer. */
+/** Turns an error inside an answer into a fault. */
 export function decodeFailure(value: unknown, dialect: Dialect): Fault {
   const error = errorOf(value);
   return refusalOf(statusWithin(error), error, dialect);

@@ -1,6 +1,6 @@
 /**
- * Whether two values mean the same in Responses: a text and a list of one text part do, and a message with and without
- * its type.
+ * Whether two values mean the same in Responses. A text and a list of one text part do; so do a message with its type
+ * and the same message without it.
  */
 
 import type { WireForms } from "../codec.ts";

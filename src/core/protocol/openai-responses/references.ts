@@ -14,9 +14,12 @@ const resolved = Symbol("resolved");
 type Resolved = { [resolved]?: { history: readonly InputItem[]; items: ReadonlyMap<string, InputItem> } };
 
 export interface References {
-  /** The previous response, whose whole conversation is referred to; null: none. */
+  /**
+   * The id of the previous response, to whose whole conversation the request refers; null: the request names no
+   * previous response.
+   */
   previousResponseId: string | null;
-  /** The items that `item_reference` names. `responseId`: null if the id cannot be one of this service. */
+  /** The items that `item_reference` names. `responseId`: null if this service cannot have made the id. */
   items: { id: string; responseId: string | null; param: string }[];
 }
 
@@ -31,12 +34,12 @@ export function referencesOf(wire: ResponsesRequest): References {
   return { previousResponseId: wire.previous_response_id ?? null, items };
 }
 
-/** Reports whether there are any references. */
+/** Reports whether a request refers to any stored items or responses. */
 export function refersTo({ previousResponseId, items }: References): boolean {
   return previousResponseId !== null || items.length > 0;
 }
 
-/** The stored items of references. `history` is null if the previous response was not found. */
+/** The stored items that a request's references name. `history` is null if the previous response was not found. */
 export interface Found {
   history: readonly InputItem[] | null;
   items: ReadonlyMap<string, InputItem>;
@@ -83,7 +86,7 @@ export class PlacedItem {
   }
 }
 
-/** All items, oldest first. Throws a Fault for a reference that was not resolved. */
+/** All items of the conversation, the oldest first. Throws a Fault for a reference that was not resolved. */
 export function conversationOf(wire: ResponsesRequest): PlacedItem[] {
   const stored = (wire as ResponsesRequest & Resolved)[resolved];
   if (wire.previous_response_id && !stored) throw notFound("previous_response_id");
@@ -174,7 +177,7 @@ export function itemOf(turn: StoredTurn, id: string): InputItem | null {
   return itemsOf(turn).find((item) => item.id === id) ?? null;
 }
 
-/** The items by their ids. Items of clients may lack one. */
+/** The items by their ids. Items that clients sent may have no id. */
 export function itemsById(items: readonly InputItem[]): Map<string, InputItem> {
   const found = new Map<string, InputItem>();
   for (const item of items) if ("id" in item && typeof item.id === "string") found.set(item.id, item);

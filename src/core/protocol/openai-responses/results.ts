@@ -1,11 +1,15 @@
 /**
- * Joins the results of each call. Codex sends several for a script that reports its progress (`notify`), and later ones
- * may come much later. Engines accept one result, directly after its call, so later results are appended to the first.
+ * Joins the results of each call. Codex sends several results of one call if its script reports its progress
+ * (`notify`), and later ones may come much later. Engines accept one result, directly after its call, so later results
+ * are appended to the first.
  */
 import type { AssistantPart, ToolTurn } from "../../inference/request.ts";
 
 export class Results {
-  /** The number of calls without a result, by id: engines give one id to several calls. */
+  /**
+   * The key is the id of a call, the value is the number of calls with this id that have no result yet: engines give
+   * one id to several calls.
+   */
   readonly #unanswered = new Map<string, number>();
   readonly #latest = new Map<string, ToolTurn>();
 
@@ -16,8 +20,8 @@ export class Results {
   }
 
   /**
-   * Appends the result to an earlier one of the same call. False if there is no earlier one: the result is then a turn
-   * of its own.
+   * Appends the result to an earlier result of the same call. Returns false if there is no earlier result: the new one
+   * is then a turn of its own.
    */
   joins(turn: ToolTurn): boolean {
     const { callId, parts } = turn;

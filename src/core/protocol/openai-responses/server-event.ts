@@ -17,7 +17,7 @@ export function* eventsIn(frames: string): Generator<string, void, void> {
   }
 }
 
-/** Adds the id of its lane (`stream_id`) to the event. */
+/** Adds the id of a lane (`stream_id`) to the event. Responses of one lane run one after another. */
 export function inLane(event: string, streamId: string | null): string {
   return streamId === null ? event : withField(event, "stream_id", streamId);
 }
@@ -39,7 +39,7 @@ export interface RefusalEvent {
   status: number;
   /** The body of the same refusal over HTTP. */
   error: JsonObject;
-  /** The headers that the same refusal has over HTTP, without those that no client acts on. */
+  /** The headers that the same refusal has over HTTP, but only those that some client acts on. */
   headers?: Record<string, string>;
 }
 

@@ -25,7 +25,7 @@ import { firstEarlyTrigger, firstOrphan, misplacedPart } from "./conversation.ts
 import { isCompaction, referencesOf, refersTo } from "./references.ts";
 import { isHosted, listedTools, ToolBook } from "./tools.ts";
 
-/** The lists and texts that agents send again with every turn. */
+/** The names of the fields that agents send again with every turn. */
 export const responsesRepeats = ["instructions", "input", "tools"] as const;
 const request = contract(TypedResponsesRequest, { repeated: responsesRepeats });
 const compacted = contract(TypedCompactRequest);
@@ -124,8 +124,8 @@ function itemsOf({ input }: ResponsesRequest): InputItem[] {
 }
 
 /**
- * The first violation of the conversation's rules. If there are references, tool outputs are checked only after those
- * are resolved, because they may belong to calls in stored items.
+ * The first violation of the conversation's rules. If the body has references, tool outputs are checked only after the
+ * references are resolved, because the outputs may belong to calls in stored items.
  */
 function conversation(body: ResponsesRequest): Violation | null {
   const items = itemsOf(body);

@@ -1,7 +1,7 @@
 /**
- * An HTTP/1.1 client for engines, over sockets of our own. Whether a request may be sent again depends on whether its
- * connection was made or reused, and on how far the request got; `fetch` reports neither: docs/design/runtime.md,
- * Towards engines.
+ * An HTTP/1.1 client for engines, on sockets that it manages itself. Whether a request may be sent again depends on
+ * whether its connection was made or reused, and on how far the request got; `fetch` reports neither:
+ * docs/design/runtime.md, Towards engines.
  */
 import type { Signal } from "../../time/cancellation.ts";
 import { repeating } from "../../time/clock.ts";
@@ -65,8 +65,8 @@ export interface Endpoint {
 
 export interface Client {
   /**
-   * The endpoint that belongs to the object `whose` and a path. It is made only once: `where` is called only the first
-   * time.
+   * Returns the endpoint of the object `whose` and a path. The endpoint is made only once: `where` is called only the
+   * first time.
    */
   at(whose: object, where: () => Where, path?: string): Endpoint;
   /** Sends a GET on a new connection, which shows that connections can be made. Throws as `post` does. */
@@ -119,7 +119,7 @@ interface Pool {
   reuse: Reuse;
   upstream: string;
   idle: IdleConnections;
-  /** When a connection last became idle, or the pool was made. */
+  /** When a connection last became idle; before that, when the pool was made. */
   used_ms: number;
   isKnown: boolean;
   /** The object to which the pool's connections report. */
@@ -134,7 +134,10 @@ export function client({
   strayed,
 }: ClientSettings = {}): Client {
   const pools = new Map<string, Pool>();
-  /** The engines whose connections are not reused, each with the instant until when, on the clock of `performance`. */
+  /**
+   * The key is an engine whose connections are not reused; the value is the instant until which they are not, on the
+   * clock of `performance`.
+   */
   const distrusted = new Map<string, number>();
   const endpoints = new WeakMap<object, Map<string, Endpoint>>();
   const calls = socketCalls();
@@ -241,7 +244,7 @@ export function client({
   function put(of: Pool, connection: EngineConnection): void {
     const pool = inForce(of);
     const { sharer } = connection;
-    // How long the connection is kept here: until a second before the engine would close it.
+    // How long the pool keeps the connection: at most until a second before the engine would close it.
     const kept_ms = Math.min(idle_ms, (connection.kept_ms ?? Number.POSITIVE_INFINITY) - 1000);
     if (isClosed || kept_ms <= 0 || sharer === null || isDistrusted(pool)) {
       connection.close();

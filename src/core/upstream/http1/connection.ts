@@ -49,7 +49,7 @@ export class EngineConnection implements Line, PausedLine {
   #unsent: Uint8Array[] = [];
   #served = 0;
   #isClosed = false;
-  /** Whether the exchange holds the engine back. */
+  /** Whether the exchange holds the engine back, so that the socket is not read. */
   #isHeld = false;
   /** The pause after the last read. It lasts until the reader has taken what was read. */
   #pause: Pause | null = null;
@@ -59,7 +59,10 @@ export class EngineConnection implements Line, PausedLine {
   kept_ms: number | null = null;
   /** When the connection is closed if it stays idle, on the clock of `performance`. */
   idleUntil_ms = 0;
-  /** The key of the callers whose requests the connection may carry after its first one; null: it carries no other. */
+  /**
+   * The key of the callers whose requests the connection may carry after its first request; null: it carries no other
+   * request.
+   */
   sharer: string | null = null;
 
   constructor(socket: Socket<object>, owner: Owner) {

@@ -11,7 +11,7 @@ export interface Origin {
   port: number;
   /** The address of the host, if it was resolved before. Null: the name has no address. */
   address?: string | null;
-  /** Null if the connection has no TLS. */
+  /** The TLS settings; null if the connection has no TLS. */
   tls: TlsSettings | null;
 }
 

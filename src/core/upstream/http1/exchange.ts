@@ -1,6 +1,6 @@
 /**
  * One request and its answer on a connection. Bytes that arrive wait here until they are read. If there are many, the
- * engine is held back.
+ * engine is held back: its socket is not read.
  */
 import { release } from "../../body/pieces.ts";
 import { yieldToEventLoop } from "../../time/turns.ts";
@@ -13,8 +13,8 @@ export interface Reply {
   headers: HeaderFields;
   /**
    * Returns the bytes that have arrived since the last read, or waits for the next ones; null at the end. Throws if the
-   * answer broke off. The memory of the bytes may be reused once `read` is called again. `bytes_max`: the most bytes, 4
-   * KiB by default; readers that do not make events of the bytes at once pass more.
+   * answer broke off. The memory of the bytes may be reused once `read` is called again. `bytes_max`: the most bytes to
+   * return, 4 KiB by default; readers that do not make events of the bytes at once pass more.
    */
   read(bytes_max?: number): Promise<Uint8Array[] | null>;
   /**
@@ -50,8 +50,8 @@ export class Exchange implements ResponseSink, Reply {
   readonly #line: Line;
   readonly #parser = new ResponseParser(this);
   /**
-   * Null after the answer's head has been passed on: otherwise it would be kept in memory for as long as the answer
-   * lasts.
+   * Resolves when the answer's head has arrived. Null after that: otherwise the promise would be kept in memory for as
+   * long as the answer lasts.
    */
   #answer: PromiseWithResolvers<Reply> | null = Promise.withResolvers<Reply>();
   #head: ResponseHead | null = null;
@@ -276,7 +276,7 @@ export class Exchange implements ResponseSink, Reply {
     return pieces;
   }
 
-  /** Wakes the reader: at its turn for bytes, and at once for the end of the answer. */
+  /** Wakes the reader: at the reader's turn if bytes have arrived, and at once if the answer has ended. */
   #wakeSoon(): void {
     if (this.#parser.isOver) this.#wake();
     else if (this.#reader && !this.isDue) {

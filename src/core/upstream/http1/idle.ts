@@ -6,7 +6,7 @@ import type { EngineConnection } from "./connection.ts";
 
 export class IdleConnections {
   readonly #stacks = new Map<string, EngineConnection[]>();
-  /** All idle connections, the oldest first. Those of them that `take` skipped are in no stack. */
+  /** All idle connections, the oldest first. Connections that `take` skipped are in no stack. */
   readonly #byAge = new Set<EngineConnection>();
   readonly #max: number;
 

@@ -5,7 +5,7 @@
 import { fieldsOf, headOf, MalformedResponse, type ResponseHead } from "./head.ts";
 
 export interface ResponseSink {
-  /** The final head. Interim ones (1xx) are skipped. */
+  /** Called with the final head. Interim heads (1xx) are skipped. */
   head(head: ResponseHead): void;
   body(bytes: Uint8Array): void;
   /** Called at the end of the body. */
@@ -100,7 +100,7 @@ export class ResponseParser {
     this.#sink.end();
   }
 
-  /** Collects lines up to the empty one, and then parses them together. */
+  /** Collects lines up to the empty line, and then parses them together. */
   #textual(bytes: Uint8Array, from: number): number {
     let at = from;
     let isWhole = false;
@@ -114,7 +114,7 @@ export class ResponseParser {
       at = to;
     }
     this.#last = bytes[at - 1]!;
-    // Bytes of another protocol are recognised at the beginning: they may never end a line.
+    // Bytes of another protocol are recognised at the beginning, because they may never contain a line end.
     const isBeginning = this.#state === "head" && this.#text.length < opening.length;
     this.#text += latin1(bytes, from, at);
     if (isBeginning && !this.#text.startsWith(opening.slice(0, this.#text.length))) {
@@ -124,7 +124,7 @@ export class ResponseParser {
     return at;
   }
 
-  /** Ends a line. Returns whether it was the empty one. */
+  /** Ends a line. Returns whether the line was empty. */
   #endsLine(before: number): boolean {
     if (before !== cr) throw new MalformedResponse("a line does not end in CR LF");
     const isEmpty = this.#line_bytes === 2;

@@ -3,7 +3,7 @@
  * hash. A session that was ended, or is too old, is not found. Implemented by `postgres`; docs/console.md, Sessions.
  */
 
-/** `console`: for the console. `device`: for the page on which devices are approved. */
+/** The purpose of a session. `console`: for the console. `device`: for the page on which devices are approved. */
 export type SessionKind = "console" | "device";
 
 export interface BrowserSession {
@@ -26,11 +26,11 @@ export interface KnownSession extends BrowserSession {
   confirmedAt: Date;
   /** The hash of the secret that the pages of the console send in addition to the cookie. */
   secretHash: Uint8Array | null;
-  /** The store's clock at the look-up. */
+  /** The store's time when the session was read. */
   readAt: Date;
 }
 
-/** The longest time of a session without use, and in all. */
+/** How long a session lasts at most: without use, and in all. */
 export interface SessionLife {
   idle_ms: number;
   whole_ms: number;

@@ -3,7 +3,7 @@
 export interface NewDeviceRequest {
   deviceHash: Uint8Array;
   userHash: Uint8Array;
-  /** The name by which the program calls itself, and the address of the request. */
+  /** The name by which the program calls itself, and the address from which the request came. */
   agent: string;
   address: string;
   lasts_ms: number;
@@ -16,7 +16,7 @@ export interface DeviceRequestLimits {
   all_max: number;
 }
 
-/** A request that waits, as the approval page shows it. */
+/** A device's request that waits for approval, as the approval page shows it. */
 export interface PendingDevice {
   agent: string;
   address: string;
@@ -32,7 +32,7 @@ export interface DeviceApproval {
 }
 
 export type DeviceAnswer =
-  /** `interval_s`: the least time between polls from now on. */
+  /** The answer to a poll of the device. `interval_s`: the least time between polls from now on. */
   | { is: "pending" }
   | { is: "too_soon"; interval_s: number }
   | { is: "denied" }
@@ -43,7 +43,7 @@ export interface DeviceRequests {
   /** Stores a request. "full": too many requests wait, from this address or in all. */
   add(request: NewDeviceRequest, limits: DeviceRequestLimits): Promise<"added" | "full">;
   find(userHash: Uint8Array): Promise<PendingDevice | null>;
-  /** Approves a request. False: none waits under this code. A decision is final. */
+  /** Approves a request. False: no request waits under this code. A decision is final. */
   approve(userHash: Uint8Array, approval: DeviceApproval): Promise<boolean>;
   deny(userHash: Uint8Array): Promise<boolean>;
   /**

@@ -1,14 +1,17 @@
 /**
- * OPERATORS: who may administer over HTTP. An operator has a role and a token. A token is a secret like a key, with a
- * form of its own, and only its hash is stored. Implemented by `postgres`. The store and the answers of the
- * administration's verbs share one schema of an operator.
+ * OPERATORS: the accounts that may administer the service over HTTP. An operator has a role and a token. A token is a
+ * secret like a key, with a form of its own, and only its hash is stored. Implemented by `postgres`. The store and the
+ * answers of the administration's verbs share one schema of an operator.
  */
 import Type from "typebox";
 import { credentialFields, id, type Secret } from "../../../core/operations/fields.ts";
 import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../../core/schema/codec.ts";
 
-/** `admin` may do everything, `viewer` see everything, `organization-admin` see and manage one organization. */
+/**
+ * The roles of operators: `admin` may do everything, `viewer` see everything, `organization-admin` see and manage one
+ * organization.
+ */
 export const roles = ["admin", "viewer", "organization-admin"] as const;
 export type Role = (typeof roles)[number];
 
@@ -30,7 +33,7 @@ export type Operator = Value<typeof Operator>;
 export interface FoundOperator {
   operator: Operator;
   secret: Pick<Secret, "expiresAt" | "revokedAt">;
-  /** The store's clock at the look-up, which decides about expiry. */
+  /** The store's time at the look-up, by which it is decided whether the token has expired. */
   readAt: Date;
 }
 

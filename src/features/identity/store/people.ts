@@ -85,7 +85,7 @@ export type KnownPerson = Person & {
   groupsAt: Date | null;
   /** Sign-ins, sessions and tokens that were issued before this instant are invalid; null: none is. */
   notBefore: Date | null;
-  /** The store's clock at the reading, which decides about ages. */
+  /** The store's time when the person was read, by which ages are measured. */
   readAt: Date;
 };
 
@@ -108,13 +108,13 @@ export interface Confirmation {
    */
   memberships: readonly NamedMembership[] | null;
   /**
-   * Set at a sign-in: the e-mail address that these claims verify. Invitations to it are accepted. Absent or null: none
-   * are.
+   * Set at a sign-in: the e-mail address that these claims verify. Invitations to it are accepted. Absent or null: no
+   * invitations are accepted.
    */
   invited?: string | null | undefined;
   /**
-   * If the person returns to an organization after longer than this, the old keys there are revoked. Null: they work
-   * again.
+   * If the person returns to an organization after longer than this, the person's old keys of that organization are
+   * revoked. Null: the old keys work again.
    */
   keysEndAfter_ms?: number | null | undefined;
 }
@@ -130,8 +130,9 @@ export interface People {
   findPerson(id: string): Promise<KnownPerson | null>;
   personOf(issuer: string, subject: string): Promise<KnownPerson | null>;
   /**
-   * Finds or creates the person, and stores the claims. The memberships by rules are replaced by those given; what runs
-   * with the rights of a lost membership ends, on every node. A suspended person is confirmed and stays suspended.
+   * Finds or creates the person, and stores the claims. The memberships that rules gave are replaced by those given
+   * here; what runs with the rights of a lost membership ends, on every node. A suspended person is confirmed and stays
+   * suspended.
    */
   confirm(confirmation: Confirmation): Promise<Confirmed>;
   /** Makes everything invalid that was issued to the person until now. */

@@ -6,7 +6,7 @@
 import type { NewSecret, Scope } from "../../../core/store/directory.ts";
 import type { EndedAtIssuer } from "./browser-sessions.ts";
 
-/** An access token, with the time that it is valid. */
+/** An access token, and how long it is valid. */
 export interface NewAccessToken {
   secret: NewSecret;
   lasts_ms: number;
@@ -23,7 +23,7 @@ export interface SignInRights {
 }
 
 export interface NewSignIn extends SignInRights {
-  /** `key_` + UUIDv7 hex. */
+  /** The id of the sign-in's key: `key_` + UUIDv7 hex. */
   keyId: string;
   personId: string;
   issuer: string;
@@ -80,11 +80,11 @@ export interface SignIns {
   /** Creates a sign-in. "gone": the person, the organization or the membership does not exist. */
   begin(signIn: NewSignIn): Promise<"begun" | "gone">;
   /**
-   * Begins the use of a refresh token. `claim`: a new UUID, which identifies this use. `repeat_ms`: how long the answer
-   * to a used token is returned again.
+   * Begins the use of a refresh token. `claim`: a new UUID, which identifies this use. `repeat_ms`: how long after a
+   * token's use its answer is returned again.
    */
   beginRefresh(hash: Uint8Array, times: { claim: string; claim_ms: number; repeat_ms: number }): Promise<RefreshBegun>;
-  /** Stores the successor. False: the claim was lost meanwhile, or the sign-in has ended. */
+  /** Stores the successor of a refresh token. False: the claim was lost meanwhile, or the sign-in has ended. */
   completeRefresh(refreshed: Refreshed): Promise<boolean>;
   /** Gives up the claim, without using the token. */
   releaseRefresh(keyId: string, claim: string): Promise<void>;

@@ -1,4 +1,4 @@
-/** A message as mail: a subject, text, and the same as HTML, which loads nothing. Pure. */
+/** Writes a message as mail: a subject, plain text, and the same text as HTML, which loads nothing. Pure. */
 import type { Message } from "../kinds.ts";
 import { cut, known, written } from "./text.ts";
 
@@ -58,7 +58,7 @@ function htmlOf(title: string, facts: readonly (readonly [string, string])[], { 
 const textOf = (value: string | Date) =>
   typeof value === "string" ? cut(oneLine(value), value_chars_max) : written(value);
 
-/** Puts a text on one line, so that names that people chose can begin no line, and no header. */
+/** Puts a text on one line, so that names that people chose cannot begin a new line or a header. */
 const oneLine = (text: string) => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ");
 
 const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };

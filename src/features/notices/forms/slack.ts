@@ -12,7 +12,7 @@ const header_chars_max = 150;
 const field_chars_max = 2_000;
 const fields_max = 10;
 
-/** `link`: the address of the console's page about the subject of the message. */
+/** Writes the message as JSON for Slack. `link`: the address of the console's page about the subject of the message. */
 export function asSlack({ tone, title, facts }: Message, link: string | null) {
   const fields = known(facts).map(([name, value]) => mrkdwn(`*${escaped(name)}*\n${valueText(value)}`));
   return {
@@ -33,12 +33,12 @@ function valueText(value: string | Date): string {
   return `<!date^${Math.floor(value.getTime() / 1000)}^{date_short_pretty} {time}|${written(value)}>`;
 }
 
-/** Escapes a text. Mentions, links and dates begin with `<`, so names that people chose can make none. */
+/** Escapes a text. Mentions, links and dates begin with `<`, so names that people chose cannot make any of them. */
 function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-/** The longest beginning of the text that fits when it is escaped. */
+/** The longest beginning of the text that has at most `chars_max` characters when it is escaped. */
 function fitting(text: string, chars_max: number): string {
   let length = chars_max;
   while (escaped(cut(text, length)).length > chars_max) length -= 1;

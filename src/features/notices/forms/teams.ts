@@ -8,7 +8,7 @@ const title_chars_max = 300;
 const value_chars_max = 300;
 const facts_max = 10;
 
-/** `link`: the address of the console's page about the subject of the message. */
+/** Writes the message as JSON for Teams. `link`: the address of the console's page about the subject of the message. */
 export function asTeams({ tone, title, facts }: Message, link: string | null) {
   const listed = known(facts).slice(0, facts_max);
   const run = {

@@ -9,7 +9,7 @@ import type { WrittenMail } from "../forms/mail.ts";
 
 export interface MailServer {
   host: string;
-  /** Absent: the usual port for `tls`. */
+  /** The port of the mail server. Absent: the usual port for `tls`. */
   port?: number;
   tls: "starttls" | "implicit" | "off";
   /** The authorities that are trusted, in PEM; null: the system's. */
@@ -121,7 +121,10 @@ export interface Unusable {
   says: string;
 }
 
-/** Connects and signs in as a round does, but sends no mail. Null: the server can be used. Never throws. */
+/**
+ * Checks the server: connects and signs in as for a round of mails, but sends none. Returns why the server cannot be
+ * used; null: it can. Never throws.
+ */
 export async function whyUnusable(server: MailServer, wait_ms: number): Promise<Unusable | null> {
   const { connection, ready, closed } = opened(server);
   const over = Promise.withResolvers<never>();

@@ -20,7 +20,7 @@ export interface NewNotice {
 
 /**
  * A state of the fleet that begins and ends. A notice is sent once the state has lasted for a while, and another, of
- * the kind `ends`, when it is over; null: none is sent at its end.
+ * the kind `ends`, when the state is over. If `ends` is null, none is sent then.
  */
 export interface Condition extends NewNotice {
   ends: NoticeKind | null;
@@ -92,7 +92,10 @@ export interface NoticeQueue {
    * up.
    */
   sent(notice: Pick<DueNotice, "id" | "attempts">, delivery: Delivery, again_ms: number | null): Promise<void>;
-  /** If there is a key, encrypts the secrets of destinations that are in plain text or encrypted with an older key. */
+  /**
+   * If there is a key for encryption, encrypts the secrets of destinations that are in plain text or encrypted with an
+   * older key.
+   */
   seal(): Promise<void>;
   /** Deletes notices that are older than the longest possible usage window. */
   forget(): Promise<void>;

@@ -9,7 +9,10 @@ export interface LogName {
   organizationId: string;
 }
 
-/** `ended`: the log had an end already, and takes nothing more. `lost`: an earlier entry is missing. */
+/**
+ * The result for an entry. `ended`: the log had an end already, and takes nothing more. `lost`: an earlier entry is
+ * missing.
+ */
 export type Appended = "appended" | "ended" | "lost";
 
 export interface LogEntry {

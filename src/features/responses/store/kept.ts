@@ -8,19 +8,20 @@ import type { Operation } from "../../../core/store/ledger.ts";
 import type { LogName } from "./answer-log.ts";
 
 export interface Claim {
-  /** SHA-256 of the key with its owner and operation, as hexadecimal digits. */
+  /** SHA-256 of the idempotency key with its owner and operation, as hexadecimal digits. */
   key: string;
   /** SHA-256 of the request's body, as hexadecimal digits. */
   body: string;
 }
 
 export interface NewKept extends LogName {
-  /** Null: the request had no idempotency key. */
+  /** The claim of the request's idempotency key. Null: the request had no such key. */
   claim: Claim | null;
 }
 
 /**
- * `open`: it runs, or its node is gone. `ended`: its log is complete. `lost`: its log is gone, or was never complete.
+ * The state of a kept answer. `open`: the answer is still being made, or its node is gone. `ended`: its log is
+ * complete. `lost`: its log is gone, or was never complete.
  */
 export type KeptState = "open" | "ended" | "lost";
 
@@ -41,15 +42,15 @@ export interface KeptEnd {
   bytes: number;
   /** The new response object of a background response. */
   response?: string;
-  /** The id of that response, which a failover may have forgotten. */
+  /** The id of the background response, which a failover may have forgotten. */
   responseId?: string;
-  /** Whether the answer gives up its claim, so that its key becomes free. */
+  /** Whether the answer gives up its claim, so that its idempotency key becomes free. */
   freesClaim?: boolean;
 }
 
 /**
  * A fact for a request's receipt that the ledger does not store: that the answer continued without its client, or that
- * it repeated another.
+ * it repeated another answer.
  */
 export type AnswerNote = { kind: "detached" } | ReplayNote;
 
@@ -86,7 +87,7 @@ export interface KeptAnswers {
    * then seem to run for ever. Returns whether the claim is free. The log stays for its readers.
    */
   abandon(requestId: string): Promise<boolean>;
-  /** The ids among these whose answers are no longer open. */
+  /** Those of the given request ids whose answers are no longer open. */
   ended(requestIds: readonly string[]): Promise<string[]>;
   /**
    * Gives up the logs of the organization's oldest ended answers until the remaining logs together are within this

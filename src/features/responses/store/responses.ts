@@ -7,7 +7,7 @@ import type { Maker } from "../../../core/store/maker.ts";
 
 /** The turn that a response adds to its conversation, as it is stored. */
 export interface KeptTurn {
-  /** `resp_` + UUIDv7 hex. */
+  /** The id of the response: `resp_` + UUIDv7 hex. */
   id: string;
   /** The id of the response that this one continues; null: none. */
   previousId: string | null;

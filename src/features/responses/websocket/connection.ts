@@ -19,9 +19,9 @@ import { Recent } from "./recent.ts";
 import { relay } from "./relay.ts";
 
 interface ConnectionLimits {
-  /** The most lanes, which run side by side. */
+  /** The most lanes (lanes.ts), which run side by side. */
   lanes_max: number;
-  /** The most messages without their complete answer. A client that sends more is cut off. */
+  /** The most messages that may wait for their complete answers. A client that sends more is cut off. */
   unanswered_max: number;
   age_ms: number;
 }

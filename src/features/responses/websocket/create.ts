@@ -43,7 +43,7 @@ export class Create implements Disposable {
   #isAnswered = false;
   #steering: SteeringRefused | null = null;
 
-  /** `before`: resolves when the previous message has joined its lane. */
+  /** Prepares the operation of one message. `before`: resolves when the previous message has joined its lane. */
   constructor(state: SocketState, before: Promise<void>) {
     this.#state = state;
     this.#before = before;
@@ -166,7 +166,7 @@ const body = inferenceBody<CreateEvent>(createResponse.request!.schema, {
   isStreamed: () => true,
 });
 
-/** Keeps the conversation without an answer: no engine is asked, and nothing is charged. */
+/** Keeps the request's conversation and sends an empty answer: no engine is asked, and nothing is charged. */
 async function unanswered(
   dependencies: ResponsesDependencies,
   call: Call,

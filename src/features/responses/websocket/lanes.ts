@@ -1,7 +1,7 @@
 /** The lanes of a WebSocket: the responses of one lane run one after another, and lanes run side by side. */
 import { Fault } from "../../../core/inference/fault.ts";
 
-/** A place in a lane, from `join` to its disposal. */
+/** A response's place in a lane, from `join` to its disposal. */
 export interface LanePlace extends Disposable {
   /** Resolves when all places before it in the lane have been left. */
   readonly turn: Promise<void>;
@@ -9,7 +9,7 @@ export interface LanePlace extends Disposable {
 
 export class Lanes {
   readonly #lanes_max: number;
-  /** For each lane, resolves when its last response so far has ended. */
+  /** The key is the lane. The value resolves when the lane's last response so far has ended. */
   readonly #last = new Map<string, Promise<void>>();
 
   constructor(lanes_max: number) {

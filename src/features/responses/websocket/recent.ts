@@ -15,7 +15,7 @@ export class Recent implements Disposable {
   readonly #memory: Reservation;
   readonly #bytes_max: number;
   readonly #lanes_max: number;
-  /** The conversations by lane, the oldest first. */
+  /** The key is the lane, and the value its conversation; the oldest conversation is first. */
   readonly #kept = new Map<string, Conversation>();
   #bytes = 0;
 

@@ -262,7 +262,7 @@ describe("a request that is wrong is refused at its first offence", () => {
   for (const [what, [body, expected]] of Object.entries(refused))
     test(what, () => expect(verdict(body)).toBe(expected));
 
-  /** Of a block that is the user's first: the code, and the path within the block. */
+  /** For a block that is the first of the user's message: the code of the refusal, and the path within the block. */
   const blocks: Record<string, [block: object, verdict: string]> = {
     "a block without a type": [{ text: "x" }, "missing_field type"],
     "a text without text": [{ type: "text" }, "missing_field text"],

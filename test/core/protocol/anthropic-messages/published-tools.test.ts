@@ -1,4 +1,4 @@
-/** Tools that a Messages caller lists by their type alone, as functions, and their calls and results. */
+/** Tools that a Messages caller lists by their type alone: what they are as functions, and their calls and results. */
 import { describe, expect, test } from "bun:test";
 import { Compile } from "typebox/compile";
 import { publishedTools } from "../../../../src/core/protocol/anthropic-messages/published-tools.ts";
@@ -10,7 +10,7 @@ const ask = { model: "engine", stream: true, outputTokens_max: 4096 };
 const base = { model: "acme/writer-1", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] };
 const centre = (body: object) => callers.messages.request.decode(validated.messages({ ...base, ...body }));
 
-/** Inputs as Anthropic's documentation shows them, and what is no input. */
+/** Inputs as Anthropic's documentation shows them, and inputs that are not valid. */
 const calls: Record<string, { good: object[]; bad: object[] }> = {
   bash: { good: [{ command: "ls" }, { restart: true }], bad: [{ command: 1 }] },
   str_replace_editor: {

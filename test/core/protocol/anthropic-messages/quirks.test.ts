@@ -34,7 +34,10 @@ const text = (index: number, ...pieces: string[]) => [
   ...pieces.map((piece) => textDelta(index, piece)),
   stop(index),
 ];
-/** A stream that begins and ends as the protocol has it; `called` ends for a call. */
+/**
+ * The bytes of a stream of these events, with the beginning and the end that the protocol demands; `called` ends the
+ * stream for a call.
+ */
 const whole = (...events: Event[]) => raw(start(), ...events, ...ended("end_turn"));
 const called = (...events: Event[]) => raw(start(), ...events, ...ended("tool_use"));
 const said = (stream: string) => answerOf(stream).parts.map(({ head, text }) => [head.kind, text]);

@@ -1,4 +1,4 @@
-/** What is wrong with a Messages stream, or null: docs/design/protocols.md, Messages streams. */
+/** Returns what is wrong with a Messages stream, or null: docs/design/protocols.md, Messages streams. */
 import type { SseMessage } from "../../../../src/core/sse/decode.ts";
 
 interface WireEvent {

@@ -171,7 +171,7 @@ describe("a change that cannot be made is told with its field", () => {
   };
   test.each(Object.entries(refused))("%s", (_, [body, wanted]) => expect(told(body)).toBe(wanted));
 
-  /** The code, and the path within the change. */
+  /** The code of the refusal, and the path within the change. */
   const alone: Record<string, [change: object, told: string]> = {
     "a definition without a name": [defines({ input_schema: {} }), "missing_field tool.definition.name"],
     "a definition without a schema": [defines({ name: "f" }), "missing_field tool.definition.input_schema"],

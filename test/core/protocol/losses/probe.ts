@@ -1,10 +1,10 @@
-/** The tables of docs/protocols.md, and what a row is tried with. */
+/** The tables of docs/protocols.md, and the types of what each row is tried with. */
 import { expect } from "bun:test";
 import { join } from "node:path";
 import { Fault } from "../../../../src/core/inference/fault.ts";
 import type { ClientName, EngineName } from "../pairs/wires.ts";
 
-/** A kind of engine, or of client. */
+/** A column of a table: a kind of engine, or of client. */
 export type Column = ClientName | EngineName;
 /** `–`: the feature does not exist on that side. */
 export type Verdict = "carried" | "refused" | "left out" | "–";
@@ -14,12 +14,12 @@ export type Verdict = "carried" | "refused" | "left out" | "–";
  * some columns, or null if the feature does not exist there.
  */
 export type Seen = [seen: RegExp | string, but?: Partial<Record<Column, RegExp | string | null>>];
-/** Bodies that use the feature. */
+/** Bodies that use the feature, each with what is seen of it. */
 export type Probe = [body: object, ...Seen][];
 
 const document = await Bun.file(join(import.meta.dir, "../../../../docs/protocols.md")).text();
 
-/** The rows of the table under a heading: the first cell → the other cells. */
+/** The rows of the table under a heading: the key is a row's first cell, the value its other cells. */
 export function table(heading: string): Map<string, string[]> {
   const section = document.split(`\n## ${heading}\n`)[1]?.split("\n## ")[0] ?? "";
   const rows = section
@@ -31,7 +31,7 @@ export function table(heading: string): Map<string, string[]> {
   );
 }
 
-/** The rows of a table of verdicts: each name of a row's first cell, and the row's verdict. */
+/** The rows of a table of verdicts: the key is each name in a row's first cell, the value the row's verdict. */
 export function verdictTable(heading: string): Map<string, string> {
   return new Map(
     [...table(heading)].flatMap(([what, [cell = ""]]) => what.split("; ").map((one) => [one, cell] as const)),

@@ -1,4 +1,4 @@
-/** Custom tools of a chat caller: listed, called and answered as plain text, whatever engines know. */
+/** Custom tools of a chat caller: listed, called and answered as plain text, whether engines know such tools or not. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent } from "../../../../src/core/inference/event.ts";
@@ -21,7 +21,7 @@ const wire = validateChatRequest(
   },
   [],
 );
-/** The answer is encoded from what remains of the request after decoding. */
+/** The answer is encoded with the remainder of the request that decoding left. */
 const left = openaiChatCaller.request.remainder(wire);
 
 const calls = (...deltas: string[]): InferenceEvent[] => [

@@ -1,4 +1,7 @@
-/** `bounds: engine`: requests that engines take are not refused, and the specification's bounds stay for all other models. */
+/**
+ * `bounds: engine`: requests that engines accept are not refused, and the specification's bounds stay for all other
+ * models.
+ */
 import { describe, expect, test } from "bun:test";
 import { dialects } from "../../../../src/core/protocol/dialects.ts";
 import { beyondAll } from "../../../../src/core/protocol/engine-options.ts";

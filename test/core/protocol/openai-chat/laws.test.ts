@@ -40,7 +40,7 @@ const called: fc.Arbitrary<Part> = fc
   })
   .map(({ deltas, custom, ...call }) => ({ head: { kind: "tool-call", ...call, ...custom }, deltas }));
 
-/** The order in which models produce: reasoning, text, refusal, calls. */
+/** The parts of an answer in the order in which models produce them: reasoning, text, refusal, calls. */
 const parts = fc
   .record({
     reasoning: fc.option(said("reasoning")),

@@ -1,4 +1,7 @@
-/** What engines really send (docs/design/protocols.md, Engine quirks), byte for byte, and the answer that it means. */
+/**
+ * What engines really send (docs/design/protocols.md, Engine quirks), byte for byte, and the answer that is read from
+ * it.
+ */
 import { describe, expect, test } from "bun:test";
 import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import type { ChatCompletionRequest } from "../../../../src/core/protocol/openai-chat/contract.ts";
@@ -379,7 +382,7 @@ describe("failures", () => {
       ...["The request queue is full.", "The request is aborted by a higher priority request.", "Request queue full."],
       "Service temporarily unavailable: All workers are busy, please retry later",
       "ResourceExhausted: Worker local total request limit reached (34/32)",
-      // vLLM 0.33, as its exceptions say it.
+      // The messages of vLLM 0.33, as its exceptions have them.
       "The engine is currently busy and cannot accept new requests. Please try again later or on a different instance.",
       "The engine has reached its prefill token backlog limit. Please try again later or on a different instance.",
     ];
@@ -415,7 +418,7 @@ describe("failures", () => {
   }
 });
 
-/** Recorded with model.py of test/clients/transformers; docs/engines.md says what else it does. */
+/** Recorded with model.py of test/clients/transformers; docs/engines.md says what else this server does. */
 describe("transformers serve 5.23.0", () => {
   const chunk = (delta: string, more = "") =>
     `data: {"id":"ab2b2bb6","choices":[{"delta":${delta},"index":0${more}}],"created":1795251358,"model":"tiny/parrot@main","object":"chat.completion.chunk","system_fingerprint":""}\n\n`;
@@ -439,7 +442,7 @@ describe("transformers serve 5.23.0", () => {
   });
 });
 
-/** Recorded with test/clients/engine; docs/engines.md says what else it does. */
+/** Recorded with test/clients/engine; docs/engines.md says what else this server does. */
 describe("llama-server of llama-cpp-python 0.3.36", () => {
   const end = `"created":1795251452,"id":"chatcmpl-Ik40","model":"m","system_fingerprint":"b0-unknown","object":"chat.completion.chunk"`;
   const chunk = (delta: string, finish = "null", more = "") =>

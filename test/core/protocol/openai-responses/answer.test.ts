@@ -169,7 +169,7 @@ describe("items that an engine tells side by side", () => {
       [begin(1, call("g", "c2")), []],
       [piece(1, '{"y"'), []],
       [piece(1, ":2"), []],
-      // A fragment that comes late.
+      // A fragment of the first call that comes late.
       [piece(0, ":1}"), ["delta 0 :1}", "done 0", "added 1", 'delta 1 {"y":2']],
       // The piece is for a call that is already done, so nothing is sent that the client could run.
       [piece(0, "\n}"), []],
@@ -260,7 +260,7 @@ describe("the end", () => {
     expect([type, response.status, response.error.code]).toEqual(["response.failed", "failed", code]);
     expect(response.error.request_id).toBe(requestId);
     if (code === "rate_limit_exceeded") expect(response.error.message).toContain("try again in 7s");
-    // Codex runs what is done, and would run it again when it asks again.
+    // Codex runs each item that is done, and would run it again when it repeats the request.
     expect(told.some((event) => event.type === "response.output_item.done")).toBe(false);
   });
 

@@ -60,7 +60,7 @@ const mutated = changesTo(valid, {
   keys: ["role", "type", "x", "content", "id", "context_management", "background"],
 });
 
-/** A request that was accepted reaches engines, and an answer to it can be encoded for the client. */
+/** Checks that a request that was accepted reaches engines, and that an answer to it can be encoded for the client. */
 function served(wire: ReturnType<typeof validateResponsesRequest>): void {
   reachesEngines(openaiResponsesCaller.request.decode(wire));
   const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1, model: wire.model };

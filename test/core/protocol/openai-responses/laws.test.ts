@@ -69,7 +69,10 @@ const answers = fc
   .record({ parts: fc.array(fc.oneof(said("text"), said("refusal"), thought, called), { maxLength: 5 }), usage, cut })
   .map(({ parts, ...ending }) => around(parts, inOrder(parts), ending));
 
-/** Functions have an object as their arguments; what would come behind it is lost once the next part has begun. */
+/**
+ * Parts in which the arguments of a function's call are one object: what would come behind the object is lost once the
+ * next part has begun.
+ */
 const functioned = fc.tuple(called, objectPieces).map(([part, written]): Part => {
   const isCustom = part.head.kind === "tool-call" && part.head.custom;
   return isCustom ? part : { ...part, deltas: written };
@@ -91,7 +94,10 @@ function encoded(events: readonly InferenceEvent[], by = wire): string {
   return [...events.flatMap((event) => encoder.push(event)), ...encoder.end()].map(encodeSse).join("");
 }
 
-/** Replaces our sealed proof by what it contains, the original part; an engine's own proof is opaque. */
+/**
+ * Opens what our codec has sealed (a part's signature or encrypted reasoning) and puts the original in its place; an
+ * engine's own proof is opaque.
+ */
 function opened(result: Result): Result {
   return { ...result, parts: result.parts.map(openedPart) };
 }

@@ -10,7 +10,9 @@ interface Seen {
   done: Told["item"] | null;
 }
 
-/** The keys that are read here; which of them an event has is the contract's business. */
+/**
+ * The keys of an event that these checks read. Which of them an event has is checked against the contract elsewhere.
+ */
 interface Told {
   type: string;
   event?: string;

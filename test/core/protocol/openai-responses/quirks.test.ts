@@ -1,4 +1,4 @@
-/** What engines that speak Responses really send, and the answer that it means. */
+/** What engines that speak Responses really send, and the answer that is read from it. */
 import { describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../../src/core/inference/event.ts";
 import type { Fault } from "../../../../src/core/inference/fault.ts";

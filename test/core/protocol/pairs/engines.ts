@@ -48,7 +48,7 @@ export const orders: Record<string, (parts: Told[]) => string[]> = {
   },
 };
 
-/** The first of each list, then the second of each, and so on. */
+/** The first item of each list, then the second of each, and so on. */
 function inTurn<Item>(lists: Item[][]): Item[] {
   const longest = Math.max(0, ...lists.map((list) => list.length));
   return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat();
@@ -60,7 +60,7 @@ function begunOf(engine: EngineName, parts: Part[], order = "one after the other
   return [head, ...orders[order]!(parts.map(tell))].filter((frame) => frame !== "");
 }
 
-/** The frames of a whole stream, in an order of its parts. */
+/** The frames of a whole stream, whose parts come in the order that `order` names. */
 export function framesOf(
   engine: EngineName,
   parts: Part[],
@@ -206,7 +206,7 @@ export interface Engine {
   protocol: UpstreamProtocol;
   codec: UpstreamCodec;
   stream(answer: Answer): string;
-  /** The same answer, with an error in the middle: `error`, or by default one of the engine's own. */
+  /** A stream of the same answer with an error in the middle: `error`, or by default one of the engine's own. */
   broken(answer: Answer, error?: object): string;
   /** Whether a frame is one that an answer can end with. */
   ends(frame: string): boolean;

@@ -15,7 +15,7 @@ import { validateResponsesRequest } from "../../../../src/core/protocol/openai-r
 import type { SseMessage } from "../../../../src/core/sse/decode.ts";
 import { type UpstreamProtocol, upstreamProtocols } from "../../../../src/core/upstream/codecs.ts";
 
-/** The name of each protocol here. */
+/** The tests' name for each protocol. */
 const nameOf = {
   "openai-chat": "chat",
   "anthropic-messages": "messages",
@@ -51,7 +51,7 @@ export interface Ask {
   results?: string[];
   resultImage?: string;
   effort?: string;
-  /** Reasoning is to be told as a summary; `Answer.reasoning` is then that summary. */
+  /** Reasoning is to be returned as a summary; `Answer.reasoning` is then that summary. */
   summary?: boolean;
   outputTokens_max?: number;
   schema?: Record<string, unknown>;
@@ -70,7 +70,7 @@ export interface Answer {
   end: "stop" | "length" | "tool_calls" | "content_filter" | "failed" | "none";
 }
 
-/** Parsed JSON, which is read like a client without types reads it. */
+/** Parsed JSON, which is read as a client without types reads it. */
 export interface Json {
   [key: string]: Json;
 }

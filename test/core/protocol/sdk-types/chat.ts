@@ -1,4 +1,4 @@
-/** Each type of OpenAI's SDK of chat completions. */
+/** How each type of OpenAI's SDK of chat completions is treated. */
 import { png, says, text, user } from "../losses/probe.ts";
 import { rolesOf, typesOf } from "./declarations.ts";
 import { answered, carried, leftOut, type Place, passedOver, placesOf, refused } from "./place.ts";

@@ -17,13 +17,16 @@ export const files = {
 export type File = keyof typeof files;
 
 interface Declarations {
-  /** By full name (`ResponseInputItem.Message`): the possible values of `type`, for interfaces that have one. */
+  /**
+   * The key is the full name of an interface (`ResponseInputItem.Message`) that has a `type`; the value, the possible
+   * values of `type`.
+   */
   types: Map<string, string[]>;
-  /** By full name: the possible values of `role`. */
+  /** The key is the full name of an interface; the value, the possible values of its `role`. */
   roles: Map<string, string[]>;
   /**
-   * By full name: what follows the equals sign of a type, the type of a property (`Message.content`), or what follows
-   * `extends`.
+   * The key is a full name; the value, what follows the equals sign of a type, the type of a property
+   * (`Message.content`), or what follows `extends`.
    */
   aliases: Map<string, string>;
 }
@@ -65,7 +68,7 @@ const parsed = Object.fromEntries(
   ),
 ) as Record<File, Declarations>;
 
-/** Every word that is the `type` of something in the file. */
+/** Every value that the `type` of something in the file may have. */
 export function allTypes(file: File): string[] {
   return [...new Set([...parsed[file].types.values()].flat())].sort();
 }

@@ -1,7 +1,7 @@
 /**
- * The other values of `type` in the SDKs' files, by the reason why no place of the tables has them. A new value that is
- * not here fails the test (../sdk-types.test.ts): someone has to decide whether a client may send it, or an engine
- * answer with it.
+ * The other values of `type` in the SDKs' files, listed by the reason why the tables have no place for them. A new
+ * value that is not here fails the test (../sdk-types.test.ts): someone has to decide whether a client may send it, or
+ * an engine answer with it.
  */
 import type { File } from "./declarations.ts";
 import { under } from "./place.ts";

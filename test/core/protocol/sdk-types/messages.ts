@@ -1,4 +1,4 @@
-/** Each type of the SDK of Messages, its beta among them. */
+/** How each type of the SDK of Messages is treated, its beta among them. */
 import { publishedTools } from "../../../../src/core/protocol/anthropic-messages/published-tools.ts";
 import { assistant, png, says, text, user } from "../losses/probe.ts";
 import { typesOf } from "./declarations.ts";

@@ -12,7 +12,7 @@ export type Verdict = "carried" | "left out" | "refused";
 
 export type RequestRow =
   | { verdict: "carried"; body: object; seen: RegExp }
-  /** The engine is asked the same as by `plain`. */
+  /** The engine gets the same request as for the body `plain`. */
   | { verdict: "left out"; body: object; plain: object }
   | { verdict: "refused" };
 
@@ -20,7 +20,7 @@ export type RequestRow =
 export interface RequestPlace {
   kind: "request";
   client: SdkName;
-  /** The members of the SDK's unions at that place. */
+  /** The members of the SDK's unions at this place. */
   known: readonly string[];
   /** Bodies that have only that type at this place, and the path that the refusal names. */
   refusals(type: string): { body: object; param: string }[];
@@ -55,7 +55,9 @@ export const refused: RequestRow = { verdict: "refused" };
 export const answered = (reply: object, seen: RegExp): AnswerRow => ({ verdict: "carried", reply, seen });
 export const passedOver = { verdict: "left out" } as const;
 
-/** The places of a client; a place in requests without `refusals` carries or leaves out each type. */
+/**
+ * Makes the places in the tables of a client. A place in requests without `refusals` carries or leaves out each type.
+ */
 export const placesOf = (client: SdkName) => ({
   request(
     known: readonly string[],
@@ -72,7 +74,7 @@ export const placesOf = (client: SdkName) => ({
   },
 });
 
-/** The types of a family, which begin with the same words. */
+/** The types of a family: each is `beginning`, followed by one of the ends. */
 export const under = (beginning: string, ...ends: string[]) => ends.map((end) => beginning + end);
 
 /** The same row for each of several types. */

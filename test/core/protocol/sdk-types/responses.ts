@@ -1,4 +1,4 @@
-/** Each type of OpenAI's SDK of Responses, its beta among them. */
+/** How each type of OpenAI's SDK of Responses is treated, its beta among them. */
 import { png } from "../losses/probe.ts";
 import { typesOf } from "./declarations.ts";
 import { answered, carried, each, leftOut, type Place, passedOver, placesOf, refused, under, union } from "./place.ts";
@@ -42,7 +42,7 @@ const hosted = [
   "web_search_preview_2025_03_11",
 ];
 
-/** Items that no engine behind this service makes, and none reads. */
+/** Items that no engine behind this service makes or reads. */
 const strangeItems = [
   "agent_message",
   "apply_patch_call",

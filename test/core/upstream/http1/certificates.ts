@@ -1,4 +1,5 @@
-// An authority, and what it has signed: a server named localhost, and a client. Made by openssl when a test needs them.
+// A certificate authority, and what it has signed: certificates of a server named localhost, and of a client. openssl makes
+// them when a test needs them.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,6 @@
-/** Connections to engines over real sockets: which are made, kept, reused and let go, and what is known of a failure. */
+/**
+ * Connections to engines over real sockets: which are made, kept, reused and closed, and what is known of a failure.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";

@@ -1,4 +1,5 @@
-// Engines that are nothing but a socket: a test says what is written to each request, and sees on which connection it came.
+// Engines that are nothing but a socket: a test says what is written in answer to each request, and sees on which
+// connection the request came.
 
 import { afterAll } from "bun:test";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";

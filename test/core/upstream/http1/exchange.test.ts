@@ -16,7 +16,10 @@ function exchange() {
   return held().one;
 }
 
-/** The line of exchanges whose answers one poll brings: it knows whether its engine is held back. */
+/**
+ * A fake line, the part of a connection that an exchange (a request and its answer) needs: it knows whether its engine
+ * is held back.
+ */
 function newLine() {
   const line = {
     isHeld: false,
@@ -187,7 +190,7 @@ describe("what nobody reads", () => {
     expect(await textOf(one.read(64 * kib))).toBe("x".repeat(40 * kib));
     one.received(bytes(chunk("y".repeat(80 * kib))));
     expect([await textOf(one.read(64 * kib)), line.isHeld]).toEqual(["y".repeat(64 * kib), true]);
-    // The size of each read is the reader's new choice.
+    // The reader chooses the size of each read anew.
     expect([await textOf(one.read()), line.isHeld]).toEqual(["y".repeat(4 * kib), true]);
     expect([await textOf(one.read(64 * kib)), line.isHeld]).toEqual(["y".repeat(12 * kib), false]);
   });

@@ -26,7 +26,7 @@ const head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 const end = "0\r\n\r\n";
 const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 
-/** Answers each request on its socket. Returns its URL. */
+/** Starts an engine that answers each request on its socket. Returns its URL. */
 async function engine(isSecure: boolean, answer: (socket: Socket) => void): Promise<string> {
   const serve = (socket: Socket) => {
     socket.on("error", () => {});

@@ -6,7 +6,7 @@ import { describe, expect, test } from "bun:test";
 import { type Pause, ReadPauses } from "../../../../src/core/upstream/http1/read-pauses.ts";
 import { VirtualClock } from "../../admission/virtual-time.ts";
 
-/** Pauses of a process that wants this share of a core. */
+/** The read pauses of a process that needs `share` of a core. */
 function pausing({ share = 0, shortest_ms = 0, longest_ms = 100 } = {}) {
   const clock = new VirtualClock();
   const load = { share, busy_ms: 0, at_ms: clock.now_ms() };

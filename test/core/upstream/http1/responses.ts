@@ -40,7 +40,7 @@ export const cut = (bytes: Uint8Array, at: readonly number[]) => {
   return [0, ...places].map((from, index) => bytes.slice(from, places[index] ?? bytes.length));
 };
 
-// Pieces of which responses are made, and of which attacks are.
+// Pieces of which responses and attacks are made.
 const name = fc.constantFrom(
   "content-length",
   "Content-Length",
@@ -91,7 +91,7 @@ const chunk = fc.constantFrom(
   "hello",
   "0\r\nx: y\r\n\r\n",
 );
-/** Whole ones, torn ones, and attacks. */
+/** Whole responses, torn ones, and attacks. */
 export const responses = fc
   .tuple(first, end, fc.array(field, { maxLength: 4 }), end, fc.array(chunk, { maxLength: 4 }))
   .map(([line, after, fields, blank, chunks]) => bytesOf(line + after + fields.join("") + blank + chunks.join("")));

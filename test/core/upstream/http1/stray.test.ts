@@ -24,7 +24,10 @@ afterAll(() => {
 });
 const listen = listening();
 
-/** `answer` gets the value of the request's `x-asked` header. `nth` counts the requests of the connection, from 0. */
+/**
+ * Starts an engine. `answer` gets the value of the request's `x-asked` header. `nth` counts the requests of the
+ * connection, from 0.
+ */
 async function engine(answer: (socket: Socket, asked: string, nth: number) => void) {
   const heads: string[] = [];
   const started = await startEngine(listen, (socket, request, nth) => {
@@ -90,7 +93,7 @@ describe("an engine that sends each answer again 1 to 2 ms later, asked 2,000 ti
   }
 
   test("shows no organization another one's answer, where connections are an organization's", async () => {
-    // Holds however soon the organization's connections are reused.
+    // This holds however soon the organization's connections are reused.
     const { wrong } = await wrongAnswers("organization", { distrust_ms: 0, idle_ms: 20 });
     expect(wrong.ofOrganizations).toBe(0);
   }, 60_000);

@@ -16,7 +16,7 @@ export const limitsChanged = (tx: MemoryTransaction): Promise<void> => tx.lock("
 
 export type Origins = { [Name in keyof Budget]: "own" | "team" | "organization" | null };
 
-/** For each limit, the first value that sets it, and whose value that is. */
+/** The values in force: for each limit, the first value that sets it, and whose value that is. */
 export function chosen(values: readonly (readonly [Origins[keyof Budget], Budget | undefined])[]) {
   const limits = budgetNames.map((name) => {
     const [origin = null, value] = values.find(([, one]) => (one?.[name] ?? null) !== null) ?? [];

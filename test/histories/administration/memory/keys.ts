@@ -1,4 +1,4 @@
-// src/stores/postgres/keys.ts in memory.
+// Does in memory what src/stores/postgres/keys.ts does.
 
 import { isDeepStrictEqual } from "node:util";
 import type { Administration } from "../../../../src/admin/store/administration.ts";
@@ -84,7 +84,7 @@ export async function lockKey(tx: MemoryTransaction, id: string): Promise<KeyRow
   return tx.get("keys", id) ?? null;
 }
 
-/** Ends an act that changes a key. */
+/** Writes what an action changes in a key, and ends the action. */
 async function changed(tx: MemoryTransaction, row: KeyRow, values: Partial<KeyRow>): Promise<StoredKey> {
   const now = { ...row, ...values, version: row.version + 1 };
   tx.set("keys", row.id, now);

@@ -1,4 +1,4 @@
-// src/stores/postgres/limit-values.ts and limit-reading.ts in memory.
+// Does in memory what src/stores/postgres/limit-values.ts and limit-reading.ts do.
 
 import { isDeepStrictEqual } from "node:util";
 import type {

@@ -86,7 +86,7 @@ export class MemoryTransaction implements Reading {
     return this.#memory.scheduler.turn();
   }
 
-  /** `name`: the ID of a row, or the name of an advisory lock. */
+  /** Takes a lock until the transaction ends. `name`: the ID of a row, or the name of an advisory lock. */
   lock(name: string, strength: Strength = "update"): Promise<void> {
     return this.#memory.scheduler.lock(this.locks, name, strength);
   }

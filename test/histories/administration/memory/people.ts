@@ -1,4 +1,5 @@
-// src/stores/postgres/people-administration.ts in memory, and what a sign-in does to the memberships of a person.
+// Does in memory what src/stores/postgres/people-administration.ts does, and what a sign-in does to the memberships of a
+// person.
 
 import { isDeepStrictEqual } from "node:util";
 import type { PeopleAdministration, PersonChanged } from "../../../../src/admin/store/people.ts";
@@ -11,7 +12,7 @@ import { type MembershipRow, membershipIn, type PersonRow, type Reading, teamIn 
 
 type Verbs = `${"suspend" | "resume" | "forget"}Person` | `${"give" | "take"}Membership` | "findPerson";
 
-/** Whether the act changed something, or why not. */
+/** Whether the action changed something, or the reason why it was refused. */
 type Done<Refusal extends string> = boolean | Refusal;
 
 export function people(db: MemoryDatabase): Pick<PeopleAdministration, Verbs> {
@@ -120,7 +121,10 @@ async function revokeKeys(tx: MemoryTransaction, person: string): Promise<void> 
   }
 }
 
-/** Every membership here is in an organization. The organization is locked, so that nobody closes it meanwhile. */
+/**
+ * Makes the row of a named membership, or returns why it cannot be. Every membership here is in an organization. The
+ * organization is locked, so that nobody closes it meanwhile.
+ */
 async function resolved(
   tx: MemoryTransaction,
   personId: string,

@@ -97,7 +97,7 @@ export interface Reading {
 export const memberId = (organizationId: string, personId: string): string =>
   `mem_${organizationId.slice(-16)}${personId.slice(-16)}`;
 
-/** The membership in force of a person in an organization: one by hand before one by a rule. */
+/** The membership in force of a person in an organization: one given by hand comes before one given by a rule. */
 export function membershipIn(of: Reading, organizationId: string, personId: string): MembershipRow | undefined {
   const there = of
     .all("memberships")
@@ -120,5 +120,5 @@ export function teamIn(of: Reading, id: string): TeamRow | null {
 export const limitValueOf = (of: Reading, subjectId: string, kind: ValueRow["kind"]): Budget | undefined =>
   of.get("values", `${subjectId} ${kind} `)?.limits;
 
-/** The only plan in the worlds of these histories. */
+/** The only plan in these histories. */
 export const smallPlan = { ...noLimits, name: "small", week: 600 };

@@ -1,4 +1,4 @@
-// src/stores/postgres/teams.ts in memory.
+// Does in memory what src/stores/postgres/teams.ts does.
 
 import type { TeamAdministration } from "../../../../src/admin/store/administration.ts";
 import type { StoredTeam } from "../../../../src/admin/store/team.ts";

@@ -7,7 +7,10 @@ import { inMoney } from "../../../harness/limits.ts";
 import type { Draw } from "../acts.ts";
 import type { World } from "./world.ts";
 
-/** `she` and `he` act as administrators of the organization, and so are held to their own limits. */
+/**
+ * `she` and `he` act as administrators of the organization, so the rule of one's own limits applies to them: they must
+ * not raise what limits themselves.
+ */
 export const personNames = ["she", "he", "ann"] as const;
 export type PersonName = (typeof personNames)[number];
 export const isBound = (actor: string) => actor === "she" || actor === "he";

@@ -21,7 +21,9 @@ interface Seen {
   limits: unknown;
 }
 
-/** `db` is used by this history alone. */
+/**
+ * Runs the history of a seed on Postgres and in memory, and compares the outcomes. `db` is used by this history alone.
+ */
 export async function agreementHistory(db: Database, seed: number): Promise<OwnLimitsHistory> {
   const draw = drawnFrom(seed);
   const now_ms = Date.now();
@@ -58,8 +60,8 @@ async function outcomeOnPostgres(act: Act, world: World): Promise<string> {
 }
 
 /**
- * The world in memory after the actions, for an order of statements with the same outcome as on Postgres. If there is
- * no such order: the outcomes that came instead.
+ * The world (the simulated organization with its data) in memory after the actions, for an order of statements with the
+ * same outcome as on Postgres. If there is no such order: the outcomes that came instead.
  */
 async function sameInMemory(
   before: MemoryWorld,
@@ -77,7 +79,7 @@ async function sameInMemory(
   return [...others].join(" or ");
 }
 
-/** Everything that limits somebody, by the verbs that show it. The verbs run at once, as they change nothing. */
+/** All limits, as the verbs that show them return them. The verbs run at once, as they change nothing. */
 async function limitsIn(world: World, { teams, keys }: Made): Promise<unknown> {
   const root = world.by("root");
   const { organization, id } = world;

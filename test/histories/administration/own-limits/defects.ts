@@ -38,7 +38,7 @@ export const defects = {
 } satisfies Record<string, Change>;
 export type Defect = keyof typeof defects;
 
-/** The database that each kind of action uses, for an actor who may be held to the rule. */
+/** The database that each kind of action uses, for an actor to whom the rule of one's own limits may apply. */
 export function databasesOf(
   memory: Memory,
   own: OwnLimits | null,

@@ -42,8 +42,8 @@ export async function ownLimitsHistory(
 }
 
 /**
- * Worlds with which histories begin. To found a world costs as much as all actions of a history, so histories share
- * some worlds.
+ * The worlds (organizations with people, teams and keys) with which histories begin. To found a world costs as much as
+ * all actions of a history, so histories share some worlds.
  */
 export class Beginnings {
   readonly #worlds = new Map<number, MemoryWorld>();

@@ -1,5 +1,5 @@
-// Whether an action has raised a limit that counts for a person. It is computed anew from the tables, in another way than
-// in the product.
+// Judges whether an action has raised a limit that counts for a person. The limits are computed anew from the tables, in
+// another way than in the product.
 
 import { type Budget, noBudget } from "../../../../src/core/store/budget.ts";
 import { memberId, type Reading, teamOf } from "../memory/tables.ts";

@@ -91,7 +91,7 @@ export abstract class World {
   protected abstract stores(own: OwnLimits | null, actor: string): ManagementStores;
   protected abstract newUuid(): string;
   protected abstract random(bytes: number): Uint8Array;
-  /** Lets time pass: the ends of raises come this much earlier. */
+  /** Lets time pass: the ends of raises come `ms` earlier. */
   abstract pass(ms: number): Promise<void>;
 
   #verbsOf(actor: string): Management {
