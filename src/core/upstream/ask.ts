@@ -67,10 +67,10 @@ export interface Patience {
   /** The time for the whole attempt. */
   total_ms: number;
   /**
-   * Set if another engine could get the request instead, after `after_ms` without an answer. `isAsked`: called if the
+   * Set if another engine could get the request instead, after `after_ms` without an answer. `take`: called if the
    * first part is late; returns whether the other engine gets the request.
    */
-  spare: { after_ms: number; isAsked(): boolean } | null;
+  spare: { after_ms: number; take(): boolean } | null;
 }
 
 export async function* ask(question: EngineQuestion): AsyncGenerator<InferenceEvent[], void, void> {
@@ -79,7 +79,7 @@ export async function* ask(question: EngineQuestion): AsyncGenerator<InferenceEv
   const answer: Reading = { reply: null, next_bytes: read_bytes_max, isEnded: false, isOver: false, isRead: false };
   const report: EngineReport = { usage: null, reason: null };
   const dog = new Watchdog((waitedFor) => {
-    if (waitedFor === spareWait && !patience.spare?.isAsked()) dog.expect(restOf(patience), firstWait);
+    if (waitedFor === spareWait && !patience.spare?.take()) dog.expect(restOf(patience), firstWait);
     else work.abort(tooSlow(waitedFor));
   });
   const leftOut = new Set<string>();

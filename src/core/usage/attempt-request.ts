@@ -88,18 +88,18 @@ export function questionOf(
 
 /**
  * How long an attempt may take. `more_ms`: the additional time for the first part, because the request is large.
- * `isAsked`: called if the first part is late; returns whether another engine gets the request instead. `isAsked` is
- * null if there is no other engine.
+ * `take`: called if the first part is late; returns whether another engine gets the request instead. Null if there is no
+ * other engine.
  */
-export function patienceOf(route: Route, more_ms: number, rest_ms: number, isAsked: (() => boolean) | null): Patience {
+export function patienceOf(route: Route, more_ms: number, rest_ms: number, take: (() => boolean) | null): Patience {
   const { connect_ms, first_part_ms, first_part_spare_ms, idle_ms } = timeoutsOf(route);
-  const isSpared = isAsked !== null && first_part_spare_ms < first_part_ms;
+  const isSpared = take !== null && first_part_spare_ms < first_part_ms;
   return {
     connect_ms,
     idle_ms,
     first_part_ms: first_part_ms + more_ms,
     total_ms: Math.max(0, rest_ms),
-    spare: isSpared ? { after_ms: first_part_spare_ms + more_ms, isAsked } : null,
+    spare: isSpared ? { after_ms: first_part_spare_ms + more_ms, take } : null,
   };
 }
 

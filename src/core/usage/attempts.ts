@@ -304,8 +304,8 @@ export class Attempts implements EngineAnswer, EngineEvents {
   }
 
   #patience(route: Route): Patience {
-    const isAsked = this.#order.hasSpare ? () => !this.#order.isGivenUp && this.#order.takeSpare() : null;
-    return patienceOf(route, this.#leeway_ms(), this.#rest_ms(route), isAsked);
+    const take = this.#order.hasSpare ? () => !this.#order.isGivenUp && this.#order.takeSpare() : null;
+    return patienceOf(route, this.#leeway_ms(), this.#rest_ms(route), take);
   }
 
   /** The answer's last batch, for the caller. If it is a failure, its fault combines those of all attempts. */

@@ -103,7 +103,7 @@ describe("while the loop stands still", () => {
 
 test("an engine with a spare that is not asked is waited for as long as one without", async () => {
   const began_ms = performance.now();
-  const waits = { first_part_ms: 1_000, spare: { after_ms: 900, isAsked: () => false } };
+  const waits = { first_part_ms: 1_000, spare: { after_ms: 900, take: () => false } };
   expect(await asked("never", waits)).toBe("timeout");
   const took_ms = performance.now() - began_ms;
   expect(took_ms).toBeGreaterThanOrEqual(990);
