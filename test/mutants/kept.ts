@@ -94,7 +94,7 @@ export const kept: Mutant[] = [
     file: "src/features/responses/keeping.ts",
     find: 'if (!this.#begun) await this.#ended("ended", writer.bytes);',
     replace: 'await this.#ended("ended", writer.bytes);',
-    caughtBy: [`${background} > failed before its first part`],
+    caughtBy: [`${background} > it ends as incomplete and as failed`],
     rule: "docs/protocols.md, Background responses",
   },
   {

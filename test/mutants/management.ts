@@ -54,8 +54,8 @@ export const management: Mutant[] = [
   {
     name: "a raise of one's own may last longer",
     file: "src/admin/store/own-limits.ts",
-    find: "|| isLonger === true;",
-    replace: "|| isLonger === null;",
+    find: " || isLonger === true;",
+    replace: ";",
     caughtBy: [`${raising} > that lasts longer`],
     rule: ownLimits,
   },
@@ -168,7 +168,7 @@ export const management: Mutant[] = [
     file: "src/admin/management/context.ts",
     find: "return within ?? undefined;",
     replace: "return undefined;",
-    caughtBy: [`${served} > a report is of the own organization`],
+    caughtBy: [`${served} > shows an organization-admin nothing`],
     rule,
   },
   {
