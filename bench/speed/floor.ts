@@ -1,6 +1,6 @@
-// The least that a streamed event costs this node: its own client of engines and its own event streams pass an engine's
-// bytes on, without a key, a ledger or a look at the frames. `bun bench/speed/floor.ts ENGINE_URL` prints the address at
-// which it listens.
+// The least that a streamed event can cost Sluice: a proxy of the node's own HTTP client and event streams, which copies an
+// engine's bytes to the client, without a key, without metering and without parsing events. `bun bench/speed/floor.ts
+// ENGINE_URL` starts the proxy and prints its address.
 
 import { eventStream, type StreamOwner } from "../../src/core/http/stream.ts";
 import { Cancellation } from "../../src/core/time/cancellation.ts";

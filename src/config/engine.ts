@@ -46,7 +46,8 @@ const models_max = 1000;
 const details_max = 100;
 
 /**
- * Reads the list. Throws an Error whose message says what to do. `key`: the engine's key, or null; no message shows it.
+ * Asks an engine for the list of its models. Throws an Error whose message says what to do. `key`: the engine's API key,
+ * or null; no message shows it.
  */
 export async function probeEngine(
   written: string,

@@ -66,8 +66,8 @@ function forger(port: number, localAddress: string, told: (status: string) => vo
 
 const tick_ms = 10;
 /**
- * The most overdue requests that one tick sends. A machine that cannot send as many as it should drops the rest of
- * them, so that it still has time to read answers.
+ * How many overdue requests one tick sends at most. Further overdue requests are dropped, so that a machine that cannot
+ * keep up still has time to read answers.
  */
 const sent_at_once = 100;
 

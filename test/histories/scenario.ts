@@ -223,8 +223,8 @@ function organizationOf(
 }
 
 /**
- * The anchors of an organization, from which its weeks and months begin. One in three has a calendar as well, whose
- * boundaries are often the same, or was given one a moment ago.
+ * The anchors of an organization: the instants from which its weeks and months are counted. One organization in three has
+ * a calendar as well, from its beginning or since a second before the simulation begins.
  */
 function anchorsOf(chance: Chance, began_ms: number): Anchor[] {
   const first = { at_ms: anchor_ms, weekFrom_ms: Number.NEGATIVE_INFINITY, monthFrom_ms: Number.NEGATIVE_INFINITY };

@@ -255,7 +255,8 @@ create function usage_windows_at(organization uuid, at timestamptz)
     cross join lateral usage_kept(c.month_zone, n.starts_at[3], n.ends_at[3], c.month_starts_at, c.month_ends_at, at) month
   $$;
 
--- Whether, of the windows with these bounds, the session is open and the week and the month are the current ones.
+-- Whether the windows with these bounds (session, week, month) are those of the instant `clock`: the session has not ended,
+-- and week and month contain it.
 create function usage_is_open(starts timestamptz[], ends timestamptz[], clock timestamptz) returns boolean
   language sql immutable
   as $$

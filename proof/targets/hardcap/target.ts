@@ -28,7 +28,7 @@ export const hardcap: Target = {
   // delivered.
   uncounted_ms_max: 0,
   cut_off_ms_max: 0,
-  // hardcap promises no exactness for counts that no report confirms.
+  // If the engine reports no usage, hardcap estimates the tokens, and promises no exactness: half is let pass.
   estimate_share_max: 0.5,
   start,
 };

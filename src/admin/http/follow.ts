@@ -1,7 +1,8 @@
 /**
- * Follows the answer of a verb: an event stream has the answer now, and again whenever it has changed. An answer is read
- * when the client has taken the one before, so a slow client misses some and none waits in memory. The stream ends with the
- * event `error` when the node drains, the caller may no longer read, or the answer cannot be read.
+ * Follows the answer of a management operation (a verb): an event stream has the answer now, and again whenever it has
+ * changed. The next answer is read when the client has taken the one before, so a slow client misses some, and none
+ * waits in memory. The stream ends with the event `error` when the node drains, the caller may no longer read, or the
+ * answer cannot be read.
  */
 import { eventStream, type StreamedAnswer, type StreamOwner } from "../../core/http/stream.ts";
 import { asFault, Fault } from "../../core/inference/fault.ts";

@@ -36,7 +36,10 @@ function prefixesOf(model: string): string[] {
   return parts.map((_, last) => parts.slice(0, last + 1).join("/"));
 }
 
-/** The end of a sentence that begins with the pattern. */
+/**
+ * The words that follow a pattern in the warning that it matches no model. `closest`: the model with the most similar
+ * name; null if none is similar.
+ */
 export function unmatchedInWords(closest: string | null): string {
   const advice = closest === null ? "to list the models, run: sluice model list" : `did you mean '${closest}'?`;
   return `matches no model today, so its limits wait for one; ${advice}`;

@@ -179,7 +179,10 @@ export const requestVerbs = [
 
 const hidden = { windows: null, route: null, report_rejected: null };
 
-/** The details of a request beyond its receipt; a refused request has none. A `member` sees only the duration. */
+/**
+ * The part of a request's answer that only `request show` has, from its receipt. A refused request has no receipt, so
+ * its details are null. A caller with the role `member` sees only the duration.
+ */
 function detailsOf(receipt: Receipt | null, currency: Currency) {
   const { route = null, windows = null, reportRejected = null, createdAt = null, endedAt = null } = receipt ?? {};
   return {

@@ -13,7 +13,7 @@ export const questions: readonly CheckQuestion[] = [...textQuestions, ...toolQue
 export interface Finding extends Judged {
   question: string;
   does: string;
-  /** The verdict (`yes`, `no` or `unknown`) that the dialect expects; null if nothing depends on it. */
+  /** The verdict (`yes`, `no` or `unknown`) that fits the engine's dialect; null if every verdict fits. */
   expected: Verdict | null;
 }
 

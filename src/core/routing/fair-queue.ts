@@ -128,7 +128,7 @@ export class FairQueue<One extends Claim> {
     }
   }
 
-  /** The next request of the quiet organization that has waited longest. */
+  /** The next request of the organization that has waited longest of the quiet ones; null if no quiet one waits. */
   nextQuiet(): Ticket<One> | null {
     const flow = this.#quiet.first?.value;
     return flow ? { spot: flow.waiting.first!, flow } : null;

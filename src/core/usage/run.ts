@@ -1,7 +1,8 @@
 /**
- * USAGE: a request's run, from its grant to its record: enter, open, count, price, settle. A run is disposable, and
- * settles its grant exactly once: when its events have ended, or when it is disposed of, whichever comes first. Every
- * throw, return, departure or failure after `start` leads to that settlement.
+ * USAGE: a request's run, from its admission to its record in the ledger. The steps: enter (ask for admission), open (ask
+ * an engine), count, price, settle. A run is disposable, and settles exactly once: when its events have ended, or when it
+ * is disposed of, whichever comes first. Every throw, return or failure after `start`, and every client that leaves, leads
+ * to that settlement.
  */
 import type { Admitting, Entrance } from "../admission/entrance.ts";
 import type { Reservation, Settlement } from "../admission/reservation.ts";

@@ -1,6 +1,6 @@
 /**
- * Decides whether a request whose answer is passed on may run, and under which conditions. It makes the checks of
- * `prepare`, in the same order.
+ * Decides whether a request may run whose answer is passed on untranslated (an embedding, a ranking, a completion), and
+ * under which conditions. It makes the same checks as core/operations/prepare.ts, in the same order.
  */
 
 import { activePlan, outputTokensAllowed, requireContext } from "../../core/admission/allowance.ts";

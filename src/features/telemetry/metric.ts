@@ -40,7 +40,7 @@ export function boundOf(bound: LabelBound): number {
 const codes = Object.keys(faultCatalogue);
 const statuses = [...new Set(Object.values(faultCatalogue).map(({ status }) => String(status)))];
 
-/** Bounds of labels that several metrics share. */
+/** The values that labels of several metrics may have; the key is the label. */
 export const bounds = {
   /** The route of the request. */
   route: 64,

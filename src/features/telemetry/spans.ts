@@ -92,7 +92,8 @@ export class Spans implements RequestTrace {
     return {
       headers: traceHeaders(span),
       ended: (outcome: AttemptKind, status: number | undefined, report: EngineReport) => {
-        // These ids are set at the end of the span, because it may have begun before the grant, which names the team.
+        // The caller's ids are set at the span's end: the span may begin before the ledger admits the request, and only then
+        // is its team known.
         span.setAttributes({ ...reportAttributes(report), ...this.#callerIds });
         span.setAttribute("sluice.attempt.outcome", outcome);
         if (status !== undefined) span.setAttribute("http.response.status_code", status);

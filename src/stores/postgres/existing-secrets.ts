@@ -22,8 +22,9 @@ export function existingSecretsIn(db: Pick<Database, "query">, keys_max = piece_
 }
 
 /**
- * Reads the indexes of both tables backwards. Key ids rise with time, so the secrets of a piece (the next few thousand
- * keys) are near each other. The planner cannot know that: with a plain join it would read all secrets for each piece.
+ * Reads keys and their secrets in pieces of a few thousand keys, the newest first, backwards along the index of each
+ * table. Key ids rise with time, so the secrets of a piece are near each other. The planner does not know this: with a
+ * plain join it would read all secrets for each piece.
  */
 const reading = `
   with piece as materialized (

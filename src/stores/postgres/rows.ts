@@ -12,7 +12,7 @@ export type OperatorRow = typeof schema.operator.$inferSelect;
 /** The column of a UUID, selected as a public id. */
 export const idIn = <Uuid extends Column>(column: Uuid, prefix: IdPrefix) =>
   sql`${column}`.mapWith((uuid: string) => idOf(uuid, prefix)) as SQL<GetColumnData<Uuid>>;
-/** Like `idIn`, for SQL that makes JSON. */
+/** SQL for the public id of a UUID, for queries that make JSON. Other queries use `idIn`. */
 export const shownId = (column: string, prefix: IdPrefix) => `'${prefix}' || replace(${column}::text, '-', '')`;
 
 /** Throws the driver's error in place of Drizzle's, whose message contains every parameter, which a log would show. */

@@ -286,7 +286,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
     test(`a limit of the ${whose} that is raised in time lets what runs go on`, async () => {
       const { member, set } = await begin(false);
       await set(10_000);
-      // The answer costs more than the limit has room for, but less than a request holds at first if there is room.
+      // The answer costs more than is left of the limit, but less than a request reserves at its beginning if enough is left.
       const body = { messages: saying(`tokens=1300 ${pace(500)}`) };
       const running = run(fleet.nodes.at(-1)!, member.key, chat, true, body);
       await running.begun;

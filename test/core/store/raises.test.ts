@@ -177,7 +177,7 @@ for (const name of databaseKinds(import.meta.path))
         expect(await book.receipt(organization, command.requestId)).toMatchObject({
           nanos: { charged, uncharged: 900 - charged },
         });
-        // The request's own node is back, and had delivered more.
+        // The request's own node is back. It had delivered more than the lapsed lease was charged for.
         const late = charged === 900 ? 600 : 0;
         const settled = await run(settleOf(command, 1_500));
         expect(settled).toMatchObject({ answer: "late", charged: late, uncharged: 600 - late });

@@ -81,8 +81,8 @@ const behaviours: Record<string, (body: string, incoming: Request) => Response |
       }),
       { headers: sse },
     ),
-  // Sends the first part, and waits until the test has seen it. Then sends word by word, and then the end, or nothing
-  // at `/silent/`.
+  // Sends the first part, and waits until the test has seen it. Then sends the other words one by one, and then the end of
+  // the answer, which it leaves out at `/silent/`.
   gulps: (_, incoming) =>
     new Response(
       new ReadableStream({

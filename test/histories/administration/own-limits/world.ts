@@ -91,7 +91,7 @@ export abstract class World {
   protected abstract stores(own: OwnLimits | null, actor: string): ManagementStores;
   protected abstract newUuid(): string;
   protected abstract random(bytes: number): Uint8Array;
-  /** Lets time pass: the ends of raises come `ms` earlier. */
+  /** Acts as if `ms` had passed: moves the end of each raise (a temporary increase of a limit) `ms` closer. */
   abstract pass(ms: number): Promise<void>;
 
   #verbsOf(actor: string): Management {
