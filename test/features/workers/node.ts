@@ -1,7 +1,7 @@
 // A node of several workers over real sockets, Postgres and Redis, with functions that the tests of other nodes do not
 // need.
 
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import postgres from "postgres";
 import { startService } from "../../harness/engine.ts";
 import { type Logging, lineOf, linesOf } from "../../harness/log-lines.ts";
@@ -57,9 +57,19 @@ export function workersOf(pid: number): Map<number, number> {
   return new Map(numbered.filter(([number]) => number > 0).sort());
 }
 
-const read = (path: string) => (existsSync(path) ? readFileSync(path, "utf8") : "");
+/** The text of a file of /proc; empty if its process has ended, perhaps in this moment. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
 
-export const isGone = (pid: number) => !existsSync(`/proc/${pid}`) || /^State:\s+Z/m.test(read(`/proc/${pid}/status`));
+export function isGone(pid: number): boolean {
+  const status = read(`/proc/${pid}/status`);
+  return status === "" || /^State:\s+Z/m.test(status);
+}
 
 /** How many lines of the log are of this event. */
 export const said = (service: Logging, event: string) => linesOf(service, event).length;
