@@ -213,8 +213,8 @@ export const budgets: Mutant[] = [
   {
     name: "a subject whose requests run when it is limited is counted without them",
     file: subjects,
-    find: "    if not exists (\n      select from usage_hold h",
-    replace: "    if exists (\n      select from usage_hold h",
+    find: "    if not found then\n      return;\n",
+    replace: "    if found then\n      return;\n",
     caughtBy: ["test/core/store/budgets.test.ts"],
     rule: changing,
   },

@@ -213,10 +213,9 @@ create function usage_begin_counting(own usage_subject) returns void
     -- A key or a team that was made without limits has a time in `summed_at`, because there was no use to add up then. Now
     -- there may be some, so it is added up again.
     update usage_subject s set counted_from = clock, summed_at = null where s.subject_id = own.subject_id;
-    if not exists (
-      select from usage_hold h
-      where h.organization_id = own.organization_id and usage_counts_in(own, keys, h.key_id, h.team_id, h.model)
-    ) then
+    update usage_hold h set subjects = coalesce(h.subjects, '{}') || own.subject_id
+    where h.organization_id = own.organization_id and usage_counts_in(own, keys, h.key_id, h.team_id, h.model);
+    if not found then
       return;
     end if;
     book := usage_load(array[own.organization_id], clock);
@@ -224,7 +223,7 @@ create function usage_begin_counting(own usage_subject) returns void
     place := array_position(book.subjects, own.subject_id);
     for hold in
       select h.request_id, h.nanos from usage_hold h
-      where h.organization_id = own.organization_id and usage_counts_in(own, keys, h.key_id, h.team_id, h.model)
+      where h.organization_id = own.organization_id and own.subject_id = any (h.subjects)
     loop
       located := usage_locate(hold.request_id, array[4 * place - 3, 4 * place - 2, 4 * place - 1], book.used, book.held, book);
       book := located.book;
@@ -235,8 +234,6 @@ create function usage_begin_counting(own usage_subject) returns void
       end loop;
       book.running[place] := book.running[place] + 1;
     end loop;
-    update usage_hold h set subjects = coalesce(h.subjects, '{}') || own.subject_id
-    where h.organization_id = own.organization_id and usage_counts_in(own, keys, h.key_id, h.team_id, h.model);
     book.is_changed[place] := true;
     perform usage_save(book);
   end $$;
@@ -362,15 +359,11 @@ create function limits_refresh(organization uuid, concerned uuid[]) returns seto
   language plpgsql volatile
   as $$
   declare
-    subjects uuid[] := concerned;
     one record;
     changed uuid[] := '{}';
   begin
     perform from organization o where o.id = organization for no key update;
     perform usage_lock(array[organization]);
-    if concerned is null then
-      subjects := array(select limits_subjects(organization));
-    end if;
     update organization o set own_limits = w.own from (
       select nullif(limit_array(v), array_fill(null::bigint, array[6])) as own
       from (select 1) one left join limit_value v on v.subject_id = organization and v.kind = 'own' and v.models = ''
@@ -381,7 +374,7 @@ create function limits_refresh(organization uuid, concerned uuid[]) returns seto
     end if;
     -- One query for all subjects: a query for each would be planned each time, which takes a millisecond.
     for one in
-      select i.id as subject_id, f.* from unnest(subjects) i (id)
+      select i.id as subject_id, f.* from unnest(coalesce(concerned, array(select limits_subjects(organization)))) i (id)
       cross join lateral limits_in_force(organization, i.id) f
       left join usage_subject s on s.subject_id = i.id
       where f.limits is distinct from array[s.session_nanos, s.week_nanos, s.month_nanos, s.concurrent_requests,
