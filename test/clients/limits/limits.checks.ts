@@ -8,7 +8,7 @@ import { model, type Service, startService, words } from "../../harness/engine.t
 import { nanosOf, typed } from "../../harness/money.ts";
 import { newMember } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
-import { thrown as reasonOf } from "../sdk.ts";
+import { thrown } from "../sdk.ts";
 import { watched } from "../traffic.ts";
 import { providers, runOpencode } from "./opencode.ts";
 
@@ -59,7 +59,7 @@ async function usedUp({ organization, key }: { organization: string; key: string
   await service.json("usage", "adjust", organization, ...rest);
 }
 const statuses = () => watch.asked.filter(({ path }) => path.startsWith("/v1/")).map(({ status }) => status);
-const thrown = (work: Promise<unknown>) => reasonOf(work) as Promise<Error | undefined>;
+const errorFrom = (work: Promise<unknown>) => thrown(work) as Promise<Error | undefined>;
 
 describe.each(["5", "6", "7"])("the AI SDK, major %s", (major) => {
   const modelBy: Record<string, (key: string) => Promise<unknown>> = {
@@ -84,11 +84,11 @@ describe.each(["5", "6", "7"])("the AI SDK, major %s", (major) => {
       const { generateText } = await fetched(major, "ai");
       const asked = { model: await modelBy[protocol]!(keys[refusal]), prompt };
       const asking = async (more: object) => generateText({ ...asked, ...more });
-      const error = await thrown(asking({}));
+      const error = await errorFrom(asking({}));
       expect(error?.message).toMatch(why[refusal]);
       expect(statuses()).toEqual([429, 429, 429]);
       watch.asked.length = 0;
-      expect((await thrown(asking({ maxRetries: 0 })))?.message).toMatch(why[refusal]);
+      expect((await errorFrom(asking({ maxRetries: 0 })))?.message).toMatch(why[refusal]);
       expect(statuses()).toEqual([429]);
     },
   );
@@ -112,7 +112,7 @@ describe("LangChain for JS", () => {
     "by %s asks once, and says why: %s",
     async (protocol, refusal) => {
       const chat = await chatBy[protocol]!(keys[refusal]);
-      expect((await thrown(chat.invoke(prompt)))?.message).toMatch(why[refusal]);
+      expect((await errorFrom(chat.invoke(prompt)))?.message).toMatch(why[refusal]);
       expect(statuses()).toEqual([429]);
     },
   );

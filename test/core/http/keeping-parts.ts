@@ -6,6 +6,7 @@ import { systemClock } from "../../../src/core/time/clock.ts";
 import { Keeping } from "../../../src/features/responses/keeping.ts";
 import type { KeepingNeeds } from "../../../src/features/responses/needs.ts";
 import type { Kept } from "../../../src/features/responses/store/kept.ts";
+import { laterFaultOf } from "../../harness/faults.ts";
 
 export const name = { requestId: "req_1", organizationId: "org_1" };
 
@@ -55,8 +56,4 @@ export const waitingCall = {
 } as unknown as Call;
 
 /** The code of the fault with which a promise is rejected; null if it is not rejected. */
-export const codeOf = (asked: Promise<unknown>): Promise<string | null> =>
-  asked.then(
-    () => null,
-    ({ code }) => code,
-  );
+export const codeOf = async (asked: Promise<unknown>) => (await laterFaultOf(asked))?.code ?? null;

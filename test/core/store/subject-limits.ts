@@ -6,6 +6,8 @@ import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { setSubject } from "../../harness/limits.ts";
 
+const uuidOf = (id: string) => id.replace(/^(key|team)_/, "");
+
 /** Sets the limits in force of a key or a team, by its ID or UUID. Returns whether its earlier use is not summed yet. */
 export function setBudget(
   db: Database,
@@ -14,14 +16,19 @@ export function setBudget(
   budget: Partial<Budget>,
   team: string | null = null,
 ): Promise<boolean> {
-  const uuidOf = (one: string) => one.replace(/^(key|team)_/, "");
   const subject = { id: uuidOf(id), organization: bare(organization, "org_"), team: team && uuidOf(team) };
   return db.transaction((tx) => setSubject(tx, { ...subject, budget: { ...noBudget, ...budget } }));
 }
 
 /** Sets limits as `setBudget` does, and sums the earlier use if it is not summed yet; returns whether it did. */
-export async function limitSubject(db: Database, ...what: [string, string, Partial<Budget>, (string | null)?]) {
-  const isUnsummed = await setBudget(db, ...what);
-  if (isUnsummed) await sumEarlier(db, what[1].replace(/^(key|team)_/, ""));
+export async function limitSubject(
+  db: Database,
+  organization: string,
+  id: string,
+  budget: Partial<Budget>,
+  team: string | null = null,
+): Promise<boolean> {
+  const isUnsummed = await setBudget(db, organization, id, budget, team);
+  if (isUnsummed) await sumEarlier(db, uuidOf(id));
   return isUnsummed;
 }
