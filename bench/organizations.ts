@@ -7,9 +7,8 @@
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
-import type { Sql } from "postgres";
-import { hashKey, key_random_bytes, newKey } from "../src/core/auth/credential.ts";
 import { type Beside, nodesBeside, redisPidOf, sessionsOf } from "./speed/beside.ts";
+import { organizations } from "./speed/organizations.ts";
 import { percentile } from "./speed/percentile.ts";
 import { busyCores, pinOthers, ran_us } from "./speed/process.ts";
 import { behaviours, scenarios } from "./speed/scenarios.ts";
@@ -89,25 +88,6 @@ const labelOf = (name: string, count: number) => `${name}, ${count}`;
 function cellsOf(all: number[], one: number[]): string[] {
   const ratios = all.map((value, at) => value / one[at]!);
   return [percentile(all, 0.5).toFixed(0), percentile(ratios, 0.5).toFixed(2)];
-}
-
-/** Makes organizations with a key each, and returns the keys. */
-async function organizations(sql: Sql, count: number): Promise<string[]> {
-  const keys = Array.from({ length: count }, () => newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes))));
-  const hashes = keys.map((key) => hashKey(key).toHex());
-  await sql`
-    with made as (
-      select gen_random_uuid() as org, gen_random_uuid() as key, hash, n
-      from unnest(${hashes}::text[]) with ordinality h (hash, n)
-    ), owners as (
-      insert into organization (id, slug, name, plan, anchor_at)
-      select org, 'many-' || n, 'Bench', 'on', '2026-01-31Z' from made
-    ), owned as (
-      insert into api_key (id, organization_id, name, scopes) select key, org, 'bench', '{inference:create}' from made
-    )
-    insert into key_secret (key_id, number, hash, prefix, suffix)
-    select key, 1, decode(hash, 'hex'), 'slk_abcd', 'wxyz' from made`;
-  return keys;
 }
 
 /** Sends each request with the next key. */

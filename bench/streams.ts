@@ -1,14 +1,16 @@
-// The memory that streams hold, and whether it grows: `bun bench/streams.ts [MINUTES] [STREAMS] [small|agent] [--every
-// MS]`. By default five minutes, 1,000 streams, small requests, 250 ms between tokens. A node on Postgres and Redis, with
-// every limit on; the given number of streams at any time, each of ten seconds or so, of which clients leave 30 % in the
-// middle. Prints the node's memory at rest, then of each half minute with the CPU that an event cost, then at rest again.
-// Memory is flat if the median of each half minute lies within ±5 % of the middle of all medians. The first half minutes do
-// not count: the runtime then compiles and collects for the first time. Exits with 1 if memory is not flat, if an answer
-// was wrong, if there is not one usage record for each request, or if the clients who left are charged 1 % more or less
-// than what the engine had sent them. TEST_SLUICE names an executable, as for `npm run bench`.
+// The memory that streams hold, and whether it grows: `bun bench/streams.ts [MINUTES] [STREAMS] [small|agent] [--every MS]
+// [--organizations N]`. By default five minutes, 1,000 streams, small requests, 250 ms between tokens, one organization. A
+// node on Postgres and Redis, with every limit on; the given number of streams at any time, each of ten seconds or so, of
+// which clients leave 30 % in the middle. Prints the node's memory at rest, then of each half minute with the CPU that an
+// event cost, then at rest again. Memory is flat if the median of each half minute lies within ±5 % of the middle of all
+// medians. The first half minutes do not count: the runtime then compiles and collects for the first time. Exits with 1 if
+// memory is not flat, if an answer was wrong, if there is not one usage record for each request, if a total of the books
+// differs from its records, or if the clients who left are charged 1 % more or less than what the engine had sent them.
+// TEST_SLUICE names an executable, as for `npm run bench`.
 
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
+import postgres from "postgres";
 import { startPostgres, startRedis } from "../test/harness/services.ts";
 import { until } from "../test/harness/until.ts";
 import { agentBody, smallBody } from "./agent-body.ts";
@@ -16,18 +18,20 @@ import { type Behaviour, pathOf, tagOf, wrong } from "./speed/asks.ts";
 import { connectTo } from "./speed/client.ts";
 import type { Sent } from "./speed/flow-engine.ts";
 import { executable } from "./speed/machine.ts";
+import { organizations } from "./speed/organizations.ts";
 import { cpu_us, pinOthers, resident_bytes } from "./speed/process.ts";
 import { leftOf, recordsOf } from "./speed/stores.ts";
 import { startEngineProcess, startNode, type Target } from "./speed/targets.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { every: { type: "string", default: "250" } },
+  options: { every: { type: "string", default: "250" }, organizations: { type: "string", default: "1" } },
 });
 const minutes = Number(positionals[0] ?? 5);
 const count = Number(positionals[1] ?? 1000);
 const bodyOf = positionals[2] === "agent" ? agentBody : smallBody;
 const every_ms = Number(values.every);
+const organizationCount = Number(values.organizations);
 const tolerance = 0.05;
 /**
  * The allowed difference, as a share, between the tokens that the engine sent to clients who left and the tokens that
@@ -54,21 +58,24 @@ async function main(): Promise<number> {
   await using ending = new AsyncDisposableStack();
   const engine = await startEngineProcess("flow-engine.ts");
   ending.defer(() => engine.stop());
-  const postgres = await startPostgres();
-  ending.defer(() => postgres.stop());
+  const database = await startPostgres();
+  ending.defer(() => database.stop());
   const redis = await startRedis();
   ending.defer(() => redis.stop());
   const node = { program: [program], engineUrl: engine.url, behaviours: [behaviour] };
-  const stores = { databaseUrl: postgres.url, redisUrl: redis.url };
+  const stores = { databaseUrl: database.url, redisUrl: redis.url };
   const [target] = await startNode({ ...node, stores, plans: [{ name: "node", plan: "on" }] });
   ending.defer(() => target!.stop());
+  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
+  ending.defer(() => sql.end({ timeout: 1 }));
+  const keys = await organizations(sql, organizationCount);
 
   const resting = resident_bytes(target!.pid);
   console.log(`at rest: ${mb(resting)} MB`);
   const streams: Streams = { asked: 0, whole: 0, left: 0, problems: [] };
   const until_ms = performance.now() + minutes * 60_000;
   const running = Array.from({ length: count }, (_, at) =>
-    keptUp(target!, streams, (at / count) * stream_ms, until_ms),
+    keptUp({ target: target!, keys, streams }, (at / count) * stream_ms, until_ms),
   );
   const sent = async () => (await (await fetch(engine.url)).json()) as Sent;
   const look = async () => ({ tokens: (await sent()).tokens, cpu_us: cpu_us(target!.pid), at_ms: performance.now() });
@@ -89,12 +96,13 @@ async function main(): Promise<number> {
     before = now;
   }
   await Promise.all(running);
-  const hasAll = async () => (await recordsOf(postgres.url)) === streams.asked;
+  const hasAll = async () => (await recordsOf(database.url)) === streams.asked;
   await until(hasAll, 20_000, `a record of each of ${streams.asked} requests`).catch((late: unknown) => {
     streams.problems.push(String(late));
   });
+  streams.problems.push(...(await differences(program, database.url)));
   console.log(`at rest again: ${mb(resident_bytes(target!.pid))} MB`);
-  const [left, charged] = [(await sent()).left, await leftOf(postgres.url)];
+  const [left, charged] = [(await sent()).left, await leftOf(database.url)];
   const difference = charged.tokens / Math.max(1, left.tokens) - 1;
   console.log(
     `those who left: ${left.streams} streams were sent ${left.tokens} tokens, ${charged.streams} are charged ${charged.tokens}, ${(difference * 100).toFixed(2)} %`,
@@ -104,15 +112,31 @@ async function main(): Promise<number> {
   return verdict(medians.slice(first_rounds)) && streams.problems.length === 0 ? 0 : 1;
 }
 
-/** Runs one stream after the other, the first one after a wait. */
-async function keptUp(target: Target, streams: Streams, wait_ms: number, until_ms: number): Promise<void> {
-  await Bun.sleep(wait_ms);
-  while (performance.now() < until_ms) {
-    await oneStream(target, streams).catch((cause: unknown) => void streams.problems.push(String(cause).slice(0, 200)));
-  }
+/** The totals of the books that differ from their records, as problems. */
+async function differences(program: string, databaseUrl: string): Promise<string[]> {
+  const env = { PATH: process.env.PATH ?? "", DATABASE_URL: databaseUrl };
+  const check = Bun.spawn([program, "usage", "check", "--full"], { env, stdout: "pipe", stderr: "pipe" });
+  const [out, err] = await Promise.all([check.stdout.text(), check.stderr.text(), check.exited]);
+  console.log(`sluice usage check --full: ${out.trim()}`);
+  return check.exitCode === 0 ? [] : [`sluice usage check ended with ${check.exitCode}: ${out}${err}`];
 }
 
-async function oneStream(target: Target, streams: Streams): Promise<void> {
+interface Load {
+  target: Target;
+  keys: readonly string[];
+  streams: Streams;
+}
+
+/** Runs one stream after the other, the first one after a wait. */
+async function keptUp(load: Load, wait_ms: number, until_ms: number): Promise<void> {
+  await Bun.sleep(wait_ms);
+  const { problems } = load.streams;
+  while (performance.now() < until_ms)
+    await oneStream(load).catch((cause: unknown) => void problems.push(String(cause).slice(0, 200)));
+}
+
+/** Runs a stream with the next of all keys. */
+async function oneStream({ target, keys, streams }: Load): Promise<void> {
   const tag = tagOf(++streams.asked);
   const model = target.modelFor("chat", behaviour);
   const body = bodyOf(`Say hello to ${tag}.`, {
@@ -121,7 +145,8 @@ async function oneStream(target: Target, streams: Streams): Promise<void> {
     isStreamed: true,
     cap: behaviour.tokens + 216,
   });
-  const headers = { "content-type": "application/json", ...target.headers };
+  const authorization = `Bearer ${keys[streams.asked % keys.length]}`;
+  const headers = { ...target.headers, "content-type": "application/json", authorization };
   const connection = await connectTo(target.url);
   const isLeaving = Math.random() < leaving;
   const timer = isLeaving ? setTimeout(() => connection.close(), (0.1 + 0.8 * Math.random()) * stream_ms) : undefined;
