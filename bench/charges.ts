@@ -1,7 +1,7 @@
 // Compares what is charged for inputs that no engine reports with their real token counts: docs/metering.md has the table.
 // `bun bench/charges.ts`
 
-import { tokenizerNames } from "../src/core/tokens/tokenizers.ts";
+import { tokenizerNames } from "../src/core/inference/model.ts";
 import { countedError, expectedError } from "../test/core/usage/charges.ts";
 
 const percent = (share: number) => `${share >= 0 ? "+" : "−"}${Math.abs(share * 100).toFixed(1)} %`;

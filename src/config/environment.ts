@@ -1,10 +1,10 @@
 /** Reads the variables of the environment, each by the row that declares it. An empty variable counts as unset. */
 
-import { secretKeysIn } from "../core/auth/sealed.ts";
 import { compact } from "../core/protocol/json.ts";
 import { closestName } from "../core/schema/closest.ts";
 import type { IdentityFiles, TlsFiles } from "./certificate.ts";
 import type { ServerSettings, StorageSettings } from "./configuration.ts";
+import { secretKeysIn } from "./sealed.ts";
 import { withSecrets } from "./secret.ts";
 import { type Filled, filled, type Row, type Written } from "./settings/row.ts";
 import type { sections } from "./settings/sections.ts";

@@ -9,9 +9,8 @@
  * Prices are dollars for a million tokens, relative to each other by the size of what has to be computed. They are no one's
  * price list.
  */
-import type { Model, Prices } from "../core/inference/model.ts";
+import type { Model, Prices, TokenizerName } from "../core/inference/model.ts";
 import type { Capability } from "../core/inference/request.ts";
-import type { TokenizerName } from "../core/tokens/tokenizers.ts";
 
 /** The letters of capabilities, so that a model fits on a line. */
 const abbreviations: Record<string, Capability> = {
@@ -71,7 +70,7 @@ const rows: Row[] = [
 ];
 
 /**
- * The tokenizers of models whose vocabulary and chat template the service has (src/core/tokens). The tokens of others
+ * The tokenizers of models whose vocabulary and chat template the service has (src/features/tokenizers). The tokens of others
  * are estimated.
  */
 const tokenizers: Record<string, TokenizerName> = {

@@ -27,10 +27,10 @@ import type { Operation } from "../core/operations/operation.ts";
 import { hasId, isIdThere, pathOf } from "../core/operations/path.ts";
 import { serveOperation } from "../core/operations/serve-operation.ts";
 import { notServed, unknownPath } from "../core/operations/unknown-path.ts";
-import { unservedAt } from "../core/operations/unserved.ts";
 import { encodeFault } from "../core/protocol/openai-chat/fault.ts";
 import type { IdentityParts } from "../features/identity/identity.ts";
 import type { ResponsesDependencies } from "../features/responses/dependencies.ts";
+import { unservedAt } from "../features/unserved/unserved.ts";
 import { metricsOperations, operations, operatorProbes, unlistedOperations, upgrades } from "./operations.ts";
 
 /** The core's dependencies, and those of every feature whose operations are mounted. */
@@ -90,7 +90,7 @@ export type RoutingDependencies = FrameDependencies & ConnectionDependencies;
 /** Mounts operations: each with its scope, its guards and its description. */
 export function mount(dependencies: NodeDependencies, mounted: readonly Operation[], mounting: Mounting = {}) {
   const serve = (operation: Operation) => serveOperation(dependencies, operation);
-  return routed(dependencies, mounted, { ...mounting, serve, nowhere: unknownPath(firstAtEach(mounted)) });
+  return routed(dependencies, mounted, { ...mounting, serve, nowhere: unknownPath(firstAtEach(mounted), unservedAt) });
 }
 
 /** Routes each request to the operation at its method and path. */

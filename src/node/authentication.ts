@@ -2,12 +2,12 @@
  * Wires the authentication of callers, and the check whether running requests may go on. Both learn of changes at once.
  */
 import { authenticator, authenticatorLimits } from "../core/auth/authenticate.ts";
-import { existingSecrets } from "../core/auth/existing-secrets.ts";
 import { identityTokens } from "../core/auth/identity-tokens.ts";
 import { standings } from "../core/auth/standing.ts";
 import { unknownCredentialLimits } from "../core/auth/unknown-credentials.ts";
 import { callerTokens } from "../features/identity/callers.ts";
 import type { IdentityParts } from "../features/identity/identity.ts";
+import { existingSecrets } from "../features/secrets/existing-secrets.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
 import { directory } from "../stores/postgres/directory.ts";
 import { existingSecretsIn } from "../stores/postgres/existing-secrets.ts";

@@ -1,16 +1,12 @@
 /** Wires the engines of a node: the client, the health of routes, the requests in flight, and the checks of engines. */
 import type { Configuration } from "../config/configuration.ts";
 import type { Log } from "../core/http/log.ts";
-import { checks } from "../core/routing/checks.ts";
 import { type Pool, pool } from "../core/routing/choose.ts";
 import { type Health, health } from "../core/routing/health.ts";
-import { loads } from "../core/routing/loads.ts";
-import { type Names, names } from "../core/routing/names.ts";
 import { type Queues, queues } from "../core/routing/queues.ts";
 import { Drained, type DrainSeen, forgetOthers, type Replicas, replicas } from "../core/routing/replicas.ts";
 import type { Problem } from "../core/routing/resolution.ts";
 import { enginesSeen, type SharedLimit, sharedLimits } from "../core/routing/seen.ts";
-import { sharing } from "../core/routing/sharing.ts";
 import { type Tallies, tallies } from "../core/routing/tallies.ts";
 import { type RouteView, routesOf } from "../core/routing/view.ts";
 import type { EngineSlots } from "../core/store/engine-slots.ts";
@@ -19,6 +15,10 @@ import { repeating } from "../core/time/clock.ts";
 import { type Client, client, type Stray } from "../core/upstream/http1/client.ts";
 import { ReadPauses } from "../core/upstream/http1/read-pauses.ts";
 import { type Resolve, resolve as resolveName } from "../core/upstream/resolve.ts";
+import { checks } from "../features/probing/checks.ts";
+import { loads } from "../features/probing/loads.ts";
+import { type Names, names } from "../features/probing/names.ts";
+import { sharing } from "../features/sharing/sharing.ts";
 import { disposable } from "./foundation.ts";
 import { Lateness } from "./lateness.ts";
 import { logResolved } from "./resolution-log.ts";

@@ -6,26 +6,32 @@ import type { AnswerPart } from "../core/inference/event.ts";
 import { retryBudgets } from "../core/routing/after.ts";
 import type { Share } from "../core/routing/fair-queue.ts";
 import { idleClock } from "../core/time/clock.ts";
-import type { TokenCounter } from "../core/tokens/counter.ts";
-import { answerCount, type CountAnswer, hasTokenizer, isCountable, promptCount } from "../core/tokens/prompt-count.ts";
 import { LesserDialects } from "../core/usage/attempt-request.ts";
 import { Attempts, type AttemptsParts } from "../core/usage/attempts.ts";
-import { Compacting, type Open } from "../core/usage/compacting.ts";
-import { Continuing, mayGoOn } from "../core/usage/continuing.ts";
 import type { InputEstimate } from "../core/usage/input-estimate.ts";
 import type { OutputCalibration } from "../core/usage/output-calibration.ts";
 import type { Attempted, Ended, RunRequest } from "../core/usage/record.ts";
 import { type Runs, runs, type Tokenizing } from "../core/usage/run.ts";
 import type { Traces } from "../core/usage/traces.ts";
 import { WholeAnswers } from "../core/usage/whole-answers.ts";
+import { Compacting, type Open } from "../features/continuation/compacting.ts";
+import { Continuing, mayGoOn } from "../features/continuation/continuing.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
+import type { CountingWorkers } from "../features/tokenizers/counter.ts";
+import {
+  answerCount,
+  type CountAnswer,
+  hasTokenizer,
+  isCountable,
+  promptCount,
+} from "../features/tokenizers/prompt-count.ts";
 import type { Engines } from "./engines.ts";
 import { lossLog } from "./loss-log.ts";
 import { seldom } from "./seldom.ts";
 
 interface InferenceDependencies {
   admission: Admission;
-  counter: TokenCounter;
+  counter: Pick<CountingWorkers, "examine">;
   inputEstimate: InputEstimate;
   outputCalibration: OutputCalibration;
   engines: Engines;
@@ -79,7 +85,7 @@ export function inferenceRuns(parts: InferenceDependencies): Runs {
   });
 }
 
-function tokenizingBy(counter: TokenCounter): (request: RunRequest) => Tokenizing | null {
+function tokenizingBy(counter: Pick<CountingWorkers, "examine">): (request: RunRequest) => Tokenizing | null {
   const countPrompt = promptCount(counter);
   const countAnswer = answerCount(counter);
   return (request) => {

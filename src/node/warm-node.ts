@@ -22,13 +22,13 @@ import type { Catalog } from "../core/routing/catalog.ts";
 import { noLimits, type Plan } from "../core/store/plan.ts";
 import { Cancellation, type Signal } from "../core/time/cancellation.ts";
 import { systemClock } from "../core/time/clock.ts";
-import type { TokenCounter } from "../core/tokens/counter.ts";
 import { readAtMost } from "../core/upstream/body.ts";
 import { client } from "../core/upstream/http1/client.ts";
 import { defaultTimeouts, type Upstream } from "../core/upstream/target.ts";
 import { inputEstimate } from "../core/usage/input-estimate.ts";
 import { outputCalibration } from "../core/usage/output-calibration.ts";
 import { prometheusMetrics } from "../features/telemetry/metrics.ts";
+import type { CountingWorkers } from "../features/tokenizers/counter.ts";
 import { memoryRates } from "../stores/memory/rates.ts";
 import { mount, type NodeDependencies } from "./app.ts";
 import { engines } from "./engines.ts";
@@ -58,7 +58,7 @@ interface WarmParts {
   /** The dependencies of the serving node, which the warm node's resemble. */
   like: NodeDependencies;
   bounds: Dependencies["bounds"];
-  counter: TokenCounter;
+  counter: Pick<CountingWorkers, "examine">;
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Credential } from "../core/store/directory.ts";
 import { idOf } from "../core/store/ids.ts";
 import type { Admit, AdmitAnswer, Command, Ledger, LedgerAnswer, WindowKind } from "../core/store/ledger.ts";
 import { yieldToEventLoop } from "../core/time/turns.ts";
-import type { TokenCounter } from "../core/tokens/counter.ts";
+import type { CountingWorkers } from "../features/tokenizers/counter.ts";
 
 /** Grants a batch after a turn of the event loop, so that further commands gather in the next batch. */
 export const grantAll: Ledger["run"] = async (commands) => {
@@ -21,11 +21,10 @@ export const grantAll: Ledger["run"] = async (commands) => {
  * Counts no tokens. A node with the embedded database serves while it warms up. To count, its threads would load their
  * vocabularies, which costs 0.7 seconds of CPU and would be of no use.
  */
-export const countsNothing: TokenCounter = {
+export const countsNothing: Pick<CountingWorkers, "examine"> = {
   examine: async () => {
     throw new Fault("overloaded", "While a node warms up, nothing is counted.");
   },
-  stop() {},
 };
 
 function answerTo(command: Command): LedgerAnswer {

@@ -1,7 +1,7 @@
 // The usage that an engine reports for its prompts: how many tokens they have, and how many of these are cached from the
 // request before.
 
-import { vocabularies } from "../../src/core/tokens/vocabularies.ts";
+import { vocabularies } from "../../src/features/tokenizers/vocabularies.ts";
 import type { ChatAsked, EngineUsage, Turn } from "./scripted-engine.ts";
 
 /** vLLM keeps what it has computed in blocks of this many tokens. */

@@ -5,10 +5,9 @@ import { lifecycle } from "../../src/core/http/frame.ts";
 import { noSinks } from "../../src/core/operations/answer.ts";
 import type { Dependencies } from "../../src/core/operations/dependencies.ts";
 import { nothingStored } from "../../src/core/operations/stored.ts";
+import { noTokenizers } from "../../src/core/operations/token-counter.ts";
 import type { CatalogModel } from "../../src/core/routing/catalog.ts";
 import { noLimits } from "../../src/core/store/plan.ts";
-import { tokenCounter } from "../../src/core/tokens/counter.ts";
-import { startThread } from "../../src/core/tokens/thread.ts";
 import { defaultTimeouts } from "../../src/core/upstream/target.ts";
 import { Attempts } from "../../src/core/usage/attempts.ts";
 import { inputEstimate } from "../../src/core/usage/input-estimate.ts";
@@ -57,10 +56,6 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
   };
   const granted: string[] = [];
   const book = ledger(store.db, { recovery: "checkpoint" });
-  const counter = tokenCounter(
-    () => startThread(false),
-    () => {},
-  );
   const admitting = admission({
     ledger: book,
     // The lease is so long, and checkpoints are so rare, that nothing but a settlement ends a hold.
@@ -98,7 +93,7 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
     stored: nothingStored,
     sinks: noSinks,
     arrivals: { take() {} },
-    tokenCounter: counter,
+    tokenCounter: noTokenizers,
     messages: () => ({ keep_billing_line: false }) as never,
     limits: {
       ...{
@@ -132,7 +127,6 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
     holds: () => admitting.holds() + admitting.waitingSettlements(),
     async stop() {
       await admitting.stop();
-      await counter.stop();
       attempting.client.close();
     },
   };

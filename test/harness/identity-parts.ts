@@ -1,8 +1,8 @@
 // The parts of identity on a database, with an issuer of our own that answers what a test wants.
 
 import { identityOf } from "../../src/config/identity.ts";
+import { sealing } from "../../src/config/sealed.ts";
 import type { Identity } from "../../src/core/auth/identity.ts";
-import { sealing } from "../../src/core/auth/sealed.ts";
 import { unknownCredentialLimits, unknownCredentials } from "../../src/core/auth/unknown-credentials.ts";
 import type { IdentityParts } from "../../src/features/identity/identity.ts";
 import { issuerClients } from "../../src/features/identity/issuer-clients.ts";

@@ -1,9 +1,9 @@
 // The sliding rates of a history: a store of their own that all nodes share (Redis), over a wire that may fail; and while
 // that store is away, what each node counts against its own share.
 
-import { sharedRates, standbyRates } from "../../src/core/admission/standby-rates.ts";
 import type { OwnRates, Rates } from "../../src/core/store/rates.ts";
 import { memoryRates } from "../../src/stores/memory/rates.ts";
+import { sharedRates, standbyRates } from "../../src/stores/memory/standby-rates.ts";
 import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";
 import type { World } from "./world.ts";

@@ -12,7 +12,6 @@ const core = [
   "sse",
   "protocol",
   "body",
-  "tokens",
   "store",
   "auth",
   "admission",
@@ -25,9 +24,23 @@ const core = [
 /** The modules of which each imports nothing but itself. */
 const foundations = core.slice(0, 4);
 
-const features = ["identity", "notices", "openapi", "operations", "responses", "simulator", "telemetry", "workers"].map(
-  (name) => `features/${name}`,
-);
+const features = [
+  "continuation",
+  "identity",
+  "notices",
+  "openapi",
+  "operations",
+  "probing",
+  "responses",
+  "secrets",
+  "sharing",
+  "simulator",
+  "telemetry",
+  "tokenizers",
+  "unserved",
+  "upkeep",
+  "workers",
+].map((name) => `features/${name}`);
 
 /** The modules of administration, each of which may import those before it. */
 const admin = ["store", "management", "console", "http", "people", "cli"].map((name) => `admin/${name}`);
@@ -70,8 +83,8 @@ const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
   },
   {
     packages: /^(gpt-tokenizer|llama3-tokenizer-js)$/,
-    rooms: /^src\/core\/tokens\//,
-    instead: "the counter of src/core/tokens, handed over by src/node",
+    rooms: /^src\/features\/tokenizers\//,
+    instead: "the counter of src/features/tokenizers, handed over by src/node",
   },
   {
     packages: /^(prom-client|@opentelemetry\/.*)$/,

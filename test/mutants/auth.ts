@@ -3,7 +3,7 @@ import type { Mutant } from "./mutant.ts";
 const authenticate = "test/core/auth/authenticate.test.ts";
 const unknown = "test/core/auth/unknown-credentials.test.ts";
 const unknownRule = "docs/design/keys.md, Unknown keys";
-const existing = "test/core/auth/existing-secrets.test.ts";
+const existing = "test/features/secrets/existing-secrets.test.ts";
 const existRule = "docs/design/keys.md, Keys that exist";
 const credential = "test/core/auth/credential.test.ts";
 
@@ -296,7 +296,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a reading forgets what was announced meanwhile",
-    file: "src/core/auth/existing-secrets.ts",
+    file: "src/features/secrets/existing-secrets.ts",
     find: "      coming?.add(fingerprint);\n",
     replace: "",
     caughtBy: [existing],
@@ -304,7 +304,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a reading under way does for whoever asks later",
-    file: "src/core/auth/existing-secrets.ts",
+    file: "src/features/secrets/existing-secrets.ts",
     find: "      isOutdated = true;\n      running ??= readWhileOutdated();",
     replace: "      if (!running) isOutdated = true;\n      running ??= readWhileOutdated();",
     caughtBy: [existing],
@@ -320,18 +320,18 @@ export const auth: Mutant[] = [
   },
   {
     name: "secrets that exist are kept without a bound",
-    file: "src/core/auth/fingerprints.ts",
+    file: "src/features/secrets/fingerprints.ts",
     find: "return this.#size >= this.entries_max;",
     replace: "return this.#size < 0;",
-    caughtBy: ["test/core/auth/fingerprints.test.ts"],
+    caughtBy: ["test/features/secrets/fingerprints.test.ts"],
     rule: existRule,
   },
   {
     name: "two secrets that begin alike are one",
-    file: "src/core/auth/fingerprints.ts",
+    file: "src/features/secrets/fingerprints.ts",
     find: "(words[2 * place] !== low || words[2 * place + 1] !== second)",
     replace: "words[2 * place] !== low",
-    caughtBy: ["test/core/auth/fingerprints.test.ts"],
+    caughtBy: ["test/features/secrets/fingerprints.test.ts"],
     rule: existRule,
   },
   {

@@ -18,9 +18,10 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/stores/memory/rates.ts, retry_ms: empty returned 8":
     "Once all entries have ended there is room: a request that needs more than its limit was refused before.",
   "src/stores/redis/rates-script.ts, looked_at_max: constant off by one 1": "How far a refusal looks is not promised.",
-  "src/core/routing/names.ts, names.prepare.asking: nothing returned 1":
+  "src/features/probing/names.ts, names.prepare.asking: nothing returned 1":
     "`Promise.all` takes null for a promise that is kept.",
-  "src/core/routing/sharing.ts, short_ms: constant off by one 1": "A millisecond more of a wait that is not promised.",
+  "src/features/sharing/sharing.ts, short_ms: constant off by one 1":
+    "A millisecond more of a wait that is not promised.",
   "src/features/simulator/answer.ts, efforts: constant off by one 4":
     "How much a simulated model thinks is not promised.",
   "src/features/simulator/clock.ts, Clock.#arm.timer: boundary shifted 1":
@@ -35,11 +36,13 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/core/time/cancellation.ts, Countdown.#look: statement dropped 2":
     "To call off a timer that has run does nothing.",
   "src/core/time/cancellation.ts, Countdown: constant off by one 2": "It is set before it is read.",
-  "src/core/tokens/count.ts, pieces: constant off by one 4": "The slice from 0 is the whole text.",
-  "src/core/tokens/examine.ts, noMedia: constant off by one 1": "Only for the media of a request is anybody asked.",
-  "src/core/tokens/harmony-types.ts, typeOf: boundary shifted 1": "How deep a schema is followed is not promised.",
-  "src/core/tokens/worker.ts, answered: condition negated 2": "When garbage is collected is not promised.",
-  "src/core/tokens/worker.ts, large_bytes: sum turned 1": "When garbage is collected is not promised.",
+  "src/features/tokenizers/count.ts, pieces: constant off by one 4": "The slice from 0 is the whole text.",
+  "src/features/tokenizers/examine.ts, noMedia: constant off by one 1":
+    "Only for the media of a request is anybody asked.",
+  "src/features/tokenizers/harmony-types.ts, typeOf: boundary shifted 1":
+    "How deep a schema is followed is not promised.",
+  "src/features/tokenizers/worker.ts, answered: condition negated 2": "When garbage is collected is not promised.",
+  "src/features/tokenizers/worker.ts, large_bytes: sum turned 1": "When garbage is collected is not promised.",
   "src/core/upstream/ask.ts, ask: statements swapped 6": "Neither hears of the other.",
   "src/core/upstream/http1/connection.ts, Connection.#leave: statement dropped 3":
     "To stop listening twice does nothing.",
@@ -48,7 +51,7 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/core/usage/attempts.ts, Attempts.#slotFor: constant off by one 1":
     "A pause is longer than a millisecond, or there is none.",
   "src/core/usage/forwarded.ts, Forwarded.add: constant off by one 1": "It is only asked whether there are any.",
-  "src/core/usage/receipt-watch.ts, receiptWatch.rounds: constant off by one 1":
+  "src/features/upkeep/receipt-watch.ts, receiptWatch.rounds: constant off by one 1":
     "The first round begins a millisecond later.",
   "src/features/workers/lines.ts, wholeLines.flush: boundary shifted 1": "To write nothing changes nothing.",
   "src/features/workers/member.ts, joined: statements swapped 2": "Neither listener is called before both are there.",

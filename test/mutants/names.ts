@@ -4,7 +4,7 @@ import type { Mutant } from "./mutant.ts";
 
 const rule = "docs/routing.md, Names with several addresses";
 const resolution = "test/core/routing/resolution.test.ts";
-const names = "test/core/routing/names.test.ts";
+const names = "test/features/probing/names.test.ts";
 const changes = `${names} > after 100,000 changes`;
 const renewed = "test/core/usage/renewed.test.ts";
 const client = "test/core/upstream/http1/client.test.ts > an engine at one of its name's addresses";
@@ -77,7 +77,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "a name server that is slow is asked twice at a time",
-    file: "src/core/routing/names.ts",
+    file: "src/features/probing/names.ts",
     find: "name.asking ??= ask(name)",
     replace: "name.asking = ask(name)",
     caughtBy: [names],
@@ -85,7 +85,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "a reload comes into force before its new names are known",
-    file: "src/core/routing/names.ts",
+    file: "src/features/probing/names.ts",
     find: "if (asking.length > 0) await Promise.race(",
     replace: "if (asking.length > 0) void Promise.race(",
     caughtBy: [names],

@@ -39,7 +39,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "what a model thought of a summary that it never wrote is charged",
-    file: "src/core/usage/compacting.ts",
+    file: "src/features/continuation/compacting.ts",
     find: 'if (event.type === "part-start" && event.part.kind === "text") texts.add(event.index);',
     replace: 'if (event.type === "part-start") texts.add(event.index);',
     caughtBy: [compacted],
@@ -47,7 +47,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "an engine that finds a conversation too long is not asked with less",
-    file: "src/core/usage/compacting.ts",
+    file: "src/features/continuation/compacting.ts",
     find: 'if (code !== "context_length_exceeded" || ',
     replace: "if (code !== null || ",
     caughtBy: [compacted],

@@ -7,7 +7,7 @@ const laws = "test/core/store/rates.test.ts";
 const redis = "test/stores/redis/rates.test.ts";
 const together = "test/stores/redis/rates-together.test.ts";
 const memory = "test/stores/memory/rates.test.ts";
-const standby = "test/core/admission/standby-rates.test.ts";
+const standby = "test/stores/memory/standby-rates.test.ts";
 const teams = "test/core/store/teams.test.ts > a key's credential";
 const rule = "docs/design/usage.md, Sliding limits";
 
@@ -78,7 +78,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "each process has the whole limits while no store counts for all",
-    file: "src/core/admission/standby-rates.ts",
+    file: "src/stores/memory/standby-rates.ts",
     find: "own.take(request, processes())",
     replace: "own.take(request)",
     caughtBy: [standby],
@@ -110,7 +110,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "after an outage Redis gives a second limit",
-    file: "src/core/admission/standby-rates.ts",
+    file: "src/stores/memory/standby-rates.ts",
     find: "sinceFailure_ms() < both_ms ? both(request, answer) : answer",
     replace: "sinceFailure_ms() < 0 ? both(request, answer) : answer",
     caughtBy: [standby],

@@ -5,7 +5,7 @@ import type { Mutant } from "./mutant.ts";
 const virtual = "test/stores/redis/engine-slots.test.ts";
 const rule = "docs/routing.md, One limit for all nodes";
 const script = "src/stores/redis/engine-slots.ts";
-const share = "src/core/routing/share.ts";
+const share = "src/features/sharing/share.ts";
 
 export const slots: Mutant[] = [
   {

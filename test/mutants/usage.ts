@@ -6,9 +6,9 @@ const meter = "test/core/usage/meter.test.ts";
 const tally = "test/core/usage/tally.test.ts";
 const inputEstimate = "test/core/usage/input-estimate.test.ts";
 const report = "test/core/usage/report.test.ts";
-const receiptWatch = "test/core/usage/receipt-watch.test.ts";
+const receiptWatch = "test/features/upkeep/receipt-watch.test.ts";
 const answerText = "test/core/usage/answer-text.test.ts";
-const calibrationSaver = "test/core/usage/calibration-saver.test.ts";
+const calibrationSaver = "test/features/upkeep/calibration-saver.test.ts";
 
 const attempts = "test/core/usage/attempts.test.ts";
 
@@ -94,7 +94,7 @@ export const usage: Mutant[] = [
     file: "src/core/usage/attempts.ts",
     find: "    progress.isFinal = false;\n",
     replace: "    progress.isFinal = false;\n    progress.route = null;\n",
-    caughtBy: ["test/core/usage/compacting.test.ts > one that is asked again"],
+    caughtBy: ["test/features/continuation/compacting.test.ts > one that is asked again"],
     rule: "docs/design/protocols.md, Compaction",
   },
   {
@@ -611,7 +611,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "what could not be written of the learned is forgotten",
-    file: "src/core/usage/calibration-saver.ts",
+    file: "src/features/upkeep/calibration-saver.ts",
     find: "    kept.unwritten(changes.keys());\n",
     replace: "",
     caughtBy: [calibrationSaver],
@@ -619,7 +619,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a store on another timeline is taken for the same",
-    file: "src/core/usage/receipt-watch.ts",
+    file: "src/features/upkeep/receipt-watch.ts",
     find: "!hasBegun || from !== null || !seen.has",
     replace: "!hasBegun || !seen.has",
     caughtBy: [receiptWatch],
@@ -627,7 +627,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a receipt that the store forgot on its own timeline is not missed",
-    file: "src/core/usage/receipt-watch.ts",
+    file: "src/features/upkeep/receipt-watch.ts",
     find: "!hasBegun || from !== null || !seen.has",
     replace: "!hasBegun || from !== null",
     caughtBy: [receiptWatch],
@@ -635,7 +635,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "what was remembered beside the store is not asked for again",
-    file: "src/core/usage/receipt-watch.ts",
+    file: "src/features/upkeep/receipt-watch.ts",
     find: "      mustRecall = true;\n",
     replace: "",
     caughtBy: [receiptWatch],
@@ -643,7 +643,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "the last receipts of a node that stops are remembered nowhere",
-    file: "src/core/usage/receipt-watch.ts",
+    file: "src/features/upkeep/receipt-watch.ts",
     find: "      await rounds.stop();\n      await remember();\n",
     replace: "      await rounds.stop();\n",
     caughtBy: [receiptWatch],
@@ -651,10 +651,10 @@ export const usage: Mutant[] = [
   },
   {
     name: "of the receipts that are kept, the oldest stand in the youngest's place",
-    file: "src/core/usage/recent-receipts.ts",
+    file: "src/features/upkeep/recent-receipts.ts",
     find: "this.#at(index - wanted)",
     replace: "this.#at(index)",
-    caughtBy: ["test/core/usage/recent-receipts.test.ts"],
+    caughtBy: ["test/features/upkeep/recent-receipts.test.ts"],
     rule: "docs/design/metering.md, A store that wakes up in the past",
   },
   {
@@ -675,26 +675,26 @@ export const usage: Mutant[] = [
   },
   {
     name: "white space at the seam is written twice",
-    file: "src/core/usage/continuing.ts",
+    file: "src/features/continuation/continuing.ts",
     find: "    return delta.slice(again);",
     replace: "    return delta;",
-    caughtBy: ["test/core/usage/continuing.test.ts > has the text that was meant"],
+    caughtBy: ["test/features/continuation/continuing.test.ts > has the text that was meant"],
     rule: "docs/routing.md, Going on in mid-answer",
   },
   {
     name: "half a call goes on",
-    file: "src/core/usage/continuing.ts",
+    file: "src/features/continuation/continuing.ts",
     find: 'if (event.part.kind !== "text") this.#isOther = true;',
     replace: "",
-    caughtBy: ["test/core/usage/continuing.test.ts > where reasoning came first"],
+    caughtBy: ["test/features/continuation/continuing.test.ts > where reasoning came first"],
     rule: "docs/routing.md, Going on in mid-answer",
   },
   {
     name: "the report of an engine that went on counts",
-    file: "src/core/usage/continuing.ts",
+    file: "src/features/continuation/continuing.ts",
     find: '      case "usage":\n',
     replace: "",
-    caughtBy: ["test/core/usage/continuing.test.ts > has the text that was meant"],
+    caughtBy: ["test/features/continuation/continuing.test.ts > has the text that was meant"],
     rule: "docs/routing.md, Going on in mid-answer",
   },
   {

@@ -4,13 +4,13 @@
  */
 import { notReady } from "../../config/engine.ts";
 import { simulatorName } from "../../config/simulator.ts";
-import { hostOf } from "../../core/routing/names.ts";
 import { afterAnswer, type Resolution, unresolved } from "../../core/routing/resolution.ts";
 import { Cancellation } from "../../core/time/cancellation.ts";
 import { isOwnName } from "../../core/upstream/http1/address.ts";
 import { client } from "../../core/upstream/http1/client.ts";
 import { resolve } from "../../core/upstream/resolve.ts";
 import type { Resolving, Upstream } from "../../core/upstream/target.ts";
+import { hostOf } from "../../features/probing/names.ts";
 import { Warning } from "./warning.ts";
 
 const upstream_ms = 5000;

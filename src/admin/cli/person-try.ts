@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import type { Claims, Identity, Issuer, Rule } from "../../core/auth/identity.ts";
-import { judged, subjectIn } from "../../core/auth/rules.ts";
 import { verifiedAssertion } from "../../features/identity/assertions.ts";
 import { issuerClients } from "../../features/identity/issuer-clients.ts";
+import { judged, subjectIn } from "../../features/identity/rules.ts";
 import type { Facts } from "../management/command.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printAnswer } from "./option.ts";

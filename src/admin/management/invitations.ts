@@ -1,12 +1,12 @@
 /** Invitations of people who have not signed in yet (docs/identity.md, Invitations). */
 import Type from "typebox";
-import { lowered } from "../../core/auth/rules.ts";
 import type { Currency } from "../../core/inference/money.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { memberRoles } from "../../core/store/people.ts";
 import { instant as instantWritten } from "../../core/time/written.ts";
+import { lowered } from "../../features/identity/rules.ts";
 import { invitation_days, invitationStates, openInvitations_max, type StoredInvitation } from "../store/invitations.ts";
 import { id, instant } from "../store/shapes.ts";
 import { type Column, type Facts, flag, required } from "./command.ts";

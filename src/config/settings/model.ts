@@ -1,8 +1,7 @@
 /** The settings of a public model, and of the engines that serve it. */
-import { modelKinds } from "../../core/inference/model.ts";
+import { modelKinds, tokenizerNames } from "../../core/inference/model.ts";
 import { price_decimals } from "../../core/inference/money.ts";
 import type { Capability } from "../../core/inference/request.ts";
-import { tokenizerNames } from "../../core/tokens/tokenizers.ts";
 import { instantMessage, instantPattern } from "../instant.ts";
 import { amount, choice, flag, group, list, text, type Written, whole } from "./row.ts";
 import { capacity, timeouts } from "./upstream.ts";

@@ -4,9 +4,9 @@
  */
 import { isIPv6 } from "node:net";
 import { isNetwork } from "../../core/auth/network.ts";
-import { secretKeysIn } from "../../core/auth/sealed.ts";
 import { checkedKey } from "../api-key.ts";
 import { shortened } from "../problem.ts";
+import { secretKeysIn } from "../sealed.ts";
 import { checkedUrl } from "../upstream-url.ts";
 import { choice, flag, list, type Row, type Rows, text, whole } from "./row.ts";
 import { sections } from "./sections.ts";

@@ -1,18 +1,18 @@
 /**
  * THE MODULE AUTH: finds out who is calling. credential.ts defines the form of a key, and finds the key in a request;
  * verdict.ts interprets the answer of the directory (the store of organizations, people and keys);
- * unknown-credentials.ts bounds the cost of unknown keys; existing-secrets.ts knows which secrets exist. This file puts
+ * unknown-credentials.ts bounds the cost of unknown keys; features/secrets knows which secrets exist. This file puts
  * them together.
  *
  * A node asks the directory once a second for a key in use (docs/design/keys.md, A known key is at most one second
  * old). Answers are immutable values (docs/design/keys.md, Cached answers are replaced, never changed). An answer is
  * kept until the next deadline in it (docs/design/keys.md, Deadlines are exact to the millisecond).
  */
+
 import { Fault } from "../inference/fault.ts";
 import type { Directory, Scope } from "../store/directory.ts";
 import { within } from "../time/cancellation.ts";
 import { credentialOf, type HeaderSource, hashKey } from "./credential.ts";
-import type { ExistingSecrets } from "./existing-secrets.ts";
 import type { IdentityTokens } from "./identity-tokens.ts";
 import { lastUsed, Remembered } from "./remembered.ts";
 import {
@@ -90,6 +90,13 @@ interface Lookup {
   answer: Promise<Verdict>;
 }
 
+/** A hint as to which secrets exist. The directory still decides. */
+export interface SecretHint {
+  has(hash: Uint8Array): boolean;
+  /** Adds a secret that was created a moment ago. */
+  add(hash: Uint8Array): void;
+}
+
 /**
  * Makes an authenticator. `now_ms` is monotonic. `failed` is called for times of last use that could not be written;
  * they are tried again.
@@ -99,7 +106,7 @@ export function authenticator(options: {
   now_ms: () => number;
   limits?: Partial<AuthenticatorLimits>;
   /** The secrets that are known to exist. Absent: a secret counts as unknown until it was looked up or announced. */
-  existing?: Pick<ExistingSecrets, "has" | "add">;
+  existing?: SecretHint;
   /** The settings in force for the keys of people. Absent or null: the settings end no keys. */
   policy?: () => PeoplePolicy | null;
   /** The identity tokens that are accepted in place of keys. Absent: none are accepted. */

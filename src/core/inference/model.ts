@@ -5,6 +5,14 @@ import type { Capability } from "./request.ts";
 export const modelKinds = ["chat", "completion", "embedding", "rerank"] as const;
 export type ModelKind = (typeof modelKinds)[number];
 
+/** The tokenizers that a model can name. */
+export const tokenizerNames = ["o200k_harmony", "llama3"] as const;
+export type TokenizerName = (typeof tokenizerNames)[number];
+
+export function isTokenizer(name: string): name is TokenizerName {
+  return tokenizerNames.includes(name as TokenizerName);
+}
+
 export interface Model {
   /** Public id, `<vendor>/<model_name>`. */
   id: string;

@@ -15,13 +15,13 @@ import type { Catalog } from "../routing/catalog.ts";
 import type { RouteView } from "../routing/view.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { Rates } from "../store/rates.ts";
-import type { TokenCounter } from "../tokens/counter.ts";
 import type { InputEstimate } from "../usage/input-estimate.ts";
 import type { RefusedLog } from "../usage/refused.ts";
 import type { Runs } from "../usage/run.ts";
 import type { AnswerSinks, StreamLimits } from "./answer.ts";
 import type { Readiness } from "./readiness.ts";
 import type { StoredResponses } from "./stored.ts";
+import type { TokenCounter } from "./token-counter.ts";
 
 export interface Dependencies extends FrameDependencies {
   /** The catalog in force. A plan that did not change stays the same object. */
@@ -38,7 +38,7 @@ export interface Dependencies extends FrameDependencies {
   inputEstimate: Pick<InputEstimate, "tokens" | "expected">;
   stored: StoredResponses;
   sinks: AnswerSinks;
-  tokenCounter: Pick<TokenCounter, "examine">;
+  tokenCounter: TokenCounter;
   /** The currency in which the service counts. */
   currency: Currency;
   /** The public address of the console, without a slash at its end; null: none is configured. */

@@ -107,7 +107,7 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
 
 /**
  * The size of a conversation that is to be summarized. Before it is measured, turns that are not expected to fit beside
- * the summary are left out. If the engine refuses what remains, more is left out (usage/compacting.ts).
+ * the summary are left out. If the engine refuses what remains, more is left out (features/continuation/compacting.ts).
  */
 async function fittedBytes(
   { inputEstimate }: Dependencies,

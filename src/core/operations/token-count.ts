@@ -5,9 +5,9 @@ import { readJsonBytes } from "../body/read.ts";
 import { reserve, takesTurns } from "../http/bounds.ts";
 import type { Call } from "../http/call.ts";
 import { allowedModel, answeringModelOrNull, type Catalog, retirementHeadersOf } from "../routing/catalog.ts";
-import type { ExamineRequest } from "../tokens/examine.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { RequestBody } from "./operation.ts";
+import type { ExamineRequest } from "./token-counter.ts";
 
 /** Sentences about counts that the descriptions of these operations share. */
 export const countTerms =

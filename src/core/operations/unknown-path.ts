@@ -3,6 +3,7 @@
  * service lacks; otherwise it suggests the path that was probably meant. Most such paths come from a base URL that
  * lacks `/v1`, or has it although the client adds it.
  */
+
 import type { Framed } from "../http/frame.ts";
 import { Fault } from "../inference/fault.ts";
 import { masked } from "../inference/masked.ts";
@@ -10,10 +11,25 @@ import { closestName } from "../schema/closest.ts";
 import { faultBodyForPath, faultBodyOf } from "./fault-body.ts";
 import type { Operation } from "./operation.ts";
 import { ending, hasId, pathOf } from "./path.ts";
-import { type UnservedPath, unservedAt } from "./unserved.ts";
 
-/** The answer to any request whose path no operation has. */
-export function unknownPath(operations: readonly Operation[]): Framed {
+/** A path of another API, which this service does not serve. */
+export interface UnservedPath {
+  /** The missing feature, which completes "this service …". */
+  lack: string;
+  /** A sentence that names what to use instead. Absent: there is nothing similar. */
+  nearest?: string;
+  /** Whether clients of the API understand errors only in the form of Messages. */
+  onlyMessages: boolean;
+}
+
+/**
+ * The answer to any request whose path no operation has. `unservedAt` recognizes paths of other APIs; null: the path
+ * belongs to none.
+ */
+export function unknownPath(
+  operations: readonly Operation[],
+  unservedAt: (path: string) => UnservedPath | null = () => null,
+): Framed {
   const suggestionFor = suggestions(operations);
   const has = (wanted: string) => operations.some(({ path }) => path === wanted);
   const contract = ["/management.json", "/openapi.json"].find(has);

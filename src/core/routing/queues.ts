@@ -3,12 +3,12 @@
  * could answer it, and goes to the first that has room. Only the requests of this process are counted; a limit that the
  * fleet shares is divided among its processes (sharing.ts): docs/routing.md, When engines are full.
  */
+
 import { Fault } from "../inference/fault.ts";
 import type { Capacity } from "../upstream/target.ts";
 import type { Route } from "./catalog.ts";
 import { engineIn, engineOf, identityOf } from "./choose.ts";
 import type { Claim } from "./fair-queue.ts";
-import type { Sharing } from "./sharing.ts";
 import { type Load, Slots } from "./slots.ts";
 
 /** A slot at an engine, taken by a request. */
@@ -56,6 +56,14 @@ export interface Queues {
 
 /** The longest `Retry-After` of a refusal because the engines are full. */
 const retry_seconds_max = 60;
+
+/** Divides the limit of an engine among the processes of the fleet. */
+export interface Sharing {
+  /** Begins to share the limit of these slots with the fleet, under the identity of their engine. */
+  join(engine: string, slots: Slots): void;
+  /** Gives back the slots of the engine. */
+  leave(engine: string): Promise<void>;
+}
 
 /** The queues. `sharing` null: this process is the whole fleet. */
 export function queues(now_ms: () => number, sharing: Sharing | null = null): Queues {

@@ -3,10 +3,10 @@
  * reserved for organizations that have little in flight, and which requests wait. If the fleet shares the limit, this
  * process has a part of it. Pure: instants are arguments.
  */
+
 import type { SlotCounts } from "../store/engine-slots.ts";
 import type { Capacity } from "../upstream/target.ts";
 import { type Claim, FairQueue, type Ticket } from "./fair-queue.ts";
-import type { Use } from "./share.ts";
 
 /** A request that waits. `served` is called once, when it has a slot. */
 export interface Queued extends Claim {
@@ -33,6 +33,14 @@ export interface Shared {
 
 /** The weight of the latest interval in the moving mean. */
 const pace_share = 0.1;
+
+/** The requests that the process has at the engine at this moment. */
+export interface Use {
+  running: SlotCounts;
+  waiting: SlotCounts;
+  /** The sum of the weights of the organizations with waiting requests. */
+  weight: number;
+}
 
 export class Slots {
   #capacity: Capacity;

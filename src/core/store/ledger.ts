@@ -5,6 +5,7 @@
  * refused command never fails its batch. Amounts are nanos of the currency, whole numbers, exact to 10^15. Tokens are
  * whole numbers.
  */
+
 import type { Prices } from "../inference/model.ts";
 import type { RejectedReport, Usage } from "../inference/usage.ts";
 import type { Limited, LimitedBy } from "./budget.ts";

@@ -1,5 +1,5 @@
 /**
- * SEALING: encrypts small secrets for the store. Implemented by src/core/auth/sealed.ts, with the keys of
+ * SEALING: encrypts small secrets for the store. Implemented by src/config/sealed.ts, with the keys of
  * SLUICE_SECRET_KEY.
  */
 export interface Sealing {

@@ -3,9 +3,9 @@
  * The caller has verified the claims. The rules in force turn the claims into memberships.
  */
 import type { Claims, Identity, Issuer } from "../../core/auth/identity.ts";
-import { claimIn, groupsIn, judged, subjectIn, verifiedEmail, withGroups } from "../../core/auth/rules.ts";
 import { isPlain, plain } from "../../core/inference/plain-text.ts";
 import { idOf } from "../../core/store/ids.ts";
+import { claimIn, groupsIn, judged, subjectIn, verifiedEmail, withGroups } from "./rules.ts";
 import type { Confirmed, People } from "./store/people.ts";
 
 export interface Confirming {

@@ -4,7 +4,6 @@
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Identity } from "../../core/auth/identity.ts";
-import { subjectIn } from "../../core/auth/rules.ts";
 import { endSessionUrl } from "./grants.ts";
 import {
   confirmedAgain,
@@ -17,6 +16,7 @@ import {
   requireAdmission,
 } from "./identity.ts";
 import { IssuerAway, IssuerRefused } from "./issuer-clients.ts";
+import { subjectIn } from "./rules.ts";
 import type { EndedAtIssuer, KnownSession, SessionKind, SessionLife } from "./store/browser-sessions.ts";
 import type { KnownPerson } from "./store/people.ts";
 import { issuerIn, verifiedLogoutToken } from "./verified.ts";

@@ -3,7 +3,6 @@
  * used once, and each use asks the issuer (docs/identity.md, Tokens).
  */
 import { hashKey, isToken, key_random_bytes, newKey, type SecretKind, secretOf } from "../../core/auth/credential.ts";
-import { judged } from "../../core/auth/rules.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { verifiedAssertion } from "./assertions.ts";
 import {
@@ -18,6 +17,7 @@ import {
   requireAdmission,
 } from "./identity.ts";
 import { IssuerRefused } from "./issuer-clients.ts";
+import { judged } from "./rules.ts";
 import type { DeviceAnswer } from "./store/device-requests.ts";
 import type { KnownPerson } from "./store/people.ts";
 import type { NewAccessToken, Refreshing, SignInRights } from "./store/sign-ins.ts";

@@ -13,13 +13,13 @@ import type { RouteView } from "../../core/routing/view.ts";
 import type { SettleAnswer } from "../../core/store/ledger.ts";
 import type { StoreName, StoreWatcher } from "../../core/store/watcher.ts";
 import type { AttemptKind } from "../../core/upstream/attempt.ts";
-import { divergence } from "../../core/usage/divergence.ts";
 import type { Ended, Waited } from "../../core/usage/record.ts";
-import { unchargedAttempts } from "../../core/usage/uncharged.ts";
+import { divergence } from "./divergence.ts";
 import { largest } from "./largest.ts";
 import { other } from "./metric.ts";
 import { type Instruments, instruments, type MetricReading } from "./registry.ts";
 import type { LabelsOf, NameOf } from "./table.ts";
+import { unchargedAttempts } from "./uncharged.ts";
 
 export interface Metrics extends Observer, StoreWatcher {
   /** Records a run that has ended. `traceId`: the id of its request's trace, if the request is traced. */

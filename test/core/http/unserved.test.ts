@@ -7,7 +7,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import { unservedApis, unservedAt } from "../../../src/core/operations/unserved.ts";
+import { unservedApis, unservedAt } from "../../../src/features/unserved/unserved.ts";
 import { operations } from "../../../src/node/operations.ts";
 import { errorOf, model, startService } from "../../harness/engine.ts";
 import { rawClient } from "../../harness/raw-client.ts";

@@ -2,11 +2,11 @@
  * Engines that are checked, and whose load is read: which answers count as healthy, and how often an engine is asked.
  */
 import { expect, test } from "bun:test";
-import { checks } from "../../../src/core/routing/checks.ts";
-import { loads } from "../../../src/core/routing/loads.ts";
 import type { Get } from "../../../src/core/upstream/http1/client.ts";
 import type { Reply } from "../../../src/core/upstream/http1/exchange.ts";
 import type { Upstream } from "../../../src/core/upstream/target.ts";
+import { checks } from "../../../src/features/probing/checks.ts";
+import { loads } from "../../../src/features/probing/loads.ts";
 import { until } from "../../harness/until.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
 import { upstreamOf } from "./models.ts";

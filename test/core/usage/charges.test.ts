@@ -1,6 +1,6 @@
 /** What is charged for inputs that no engine reports is right in the mean, within five percent: docs/metering.md. */
 import { describe, expect, test } from "bun:test";
-import { tokenizerNames } from "../../../src/core/tokens/tokenizers.ts";
+import { tokenizerNames } from "../../../src/core/inference/model.ts";
 import { countedError, expectedError } from "./charges.ts";
 
 describe.each(tokenizerNames)("a prompt as %s has it", (tokenizer) => {

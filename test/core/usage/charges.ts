@@ -1,18 +1,18 @@
-// Charges for inputs that no engine reports, against their true tokens: the corpus of test/core/tokens, whose true counts
+// Charges for inputs that no engine reports, against their true tokens: the corpus of test/features/tokenizers, whose true counts
 // are recorded there. An error is (charged − true) ÷ true of all charges together.
 
+import type { TokenizerName } from "../../../src/core/inference/model.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import { decodeRequest } from "../../../src/core/protocol/anthropic-messages/decode-request.ts";
 import { validateCountTokens } from "../../../src/core/protocol/anthropic-messages/validate.ts";
-import { examine } from "../../../src/core/tokens/examine.ts";
-import { promptCount } from "../../../src/core/tokens/prompt-count.ts";
-import type { TokenizerName } from "../../../src/core/tokens/tokenizers.ts";
-import { vocabularies } from "../../../src/core/tokens/vocabularies.ts";
 import { inputEstimate } from "../../../src/core/usage/input-estimate.ts";
+import { examine } from "../../../src/features/tokenizers/examine.ts";
+import { promptCount } from "../../../src/features/tokenizers/prompt-count.ts";
+import { vocabularies } from "../../../src/features/tokenizers/vocabularies.ts";
 import { chanceOf } from "../../faults/chance.ts";
-import { corpus } from "../tokens/corpus.ts";
-import counts from "../tokens/counts.json" with { type: "json" };
+import { corpus } from "../../features/tokenizers/corpus.ts";
+import counts from "../../features/tokenizers/counts.json" with { type: "json" };
 
 export interface Input {
   request: InferenceRequest;

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { nodesOf } from "../../../src/admin/management/fleet-view.ts";
-import { sealing } from "../../../src/core/auth/sealed.ts";
+import { sealing } from "../../../src/config/sealed.ts";
 import type { ProcessReport } from "../../../src/core/store/fleet.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
 import { conditionsOf, strayAnswer } from "../../../src/features/notices/conditions.ts";

@@ -1,6 +1,6 @@
 /** Notices: what organizations are told by webhook, over real sockets and on both databases. */
 import { afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { sealing } from "../../../src/core/auth/sealed.ts";
+import { sealing } from "../../../src/config/sealed.ts";
 import type { Money } from "../../../src/core/inference/money.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";

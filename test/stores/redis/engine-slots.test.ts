@@ -3,8 +3,8 @@
  * processes begin and end requests, freeze, are killed and join; answers are lost, Redis falls silent and forgets.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { Share } from "../../../src/core/routing/share.ts";
 import type { EngineSlots, SlotCounts } from "../../../src/core/store/engine-slots.ts";
+import { Share } from "../../../src/features/sharing/share.ts";
 import { type RedisConnection, redisConnection } from "../../../src/stores/redis/connection.ts";
 import { redisEngineSlots } from "../../../src/stores/redis/engine-slots.ts";
 import { chanceOf } from "../../faults/chance.ts";

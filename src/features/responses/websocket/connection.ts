@@ -11,12 +11,12 @@ import { Fault } from "../../../core/inference/fault.ts";
 import { path } from "../../../core/operations/responses-examples.ts";
 import { serveOperation } from "../../../core/operations/serve-operation.ts";
 import { encodeFault } from "../../../core/protocol/openai-responses/fault.ts";
-import { errorEvent } from "../../../core/protocol/openai-responses/server-event.ts";
 import type { ResponsesDependencies } from "../dependencies.ts";
 import { Create, type SocketState } from "./create.ts";
 import { Lanes } from "./lanes.ts";
 import { Recent } from "./recent.ts";
 import { relay } from "./relay.ts";
+import { errorEvent } from "./server-event.ts";
 
 interface ConnectionLimits {
   /** The most lanes (lanes.ts), which run side by side. */

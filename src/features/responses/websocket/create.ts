@@ -14,15 +14,11 @@ import { infer } from "../../../core/operations/infer.ts";
 import type { Operation } from "../../../core/operations/operation.ts";
 import { type InferenceInput, inferenceBody, prepare } from "../../../core/operations/prepare.ts";
 import { createResponse, responsesAdapter } from "../../../core/operations/responses.ts";
-import {
-  type CreateEvent,
-  SteeringRefused,
-  validateClientEvent,
-} from "../../../core/protocol/openai-responses/client-event.ts";
 import type { InputItem, ResponseObject, ResponsesRequest } from "../../../core/protocol/openai-responses/contract.ts";
 import { conversationOf } from "../../../core/protocol/openai-responses/references.ts";
 import type { ResponsesDependencies } from "../dependencies.ts";
 import { type History, resolveReferences } from "../records.ts";
+import { type CreateEvent, SteeringRefused, validateClientEvent } from "./client-event.ts";
 import type { LanePlace, Lanes } from "./lanes.ts";
 import type { Recent } from "./recent.ts";
 

@@ -2,14 +2,8 @@
 import type { Socket } from "../../../core/http/socket.ts";
 import { retirementHeaderNames } from "../../../core/operations/headers.ts";
 import type { JsonObject } from "../../../core/protocol/json.ts";
-import {
-  errorEvent,
-  eventsIn,
-  inLane,
-  ofRequest,
-  steerFailed,
-} from "../../../core/protocol/openai-responses/server-event.ts";
 import type { Create } from "./create.ts";
+import { errorEvent, eventsIn, inLane, ofRequest, steerFailed } from "./server-event.ts";
 
 /** Sends the answer, and resolves when all was sent. If the client has left, the rest of the stream is cancelled. */
 export async function relay(response: Response, { streamId, steering }: Create, socket: Socket): Promise<void> {

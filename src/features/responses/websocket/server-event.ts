@@ -1,0 +1,67 @@
+/** The events that a client gets on a WebSocket: errors, and the events of a stream without their SSE frames. */
+
+import type { JsonObject } from "../../../core/protocol/json.ts";
+import type { SteeringRefused } from "./client-event.ts";
+
+/** Marks the end of a stream. It is not sent, because a WebSocket stays open. */
+const done = "[DONE]";
+const head = "data: ";
+
+/** The JSON of the events in whole frames of a stream, extracted one by one: there may be thousands. */
+export function* eventsIn(frames: string): Generator<string, void, void> {
+  for (let from = 0; from < frames.length; ) {
+    const end = frames.indexOf("\n\n", from);
+    const data = frames.slice(frames.indexOf(head, from) + head.length, end);
+    if (data !== done) yield data;
+    from = end + 2;
+  }
+}
+
+/** Adds the id of a lane (`stream_id`) to the event. Responses of one lane run one after another. */
+export function inLane(event: string, streamId: string | null): string {
+  return streamId === null ? event : withField(event, "stream_id", streamId);
+}
+
+/**
+ * Adds to the event what an answer over HTTP has in its headers: the request's id, and the headers about the retirement
+ * of its model.
+ */
+export function ofRequest(event: string, requestId: string, headers: Record<string, string> = {}): string {
+  const identified = withField(event, "request_id", requestId);
+  return Object.keys(headers).length > 0 ? withField(identified, "headers", headers) : identified;
+}
+
+function withField(event: string, name: string, value: string | Record<string, string>): string {
+  return `${event.slice(0, -1)},"${name}":${JSON.stringify(value)}}`;
+}
+
+export interface RefusalEvent {
+  status: number;
+  /** The body of the same refusal over HTTP. */
+  error: JsonObject;
+  /** The headers that the same refusal has over HTTP, but only those that some client acts on. */
+  headers?: Record<string, string>;
+}
+
+/**
+ * The event of an error. Codex reads `status`, `error` and `headers`; the event's type in OpenAI's SDK also has `code`,
+ * `message` and `param`.
+ */
+export function errorEvent({ status, error, headers }: RefusalEvent, streamId: string | null = null): string {
+  const { code = null, message = "", param = null } = error;
+  const event = { type: "error", status, error, headers, code, message, param, sequence_number: 0 };
+  return inLane(JSON.stringify(event), streamId);
+}
+
+/**
+ * The event that refuses to steer a response. As at OpenAI, it returns the client's input, because none of it was used.
+ */
+export function steerFailed({ event, message }: SteeringRefused): string {
+  const { previous_response_id, input } = event as JsonObject;
+  return JSON.stringify({
+    type: "response.steer.failed",
+    error: { type: "invalid_request_error", code: "steering_not_supported", message },
+    steer: { previous_response_id, input },
+    sequence_number: 0,
+  });
+}

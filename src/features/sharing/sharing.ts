@@ -1,0 +1,134 @@
+/**
+ * Exchanges slots with the store for each engine whose limit the fleet shares: at intervals, and at once if a request
+ * waits or if there are slots to give back for which another process waits. One exchange at a time for each engine.
+ */
+
+import type { Sharing } from "../../core/routing/queues.ts";
+import type { Slots } from "../../core/routing/slots.ts";
+import type { EngineSlots } from "../../core/store/engine-slots.ts";
+import { type Clock, idleClock } from "../../core/time/clock.ts";
+import { Share } from "./share.ts";
+
+export interface SharingParts {
+  store: EngineSlots;
+  newName(): string;
+  clock?: Clock;
+}
+
+export interface FleetSharing extends Sharing {
+  leaveAll(): Promise<void>;
+}
+
+/**
+ * The interval of exchanges for one engine, with up to ten processes. With more processes, each makes fewer exchanges,
+ * so that the store can bear the sum.
+ */
+const usual_ms = 50;
+const usual_processes = 10;
+/** The interval of exchanges while requests wait. */
+const short_ms = 20;
+/** The least time between two exchanges. */
+const rest_ms = 4;
+
+export function sharing({ store, newName, clock = idleClock() }: SharingParts): FleetSharing {
+  const open = new Map<string, Exchanges>();
+  async function leave(engine: string): Promise<void> {
+    const one = open.get(engine);
+    open.delete(engine);
+    await one?.stop();
+  }
+  return {
+    join(engine, slots) {
+      if (open.has(engine)) return;
+      open.set(engine, new Exchanges({ store, engine, slots, name: newName(), clock }));
+    },
+    leave,
+    leaveAll: async () => void (await Promise.all([...open.keys()].map(leave))),
+  };
+}
+
+interface ExchangesParts {
+  store: EngineSlots;
+  engine: string;
+  slots: Slots;
+  name: string;
+  clock: Clock;
+}
+
+class Exchanges {
+  readonly #parts: ExchangesParts;
+  readonly #share: Share;
+  #running: Promise<void> | null = null;
+  /** Whether a request has begun to wait, or has ended, since the running exchange was sent. */
+  #isDue = false;
+  #isStopped = false;
+  #begun_ms = Number.NEGATIVE_INFINITY;
+  #cancel: () => void = () => {};
+
+  constructor(parts: ExchangesParts) {
+    this.#parts = parts;
+    const { slots, name, clock } = parts;
+    this.#share = new Share(name, slots.limits);
+    slots.share({
+      most: () => this.#share.most(clock.now_ms()),
+      isApart: () => this.#share.isApart(clock.now_ms()),
+      processes: () => this.#share.processes,
+      waits: () => this.#soon(),
+      ended: () => {
+        if (this.#share.ended(slots.running)) this.#soon();
+      },
+    });
+    this.#begin();
+  }
+
+  /**
+   * Gives back all slots, so that others get them at once. If the store does not answer, others get them when the lease
+   * ends.
+   */
+  async stop(): Promise<void> {
+    const { store, engine, name } = this.#parts;
+    this.#isStopped = true;
+    this.#cancel();
+    await this.#running;
+    await store.leave(engine, name).catch(() => {});
+  }
+
+  #soon(): void {
+    if (this.#isDue || this.#isStopped) return;
+    this.#isDue = true;
+    if (this.#running === null) this.#plan(rest_ms);
+  }
+
+  #plan(interval_ms: number): void {
+    this.#cancel();
+    const { clock } = this.#parts;
+    const wait_ms = Math.max(0, this.#begun_ms + interval_ms - clock.now_ms());
+    this.#cancel = clock.after(wait_ms, () => this.#begin());
+  }
+
+  #begin(): void {
+    this.#running = this.#exchange().finally(() => {
+      this.#running = null;
+      if (!this.#isStopped) this.#plan(this.#isDue ? rest_ms : this.#interval_ms());
+    });
+  }
+
+  async #exchange(): Promise<void> {
+    const { store, engine, slots, clock } = this.#parts;
+    this.#isDue = false;
+    this.#begun_ms = clock.now_ms();
+    this.#share.limits = slots.limits;
+    try {
+      const granted = await store.exchange(engine, this.#share.ask(slots.use, clock.now_ms()));
+      this.#share.granted(granted, slots.use);
+    } catch {
+      this.#share.failed(clock.now_ms());
+    }
+    if (!this.#isStopped) slots.serve();
+  }
+
+  #interval_ms(): number {
+    const many = Math.max(1, this.#share.processes / usual_processes);
+    return many * (this.#parts.slots.waiting > 0 ? short_ms : usual_ms);
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Counts the tokens of a request's prompt and of its answer in a worker, as the model reads and writes them, to settle
+ * a request whose engine reported nothing. The settlement does not wait for it long, and the count may fail: then the
+ * estimate is charged.
+ */
+import type { AnswerPart } from "../../core/inference/event.ts";
+import { mediaOf } from "../../core/inference/media.ts";
+import { isTokenizer } from "../../core/inference/model.ts";
+import type { InferenceRequest } from "../../core/inference/request.ts";
+import { openaiChatUpstream } from "../../core/protocol/openai-chat/codec.ts";
+import { within } from "../../core/time/cancellation.ts";
+import type { CountingWorkers } from "./counter.ts";
+import type { AnswerToCount } from "./examine.ts";
+
+/** A prompt to count: a request, and its body's size. */
+export interface PromptRequest {
+  request: InferenceRequest;
+  inputBytes: number;
+  model: { id: string; tokenizer?: string | undefined };
+}
+
+/** Counts a prompt. Returns null at once if it cannot be counted. */
+export type CountPrompt = (asked: PromptRequest) => Promise<number> | null;
+
+export interface AnswerCounted {
+  tokens: number;
+  reasoningTokens: number;
+}
+
+export type CountAnswer = (model: PromptRequest["model"], parts: readonly AnswerPart[]) => Promise<AnswerCounted>;
+
+export interface PromptCountSettings {
+  count_ms: number;
+  /** The largest body that is counted. Encoding a body for the worker takes the main thread 10 ms a megabyte. */
+  body_bytes_max: number;
+}
+
+export const promptCountSettings: PromptCountSettings = { count_ms: 1_000, body_bytes_max: 1024 * 1024 };
+
+/** Whether the prompt can be counted: the model's tokenizer is known, and the body is small enough. */
+export function isCountable(
+  { model, inputBytes }: Omit<PromptRequest, "request">,
+  { body_bytes_max }: PromptCountSettings = promptCountSettings,
+): boolean {
+  return tokenizerOf(model) !== null && inputBytes <= body_bytes_max;
+}
+
+export function hasTokenizer(model: PromptRequest["model"]): boolean {
+  return tokenizerOf(model) !== null;
+}
+
+function tokenizerOf({ tokenizer }: PromptRequest["model"]) {
+  return tokenizer !== undefined && isTokenizer(tokenizer) ? tokenizer : null;
+}
+
+export function promptCount(
+  counter: Pick<CountingWorkers, "examine">,
+  settings: PromptCountSettings = promptCountSettings,
+): CountPrompt {
+  async function counted({ request, model }: PromptRequest, tokenizer: string): Promise<number> {
+    const asked = { model: model.id, stream: false, outputTokens_max: 1 };
+    const chat = openaiChatUpstream.request.encode({ ...request, nativeNeeds: [] }, asked);
+    const body = new TextEncoder().encode(JSON.stringify(chat));
+    const tokenizers = { [model.id]: tokenizer };
+    const { textTokens } = await counter.examine({ body, of: "chat", options: {}, tokenizers });
+    if (textTokens === null) throw new Error("the worker that counts is gone");
+    return textTokens + mediaOf(request).tokens;
+  }
+
+  return (asked) => {
+    const tokenizer = tokenizerOf(asked.model);
+    if (tokenizer === null || !isCountable(asked, settings)) return null;
+    return within(counted(asked, tokenizer), settings.count_ms, "the count of a prompt");
+  };
+}
+
+/** Makes the function that counts answers. That function rejects if the model's tokenizer is not known. */
+export function answerCount(
+  counter: Pick<CountingWorkers, "examine">,
+  settings: PromptCountSettings = promptCountSettings,
+): CountAnswer {
+  async function counted(model: PromptRequest["model"], parts: readonly AnswerPart[]): Promise<AnswerCounted> {
+    const answer: AnswerToCount = { model: model.id, parts };
+    const body = new TextEncoder().encode(JSON.stringify(answer));
+    const tokenizers = { [model.id]: tokenizerOf(model) ?? "" };
+    const { textTokens, reasoningTokens = 0 } = await counter.examine({
+      body,
+      of: "answer",
+      options: {},
+      tokenizers,
+    });
+    if (textTokens === null) throw new Error("the tokenizer of the model is not known");
+    return { tokens: textTokens, reasoningTokens };
+  }
+
+  return (model, parts) => within(counted(model, parts), settings.count_ms, "the count of an answer");
+}

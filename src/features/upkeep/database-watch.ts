@@ -1,0 +1,36 @@
+/**
+ * For the metrics, reads once a minute the state of the database, and how many organizations, teams, people and keys
+ * are near a limit.
+ */
+import type { DatabaseSigns } from "../../core/store/signs.ts";
+import type { NearLimit } from "../../core/store/standing.ts";
+import { repeating } from "../../core/time/clock.ts";
+
+export interface Watch<State> {
+  /** The last state that was read; `unknown` before the first answer, and while the database is away. */
+  state(): State;
+  stop(): Promise<void>;
+}
+
+const minutely = { first: 1_000, every: 60_000 };
+const unknownSigns: DatabaseSigns = {
+  oldestSnapshot_transactions: Number.NaN,
+  deadRows: Number.NaN,
+  unfrozen_transactions: Number.NaN,
+};
+
+export function databaseWatch(read: () => Promise<DatabaseSigns>, times_ms = minutely): Watch<DatabaseSigns> {
+  return watch(read, unknownSigns, times_ms);
+}
+
+export function nearLimitsWatch(read: () => Promise<NearLimit[]>, times_ms = minutely): Watch<readonly NearLimit[]> {
+  return watch<readonly NearLimit[]>(read, [], times_ms);
+}
+
+function watch<State>(read: () => Promise<State>, unknown: State, times_ms: typeof minutely): Watch<State> {
+  let last = unknown;
+  const rounds = repeating(async () => {
+    last = await read().catch(() => unknown);
+  }, times_ms);
+  return { state: () => last, stop: rounds.stop };
+}

@@ -1,0 +1,32 @@
+/**
+ * The cost of attempts that were in vain: that of each attempt whose engine may have worked, but never of the attempt
+ * that the request pays for.
+ */
+import { expect, test } from "bun:test";
+import { noUsage } from "../../../src/core/inference/usage.ts";
+import type { AttemptKind } from "../../../src/core/upstream/attempt.ts";
+import { unchargedAttempts } from "../../../src/features/telemetry/uncharged.ts";
+
+const ended = (outcomes: readonly AttemptKind[], outputTokens: number) =>
+  unchargedAttempts({
+    tried: outcomes.map((outcome, at) => ({ upstream: `engine-${at}`, outcome, ms: 1 })),
+    usage: { ...noUsage, outputTokens },
+    inputTokensExpected: 70,
+  }).map(({ upstream, outcome, inputTokens }) => `${upstream} ${outcome} ${inputTokens}`);
+
+test("an answer pays for the attempt that it came from, and for no other", () => {
+  expect(ended(["answered"], 5)).toEqual([]);
+  expect(ended(["timeout", "broken", "answered"], 5)).toEqual(["engine-0 timeout 70", "engine-1 broken 70"]);
+  // A caller that left pays for what was produced.
+  expect(ended(["failed", "abandoned"], 5)).toEqual(["engine-0 failed 70"]);
+});
+
+test("where nothing is charged, all attempts were in vain", () => {
+  expect(ended(["timeout", "failed"], 0)).toEqual(["engine-0 timeout 70", "engine-1 failed 70"]);
+  expect(ended([], 0)).toEqual([]);
+});
+
+test("an engine that was not reached, is full, or would not take it has not worked", () => {
+  const idle = ["unreachable", "stale", "busy", "refused", "rejected", "too_long"] as const;
+  expect(ended(idle, 0)).toEqual([]);
+});

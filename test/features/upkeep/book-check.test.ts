@@ -1,0 +1,58 @@
+/**
+ * The ledger's totals are checked against its records again and again, and the metric shows what the last check found.
+ */
+import { expect, test } from "bun:test";
+import type { Audit, LedgerDifference } from "../../../src/core/store/ledger.ts";
+import { bookCheck } from "../../../src/features/upkeep/book-check.ts";
+import { until } from "../../harness/until.ts";
+
+const wrong: LedgerDifference = {
+  organizationId: "org_1",
+  subjectId: null,
+  kind: "week",
+  startsAt: new Date(),
+  ...{ used: 5, recorded: 4, held: 0, holding: 0 },
+};
+
+test("differences are told and counted, a failure is told and changes nothing, and a book that is right again counts none", async () => {
+  const looks: (() => Audit)[] = [
+    () => ({ differences: [wrong], differing: 1, sealsBehind: 3 }),
+    () => {
+      throw new Error("the store is away");
+    },
+    // The result of a check by another node.
+    () => ({ differences: [], differing: 2, sealsBehind: 4 }),
+    () => ({ differences: [], differing: 0, sealsBehind: 0 }),
+  ];
+  const found: LedgerDifference[][] = [];
+  const failures: unknown[] = [];
+  const seen: [number, number][] = [];
+  let rolled = 0;
+  const checks = bookCheck({
+    ledger: {
+      async audit() {
+        seen.push([checks.differences(), checks.sealsBehind()]);
+        return (looks[Math.min(seen.length, looks.length) - 1] as () => Audit)();
+      },
+      async rollUp() {
+        rolled += 1;
+        if (rolled === 1) throw new Error("the store is away");
+      },
+    },
+    found: (differences) => found.push(differences),
+    failed: (cause) => failures.push(cause),
+    times_ms: { first: 1, every: 1, rolls: 1 },
+  });
+  expect(checks.differences()).toBeNaN();
+  await until(() => seen.length >= 5 && rolled >= 2, 5_000, "five looks, and two passes");
+  await checks.stop();
+  expect(seen.slice(0, 5)).toEqual([
+    [Number.NaN, Number.NaN],
+    [1, 3],
+    [1, 3],
+    [2, 4],
+    [0, 0],
+  ]);
+  expect(found).toEqual([[wrong]]);
+  expect(failures).toHaveLength(2);
+});

@@ -1,0 +1,34 @@
+/**
+ * The upkeep of the ledger's tables runs again and again; work that was put off is reported, and the metric shows for
+ * how many months ahead there are tables.
+ */
+import { expect, test } from "bun:test";
+import type { Upkeep } from "../../../src/core/store/ledger.ts";
+import { bookUpkeep } from "../../../src/features/upkeep/book-upkeep.ts";
+import { until } from "../../harness/until.ts";
+
+test("months ahead are known after each round, what was put off is told, and a failure changes nothing", async () => {
+  const rounds: (Upkeep | null)[] = [{ monthsAhead: 5, putOff: ["a month"] }, null, { monthsAhead: 6, putOff: [] }];
+  const seen: number[] = [];
+  const putOff: string[][] = [];
+  const failures: unknown[] = [];
+  const upkeep = bookUpkeep({
+    ledger: {
+      async maintain() {
+        seen.push(upkeep.monthsAhead());
+        const round = rounds[Math.min(seen.length, rounds.length) - 1];
+        if (!round) throw new Error("the store is away");
+        return round;
+      },
+    },
+    putOff: (what) => putOff.push(what),
+    failed: (cause) => failures.push(cause),
+    times_ms: { first: 1, every: 1 },
+  });
+  expect(upkeep.monthsAhead()).toBeNaN();
+  await until(() => seen.length >= 4, 5_000, "four rounds");
+  await upkeep.stop();
+  expect(seen.slice(0, 4)).toEqual([Number.NaN, 5, 5, 6]);
+  expect(putOff).toEqual([["a month"]]);
+  expect(failures).toHaveLength(1);
+});
