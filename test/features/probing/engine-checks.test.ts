@@ -8,8 +8,8 @@ import type { Upstream } from "../../../src/core/upstream/target.ts";
 import { checks } from "../../../src/features/probing/checks.ts";
 import { loads } from "../../../src/features/probing/loads.ts";
 import { until } from "../../harness/until.ts";
-import { VirtualClock } from "../admission/virtual-time.ts";
-import { upstreamOf } from "./models.ts";
+import { VirtualClock } from "../../core/admission/virtual-time.ts";
+import { upstreamOf } from "../../core/routing/models.ts";
 
 const tls = { ca: "an authority", certificate: null };
 const engine = (more: Partial<Upstream>) => upstreamOf("https://engine.test/v1", more);
