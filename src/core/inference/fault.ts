@@ -139,7 +139,7 @@ export interface FaultDetails {
   engineProtocol?: Protocol;
   /** A sentence of an engine that callers may read: texts, and names of fields in the engine's protocol. */
   sentence?: readonly (string | { param: string; engineProtocol: Protocol })[];
-  /** The lengths that the engine reported, with `context_length_exceeded` (overflow.ts). */
+  /** The lengths that the engine reported, with `context_length_exceeded` (inference/overflow.ts). */
   overflow?: SaidOverflow;
   /** Whole seconds, sent as `retry-after`. */
   retryAfterSeconds?: number;

@@ -97,6 +97,7 @@ const overflows: Record<string, [said: string | JsonObject, tokens?: number | un
   "OpenAI, of a limit on input": [
     "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 289650 tokens. Please reduce the length of the messages.",
     289_650,
+    272_000,
   ],
   "OpenAI, of completions": [
     "This model's maximum context length is 4097 tokens, however you requested 4116 tokens (3860 in your prompt; 256 for the completion). Please reduce your prompt; or completion length.",
@@ -113,6 +114,7 @@ const overflows: Record<string, [said: string | JsonObject, tokens?: number | un
   "Anthropic, with the completion": [
     "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease input length or `max_tokens` and try again",
     178_959,
+    200_000,
   ],
   OpenRouter: [
     "This endpoint's maximum context length is 32768 tokens. However, you requested about 42832 tokens (42832 of text input). Please reduce the length of either one.",
@@ -134,8 +136,14 @@ const overflows: Record<string, [said: string | JsonObject, tokens?: number | un
   "LM Studio": [
     "Trying to keep the first 111490 tokens when context the overflows. However, the model is loaded with context length of only 32768 tokens, which is not enough.",
     111_490,
+    32_768,
   ],
-  "LM Studio, lately": ["Cannot truncate prompt with n_keep (15028) >= n_ctx (7424)", 15_028],
+  "LM Studio, of early 2026": ["Cannot truncate prompt with n_keep (15028) >= n_ctx (7424)", 15_028, 7424],
+  "LM Studio, lately": [
+    "The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 13055>= n_ctx: 4096). Try to load the model with a larger context length, or provide a shorter input.",
+    13_055,
+    4096,
+  ],
   Ollama: ["prompt too long; exceeded max context length by 400 tokens"],
   "a Sluice": [
     {
@@ -167,6 +175,22 @@ describe("an engine that finds the input too long", () => {
     const { inputTokens, isAtLeast, contextTokens } = fault.details.overflow ?? {};
     expect(fault.code).toBe("context_length_exceeded");
     expect([isAtLeast ? undefined : inputTokens, contextTokens]).toEqual([tokens, context]);
+  });
+
+  test.each(clientNames)("tells a %s client both lengths, in whichever protocol it speaks", (caller) => {
+    // Our own lengths are such as no engine above gives, so that one of them in place of an engine's is noticed.
+    const [catalog, estimate] = [500, 10];
+    for (const [name, [said, tokens, context]] of Object.entries(overflows)) {
+      if (tokens === undefined || context === undefined) continue;
+      for (const engine of engineNames) {
+        const error = typeof said === "string" ? { message: said } : said;
+        const fault = withOverflow(engines[engine].codec.fault.decode(400, { error }), catalog, estimate);
+        const numbers = rendered(caller, fault).error.message.match(/\d+/g)?.map(Number);
+        // An input that alone would fit was refused together with its output.
+        const told = [context, Math.max(tokens, context + 1)];
+        expect([name, engine, ...(numbers ?? []).sort((a, b) => a - b)]).toEqual([name, engine, ...told]);
+      }
+    }
   });
 
   test("is not one that has had too many tokens in a minute", () => {

@@ -7,9 +7,9 @@ import type { Reply } from "../../../src/core/upstream/http1/exchange.ts";
 import type { Upstream } from "../../../src/core/upstream/target.ts";
 import { checks } from "../../../src/features/probing/checks.ts";
 import { loads } from "../../../src/features/probing/loads.ts";
-import { until } from "../../harness/until.ts";
 import { VirtualClock } from "../../core/admission/virtual-time.ts";
 import { upstreamOf } from "../../core/routing/models.ts";
+import { until } from "../../harness/until.ts";
 
 const tls = { ca: "an authority", certificate: null };
 const engine = (more: Partial<Upstream>) => upstreamOf("https://engine.test/v1", more);
