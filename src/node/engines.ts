@@ -133,7 +133,7 @@ export function engines({
   ending.defer(() => checking.stop());
   const loading = loads({ ...one, upstreams, now_ms });
   ending.defer(() => loading.stop());
-  // Limits are shared from the start, before the first request.
+  // Each engine's limit is shared with the fleet from the start, before the first request.
   const joining = repeating(async () => void sharedLimits(configuration().catalog, one), {
     first: 0,
     every: shared_ms,

@@ -1,4 +1,4 @@
-// Mutants of engines' host names that have several addresses: what must not happen with them.
+// Mutants of the code that looks up engines' host names, each of which may have several addresses.
 
 import type { Mutant } from "./mutant.ts";
 

@@ -220,7 +220,7 @@ function isCount(sum: number): boolean {
 }
 
 /**
- * Code units per token for each script: the value before the first report, and the bounds. The ratio of a script on a
+ * Tokens per code unit for each script: the value before the first report, and the bounds. The ratio of a script on a
  * route is learned from complete answers whose tokens are all in their text. One answer moves it by at most a tenth, and
  * never beyond what a vocabulary can have, so that a wrong or odd report does little: docs/design/usage.md, Counting
  * tokens.

@@ -101,7 +101,8 @@ export function sourcesOf(
 const noTotal: ReportSources["total"] = { kind: "day", ranges: [], others: null };
 
 /**
- * Above this number of beginnings, all hours are read. To find the hours between so many midnights would take as long.
+ * A report with more beginnings of days than this reads the roll-ups of all its hours. For so many days, finding the
+ * hours between midnight in the zone and midnight in UTC would take as long as reading all of them.
  */
 const beginnings_max = 130;
 

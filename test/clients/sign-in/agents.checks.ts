@@ -1,6 +1,6 @@
 /**
  * Each agent's way from nothing to its first answer by a person's sign-in, in two steps; prints the seconds of each
- * step. And Codex, whose token ends in the middle of its work: `npm run test:clients -- sign-in`.
+ * step. Codex also goes on when its token ends in the middle of its work. Run by `npm run test:clients -- sign-in`.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";

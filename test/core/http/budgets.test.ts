@@ -103,7 +103,7 @@ test("a team's limits bind all of its keys, and the narrowest that resets last i
   expect(full).toMatchObject({ code: "usage_limit_reached", limited_by: "team", window: "week" });
   expect(full.message).toMatch(/the team research has \$[\d.]+ left of its \$0\.00011 for this week/);
 
-  // An administrator reads later why the request was refused, in the client's words and in figures.
+  // An administrator reads later why the request was refused: in the message that the client got, and in figures.
   const { used } = (await service.json<Shown>("team", "show", team.id)).standing.week;
   const limit = {
     ...{ name: "week", value: dollars(111_000), used, held: dollars(0) },

@@ -76,8 +76,8 @@ class Saboteur {
 }
 
 /**
- * Whether a value is an object of functions; not one of the language's own objects, nor plain data that is compared and
- * copied.
+ * Whether a value is one of the service's own objects with methods: neither one of the language's objects, nor plain data
+ * that is compared and copied.
  */
 function isOurs(value: object): boolean {
   if (value instanceof Promise || Symbol.asyncIterator in value || value instanceof Map || value instanceof Set)

@@ -32,7 +32,7 @@ for (const name of databaseKinds(import.meta.path))
     let book: Ledger;
     let organization: string;
     const { run, admit } = asking(() => book);
-    /** A request that needs a thousand nanos, under the plan that the node knows. */
+    /** A request that needs a thousand nanos of money, under the plan that the node knows. */
     const asked = (of = organization) => ({ ...admitOf(of, { limits: plan }), keyId: `key_${newHex()}` });
     const set = (own: Partial<Budget>) =>
       setLimits(store.db, { subject: "organization", id: organization, organizationId: organization }, { own });

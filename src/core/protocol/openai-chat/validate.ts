@@ -101,8 +101,8 @@ function hasToolsToChoose({ tools, tool_choice: choice }: ChatCompletionRequest)
 }
 
 /**
- * The violation of a tool's name. Names are checked again for models without `bounds: engine`: an item that was found
- * valid in an earlier request may have been valid only within an engine's bounds.
+ * The violation of a tool's name. The shapes of tools that an earlier request had are not checked again, and that request
+ * may have been for a model with `bounds: engine`, which allows other names. So names are checked in every request.
  */
 function plainNames({ tools }: ChatCompletionRequest): Violation | null {
   const at = (tools ?? []).findIndex((tool) => !plainName.test(nameOf(tool)));

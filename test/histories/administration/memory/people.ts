@@ -88,7 +88,7 @@ export function people(db: MemoryDatabase): Pick<PeopleAdministration, Verbs> {
   };
 }
 
-/** A sign-in: the person's memberships by rules become those that are named. */
+/** A sign-in: those memberships of the person that rules gave are replaced by `named`, what the rules give now. */
 export function confirm(db: MemoryDatabase, id: string, named: readonly NamedMembership[]): Promise<void> {
   return db.transaction(async (tx) => {
     await tx.lock(id, "no key update");
