@@ -35,8 +35,8 @@ export function drawn<T>(count: number, all: readonly T[], by: number): T[] {
 
 /**
  * The kinds of database on which a test file of a store runs: Postgres, and in one of three runs of the whole `npm
- * test` the embedded database, too. Both run if the file is named, and in `npm test -- --all`; Postgres alone runs
- * where TEST_STORE=postgres.
+ * test` the embedded database, too. Both run in `npm test -- FILE` and `npm test -- --all`, and with TEST_ALL=1;
+ * Postgres alone runs where TEST_STORE=postgres.
  */
 export function databaseKinds(file: string): readonly ("postgres" | "pglite")[] {
   if (TEST_STORE === "postgres") return ["postgres"];

@@ -195,8 +195,16 @@ export const admission: Mutant[] = [
   {
     name: "an admission without an answer is not given up",
     file: "src/core/admission/entrance.ts",
-    find: "      giveUp(admit, fault);\n",
+    find: "      giveUp(facts, admit.limits, fault);\n",
     replace: "",
+    caughtBy: [reservation],
+    rule: "docs/design/metering.md, Rule 5: Settle exactly once",
+  },
+  {
+    name: "an admission that is given up forgets how many inputs it has",
+    file: "src/core/admission/entrance.ts",
+    find: 'batcher.submit({ verb: "settle", ...facts, limits, ...end })',
+    replace: 'batcher.submit({ verb: "settle", ...facts, inputs: 1, limits, ...end })',
     caughtBy: [reservation],
     rule: "docs/design/metering.md, Rule 5: Settle exactly once",
   },

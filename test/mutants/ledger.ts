@@ -75,7 +75,7 @@ export const ledger: Mutant[] = [
   {
     name: "a recovery charges a request that its repeat pays",
     file: settlements,
-    find: "case when h.is_repeatable then 0 ",
+    find: "case when ended.is_repeatable then 0 ",
     replace: "case ",
     caughtBy: [`${lateBook} a recovery`],
     rule: once,

@@ -156,9 +156,17 @@ export const usage: Mutant[] = [
   {
     name: "where holds are charged whole, so is what nobody got",
     file: settlements,
-    find: "when charge_holds and h.stream then",
+    find: "when charge_holds and ended.stream then",
     replace: "when charge_holds then",
     caughtBy: ["test/core/store/ledger.test.ts"],
+    rule: "docs/design/metering.md, Rule 6: Any node recovers",
+  },
+  {
+    name: "the record of a recovered request has not its number of inputs",
+    file: settlements,
+    find: "coalesce(h.input_count, c.input_count)",
+    replace: "c.input_count",
+    caughtBy: ["test/core/store/ledger.test.ts > recovered request has"],
     rule: "docs/design/metering.md, Rule 6: Any node recovers",
   },
   {

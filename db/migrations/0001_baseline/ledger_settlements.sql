@@ -181,32 +181,44 @@ create function usage_settle_lapsed(
     organizations uuid[] := array(
       select distinct h.organization_id from usage_hold h where h.request_id = any (lapsed) order by 1);
     clock timestamptz := usage_lock(organizations);
-    commands usage_settle_command[];
-    limits bigint[];
+    command usage_settle_command;
+    commands usage_settle_command[] := '{}';
+    limits bigint[] := '{}';
     book usage_book;
+    ended record;
   begin
-    select array_agg(
-        row(
-          n, h.request_id, array_position(organizations, h.organization_id),
-          null, null, null, null, null, null, null, null, null, null, n,
-          h.input_tokens, h.cached_input_tokens, h.cache_write_tokens, h.produced_tokens, h.reasoning_tokens,
-          h.usage_source, null,
-          case when h.is_repeatable then 0 when charge_holds and h.stream then h.nanos
-            else least(1000000000000000,
-              usage_cost(h.input_tokens, h.price_input) + usage_cost(h.cached_input_tokens, h.price_cached_input)
-              + usage_cost(h.cache_write_tokens, h.price_cache_write) + usage_cost(h.produced_tokens, h.price_output)) end,
-          'failed', null, 'internal_error', null, null, null, null, null
-        )::usage_settle_command),
-      array_agg(case when p.name is null then array[h.session_limit, h.week_limit, h.month_limit]
-        else array[p.session_nanos, p.week_nanos, p.month_nanos] end)
-    into commands, limits
-    from (
-      select h.*, row_number() over () as n from usage_hold h where h.request_id = any (lapsed) and h.lease_until <= clock
+    for ended in
+      select h.*, array_position(organizations, h.organization_id) as owner,
+        case when p.name is null then array[h.session_limit, h.week_limit, h.month_limit]
+          else array[p.session_nanos, p.week_nanos, p.month_nanos] end as limits_in_force
+      from usage_hold h
+      left join lateral (select o.plan from organization o where o.id = h.organization_id offset 0) o on true
+      left join lateral (select * from plan p where p.name = o.plan offset 0) p on true
+      where h.request_id = any (lapsed) and h.lease_until <= clock
         and coalesce(clock >= clock_min, true) and coalesce(clock <= clock_max, true)
-    ) h
-    left join lateral (select o.plan from organization o where o.id = h.organization_id offset 0) o on true
-    left join lateral (select * from plan p where p.name = o.plan offset 0) p on true;
-    if commands is null then
+    loop
+      command := null;
+      command."position" := cardinality(commands) + 1;
+      command.request_id := ended.request_id;
+      command.owner := ended.owner;
+      command.plan := command."position";
+      command.input_tokens := ended.input_tokens;
+      command.cached_input_tokens := ended.cached_input_tokens;
+      command.cache_write_tokens := ended.cache_write_tokens;
+      command.output_tokens := ended.produced_tokens;
+      command.reasoning_tokens := ended.reasoning_tokens;
+      command.usage_source := ended.usage_source;
+      command.nanos := case when ended.is_repeatable then 0 when charge_holds and ended.stream then ended.nanos
+        else least(1000000000000000, usage_cost(ended.input_tokens, ended.price_input)
+          + usage_cost(ended.cached_input_tokens, ended.price_cached_input)
+          + usage_cost(ended.cache_write_tokens, ended.price_cache_write)
+          + usage_cost(ended.produced_tokens, ended.price_output)) end;
+      command.outcome := 'failed';
+      command.error_code := 'internal_error';
+      commands := commands || command;
+      limits := limits || array[ended.limits_in_force];
+    end loop;
+    if commands = '{}' then
       return 0;
     end if;
     book := usage_load(organizations, clock);

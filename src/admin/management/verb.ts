@@ -1,7 +1,7 @@
 /**
  * A VERB of management, as one value: its name and path, who may use it, what it takes and answers, what it refuses, and
  * what it does. The routes, the clients, the socket, the contract and the command line derive from the list of these
- * values (verbs.ts). To add a verb is to add one value to the list of its subject.
+ * values (verbs.ts). docs/contributing-recipes.md, Add a verb, has the steps.
  */
 import type { Static, TObject, TProperties, TSchema } from "typebox";
 import Type from "typebox";

@@ -9,7 +9,7 @@ import { type Currency, costOf, type MoneyWords, moneyWords } from "../inference
 import type { InferenceRequest } from "../inference/request.ts";
 import { noUsage } from "../inference/usage.ts";
 import { matchesModel } from "../store/budget.ts";
-import type { Admit, AdmitAnswer, Operation, RequestFacts, SettleAnswer } from "../store/ledger.ts";
+import type { Admit, AdmitAnswer, Operation, RequestFacts, SettleAnswer, UsageLimits } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 import {
   type RateAnswer,
@@ -163,7 +163,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     };
     const { edition } = changes;
     const sentAt_ms = clock.now_ms();
-    const granting = granted(admit, sentAt_ms);
+    const granting = granted(admit, facts, sentAt_ms);
     const nanosWanted = inputNanos + costOf(outputTokens, model.prices.output);
     const { organizationId, keyId } = facts;
     const question = { organizationId, keyId, model: model.id, plan, nanos: nanosWanted, running: holds };
@@ -224,22 +224,20 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     parts.settled?.(answer, requestId);
   }
 
-  async function granted(admit: Admit, sentAt_ms: number): Promise<AdmitAnswer> {
+  async function granted(admit: Admit, facts: RequestFacts, sentAt_ms: number): Promise<AdmitAnswer> {
     try {
       return await batcher.submit(admit, sentAt_ms + settings.grant_ms());
     } catch (error) {
       const fault = asFault(error);
       parts.waited?.("error", clock.now_ms() - sentAt_ms);
       ample.forget(admit.organizationId);
-      giveUp(admit, fault);
+      giveUp(facts, admit.limits, fault);
       throw fault;
     }
   }
 
   /** Settles a request whose admission may still be carried out: the settlement ends or prevents the admission. */
-  function giveUp(admit: Admit, fault: Fault): void {
-    const { requestId, organizationId, keyId, operation, model, stream, prices, limits } = admit;
-    const facts: RequestFacts = { requestId, organizationId, keyId, operation, model, stream, prices };
+  function giveUp(facts: RequestFacts, limits: UsageLimits, fault: Fault): void {
     const end = {
       usage: noUsage,
       nanos: 0,

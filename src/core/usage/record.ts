@@ -25,7 +25,10 @@ export interface RunRequest extends Entry {
   identity: ResponseIdentity;
   /** The client's name for its conversation, from a header. */
   session: string | null;
-  /** The size of the caller's request with everything that it refers to, from which `inputTokens` was estimated. */
+  /**
+   * The number of bytes from which `inputTokens` was estimated: the caller's body with everything that it refers to. For
+   * a ranking, the query counts again for each document; for a compaction, turns that are left out do not count.
+   */
   inputBytes: number;
   /** The bytes of a large request as the caller wrote them, for the first engine. */
   own?: OwnBytes | null;

@@ -5,6 +5,7 @@ import { HeardChanges } from "../../../src/core/admission/limit-changes.ts";
 import type { Reservation, Settlement } from "../../../src/core/admission/reservation.ts";
 import type { Fault } from "../../../src/core/inference/fault.ts";
 import type { Model } from "../../../src/core/inference/model.ts";
+import type { Passed } from "../../../src/core/inference/request.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import { compact } from "../../../src/core/protocol/json.ts";
 import type { Command, Grow, SettleAnswer } from "../../../src/core/store/ledger.ts";
@@ -56,6 +57,7 @@ function node(change: Partial<EntranceSettings> = {}, changes = new HeardChanges
       inputTokens?: number;
       model?: Model;
       ahead?: (isSlight: boolean) => void;
+      passed?: Passed;
     } = {},
   ) => {
     const plan = { ...noLimits, name: "pro", ...options.plan };
@@ -63,7 +65,10 @@ function node(change: Partial<EntranceSettings> = {}, changes = new HeardChanges
       requestId: newRequestId(),
       principal: { key: { id: "key_00000000000070008000000000000001" }, organization: { id: organizationId } },
       operation: "chat.completions",
-      request: { ...request, ...compact({ outputTokens_max: options.cap, stream: options.stream }) },
+      request: {
+        ...request,
+        ...compact({ outputTokens_max: options.cap, stream: options.stream, passed: options.passed }),
+      },
       model: options.model ?? model,
       plan,
       inputTokens: options.inputTokens ?? 100,
@@ -480,9 +485,11 @@ describe("the settlement", () => {
 
 describe("a refusal", () => {
   test("for want of an answer leaves a record of nothing, so that the admission cannot run later", async () => {
-    const { clock, ledger, enter } = node();
+    const { clock, ledger, enter, sent } = node();
     ledger.wire = () => "unanswered"; // it was granted, and nobody learned of it
-    const entering = enter();
+    const entering = enter({
+      passed: { inputs: 3, makesText: false, largestTokens: 1, texts: () => [], release() {} },
+    });
     await clock.advance(3_000);
     expect(entering).rejects.toMatchObject({ code: "storage_unavailable" });
     ledger.wire = () => "well";
@@ -490,6 +497,7 @@ describe("a refusal", () => {
     await settled();
     expect(ledger.model.holds.size).toBe(0);
     expect([...ledger.model.records.values()]).toMatchObject([{ charged: 0, outcome: "failed" }]);
+    expect(sent("settle").at(-1)).toMatchObject({ inputs: 3 });
   });
 });
 

@@ -496,6 +496,20 @@ for (const name of databaseKinds(import.meta.path)) {
       await run(settleOf(alive, 30));
     });
 
+    test("the record of a recovered request has everything that its admission named", async () => {
+      await recoverTheRest();
+      const prices = { input: 1000, cachedInput: 200, cacheWrite: 2000, output: 10_000, search: 7_000_000 };
+      const admitted = { operation: "rerank", model: "acme/ranker-1", stream: false, prices, inputs: 3 } as const;
+      const organization = await store.newOrganization();
+      const gone = admitOf(organization, admitted);
+      await book.run([gone]);
+      await store.setClock(new Date(noon.getTime() + 60_000));
+      expect((await book.recover(100)).settled).toBe(1);
+      const { requestId, keyId } = gone;
+      const known = { requestId, keyId, source: "plan", recovered: true, createdAt: noon };
+      expect(await book.receipt(organization, requestId)).toMatchObject({ ...known, ...admitted });
+    });
+
     test("where holds are charged whole, what nobody streamed still costs nothing: it was not delivered", async () => {
       await recoverTheRest();
       const organization = await store.newOrganization();
