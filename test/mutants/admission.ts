@@ -341,7 +341,7 @@ export const admission: Mutant[] = [
     file: "src/core/admission/refusal.ts",
     find: 'headers: { ...windowHeaders(windows), "x-should-retry": "false" },\n    limit',
     replace: "headers: windowHeaders(windows),\n    limit",
-    caughtBy: [reservation],
+    caughtBy: ["test/core/admission/limited-by.test.ts"],
     rule: "docs/design/errors-and-streams.md, Limits and their errors",
   },
   {
@@ -390,7 +390,7 @@ export const admission: Mutant[] = [
     file: "src/core/admission/refusal.ts",
     find: "Math.ceil((resetAt.getTime() - at.getTime()) / 1000)",
     replace: "Math.floor((resetAt.getTime() - at.getTime()) / 1000)",
-    caughtBy: [refusal, reservation],
+    caughtBy: [refusal],
     rule: "docs/design/errors-and-streams.md, Limits and their errors",
   },
   {

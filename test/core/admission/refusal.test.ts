@@ -69,6 +69,8 @@ function ledgerIn({ totals, extra, ...asked }: Case) {
   const answerTo = (one: Admit) => ledger.run([one])[0]!;
   // A first request that needs nothing opens the session, so that its window is a current one.
   answerTo(admit({ inputNanos: 0, outputTokens: 0, outputTokens_min: 0, limits: noLimits }));
+  // No window begins anew in a whole number of seconds from here, so that a wait that is rounded down is noticed.
+  clock.now_ms += 250;
   for (const { kind, total } of ledger.windows(organizationId)) {
     const { used, held } = kind === "extra" ? extra : totals[kind];
     Object.assign(total, { used, held });

@@ -19,14 +19,14 @@ const token: InferenceEvent = { type: "part-delta", index: 0, delta: "word " };
 const close: InferenceEvent = { type: "part-end", index: 0 };
 const end: InferenceEvent = { type: "response-end", reason: "stop" };
 const failed: InferenceEvent = { type: "response-failed", fault: new Fault("upstream_unavailable", "gone") };
-const reported = (inputTokens: number, outputTokens: number): InferenceEvent => ({
+const reported = (inputTokens: number, outputTokens: number, reasoningTokens = 0): InferenceEvent => ({
   type: "usage",
   usage: {
     inputTokens,
     cachedInputTokens: 0,
     cacheWriteTokens: 0,
     outputTokens,
-    reasoningTokens: 0,
+    reasoningTokens,
     source: "reported",
   },
 });
@@ -107,6 +107,11 @@ describe("the meter", () => {
       },
     ]);
     expect(grammarProblem(out)).toBeNull();
+  });
+
+  test("reasoning that the engine reports and does not send is left out of how far its report and our count differ", async () => {
+    const { settled } = await run([[start, text], [token], [token, close, reported(7, 12, 10), end]]);
+    expect(settled).toMatchObject([{ usage: { outputTokens: 12, reasoningTokens: 10 }, divergence: 1 }]);
   });
 
   test("the first part of an answer comes once, and once more where another engine begins it again", async () => {
