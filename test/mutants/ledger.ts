@@ -592,7 +592,7 @@ export const ledger: Mutant[] = [
     file: "src/stores/postgres/report-sources.ts",
     find: "day.isTotalled && day.startsAt >= from && dayOf(day.startsAt).to <= to",
     replace: "day.isTotalled",
-    caughtBy: [`${rolled} any load adds up`],
+    caughtBy: ["test/stores/postgres/report-sources.test.ts > partly in its span"],
     rule: "docs/design/metering.md, Totals",
   },
   {
