@@ -41,11 +41,8 @@ export const equivalents: Readonly<Record<string, string>> = {
     "Only for the media of a request is anybody asked.",
   "src/features/tokenizers/harmony-types.ts, typeOf: boundary shifted 1":
     "How deep a schema is followed is not promised.",
-  "src/features/tokenizers/worker.ts, answered: condition negated 2": "When garbage is collected is not promised.",
   "src/features/tokenizers/worker.ts, large_bytes: sum turned 1": "When garbage is collected is not promised.",
   "src/core/upstream/ask.ts, ask: statements swapped 6": "Neither hears of the other.",
-  "src/core/upstream/http1/connection.ts, Connection.#leave: statement dropped 3":
-    "To stop listening twice does nothing.",
   "src/core/upstream/http1/head.ts, trimmed: boundary shifted 2": "A colon stands before the value, and is not blank.",
   "src/core/usage/answer-text.ts, Part.add: condition negated 1": "The same text is joined at other moments.",
   "src/core/usage/attempts.ts, Attempts.#slotFor: constant off by one 1":
@@ -54,5 +51,4 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/features/upkeep/receipt-watch.ts, receiptWatch.rounds: constant off by one 1":
     "The first round begins a millisecond later.",
   "src/features/workers/lines.ts, wholeLines.flush: boundary shifted 1": "To write nothing changes nothing.",
-  "src/features/workers/member.ts, joined: statements swapped 2": "Neither listener is called before both are there.",
 };
