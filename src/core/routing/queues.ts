@@ -1,7 +1,7 @@
 /**
  * Decides which request gets a slot at which engine now, and which waits for one. A request waits for all engines that
  * could answer it, and goes to the first that has room. Only the requests of this process are counted; a limit that the
- * fleet shares is divided among its processes (sharing.ts): docs/routing.md, When engines are full.
+ * fleet shares is divided among its processes (src/features/sharing): docs/routing.md, When engines are full.
  */
 
 import { Fault } from "../inference/fault.ts";

@@ -27,7 +27,7 @@ export interface Kept<Known> {
 
 /**
  * A bounded memory of what was learned about models or routes, by name. It knows which entries were learned since it
- * was last saved. Saving is done elsewhere (calibration-saver.ts), and learning never waits.
+ * was last saved. Saving is done elsewhere (src/features/upkeep/calibration-saver.ts), and learning never waits.
  */
 export interface Learned<Known> extends Kept<Known> {
   get(name: string): Known | undefined;

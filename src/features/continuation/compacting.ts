@@ -1,5 +1,5 @@
 /**
- * USAGE, compaction: nothing of the answer is delivered, or counted, before the model begins its summary; if it writes
+ * COMPACTION: nothing of the answer is delivered, or counted, before the model begins its summary; if it writes
  * none, the request has failed. If an engine finds the conversation too long, the engine is asked again with a shorter
  * one: docs/design/protocols.md, Compaction.
  */

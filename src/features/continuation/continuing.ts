@@ -1,5 +1,5 @@
 /**
- * USAGE, continuation: if an engine dies in the middle of a text, another is given the text so far, and continues it.
+ * CONTINUATION: if an engine dies in the middle of a text, another is given the text so far, and continues it.
  * The caller sees one answer, and the run has one record. Only text is continued, never half a tool call:
  * docs/routing.md, Going on in mid-answer.
  */

@@ -1,7 +1,7 @@
 /**
- * The harmony format, which OpenAI's open models read. Tested against its makers' own library (test/features/tokenizers). The
- * words of its system message are the same in every prompt except for the date and the effort, whose length does not
- * change.
+ * The harmony format, which OpenAI's open models read. Tested against its makers' own library
+ * (test/features/tokenizers). The words of its system message are the same in every prompt except for the date and the
+ * effort, whose length does not change.
  */
 import type { AnswerPart } from "../../core/inference/event.ts";
 import { argumentsOf } from "./harmony-types.ts";
