@@ -22,10 +22,18 @@ test("the acts come out on Postgres as in memory, at once too", async () => {
   expect(run.violation).toBeNull();
 });
 
+/** The seeds with which the search for a rare violation begins, so that it is short. Without them it would be long. */
+const begins: Partial<Record<Defect, number>> = {
+  "the organization is not locked": 1021,
+  "a raise may last longer": 4892,
+  "only raised limits count": 552,
+};
+
 test.each(Object.keys(defects) as Defect[])("a part of the rule that is taken out is missed: %s", async (defect) => {
   const beginnings = new Beginnings();
   let violation: string | null = null;
-  for (let seed = 1; seed <= 5_000 && violation === null; seed++) {
+  const from = begins[defect] ?? 1;
+  for (let seed = from; seed < from + 5_000 && violation === null; seed++) {
     ({ violation } = await ownLimitsHistory(seed, { defect, beginnings }));
   }
   expect(violation).not.toBeNull();
