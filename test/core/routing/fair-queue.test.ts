@@ -233,9 +233,13 @@ test("an organization that has nothing running or waiting any more leaves nothin
     }
   };
   pass(0, 1_000);
-  const before = heap_bytes();
-  pass(1_000, 101_000);
+  // The middle of three, because other test files of this process may take memory or give it back meanwhile.
+  const growths = [0, 1, 2].map((round) => {
+    const before = heap_bytes();
+    pass(1_000 + round * 100_000, 101_000 + round * 100_000);
+    return heap_bytes() - before;
+  });
   expect(queue.length).toBe(0);
   // Less than 21 bytes for each organization.
-  expect(heap_bytes() - before).toBeLessThan(2 * 1024 * 1024);
+  expect(growths.toSorted((one, other) => one - other)[1]).toBeLessThan(2 * 1024 * 1024);
 });
