@@ -201,6 +201,14 @@ export const admission: Mutant[] = [
     rule: "docs/design/metering.md, Rule 5: Settle exactly once",
   },
   {
+    name: "a request is admitted under the plan of its preparation",
+    file: "src/core/admission/entrance.ts",
+    find: "const inForce = planNow?.() ?? prepared.plan;",
+    replace: "const inForce = prepared.plan;",
+    caughtBy: [reservation],
+    rule: "docs/design/usage.md, Plans that change",
+  },
+  {
     name: "an admission that is given up forgets how many inputs it has",
     file: "src/core/admission/entrance.ts",
     find: 'batcher.submit({ verb: "settle", ...facts, limits, ...end })',

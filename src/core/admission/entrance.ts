@@ -133,11 +133,15 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   }
 
   async function reserved(
-    entry: Entry,
+    prepared: Entry,
     { planNow, ahead }: Admitting,
     hold: HoldPlan,
     taken: RateTaken | null,
   ): Promise<Reservation> {
+    // The plan may have changed since the request was prepared: it may have waited for an earlier one with its idempotency
+    // key, or for the rates.
+    const inForce = planNow?.() ?? prepared.plan;
+    const entry = inForce === prepared.plan ? prepared : { ...prepared, plan: inForce };
     const { model, plan, request } = entry;
     const facts: RequestFacts = {
       requestId: entry.requestId,

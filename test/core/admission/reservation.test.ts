@@ -102,6 +102,13 @@ describe("the hold", () => {
     expect((await entered({ model: { ...model, outputTokens_max: 64 } })).grant).toMatchObject({ outputTokens: 64 });
   });
 
+  test("is asked for under the plan that is in force then, though the request was prepared under another", async () => {
+    const { entered, sent } = node();
+    const session = 3_000_000;
+    await entered({ planNow: () => ({ ...noLimits, name: "pro", session }) });
+    expect(sent("admit")).toMatchObject([{ limits: { session } }]);
+  });
+
   test("grows at half, ahead of need, and nobody waits", async () => {
     const { clock, entered, sent } = node();
     const reservation = await entered();
