@@ -18,7 +18,7 @@ export interface UnservedPath {
   lack: string;
   /** A sentence that names what to use instead. Absent: there is nothing similar. */
   nearest?: string;
-  /** Whether clients of the API understand errors only in the form of Messages. */
+  /** Whether clients of this API can read errors only in the form of Anthropic's Messages. */
   onlyMessages: boolean;
 }
 

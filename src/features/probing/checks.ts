@@ -1,10 +1,10 @@
 /** Checks engines at intervals, if a setting asks for it: docs/routing.md, Health. */
 
 import type { Health } from "../../core/routing/health.ts";
-import { Cancellation } from "../../core/time/cancellation.ts";
 import { type Clock, repeating } from "../../core/time/clock.ts";
 import type { Client } from "../../core/upstream/http1/client.ts";
 import { endpointOf, type HealthCheck, type Upstream } from "../../core/upstream/target.ts";
+import { asked } from "./asked.ts";
 
 export interface CheckParts {
   client: Pick<Client, "get">;
@@ -81,17 +81,8 @@ function isChecked({ check, address }: Upstream): boolean {
 }
 
 async function isWell(client: CheckParts["client"], upstream: Upstream, { path }: HealthCheck): Promise<boolean> {
-  const signal = Cancellation.timeout(answer_ms_max);
   try {
-    const reply = await client.get({
-      url: new URL(path, upstream.url).href,
-      address: upstream.address,
-      upstream: upstream.name,
-      headers: { "user-agent": "sluice", ...upstream.headers },
-      tls: upstream.tls ?? null,
-      connect_ms: upstream.timeouts.connect_ms,
-      signal,
-    });
+    const reply = await asked(client, upstream, path, answer_ms_max);
     reply.drop();
     return reply.status >= 200 && reply.status < 300;
   } catch {

@@ -2,11 +2,11 @@
 import { dialects } from "../../core/protocol/dialects.ts";
 import { type EngineLoad, engineLoadOf, isCrowded } from "../../core/routing/engine-load.ts";
 import type { Health } from "../../core/routing/health.ts";
-import { Cancellation } from "../../core/time/cancellation.ts";
 import { type Clock, type Repeating, repeating } from "../../core/time/clock.ts";
 import { readAtMost } from "../../core/upstream/body.ts";
 import type { Client } from "../../core/upstream/http1/client.ts";
 import { endpointOf, type LoadReading, type Upstream } from "../../core/upstream/target.ts";
+import { asked } from "./asked.ts";
 
 export interface LoadParts {
   client: Pick<Client, "get">;
@@ -65,15 +65,7 @@ async function read(
   { path }: LoadReading,
 ): Promise<EngineLoad | null> {
   try {
-    const reply = await client.get({
-      url: new URL(path, upstream.url).href,
-      address: upstream.address,
-      upstream: upstream.name,
-      headers: { "user-agent": "sluice", ...upstream.headers },
-      tls: upstream.tls ?? null,
-      connect_ms: upstream.timeouts.connect_ms,
-      signal: Cancellation.timeout(answer_ms_max),
-    });
+    const reply = await asked(client, upstream, path, answer_ms_max);
     if (reply.status === 200)
       return engineLoadOf(await readAtMost(reply, answer_bytes_max), (upstream.dialect ?? dialects.generic).load);
     reply.drop();

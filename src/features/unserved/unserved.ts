@@ -12,7 +12,7 @@ interface Row extends Omit<UnservedPath, "onlyMessages"> {
 
 interface UnservedApi {
   name: string;
-  /** Set if clients of the API understand errors only in the form of Messages. */
+  /** Set if clients of this API can read errors only in the form of Anthropic's Messages. */
   onlyMessages?: true;
   rows: readonly Row[];
 }

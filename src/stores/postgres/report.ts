@@ -2,7 +2,6 @@
  * Reads a report in one snapshot: from totals where they suffice, else from roll-ups by day, or by hour where the query
  * needs hours, and from the records that the audit has not rolled up yet (docs/design/metering.md, Totals).
  */
-
 import { bare, idOf } from "../../core/store/ids.ts";
 import {
   type ReportGroup,
