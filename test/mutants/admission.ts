@@ -203,9 +203,17 @@ export const admission: Mutant[] = [
   {
     name: "a request is admitted under the plan of its preparation",
     file: "src/core/admission/entrance.ts",
-    find: "const inForce = planNow?.() ?? prepared.plan;",
-    replace: "const inForce = prepared.plan;",
+    find: "return await reserved(withPlanInForce(prepared, admitting), admitting, hold, taken);",
+    replace: "return await reserved(prepared, admitting, hold, taken);",
     caughtBy: [reservation],
+    rule: "docs/design/usage.md, Plans that change",
+  },
+  {
+    name: "a request is counted by the rates of its preparation",
+    file: "src/core/admission/entrance.ts",
+    find: "takenFrom(rates, withPlanInForce(prepared, admitting), hold, money)",
+    replace: "takenFrom(rates, prepared, hold, money)",
+    caughtBy: [rates],
     rule: "docs/design/usage.md, Plans that change",
   },
   {

@@ -120,12 +120,12 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   /**
    * Admits a request. It takes from the sliding rates first. If it is then not admitted, it gives back what it took.
    */
-  async function enter(entry: Entry, admitting: Admitting = {}): Promise<Reservation> {
-    const hold = holdFor(entry.inputTokens, entry.model, entry.request);
-    const taken = rates ? await takenFrom(rates, entry, hold, money) : null;
+  async function enter(prepared: Entry, admitting: Admitting = {}): Promise<Reservation> {
+    const hold = holdFor(prepared.inputTokens, prepared.model, prepared.request);
+    const taken = rates ? await takenFrom(rates, withPlanInForce(prepared, admitting), hold, money) : null;
     try {
       if (taken) await counted();
-      return await reserved(entry, admitting, hold, taken);
+      return await reserved(withPlanInForce(prepared, admitting), admitting, hold, taken);
     } catch (refused) {
       void taken?.giveBack();
       throw refused;
@@ -133,15 +133,11 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   }
 
   async function reserved(
-    prepared: Entry,
+    entry: Entry,
     { planNow, ahead }: Admitting,
     hold: HoldPlan,
     taken: RateTaken | null,
   ): Promise<Reservation> {
-    // The plan may have changed since the request was prepared: it may have waited for an earlier one with its idempotency
-    // key, or for the rates.
-    const inForce = planNow?.() ?? prepared.plan;
-    const entry = inForce === prepared.plan ? prepared : { ...prepared, plan: inForce };
     const { model, plan, request } = entry;
     const facts: RequestFacts = {
       requestId: entry.requestId,
@@ -255,6 +251,15 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   }
 
   return { enter, holds: () => holds };
+}
+
+/**
+ * The request with the plan that is in force now. The plan may have changed while the request waited for an earlier one
+ * with its idempotency key, or for its rates.
+ */
+function withPlanInForce(prepared: Entry, { planNow }: Admitting): Entry {
+  const plan = planNow?.() ?? prepared.plan;
+  return plan === prepared.plan ? prepared : { ...prepared, plan };
 }
 
 /**

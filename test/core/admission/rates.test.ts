@@ -80,6 +80,13 @@ test("a full rate is refused before the ledger is asked, with headers and whole 
   expect(fault.details).toMatchObject({ retryAfterSeconds: 60, headers: { "x-ratelimit-remaining-requests": "0" } });
 });
 
+test("a request that waited is counted by the rates that are in force then, not by those of its preparation", async () => {
+  const prepared = entry({ requestsPerMinute: 100 });
+  const planNow = () => entry({ requestsPerMinute: 1 }).plan;
+  const { limit, remaining } = (await rated(rates).enter(prepared, { planNow })).rates.requests ?? {};
+  expect({ limit, remaining }).toEqual({ limit: 1, remaining: 0 });
+});
+
 test("tokens are what the hold may come to, and what they were after the first settlement", async () => {
   const reservation = await enter({ tokensPerMinute: 10_000 });
   expect(reservation.rates.tokens?.remaining).toBe(9_500);
