@@ -9,14 +9,8 @@ import { type ConsoleServed, mountedConsole } from "../admin/people/console.ts";
 import { wantsPage } from "../admin/people/files.ts";
 import { serviceOperations } from "../admin/people/service.ts";
 import { withWelcome } from "../admin/people/welcome.ts";
-import {
-  type FrameDependencies,
-  type Framed,
-  frame,
-  identified,
-  methodNotAllowed,
-  type Serve,
-} from "../core/http/frame.ts";
+import { methodNotAllowed } from "../core/http/fault-answer.ts";
+import { type FrameDependencies, type Framed, frame, identified, type Serve } from "../core/http/frame.ts";
 import { hostsNamed, otherHost } from "../core/http/host.ts";
 import { json } from "../core/http/json.ts";
 import { type ConnectionDependencies, RuntimeConnection } from "../core/http/listen.ts";

@@ -22,7 +22,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a 405 does not say which methods there are",
-    file: "src/core/http/frame.ts",
+    file: "src/core/http/fault-answer.ts",
     find: "    headers: { allow },\n",
     replace: "",
     caughtBy: [`${checks} > asks first for the method`],
@@ -38,7 +38,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a refusal that is final does not say so",
-    file: "src/core/http/frame.ts",
+    file: "src/core/http/fault-answer.ts",
     find: "(details.retryAfterSeconds ?? 0) > 60;\n  return true;",
     replace: "(details.retryAfterSeconds ?? 0) > 60;\n  return false;",
     caughtBy: ["test/core/http/windows.test.ts > inference is 402 at once"],
@@ -46,7 +46,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a 429 asks for a wait of days",
-    file: "src/core/http/frame.ts",
+    file: "src/core/http/fault-answer.ts",
     find: "(fault.status === 429 && isFinal(fault))",
     replace: "false",
     caughtBy: ["test/core/http/frame.test.ts > names the wait"],

@@ -3,7 +3,7 @@
  * revocation (RFC 7009). There are no client secrets: a code, a refresh token or an assertion authenticates a client.
  */
 import type { Call } from "../../core/http/call.ts";
-import { retryAfter } from "../../core/http/frame.ts";
+import { retryAfter } from "../../core/http/fault-answer.ts";
 import { json } from "../../core/http/json.ts";
 import { cleaned } from "../../core/http/log-line.ts";
 import { Fault } from "../../core/inference/fault.ts";

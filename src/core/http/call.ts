@@ -2,38 +2,13 @@
 
 import type { Reservation } from "../body/memory.ts";
 import { Fault, type FaultCode, faultCatalogue } from "../inference/fault.ts";
-import type { Usage } from "../inference/usage.ts";
 import type { BillingSource } from "../store/ledger.ts";
 import { Cancellation, type Signal } from "../time/cancellation.ts";
 import { type Pause, yieldFor } from "../time/turns.ts";
-import type { Caller, Ended, Tried } from "../usage/record.ts";
+import type { Caller, Ended } from "../usage/record.ts";
 import type { RequestTrace } from "../usage/traces.ts";
+import type { CallNotes } from "./log-line.ts";
 import type { Socket } from "./socket.ts";
-
-/** Further facts about a request for its log line. They never hold content or a secret. */
-interface CallNotes {
-  organization?: string;
-  key?: string;
-  /** The operator who called the management interface with a token. */
-  operator?: string;
-  /** The person who called the management interface from the console. */
-  person?: string;
-  model?: string;
-  stream?: boolean;
-  /** The source that pays for an admitted inference request: the plan, or extra usage. */
-  source?: BillingSource;
-  outcome?: string;
-  usage?: Usage;
-  firstPart_ms?: number;
-  /** The engine that answered, or that was asked last. */
-  upstream?: string;
-  replica?: string;
-  attempts?: readonly Tried[];
-  /** The time spent waiting for room at engines. */
-  queued_ms?: number;
-  code?: string;
-  cause?: unknown;
-}
 
 /** The connection of a request. */
 export interface ClientConnection {

@@ -13,7 +13,7 @@ import { Present, type PresentEntry } from "../time/clock.ts";
 import type { RequestTrace, Traces } from "../usage/traces.ts";
 import type { Bounds } from "./bounds.ts";
 import { Call, type ClientConnection } from "./call.ts";
-import { json } from "./json.ts";
+import { answerFault, type FaultForm } from "./fault-answer.ts";
 import type { Log } from "./log.ts";
 import { callersWords } from "./log-line.ts";
 import type { Observer } from "./observer.ts";
@@ -110,15 +110,11 @@ export interface FrameDependencies {
 /** An HTTP answer: complete, or a stream that continues after its head was sent. */
 export type HttpAnswer = Response | StreamedAnswer;
 
-export type FaultBody = (fault: Fault, requestId: string, request: Request) => unknown;
-
-export interface Framed {
+export interface Framed extends FaultForm {
   /** The path of the route that matched, for logs and metrics. */
   path: string;
   /** Whether the request may be traced: probes are not. */
   isTraced?: boolean;
-  faultBody: FaultBody;
-  faultHeaders?(fault: Fault, request: Request): Record<string, string>;
   /** Called with a fault before it is made into the answer. */
   failed?(call: Call, fault: Fault): void;
   work(call: Call): HttpAnswer | Promise<HttpAnswer>;
@@ -250,45 +246,6 @@ export function identified(response: Response, requestId: string): Response {
   response.headers.set("request-id", requestId);
   response.headers.set("x-content-type-options", "nosniff");
   return response;
-}
-
-/** The fault of a request with a method that its path does not have. `allow` names the methods that the path has. */
-export function methodNotAllowed(method: string, allow: string): Fault {
-  const name = method === "HEAD" ? "GET" : method;
-  const named = /^[A-Z]{1,16}$/.test(name) ? name : "that method";
-  return new Fault("method_not_allowed", `This path does not support ${named}. It supports ${allow}.`, {
-    headers: { allow },
-  });
-}
-
-function answerFault(call: Call, fault: Fault, { faultBody, faultHeaders }: Framed): Response {
-  call.failed(fault);
-  return json(fault.status, faultBody(fault, call.requestId, call.request), {
-    ...(isFinal(fault) ? { "x-should-retry": "false" } : {}),
-    ...retryAfter(fault),
-    ...fault.details.headers,
-    ...faultHeaders?.(fault, call.request),
-  });
-}
-
-/**
- * Whether the same request cannot succeed within a minute. Then the header `x-should-retry` lets clients that obey it
- * stop at once, instead of hammering.
- */
-function isFinal({ status, details }: Fault): boolean {
-  if (status === 429 || status >= 500) return (details.retryAfterSeconds ?? 0) > 60;
-  return true;
-}
-
-/**
- * The `retry-after` header. There is none for a limit that lasts longer than a minute, because clients would sleep for
- * as long as the header says, for days and in silence: docs/errors.md, usage_limit_reached. The body says when the
- * limit resets.
- */
-export function retryAfter(fault: Fault): Record<string, string> {
-  const { retryAfterSeconds } = fault.details;
-  if (retryAfterSeconds === undefined || (fault.status === 429 && isFinal(fault))) return {};
-  return { "retry-after": String(Math.ceil(retryAfterSeconds)) };
 }
 
 /**

@@ -1,6 +1,34 @@
 /** Formats a line of the log as JSON or logfmt; shortens and cleans the texts of callers. Pure. */
 
 import { masked } from "../inference/masked.ts";
+import type { Usage } from "../inference/usage.ts";
+import type { BillingSource } from "../store/ledger.ts";
+import type { Tried } from "../usage/record.ts";
+
+/** Facts about a request for its log line. They never hold content or a secret. */
+export interface CallNotes {
+  organization?: string;
+  key?: string;
+  /** The operator who called the management interface with a token. */
+  operator?: string;
+  /** The person who called the management interface from the console. */
+  person?: string;
+  model?: string;
+  stream?: boolean;
+  /** The source that pays for an admitted inference request: the plan, or extra usage. */
+  source?: BillingSource;
+  outcome?: string;
+  usage?: Usage;
+  firstPart_ms?: number;
+  /** The engine that answered, or that was asked last. */
+  upstream?: string;
+  replica?: string;
+  attempts?: readonly Tried[];
+  /** The time spent waiting for room at engines. */
+  queued_ms?: number;
+  code?: string;
+  cause?: unknown;
+}
 
 export type LogFormat = "json" | "logfmt";
 

@@ -1,6 +1,6 @@
 /** The body of a fault in the protocol of its path; on paths of several protocols, in the client's protocol. */
 
-import type { FaultBody } from "../http/frame.ts";
+import type { FaultBody } from "../http/fault-answer.ts";
 import type { Fault } from "../inference/fault.ts";
 import { encodeFault as openaiFault } from "../protocol/openai-chat/fault.ts";
 import { encodeFault as responsesFault } from "../protocol/openai-responses/fault.ts";

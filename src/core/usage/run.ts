@@ -6,7 +6,6 @@
  */
 import type { Admitting, Entrance } from "../admission/entrance.ts";
 import type { Reservation, Settlement } from "../admission/reservation.ts";
-import type { AnswerPart } from "../inference/event.ts";
 import { asFault } from "../inference/fault.ts";
 import { emptyRequest } from "../inference/request.ts";
 import { noUsage, promptTokens } from "../inference/usage.ts";
@@ -25,7 +24,7 @@ import {
   startedAnswer,
   type Watcher,
 } from "./record.ts";
-import type { AnswerTokens, Counting } from "./tally.ts";
+import { countingFor, type Tokenizing } from "./tally.ts";
 
 export interface Run extends AsyncDisposable {
   /** The grant, and the state of the sliding rate limits before this request was counted. */
@@ -55,13 +54,6 @@ export interface RunParts {
   open(attemptRequest: AttemptRequest): EngineAnswer;
   /** A counter with the model's tokenizer, off the main thread. Null if the tokenizer is not known. */
   tokenizing(asked: RunRequest): Tokenizing | null;
-}
-
-export interface Tokenizing {
-  /** Whether the prompt may still be counted. If not, the request's memory can be released earlier. */
-  readonly hasPrompt: boolean;
-  prompt(): Promise<number> | null;
-  answer(parts: readonly AnswerPart[]): Promise<AnswerTokens>;
 }
 
 export function runs(parts: RunParts): Runs {
@@ -290,13 +282,4 @@ class GrantedRun implements Run {
       divergence: null,
     };
   }
-}
-
-function countingFor(tokenizing: Tokenizing, caller: Caller): Counting {
-  return {
-    prompt: () => tokenizing.prompt(),
-    answer: (parts) => tokenizing.answer(parts),
-    begun: () => void tokenizing.answer([]).catch(() => {}),
-    keeps: (bytes) => caller.keepsText(bytes),
-  };
 }

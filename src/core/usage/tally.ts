@@ -7,6 +7,7 @@ import type { AnswerPart, InferenceEvent, TerminalEvent } from "../inference/eve
 import type { RejectedReport, Usage } from "../inference/usage.ts";
 import { AnswerText } from "./answer-text.ts";
 import type { RouteCalibration } from "./output-calibration.ts";
+import type { Caller } from "./record.ts";
 import { Count, type CountParts, type TokenizerCount, tokens_taught_min } from "./report.ts";
 
 type Batch = readonly InferenceEvent[];
@@ -22,6 +23,23 @@ export interface Counting {
   begun(): void;
   /** Reserves memory for this many more bytes of the answer's text. False if there is no room. */
   keeps(bytes: number): boolean;
+}
+
+/** The model's tokenizer, for one request. */
+export interface Tokenizing {
+  /** Whether the prompt may still be counted. If not, the request's memory can be released earlier. */
+  readonly hasPrompt: boolean;
+  prompt(): Promise<number> | null;
+  answer(parts: readonly AnswerPart[]): Promise<AnswerTokens>;
+}
+
+export function countingFor(tokenizing: Tokenizing, caller: Pick<Caller, "keepsText">): Counting {
+  return {
+    prompt: () => tokenizing.prompt(),
+    answer: (parts) => tokenizing.answer(parts),
+    begun: () => void tokenizing.answer([]).catch(() => {}),
+    keeps: (bytes) => caller.keepsText(bytes),
+  };
 }
 
 export interface AnswerTokens {

@@ -6,9 +6,10 @@
 import type { Signal } from "../../time/cancellation.ts";
 import { repeating } from "../../time/clock.ts";
 import { turns } from "../../time/turns.ts";
-import type { EngineConnection, Owner, RequestBody } from "./connection.ts";
+import type { EngineConnection, Owner } from "./connection.ts";
 import { dial, engineAt, type Origin, originOf, type TlsSettings, trustOf } from "./dial.ts";
 import type { Reply } from "./exchange.ts";
+import { bytesOf, linesOf, openingOf, type RequestBody } from "./head.ts";
 import { IdleConnections } from "./idle.ts";
 import { ReadPauses, socketCalls } from "./read-pauses.ts";
 
@@ -287,19 +288,3 @@ export function client({
 
 /** The key of connections that all callers share. */
 const anybody = "";
-
-function bytesOf(body: RequestBody): number {
-  if (typeof body === "string") return Buffer.byteLength(body);
-  return body.reduce((sum, { byteLength }) => sum + byteLength, 0);
-}
-
-/** The rest of the request line after the method, and the host header. */
-function openingOf({ pathname, search, host }: URL): string {
-  return `${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n`;
-}
-
-function linesOf(headers: Where["headers"]): string {
-  let lines = "";
-  for (const name in headers) lines += `${name}: ${headers[name]}\r\n`;
-  return lines;
-}

@@ -4,7 +4,7 @@ import { release } from "../../body/pieces.ts";
 import type { Listening, Signal } from "../../time/cancellation.ts";
 import { type Turns, yieldToEventLoop } from "../../time/turns.ts";
 import { Exchange, type Reply } from "./exchange.ts";
-import type { ResponseHead } from "./head.ts";
+import { headed, keptFor_ms, type RequestBody, type ResponseHead, saysThatItCloses } from "./head.ts";
 import type { Line, Pause, PausedLine, ReadPauses, SocketCalls } from "./read-pauses.ts";
 
 /** Thrown if an exchange has no answer, or only a part of one. */
@@ -21,9 +21,6 @@ export class ConnectionLost extends Error {
     this.isStale = isStale;
   }
 }
-
-/** The body: a text, or pieces, which are consumed. */
-export type RequestBody = string | Uint8Array[];
 
 /** The object to which a connection reports that it has ended, or that it may be reused. */
 export interface Owner {
@@ -271,31 +268,4 @@ export class EngineConnection implements Line, PausedLine {
     }
     exchange?.fail(cause);
   }
-}
-
-/** Larger pieces are not copied to be sent with the head. */
-const copied_bytes_max = 16 * 1024;
-
-/** The pieces with the head in front. Writing a piece is a system call, so a small first one is joined to the head. */
-function headed(head: string, pieces: Uint8Array[]): Uint8Array[] {
-  const bytes = new TextEncoder().encode(head);
-  const [first, ...others] = pieces;
-  if (!first || first.length > copied_bytes_max) return [bytes, ...pieces];
-  const both = new Uint8Array(bytes.length + first.length);
-  both.set(bytes);
-  both.set(first, bytes.length);
-  return [both, ...others];
-}
-
-/**
- * Whether the bytes are a 408, with which a server may close an idle connection (RFC 9110, 15.5.9). Such a 408 answers
- * no request.
- */
-function saysThatItCloses(bytes: Uint8Array): boolean {
-  return /^HTTP\/1\.[01] 408 /.test(Buffer.prototype.toString.call(bytes, "latin1", 0, 13));
-}
-
-function keptFor_ms(keepAlive: string | undefined): number | null {
-  const seconds = keepAlive === undefined ? undefined : /(?:^|[\s,])timeout=(\d{1,6})/.exec(keepAlive)?.[1];
-  return seconds === undefined ? null : Number(seconds) * 1000;
 }

@@ -1,4 +1,7 @@
-/** The head of an HTTP/1.1 response: status line and header fields, as strict as RFC 9112 allows. Pure. */
+/**
+ * The heads of HTTP/1.1: the head of a request is written, and that of a response is parsed, as strictly as RFC 9112
+ * allows. Pure.
+ */
 
 export interface ResponseHead {
   status: number;
@@ -107,4 +110,53 @@ function persists(isVersion11: boolean, headers: HeaderFields): boolean {
   if (connection === undefined) return isVersion11;
   const options = connection.toLowerCase().split(/\s*,\s*/);
   return !options.includes("close") && (isVersion11 || options.includes("keep-alive"));
+}
+
+/**
+ * Whether the bytes are a 408, with which a server may close an idle connection (RFC 9110, 15.5.9). Such a 408 answers
+ * no request.
+ */
+export function saysThatItCloses(bytes: Uint8Array): boolean {
+  return /^HTTP\/1\.[01] 408 /.test(Buffer.prototype.toString.call(bytes, "latin1", 0, 13));
+}
+
+/** How long the engine promises to keep the connection open, by its header `keep-alive`; null if it does not say. */
+export function keptFor_ms(keepAlive: string | undefined): number | null {
+  const seconds = keepAlive === undefined ? undefined : /(?:^|[\s,])timeout=(\d{1,6})/.exec(keepAlive)?.[1];
+  return seconds === undefined ? null : Number(seconds) * 1000;
+}
+
+/** The body of a request: a text, or pieces, which are consumed. */
+export type RequestBody = string | Uint8Array[];
+
+/** The value of `content-length`. */
+export function bytesOf(body: RequestBody): number {
+  if (typeof body === "string") return Buffer.byteLength(body);
+  return body.reduce((sum, { byteLength }) => sum + byteLength, 0);
+}
+
+/** The rest of the request line after the method, and the host header. */
+export function openingOf({ pathname, search, host }: URL): string {
+  return `${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n`;
+}
+
+/** The lines of these headers. */
+export function linesOf(headers: Readonly<Record<string, string>>): string {
+  let lines = "";
+  for (const name in headers) lines += `${name}: ${headers[name]}\r\n`;
+  return lines;
+}
+
+/** Larger pieces are not copied to be sent with the head. */
+const copied_bytes_max = 16 * 1024;
+
+/** The pieces with the head in front. Writing a piece is a system call, so a small first one is joined to the head. */
+export function headed(head: string, pieces: Uint8Array[]): Uint8Array[] {
+  const bytes = new TextEncoder().encode(head);
+  const [first, ...others] = pieces;
+  if (!first || first.length > copied_bytes_max) return [bytes, ...pieces];
+  const both = new Uint8Array(bytes.length + first.length);
+  both.set(bytes);
+  both.set(first, bytes.length);
+  return [both, ...others];
 }
