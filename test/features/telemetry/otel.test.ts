@@ -4,7 +4,6 @@ import { ROOT_CONTEXT, SpanStatusCode } from "@opentelemetry/api";
 import { TracerProvider } from "@opentelemetry/sdk-trace";
 import { Spans } from "../../../src/features/telemetry/spans.ts";
 import { freePort } from "../../harness/daemon.ts";
-import { startSimulator } from "../../harness/simulator.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 import { type Collector, type SpanSeen, startCollector } from "./collector.ts";
@@ -38,26 +37,35 @@ interface Tracing {
   /** Settings of `telemetry`; null: it is off. */
   settings?: string | null;
   env?: Record<string, string>;
-  kind?: "chat" | "embedding" | "rerank" | "completion";
 }
-interface Traced<Engine> {
+interface Traced {
   collector: Collector;
-  engine: Engine;
+  engine: ReturnType<typeof startEngine>;
   service: Sluice;
 }
 
+/** The models that the node serves: a chat of our engine, and one of each other kind, of the built-in simulator. */
+const models = Object.entries({ chat: "main", completion: "simulator", embedding: "simulator", rerank: "simulator" })
+  .map(([kind, upstream]) => [kind, upstream, kind.startsWith("c") ? ", output: 1" : ""])
+  .map(
+    ([kind, upstream, output]) => `
+  - id: acme/${kind}
+    kind: ${kind}
+    created: 1
+    context_window: 8192
+    prices: { input: 1${output} }
+    routes: [{ upstream: ${upstream}, model: m }]`,
+  );
+
 /** A collector, an engine and a node that sends to the collector; whatever the test did, they end with it. */
-async function traced<Engine extends { url: string; stop(): Promise<unknown> }>(
-  engine: Engine,
-  { status, settings = "sample_ratio: 1, metrics_ms: 0", env = {}, kind = "chat" }: Tracing,
-  act: (it: Traced<Engine>) => Promise<unknown>,
+async function traced(
+  { status, settings = "sample_ratio: 1, metrics_ms: 0", env = {} }: Tracing,
+  act: (it: Traced) => Promise<unknown>,
 ): Promise<void> {
-  const collector = startCollector(status);
-  const price = kind === "chat" || kind === "completion" ? "input: 1, output: 1" : "input: 1";
+  const [collector, engine] = [startCollector(status), startEngine()];
   const config = `upstreams: { main: { url: "${engine.url}" } }
 metering: { currency: USD }
-models:
-  - { id: acme/m, kind: ${kind}, created: 1, context_window: 8192, prices: { ${price} }, routes: [{ upstream: main, model: m }] }
+models: ${models.join("")}
 ${settings === null ? "" : `telemetry: { endpoint: "${collector.url}/", ${settings} }`}
 `;
   const service = await startSluice({ config, env });
@@ -65,15 +73,14 @@ ${settings === null ? "" : `telemetry: { endpoint: "${collector.url}/", ${settin
     await act({ collector, engine, service });
   } finally {
     await service.stop();
-    await engine.stop();
-    await collector.stop();
+    await Promise.all([engine.stop(), collector.stop()]);
   }
 }
 
 const ask = (service: Sluice, headers: Record<string, string> = {}) =>
   service.post(
     "/v1/chat/completions",
-    { model: "acme/m", stream: true, messages: [{ role: "user", content: word }] },
+    { model: "acme/chat", stream: true, messages: [{ role: "user", content: word }] },
     { headers },
   );
 
@@ -88,12 +95,12 @@ test("a request is a span of its caller's trace, with what happened inside, and 
   const port = await freePort();
   const settings = "headers: { x-tenant: ours }, sample_ratio: 0, metrics_ms: 300";
   const env = { SLUICE_OPERATOR_PORT: String(port) };
-  await traced(startEngine(), { settings, env }, async ({ collector, engine, service }) => {
+  await traced({ settings, env }, async ({ collector, engine, service }) => {
     const sent = { traceparent, tracestate: "vendor=1", "x-request-id": "theirs-1", "user-agent": "agent/1" };
     const answer = await (await ask(service, sent)).text();
     expect(answer).toContain("nut");
     // Spans that end after the answer may come in a later export.
-    await spansCome(collector, "chat acme/m", "stream", "settlement");
+    await spansCome(collector, "chat acme/chat", "stream", "settlement");
     await until(() => collector.metrics.has("gen_ai.client.token.usage"), 20_000, "the metrics");
     expectSpans(collector, engine.headers);
     expectReports(collector, new URL(engine.url));
@@ -113,14 +120,15 @@ test("a request is a span of its caller's trace, with what happened inside, and 
     const text = await open.text();
     expect(text).toMatch(exemplar);
     expect([...new Set([...text.matchAll(/trace_id="(\w+)"/g)].map(([, id]) => id))]).toEqual([theirs.traceId]);
-    // Stopping the node sends the spans that still wait; the second request left no span.
+    // A node that stops sends first what it has not sent yet; the second request left no span.
+    await (await ask(service, { traceparent })).text();
     await service.stop();
-    expect(named(collector.spans, "chat acme/m")).toHaveLength(1);
+    expect(named(collector.spans, "chat acme/chat")).toHaveLength(2);
   });
 }, 60_000);
 
 function expectSpans({ spans }: Collector, sent: Headers[]): void {
-  const [request] = named(spans, "chat acme/m");
+  const [request] = named(spans, "chat acme/chat");
   expect(request).toMatchObject({
     traceId: theirs.traceId,
     parentSpanId: theirs.spanId,
@@ -133,7 +141,7 @@ function expectSpans({ spans }: Collector, sent: Headers[]): void {
     "http.request.header.x-request-id": ["theirs-1"],
     "user_agent.original": "agent/1",
     "gen_ai.operation.name": "chat",
-    "gen_ai.request.model": "acme/m",
+    "gen_ai.request.model": "acme/chat",
     "gen_ai.usage.input_tokens": 10,
     "gen_ai.usage.cache_read.input_tokens": 4,
     "gen_ai.usage.output_tokens": 3,
@@ -185,7 +193,7 @@ function expectMetrics({ metrics }: Collector): void {
   ]);
   for (const name of ["request.duration", "time_to_first_token", "time_per_output_token"]) {
     const [point] = metrics.get(`gen_ai.server.${name}`) ?? [];
-    expect(point).toMatchObject({ count: 1, attributes: { "gen_ai.request.model": "acme/m" } });
+    expect(point).toMatchObject({ count: 1, attributes: { "gen_ai.request.model": "acme/chat" } });
   }
   expect(metrics.get("gen_ai.server.time_to_first_token")![0]!.bounds).toHaveLength(16);
 }
@@ -202,31 +210,52 @@ test("a request whose status is 500 or more is an error of the server, and a cli
   expect(ended).toEqual([UNSET, UNSET, ERROR, ERROR]);
 });
 
-test("with caller_ids, spans say whose a request is: organization, key, and the team that it counts in", async () => {
-  const settings = "sample_ratio: 1, caller_ids: true, metrics_ms: 0";
-  await traced(startEngine(), { settings }, async ({ collector, service }) => {
+const operations = [
+  ["embeddings", "/v1/embeddings", { model: "acme/embedding", input: word }],
+  ["rerank", "/v1/rerank", { model: "acme/rerank", query: word, documents: [word] }],
+  ["text_completion", "/v1/completions", { model: "acme/completion", prompt: word }],
+] as const;
+
+test("spans have the name of their operation, and with caller_ids they say whose a request is: organization, key and team", async () => {
+  const settings = "sample_ratio: 1, caller_ids: true, metrics_ms: 300";
+  await traced({ settings }, async ({ collector, service }) => {
     const whose = ["--org", service.organization];
     const team = await service.json<{ id: string }>("team", "create", ...whose, "--name", "research");
     const words = ["key", "create", ...whose, "--name", "traced", "--team", team.id];
     const key = await service.json<{ id: string; key: string; organization_id: string }>(...words);
-    const body = { model: "acme/m", messages: [{ role: "user", content: word }] };
-    for (const model of ["acme/m", "acme/none"])
+    const body = { model: "acme/chat", messages: [{ role: "user", content: word }] };
+    for (const model of ["acme/chat", "acme/none"])
       await (await service.post("/v1/chat/completions", { ...body, model }, { key: key.key })).text();
-    for (const name of ["chat m", "settlement", "POST /v1/chat/completions", "chat acme/m"])
+    for (const name of ["chat m", "settlement", "POST /v1/chat/completions", "chat acme/chat"])
       await until(() => named(collector.spans, name).length > 0, 20_000, `the span ${name}`);
     const caller = { "sluice.organization.id": key.organization_id, "sluice.key.id": key.id };
-    for (const name of ["chat acme/m", "chat m", "settlement"]) {
+    for (const name of ["chat acme/chat", "chat m", "settlement"]) {
       for (const { attributes } of named(collector.spans, name)) {
         expect(attributes).toMatchObject({ ...caller, "sluice.team.id": team.id });
       }
     }
     const [refused] = named(collector.spans, "POST /v1/chat/completions");
     expect(refused!.attributes).toMatchObject({ ...caller, "error.type": "model_not_found" });
+    for (const [, path, body] of operations) {
+      const response = await service.post(path, body);
+      expect([path, response.status]).toEqual([path, 200]);
+      await response.text();
+    }
+    for (const [operation, , { model }] of operations) {
+      const name = `${operation} ${model}`;
+      await spansCome(collector, name, `${operation} m`);
+      for (const span of [name, `${operation} m`])
+        expect(named(collector.spans, span)[0]!.attributes).toMatchObject({ "gen_ai.operation.name": operation });
+    }
+    const points = () => collector.metrics.get("gen_ai.client.token.usage") ?? [];
+    const counted = () => new Set(points().map(({ attributes }) => attributes["gen_ai.operation.name"]));
+    await until(() => operations.every(([operation]) => counted().has(operation)), 20_000, "the metrics");
+    expect(collector.text()).not.toContain(word);
   });
 }, 60_000);
 
 test("a collector that is away, or refuses, costs a line in the log and no request", async () => {
-  await traced(startEngine(), { status: 403 }, async ({ service }) => {
+  await traced({ status: 403 }, async ({ service }) => {
     expect((await ask(service)).status).toBe(200);
     await until(() => service.stderr().includes('"telemetry_unsent"'), 10_000, "the log");
     expect((await ask(service)).status).toBe(200);
@@ -234,38 +263,9 @@ test("a collector that is away, or refuses, costs a line in the log and no reque
   });
 }, 60_000);
 
-test("a node that stops sends first what it has not sent yet", async () => {
-  await traced(startEngine(), { settings: "metrics_ms: 0" }, async ({ collector, service }) => {
-    await (await ask(service, { traceparent })).text();
-    await service.stop();
-    expect(named(collector.spans, "chat acme/m")).toHaveLength(1);
-  });
-}, 60_000);
-
 test("off, nothing is sent and the engine hears of no trace", async () => {
-  await traced(startEngine(), { settings: null }, async ({ engine, service }) => {
+  await traced({ settings: null }, async ({ engine, service }) => {
     await (await ask(service, { traceparent })).text();
     expect(engine.headers.map((headers) => headers.get("traceparent"))).toEqual([null, null]);
   });
 }, 60_000);
-
-for (const [operation, kind, path, body] of [
-  ["embeddings", "embedding", "/v1/embeddings", { input: word }],
-  ["rerank", "rerank", "/v1/rerank", { query: word, documents: [word] }],
-  ["text_completion", "completion", "/v1/completions", { prompt: word }],
-] as const)
-  test(`spans and metrics of ${operation} have that name, and none of its content`, async () => {
-    const settings = "sample_ratio: 1, metrics_ms: 300";
-    await traced(await startSimulator(), { settings, kind }, async ({ collector, service }) => {
-      const response = await service.post(path, { model: "acme/m", ...body });
-      expect(response.status).toBe(200);
-      await response.text();
-      await spansCome(collector, `${operation} acme/m`, `${operation} m`);
-      for (const name of [`${operation} acme/m`, `${operation} m`])
-        expect(named(collector.spans, name)[0]!.attributes).toMatchObject({ "gen_ai.operation.name": operation });
-      await until(() => collector.metrics.has("gen_ai.client.token.usage"), 20_000, "the metrics");
-      const points = collector.metrics.get("gen_ai.client.token.usage")!;
-      expect(points.map(({ attributes }) => attributes["gen_ai.operation.name"])).toEqual([operation, operation]);
-      expect(collector.text()).not.toContain(word);
-    });
-  }, 60_000);

@@ -3,6 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { loadConfiguration } from "../../../src/config/load.ts";
 import { freePort } from "../../harness/daemon.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { redisUrl } from "../../harness/services.ts";
@@ -13,7 +14,6 @@ setDefaultTimeout(60_000);
 async function failed(env: Record<string, string>, ...words: string[]) {
   const folder = mkdtempSync(join(tmpdir(), "sluice-workers-"));
   writeFileSync(join(folder, "bad.yaml"), "upstreams: { main: { url: http://127.0.0.1, urll: x } }\n");
-  writeFileSync(join(folder, "workers.yaml"), "server: { workers: 4 }\n");
   const all = { PATH: process.env.PATH ?? "", HOME: folder, PORT: "0", SLUICE_DATA_DIR: join(folder, "data"), ...env };
   const child = Bun.spawn([...program, "serve", ...words], { cwd: folder, env: all, stdout: "pipe", stderr: "pipe" });
   const [code, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
@@ -28,7 +28,6 @@ const unset = "set it, or remove the setting";
 const needsPostgres = `needs Postgres (DATABASE_URL), because the embedded database belongs to one process: ${unset}`;
 const needsRedis = `needs Redis (REDIS_URL), because processes that share a port must count rates together: ${unset}`;
 const isNoNumber = (text: string) => `SLUICE_WORKERS must be auto, or a whole number from 1 to 64, not "${text}"`;
-const isBad = "bad.yaml:1:45: upstreams.main.urll: is not a known field; did you mean 'url'?";
 
 test.each([
   [{ SLUICE_WORKERS: "2" }, `SLUICE_WORKERS ${needsPostgres}`],
@@ -36,12 +35,18 @@ test.each([
   [{ SLUICE_WORKERS: "2", DATABASE_URL: postgres }, `SLUICE_WORKERS ${needsRedis}`],
   [{ SLUICE_CONFIG: "workers.yaml" }, `server.workers ${needsPostgres}`],
   ...["0", "65", "-2", "two"].map((workers) => [{ SLUICE_WORKERS: workers }, isNoNumber(workers)] as const),
-  [{ SLUICE_WORKERS: "2", DATABASE_URL: postgres, REDIS_URL: redis, SLUICE_CONFIG: "bad.yaml" }, isBad],
-])("%j", async (env, why) => {
-  const { code, stdout, lines } = await failed(env as unknown as Record<string, string>);
+])("%j", (env, why) => {
+  const readFile = (path: string) => (path === "workers.yaml" ? Buffer.from("server: { workers: 4 }\n") : null);
+  const found = loadConfiguration({ env: env as unknown as Record<string, string>, readFile, simulatorUrl: null });
+  expect(found).toMatchObject({ problems: [why] });
+});
+
+test("a configuration that cannot be used is told of once, whatever the number of workers", async () => {
+  const env = { SLUICE_WORKERS: "2", DATABASE_URL: postgres, REDIS_URL: redis, SLUICE_CONFIG: "bad.yaml" };
+  const { code, stdout, lines } = await failed(env);
+  const why = "bad.yaml:1:45: upstreams.main.urll: is not a known field; did you mean 'url'?";
   expect(lines).toEqual([`sluice: The configuration cannot be used: ${why}`]);
-  expect(stdout).toBe("");
-  expect(code).toBe(1);
+  expect([code, stdout]).toEqual([1, ""]);
 });
 
 test("a database that is not waited for is said once, whatever the number of workers", async () => {
