@@ -25,6 +25,8 @@ export interface Engine {
   /** The most requests that were in flight at once; tests may reset it. */
   most: number;
   checks: number;
+  /** Ends the thinking about all requests that are there now. */
+  hurry(): void;
   start(): void;
   /** Stops the engine and closes all its connections. */
   stop(): Promise<void>;
@@ -38,18 +40,17 @@ const answer =
   frame({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 } }) +
   "data: [DONE]\n\n";
 
-/** Waits while the engine thinks, or until the caller leaves. */
-async function thought(delay_ms: number, signal: AbortSignal): Promise<void> {
-  const left = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
-  await Promise.race([Bun.sleep(delay_ms), left]);
-}
-
 /** Starts an engine. `port` 0 means any free port. */
 export function startEngine({ hostname = "127.0.0.1", port: wanted = 0 } = {}): Engine {
   let server: Server<undefined> | null = null;
   let port = wanted;
+  let hurried = Promise.withResolvers<void>();
   const engine: Engine = {
     ...{ url: "", asked: [], delay_ms: 20, isSick: false, waiting: 0, inFlight: 0, most: 0, checks: 0 },
+    hurry() {
+      hurried.resolve();
+      hurried = Promise.withResolvers();
+    },
     start() {
       server = Bun.serve({ hostname, port, fetch: served });
       port = server.port!;
@@ -78,7 +79,8 @@ export function startEngine({ hostname = "127.0.0.1", port: wanted = 0 } = {}): 
     });
     engine.inFlight += 1;
     engine.most = Math.max(engine.most, engine.inFlight);
-    await thought(engine.delay_ms, request.signal);
+    const left = new Promise<void>((resolve) => request.signal.addEventListener("abort", () => resolve()));
+    await Promise.race([Bun.sleep(engine.delay_ms), hurried.promise, left]);
     engine.inFlight -= 1;
     if (engine.isSick) return Response.json({ error: { message: "overloaded" } }, { status: 503 });
     return new Response(answer, { headers: { "content-type": "text/event-stream" } });

@@ -32,7 +32,7 @@ beforeAll(async () => {
   sluice = await startSluice({
     config: configOf(upstreams, models, {
       limits: { first_event_hold_ms: 50, heartbeat_ms: 100 },
-      metering: { currency: "USD", lease_s: 3, checkpoint_s: 0.5 },
+      metering: { currency: "USD", lease_s: 2, checkpoint_s: 0.3 },
     }),
     operatorsWords: Object.keys(upstreams),
   });
@@ -61,7 +61,7 @@ test("an engine is never asked for more than its limit at once, and all are answ
 
 // The other tests run concurrently: each has engines of its own, and mostly waits for them.
 test.concurrent("who leaves while waiting gives the place up at once, is charged nothing, and no engine hears of it", async () => {
-  one.delay_ms = 5_000;
+  one.delay_ms = 20_000;
   const before = one.asked.length;
   const running = asks("one");
   await until(() => one.asked.length === before + 1, 10_000, "the first to be asked");
@@ -73,6 +73,7 @@ test.concurrent("who leaves while waiting gives the place up at once, is charged
   expect(one.inFlight, "requests that still run, whose end would have freed the place, too").toBe(1);
   const receipt = await endedReceipt(sluice, left.headers.get("x-service-request-id")!);
   expect(receipt).toMatchObject({ outcome: "cancelled", cost: { charged: dollars(0) }, usage: { input_tokens: 0 } });
+  one.hurry();
   expect((await seen(await running)).text).toBe(words);
   expect(one.asked).toHaveLength(before + 1);
   one.delay_ms = 20;
@@ -80,21 +81,24 @@ test.concurrent("who leaves while waiting gives the place up at once, is charged
 }, 30_000);
 
 test.concurrent("a request waits for all of its engines, and goes to the one that has room first", async () => {
-  pair.delay_ms = 2_500;
-  other.delay_ms = 2_500;
+  pair.delay_ms = 20_000;
+  other.delay_ms = 20_000;
   const first = [asks("pair"), asks("pair")];
   await until(() => pair.inFlight === 1 && other.inFlight === 1, 10_000, "both to be full");
   const waiting = asks("pair");
   await until(async () => (await waitingFor("pair")) >= 1, 10_000, "the third to wait");
-  // Whichever engine's request ends first, the request that waits for both engines goes to the one with room.
-  await Promise.all(first.map(async (one) => seen(await one)));
+  other.delay_ms = 20;
+  other.hurry();
+  // The request that waits for both engines goes to the one with room, while the other still thinks.
   expect((await seen(await waiting)).text).toBe(words);
-  expect(pair.asked.length + other.asked.length).toBe(3);
+  expect([pair.inFlight, other.asked.length]).toEqual([1, 2]);
+  pair.hurry();
+  await Promise.all(first.map(async (one) => seen(await one)));
   expect([pair.most, other.most]).toEqual([1, 1]);
 }, 30_000);
 
 test.concurrent("too many that wait, and too long a wait, are 429 capacity_exceeded with a time to come back", async () => {
-  short.delay_ms = 4_000;
+  short.delay_ms = 20_000;
   const running = asks("short");
   await until(() => short.inFlight === 1, 10_000, "it to be full");
   // Answers that are not streamed, so that the status is not sent before the wait ends.
@@ -111,13 +115,14 @@ test.concurrent("too many that wait, and too long a wait, are 429 capacity_excee
       cost: { charged: dollars(0) },
     });
   }
+  short.hurry();
   expect((await seen(await running)).text).toBe(words);
   expect(short.asked).toHaveLength(1);
   expect(await metric(/^upstream_queue_wait_seconds_count\{model="acme\/short",outcome="full"\} (\d+)/m)).toBe(3);
 }, 30_000);
 
 test.concurrent("a wait longer than the lease keeps it, and has heartbeats", async () => {
-  beating.delay_ms = 5_000;
+  beating.delay_ms = 3_500;
   const running = asks("beating");
   await until(() => beating.inFlight === 1, 10_000, "it to be full");
   const response = await asks("beating");

@@ -3,33 +3,25 @@
  * number of nodes that the fleet's reports know, and operators are told by how much the limits may be missed.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { startSimulator } from "../../src/features/simulator/server.ts";
 import { migratedDatabase } from "../harness/migrated-database.ts";
 import { newMember } from "../harness/organizations.ts";
 import { startRedis } from "../harness/services.ts";
-import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { type Sluice, type SluiceOptions, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { bodyOf } from "./callers.ts";
 import { configOf } from "./config.ts";
 
 setDefaultTimeout(120_000);
 
-const folder = mkdtempSync(join(tmpdir(), "sluice-shares-"));
 let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let redis: Awaited<ReturnType<typeof startRedis>>;
 let engine: Awaited<ReturnType<typeof startSimulator>>;
 let nodes: Sluice[];
-let started = 0;
 
-async function startNode(): Promise<Sluice> {
-  const at = started++;
+function startNode(more: SluiceOptions = { dataDir: "unused" }): Promise<Sluice> {
   return startSluice({
-    store: "pglite",
-    // The first node makes the organization and its key, in the default folder.
-    ...(at > 0 ? { dataDir: join(folder, `${at}`) } : {}),
+    ...{ store: "pglite", ...more },
     config: configOf(
       { engine: { url: engine.url } },
       { writer: ["engine"] },
@@ -43,15 +35,15 @@ beforeAll(async () => {
   database = await migratedDatabase();
   redis = await startRedis();
   engine = await startSimulator();
-  nodes = [];
-  for (let at = 0; at < 3; at++) nodes.push(await startNode());
+  // The first node makes the organization and its key.
+  nodes = [await startNode({})];
+  nodes.push(...(await Promise.all([startNode(), startNode()])));
 });
 afterAll(async () => {
-  for (const node of nodes) await node.stop();
+  await Promise.all(nodes.map((node) => node.stop()));
   await redis.stop();
   await engine.stop();
   await database.drop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const shares = (count: number) =>

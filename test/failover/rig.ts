@@ -4,6 +4,9 @@
 import { type Sluice, type SluiceOptions, startSluice } from "../harness/sluice.ts";
 import { startWall, type Wall } from "./wall.ts";
 
+export const engineProtocols = ["openai-chat", "anthropic-messages", "openai-responses"] as const;
+export type Protocol = (typeof engineProtocols)[number];
+
 export interface Route {
   /** The number of the wall: wall 0 is asked first. `dead`: an address where nobody listens. */
   wall: number | "dead";
@@ -12,6 +15,8 @@ export interface Route {
   priority?: number;
   weight?: number;
   contextWindow?: number;
+  /** The protocol of the engine; chat unless another is named. */
+  protocol?: Protocol;
   /** Whether the route's engine can continue an answer of an engine that failed in the middle. */
   continues?: boolean;
 }
@@ -30,23 +35,27 @@ export interface Rig {
   stop(): Promise<void>;
 }
 
+/** The upstreams that speak chat. Each wall has an upstream of each other protocol, too, whose name ends with it. */
 export const upstreamNames = ["canary-first", "canary-second", "canary-third"];
+const nameOf = (wall: number, protocol: Protocol) =>
+  protocol === "openai-chat" ? upstreamNames[wall] : `${upstreamNames[wall]}-${protocol}`;
 
 export async function startRig(
   cases: readonly Case[],
   options: SluiceOptions = {},
   more = "",
-  protocol = "openai-chat",
   settings = "",
 ): Promise<Rig> {
   const walls = await Promise.all(upstreamNames.map(() => startWall()));
   const dead = await startWall();
   await dead.stop();
-  const upstreams = walls.map(
-    ({ url }, index) => `  ${upstreamNames[index]}: { url: "${url}", protocol: ${protocol}${settings} }`,
+  const upstreams = walls.flatMap(({ url }, wall) =>
+    engineProtocols.map(
+      (protocol) => `  ${nameOf(wall, protocol)}: { url: "${url}", protocol: ${protocol}${settings} }`,
+    ),
   );
-  const route = ({ wall, model, priority = 0, weight = 1, contextWindow, continues }: Route) =>
-    `{ upstream: ${wall === "dead" ? "canary-dead" : upstreamNames[wall]}, model: ${model}, priority: ${priority}, weight: ${weight}${contextWindow ? `, context_window: ${contextWindow}` : ""}${continues ? ", continue: true" : ""} }`;
+  const route = ({ wall, model, priority = 0, weight = 1, contextWindow, protocol, continues }: Route) =>
+    `{ upstream: ${wall === "dead" ? "canary-dead" : nameOf(wall, protocol ?? "openai-chat")}, model: ${model}, priority: ${priority}, weight: ${weight}${contextWindow ? `, context_window: ${contextWindow}` : ""}${continues ? ", continue: true" : ""} }`;
   const model = ({ id, routes, timeouts }: Case) => `  - id: ${id}
     created: 1790000000
     context_window: 131072

@@ -1,14 +1,29 @@
-/** What operators see of engines: each route as it is, each attempt of a request, and nothing of it where clients look. */
+/**
+ * What operators see of engines: each route as it is, each attempt of a request, an engine's words inside a failed
+ * answer, and nothing of it where clients look.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { freePort } from "../harness/daemon.ts";
 import { lineOf } from "../harness/log-lines.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
-import { bodyOf, seen } from "./callers.ts";
+import { asks as asksAs, bodyOf, seen } from "./callers.ts";
 import { configOf } from "./config.ts";
 import { type Engine, startEngine, words } from "./engine.ts";
 
 const [sick, well] = [startEngine(), startEngine()] as [Engine, Engine];
+const cuda = "CUDA error: device-side assert triggered";
+/** An engine that begins an answer, and then says why it cannot go on, in a stream whose status was 200. */
+const breaking = Bun.serve({
+  port: 0,
+  fetch: async (request) => {
+    await request.arrayBuffer();
+    const chunk = { choices: [{ index: 0, delta: { role: "assistant", content: "It begins." }, finish_reason: null }] };
+    const failure = { error: { message: `${cuda} in "my private words"`, type: "server_error", code: 500 } };
+    const text = [chunk, failure].map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
+    return new Response(text, { headers: { "content-type": "text/event-stream" } });
+  },
+});
 let operator = "";
 let sluice: Sluice;
 
@@ -26,8 +41,9 @@ beforeAll(async () => {
             plan: "x-llm-d-inference-objective",
           },
         },
+        "canary-breaking": { url: `http://127.0.0.1:${breaking.port}/v1` },
       },
-      { seen: ["canary-sick", { upstream: "canary-well", priority: 1 }] },
+      { breaking: ["canary-breaking"], seen: ["canary-sick", { upstream: "canary-well", priority: 1 }] },
     ),
     env: { SLUICE_OPERATOR_PORT: `${port}` },
     secrets: [new URL(sick.url).host, new URL(well.url).host],
@@ -35,7 +51,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(async () => {
   await sluice.stop();
-  await Promise.all([sick.stop(), well.stop()]);
+  await Promise.all([sick.stop(), well.stop(), breaking.stop(true)]);
 });
 
 const asks = async () => seen(await sluice.post("/v1/chat/completions", bodyOf("chat", "acme/seen", true)));
@@ -71,19 +87,20 @@ test("the line of a request names its upstream, and each attempt where one faile
 });
 
 test("`sluice upstream list` shows each route as the server knows it now", async () => {
-  const list = () => sluice.json<Record<string, unknown>[]>("upstream", "list");
+  const others = ({ upstream }: Record<string, unknown>) => upstream !== "canary-breaking";
+  const list = async () => (await sluice.json<Record<string, unknown>[]>("upstream", "list")).filter(others);
   const idle = { model: "acme/seen", state: "closed", requests: 0, tokens: 0, waiting: 0 };
   expect(await list()).toEqual([
     { ...idle, upstream: "canary-sick" },
     { ...idle, upstream: "canary-well" },
   ]);
-  sick.delay_ms = 8_000;
-  well.delay_ms = 8_000;
+  [sick.delay_ms, well.delay_ms] = [30_000, 30_000];
   const running = [asks(), asks(), asks()];
   const isFull = ({ requests, waiting }: Record<string, unknown>) => requests === 1 && waiting === 1;
   await until(async () => (await list()).every(isFull), 10_000, "both to be full, and the third request to wait");
   expect((await list())[0]!.tokens).toBeGreaterThan(200);
-  const inFleet = async () => (await sluice.json<{ engines: Record<string, unknown>[] }>("fleet")).engines;
+  const inFleet = async () =>
+    (await sluice.json<{ engines: Record<string, unknown>[] }>("fleet")).engines.filter(others);
   await until(async () => (await inFleet())[0]?.requests === 1, 10_000, "the fleet to see the requests");
   expect(await inFleet()).toMatchObject([
     { requests: 1, requests_max: 1 },
@@ -92,6 +109,7 @@ test("`sluice upstream list` shows each route as the server knows it now", async
   const { stdout } = await sluice.cli("upstream", "list");
   expect(stdout).toMatch(/^UPSTREAM +MODEL +STATE/);
   [sick.delay_ms, well.delay_ms] = [20, 20];
+  for (const engine of [sick, well]) engine.hurry();
   const told = await Promise.all(running);
   const lines = await Promise.all(told.map(({ requestId }) => lineOfRequest(requestId)));
   expect(lines.filter(({ queued_ms = 0 }) => queued_ms > 1_000)).toHaveLength(1);
@@ -111,3 +129,29 @@ test("clients read no upstream's name; the operator's port has the time to the f
   expect(code).toBe(1);
   expect(stderr).toContain("names no routes");
 });
+
+interface Shown {
+  outcome: string;
+  route: { tried: { outcome: string; said?: string }[] };
+}
+
+test.each([
+  ["chat", true],
+  ["messages", true],
+  ["responses", true],
+  ["chat", false],
+] as const)(
+  "the words of an engine that fails inside its answer are found by `request show` alone: %s, streamed %p",
+  async (caller, stream) => {
+    const told = await asksAs(sluice, caller, "acme/breaking", stream);
+    expect([told.isComplete, JSON.stringify(told).includes("CUDA")]).toEqual([false, false]);
+    const shown = await sluice.json<Shown>("request", "show", told.requestId);
+    expect(shown).toMatchObject({
+      outcome: "failed",
+      route: { tried: [{ outcome: "failed", said: `${cuda} in "…"` }] },
+    });
+    expect((await sluice.cli("request", "show", told.requestId)).stdout).toContain(cuda);
+    const line = await lineOfRequest(told.requestId);
+    expect(JSON.stringify(line)).not.toContain("CUDA");
+  },
+);

@@ -27,7 +27,7 @@ let rig: Rig;
 beforeAll(async () => {
   const timeouts = "{ first_part_ms: 300, first_part_spare_ms: 60, idle_ms: 500 }";
   const routes = [0, 1, 2].map((wall) => ({ wall, model: `ok-mixed-${wall}` }));
-  rig = await startRig([{ id: "acme/mixed", routes, timeouts }], {}, "", "openai-chat", ", concurrent_max: 16");
+  rig = await startRig([{ id: "acme/mixed", routes, timeouts }], {}, "", ", concurrent_max: 16");
 }, 60_000);
 afterAll(() => rig.stop());
 

@@ -401,7 +401,7 @@ export const routing: Mutant[] = [
     file: "src/core/routing/health.ts",
     find: "return calm.length > 0 ? calm : well;",
     replace: "return well;",
-    caughtBy: ["test/failover/crowded.test.ts"],
+    caughtBy: ["test/failover/drain.test.ts > new requests go to the engine"],
     rule: "docs/routing.md, Sessions stay at home",
   },
   ...ofNames,
