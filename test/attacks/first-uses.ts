@@ -21,7 +21,8 @@ export interface FirstUses {
 }
 
 export interface Rounds {
-  alone: FirstUses;
+  /** The first uses on a node that nobody attacks; null if they were not asked for. */
+  alone: FirstUses | null;
   attacked: FirstUses;
   /** The numbers of answers to the forgers, by status. */
   answered: Record<string, number>;
@@ -38,10 +39,10 @@ export interface Attackers {
 }
 
 /**
- * Starts a node twice on one database, each time with keys of its own: once without and once with an attack. Each key
- * is used once.
+ * Starts a node under an attack, and before that one without, if `isCompared`. Both are on one database, with keys of
+ * their own. Each key is used once.
  */
-export async function firstUses(attackers: Attackers, keys = 20): Promise<Rounds> {
+export async function firstUses(attackers: Attackers, keys: number, isCompared: boolean): Promise<Rounds> {
   const { addresses, per_second, honestAddress, failures_max = 300 } = attackers;
   const database = await migratedDatabase();
   const startNode = (port = 0): Promise<Sluice> =>
@@ -51,7 +52,7 @@ export async function firstUses(attackers: Attackers, keys = 20): Promise<Rounds
     });
   try {
     const all = await madeKeys(database.url, 2 * keys);
-    const alone = await used(await startNode(), all.slice(0, keys), honestAddress);
+    const alone = isCompared ? await used(await startNode(), all.slice(0, keys), honestAddress) : null;
     const port = await freePort();
     const forgers = await startForgers({ port, addresses, per_second });
     try {

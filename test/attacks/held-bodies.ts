@@ -5,7 +5,6 @@ import { resident_bytes } from "./process.ts";
 import { headOf } from "./talk.ts";
 
 export interface HeldBodies {
-  connections: number;
   /** The requests that were refused before their bodies were read, by the code of the refusal. */
   refused: Record<string, number>;
   /** Whether all refusals have a `retry-after`. */
@@ -49,7 +48,6 @@ export async function heldBodies(held: Held): Promise<HeldBodies> {
   const refusals = (await answers).filter((answer) => answer.startsWith("HTTP/1.1 "));
   const codes = refusals.map((answer) => /"code":"(\w+)"/.exec(answer)?.[1] ?? "none");
   return {
-    connections: held.connections,
     refused: Object.fromEntries([...Map.groupBy(codes, (code) => code)].map(([code, all]) => [code, all.length])),
     haveRetryAfter: refusals.every((answer) => /^retry-after: [1-9]/im.test(answer)),
     resident_bytes_more: most - before,

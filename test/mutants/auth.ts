@@ -259,7 +259,7 @@ export const auth: Mutant[] = [
     file: "src/stores/postgres/revocations.ts",
     find: "...(secretHash ? [secretHash.toHex()] : [])",
     replace: "...(secretHash ? [] : [])",
-    caughtBy: ["test/attacks/announced.test.ts"],
+    caughtBy: ["test/attacks/forged-keys.test.ts > a key made a moment ago"],
     rule: unknownRule,
   },
   {
