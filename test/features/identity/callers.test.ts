@@ -23,6 +23,7 @@ import { type Owned, openDatabase } from "../../stores/postgres/databases.ts";
 setDefaultTimeout(30_000);
 const audience = "sluice-api";
 const actor = "cli:ann";
+let ann = { sub: "", aud: audience, groups: ["research"] };
 let owned: Owned;
 let issuer: TestIssuer;
 let other: TestIssuer;
@@ -68,6 +69,7 @@ function startNode() {
 
 beforeAll(async () => {
   owned = await openDatabase();
+  [issuer, other] = await Promise.all([startIssuer(), startIssuer()]);
   const acme = { id: idOf(Bun.randomUUIDv7(), "org_"), slug: "acme", name: "Acme", plan: null, actor };
   await administration(owned.db).createOrganization(acme);
   await administration(owned.db).createTeam({
@@ -75,23 +77,26 @@ beforeAll(async () => {
     limits: noBudget,
   });
 });
-afterAll(() => owned.drop());
+/** The requests for keys before the test. */
+let fetchedBefore = 0;
+const fetched = () => issuer.asked("/jwks") - fetchedBefore;
 beforeEach(async () => {
-  await issuer?.[Symbol.asyncDispose]();
-  await other?.[Symbol.asyncDispose]();
   await stopHearing?.();
-  issuer = await startIssuer();
-  other = await startIssuer();
+  // The issuers are those of all tests, since their keys take long to make; the person and the node are new.
+  ann = { ...ann, sub: crypto.randomUUID() };
+  issuer.keys.length = 1;
+  issuer.away = false;
+  issuer.answer("/jwks", null);
+  fetchedBefore = issuer.asked("/jwks");
   node = startNode();
   stopHearing = await revocations(owned.db, { changed: (id, hash) => node.auth.forget(id, hash) });
 });
 afterAll(async () => {
   await stopHearing();
-  await issuer[Symbol.asyncDispose]();
-  await other[Symbol.asyncDispose]();
+  await Promise.all([issuer[Symbol.asyncDispose](), other[Symbol.asyncDispose]()]);
+  await owned.drop();
 });
 
-const ann = { sub: "ann", aud: audience, groups: ["research"] };
 const now_s = () => Math.floor(Date.now() / 1000);
 const refusal = async (work: Promise<unknown>) => (await laterFaultOf(work))!;
 const refused = async (token: string) => {
@@ -116,7 +121,7 @@ describe("an honest token", () => {
     const token = await issuer.sign(ann);
     const all = await Promise.all(Array.from({ length: 20 }, () => node.call(token)));
     expect(new Set(all.map(({ secretHash }) => secretHash)).size).toBe(1);
-    expect(issuer.asked("/jwks")).toBe(1);
+    expect(fetched()).toBe(1);
     issuer.away = true;
     expect((await node.call(token)).key.id).toBe(all[0]!.key.id);
   });
@@ -243,7 +248,7 @@ describe("a token that does not hold is refused in the same words, and nothing i
   test("one that is too long is no token to look at", async () => {
     const fault = await refusal(node.call(await issuer.sign({ ...ann, filler: "x".repeat(16_000) })));
     expect([fault.status, fault.code]).toEqual([401, "invalid_api_key"]);
-    expect(issuer.asked("/jwks")).toBe(0);
+    expect(fetched()).toBe(0);
   });
 });
 
@@ -253,7 +258,7 @@ describe("a flood", () => {
     const stranger = await issuerKey();
     for (let at = 0; at < 50; at++)
       await refused(await issuer.sign({ ...ann, jti: String(at) }, { key: stranger, kid: `kid-${at}` }));
-    expect(issuer.asked("/jwks")).toBeLessThanOrEqual(2);
+    expect(fetched()).toBeLessThanOrEqual(2);
   });
 
   test("of forged tokens is bounded by address, and a newcomer from elsewhere still gets in", async () => {
@@ -261,7 +266,7 @@ describe("a flood", () => {
     const stranger = await issuerKey();
     const codes = new Map<string, number>();
     const token = async (at: number) => issuer.sign({ ...ann, jti: String(at) }, { key: stranger });
-    const forgeries = await Promise.all(Array.from({ length: 1000 }, (_, at) => token(at)));
+    const forgeries = await Promise.all(Array.from({ length: 500 }, (_, at) => token(at)));
     for (const forgery of forgeries) {
       const { code } = await refusal(node.call(forgery, "198.51.100.1"));
       codes.set(code, (codes.get(code) ?? 0) + 1);

@@ -1,6 +1,6 @@
 // What Claude Code asks of its gateway beside messages: settings, usage, and how somebody who is signed in learns of
 // limits.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { decimalOf } from "../../../src/core/inference/money.ts";
 import { type Laptop, laptop } from "../../harness/laptop.ts";
@@ -22,113 +22,101 @@ interface Usage {
   limits: { is_active: boolean; percent: number; resets_at: string }[];
 }
 
-describe("a sign-in of Claude Code", () => {
-  let node: PeopleNode;
-  let home: Laptop;
-  let token: string;
-  const secrets: string[] = [];
-  beforeAll(async () => {
-    node = await startPeopleNode({ store: "pglite", secrets, more: `  claude_code_settings: true\n${price}` });
-    node.provider.claims.set("ann", { email: "ann@x.test", email_verified: true, groups: ["research"] });
-    home = laptop();
-    await home.signIn(node);
-    token = JSON.parse(readFileSync(home.signInFile(node.serviceUrl), "utf8")).access_token;
-    secrets.push(token);
-  });
-  afterAll(async () => {
-    home?.[Symbol.dispose]();
-    await node?.[Symbol.asyncDispose]();
-  });
-
-  const get = (path: string, key: string, headers: Record<string, string> = {}) =>
-    fetch(node.serviceUrl + path, { headers: { authorization: `Bearer ${key}`, ...headers } });
-  const body = { model: "qwen/qwen3-coder", max_tokens: 20, messages: [{ role: "user", content: "hi" }] };
-  const ask = (key: string) => node.sluice.post("/v1/messages", body, { key });
-  /** Limits the person who signed in: a sign-in's key has no limits of its own. */
-  const limit = async (session: number) => {
-    const { person_id: person } = await node.sluice.json<{ person_id: string }>("key", "show", keyId);
-    const whose = ["person", person, "--org", node.sluice.organization];
-    return node.sluice.json("limit", "set", ...whose, `session=${decimalOf(session, 9)}`);
-  };
-  let keyId: string;
-
-  test("takes its models from the catalog, and is told when nothing changed", async () => {
-    const response = await get("/managed/settings", token);
-    const { uuid, checksum, settings } = (await response.json()) as Managed;
-    keyId = uuid;
-    expect(settings.availableModels).toContain("qwen/qwen3-coder");
-    expect(settings.availableModels).toContain(settings.model);
-    const { availableModels, env, model } = settings;
-    const sorted = JSON.stringify({ availableModels, env, model });
-    expect(checksum).toBe(`sha256:${Bun.SHA256.hash(sorted, "hex")}`);
-    const again = await get("/managed/settings", token, { "if-none-match": `"${checksum}"` });
-    expect([again.status, await again.text()]).toEqual([304, ""]);
-    expect((await get("/managed/settings", token, { "if-none-match": '"sha256:other"' })).status).toBe(200);
-  });
-
-  test("needs a credential for settings and usage", async () => {
-    for (const path of ["/managed/settings", "/api/oauth/usage"]) {
-      const response = await get(path, "slt_nothing");
-      expect([path, response.status, response.headers.get("x-should-retry")]).toEqual([path, 401, "false"]);
-      expect(await response.json()).toMatchObject({ type: "error", error: { type: "authentication_error" } });
-    }
-  });
-
-  test("hears how full its fullest limit is, and sees the same in money and to the same second", async () => {
-    const response = await ask(token);
-    expect(response.status).toBe(200);
-    const { headers } = response;
-    expect(headers.get(`${family}-status`)).toBe("allowed");
-    expect(headers.get(`${family}-representative-claim`)).toBe("overage");
-    expect(headers.get(`${family}-overage-utilization`)).toMatch(/^0\.\d\d$/);
-    expect(headers.get(`${family}-overage-surpassed-threshold`)).toBeNull();
-    const usage = (await (await get("/api/oauth/usage", token)).json()) as Usage;
-    const active = usage.limits.find((one) => one.is_active)!;
-    expect(Date.parse(active.resets_at) / 1000).toBe(Number(headers.get(`${family}-overage-reset`)));
-    expect(usage.extra_usage).toMatchObject({ is_enabled: true, currency: "EUR", utilization: active.percent });
-    expect(usage.extra_usage.monthly_limit).toBeGreaterThan(usage.extra_usage.used_credits);
-  });
-
-  test("a key hears nothing of it", async () => {
-    const { headers, status } = await ask(node.sluice.key);
-    expect(status).toBe(200);
-    expect([...headers.keys()].filter((name) => name.startsWith(family))).toEqual([]);
-  });
-
-  test("is told in one sentence that its window is over, and not asked to come again", async () => {
-    await limit(60_000);
-    const shares: number[] = [];
-    let last = await ask(token);
-    const isOver = async () => {
-      if (last.status === 200) shares.push(Number(last.headers.get(`${family}-overage-utilization`)));
-      await last.clone().text();
-      if (last.status === 429 && last.headers.get("retry-after") !== "1") return true;
-      last = await ask(token);
-      return false;
-    };
-    await until(isOver, 30_000, "the window to be used up");
-    // The shares of the limit that the headers report are those of this sign-in's own limit: the organization has used
-    // next to nothing of its limit.
-    expect(Math.max(...shares)).toBeGreaterThan(0.2);
-    const { error } = (await last.json()) as { error: { type: string; message: string } };
-    expect(error.type).toBe("billing_error");
-    expect(error.message).not.toMatch(/\. [A-Z]/);
-    expect(error.message).toContain("starts anew on");
-    expect(last.headers.get("x-should-retry")).toBe("false");
-    expect(last.headers.get("retry-after")).toBeNull();
-    expect(last.headers.get(`${family}-overage-disabled-reason`)).toBe("org_spend_cap_reached");
-    for (const name of ["representative-claim", "overage-status"])
-      expect(last.headers.get(`${family}-${name}`)).toBeNull();
-  });
+let node: PeopleNode;
+let home: Laptop;
+let token: string;
+const secrets: string[] = [];
+beforeAll(async () => {
+  node = await startPeopleNode({ secrets, more: `  claude_code_settings: true\n${price}` });
+  await node.sluice.json("org", "plan", node.sluice.organization, "pro");
+  node.provider.claims.set("ann", { email: "ann@x.test", email_verified: true, groups: ["research"] });
+  home = laptop();
+  await home.signIn(node);
+  token = JSON.parse(readFileSync(home.signInFile(node.serviceUrl), "utf8")).access_token;
+  secrets.push(token);
+});
+afterAll(async () => {
+  home?.[Symbol.dispose]();
+  await node?.[Symbol.asyncDispose]();
 });
 
-test("settings are there only if they are turned on, and amounts always", async () => {
-  await using node = await startPeopleNode({});
-  for (const [path, status] of [
-    ["/managed/settings", 404],
-    ["/api/oauth/usage", 200],
-  ] as const) {
-    const response = await fetch(node.serviceUrl + path, { headers: { authorization: `Bearer ${node.sluice.key}` } });
-    expect([path, response.status]).toEqual([path, status]);
+const get = (path: string, key: string, headers: Record<string, string> = {}) =>
+  fetch(node.serviceUrl + path, { headers: { authorization: `Bearer ${key}`, ...headers } });
+const body = { model: "qwen/qwen3-coder", max_tokens: 20, messages: [{ role: "user", content: "hi" }] };
+const ask = (key: string) => node.sluice.post("/v1/messages", body, { key });
+/** Limits the person who signed in: a sign-in's key has no limits of its own. */
+const limit = async (session: number) => {
+  const { person_id: person } = await node.sluice.json<{ person_id: string }>("key", "show", keyId);
+  const whose = ["person", person, "--org", node.sluice.organization];
+  return node.sluice.json("limit", "set", ...whose, `session=${decimalOf(session, 9)}`);
+};
+let keyId: string;
+
+test("a sign-in of Claude Code takes its models from the catalog, and is told when nothing changed", async () => {
+  const response = await get("/managed/settings", token);
+  const { uuid, checksum, settings } = (await response.json()) as Managed;
+  keyId = uuid;
+  expect(settings.availableModels).toContain("qwen/qwen3-coder");
+  expect(settings.availableModels).toContain(settings.model);
+  const { availableModels, env, model } = settings;
+  const sorted = JSON.stringify({ availableModels, env, model });
+  expect(checksum).toBe(`sha256:${Bun.SHA256.hash(sorted, "hex")}`);
+  const again = await get("/managed/settings", token, { "if-none-match": `"${checksum}"` });
+  expect([again.status, await again.text()]).toEqual([304, ""]);
+  expect((await get("/managed/settings", token, { "if-none-match": '"sha256:other"' })).status).toBe(200);
+});
+
+test("a sign-in of Claude Code needs a credential for settings and usage", async () => {
+  for (const path of ["/managed/settings", "/api/oauth/usage"]) {
+    const response = await get(path, "slt_nothing");
+    expect([path, response.status, response.headers.get("x-should-retry")]).toEqual([path, 401, "false"]);
+    expect(await response.json()).toMatchObject({ type: "error", error: { type: "authentication_error" } });
   }
+});
+
+test("a sign-in of Claude Code hears how full its fullest limit is, and sees the same in money and to the same second", async () => {
+  const response = await ask(token);
+  expect(response.status).toBe(200);
+  const { headers } = response;
+  expect(headers.get(`${family}-status`)).toBe("allowed");
+  expect(headers.get(`${family}-representative-claim`)).toBe("overage");
+  expect(headers.get(`${family}-overage-utilization`)).toMatch(/^0\.\d\d$/);
+  expect(headers.get(`${family}-overage-surpassed-threshold`)).toBeNull();
+  const usage = (await (await get("/api/oauth/usage", token)).json()) as Usage;
+  const active = usage.limits.find((one) => one.is_active)!;
+  expect(Date.parse(active.resets_at) / 1000).toBe(Number(headers.get(`${family}-overage-reset`)));
+  expect(usage.extra_usage).toMatchObject({ is_enabled: true, currency: "EUR", utilization: active.percent });
+  expect(usage.extra_usage.monthly_limit).toBeGreaterThan(usage.extra_usage.used_credits);
+});
+
+test("a key hears nothing of it", async () => {
+  const { headers, status } = await ask(node.sluice.key);
+  expect(status).toBe(200);
+  expect([...headers.keys()].filter((name) => name.startsWith(family))).toEqual([]);
+});
+
+test("a sign-in of Claude Code is told in one sentence that its window is over, and not asked to come again", async () => {
+  await limit(60_000);
+  const shares: number[] = [];
+  let last = await ask(token);
+  const isOver = async () => {
+    if (last.status === 200) shares.push(Number(last.headers.get(`${family}-overage-utilization`)));
+    await last.clone().text();
+    if (last.status === 429 && last.headers.get("retry-after") !== "1") return true;
+    last = await ask(token);
+    return false;
+  };
+  await until(isOver, 30_000, "the window to be used up");
+  // The shares of the limit that the headers report are those of this sign-in's own limit: the organization has used
+  // next to nothing of its limit.
+  expect(Math.max(...shares)).toBeGreaterThan(0.2);
+  const { error } = (await last.json()) as { error: { type: string; message: string } };
+  expect(error.type).toBe("billing_error");
+  expect(error.message).not.toMatch(/\. [A-Z]/);
+  expect(error.message).toContain("starts anew on");
+  expect(last.headers.get("x-should-retry")).toBe("false");
+  expect(last.headers.get("retry-after")).toBeNull();
+  expect(last.headers.get(`${family}-overage-disabled-reason`)).toBe("org_spend_cap_reached");
+  for (const name of ["representative-claim", "overage-status"])
+    expect(last.headers.get(`${family}-${name}`)).toBeNull();
 });

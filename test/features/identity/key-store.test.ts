@@ -7,6 +7,7 @@ import { type Laptop, laptop } from "../../harness/laptop.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { standInKeyStore } from "../../harness/secret-tool.ts";
 import { until } from "../../harness/until.ts";
+import { typedHere } from "./typed-here.ts";
 
 setDefaultTimeout(60_000);
 
@@ -31,7 +32,7 @@ const kept = (home: Laptop) => JSON.parse(readFileSync(fileOf(home), "utf8"));
 const change = (home: Laptop, changes: object) =>
   writeFileSync(fileOf(home), JSON.stringify({ ...kept(home), ...changes }));
 const keyIn = (home: Laptop, ...words: string[]) =>
-  home.with({ SLUICE_KEY: node.sluice.key }).run("login", node.serviceUrl, "--key", ...words);
+  typedHere(home.with({ SLUICE_KEY: node.sluice.key }), "login", node.serviceUrl, "--key", ...words);
 
 describe("a key", () => {
   test("is in the key store where there is one that works, and in no file and no argument", async () => {
@@ -44,8 +45,8 @@ describe("a key", () => {
     expect(await at.store.secrets()).toEqual([node.sluice.key]);
     expect(readFileSync(fileOf(at.home), "utf8")).not.toContain(node.sluice.key);
     expect(at.store.typed()).not.toContain(node.sluice.key);
-    expect((await at.home.run("token")).stdout).toBe(`${node.sluice.key}\n`);
-    expect((await at.home.run("logout")).code).toBe(0);
+    expect((await typedHere(at.home, "token")).stdout).toBe(`${node.sluice.key}\n`);
+    expect((await typedHere(at.home, "logout")).code).toBe(0);
     expect(await at.store.secrets()).toEqual([]);
   });
 
@@ -62,14 +63,14 @@ describe("a key", () => {
     using at = desktop();
     await keyIn(at.home);
     await at.store.lock();
-    const refused = await at.home.run("token");
+    const refused = await typedHere(at.home, "token");
     expect([refused.code, refused.stdout]).toEqual([1, ""]);
     expect(refused.stderr).toContain("is in the system's key store, which cannot be used here: secret-tool: Cannot");
     expect(refused.stderr).toContain(`Unlock it, or run: sluice login ${node.serviceUrl} --store file`);
     await at.store.unlock();
-    expect((await at.home.run("token")).code).toBe(0);
+    expect((await typedHere(at.home, "token")).code).toBe(0);
     const elsewhere = at.home.with({ DBUS_SESSION_BUS_ADDRESS: "" });
-    expect((await elsewhere.run("token")).stderr).toContain("this session has no D-Bus");
+    expect((await typedHere(elsewhere, "token")).stderr).toContain("this session has no D-Bus");
   });
 
   test("that was deleted in the key store is asked for anew", async () => {
@@ -77,7 +78,7 @@ describe("a key", () => {
     await keyIn(at.home);
     const { id } = kept(at.home).key as { id: string };
     Bun.spawnSync([join(at.home.folder, "key-store/secret-tool"), "clear", "sign-in", id]);
-    const refused = await at.home.run("token");
+    const refused = await typedHere(at.home, "token");
     expect(refused.stderr).toBe(
       `sluice: the system's key store no longer has your sign-in at ${node.serviceUrl}. Run: sluice login ${node.serviceUrl}\n`,
     );
@@ -101,7 +102,10 @@ describe("where there is no key store that works", () => {
     using at = desktop();
     await at.store.lock();
     const system = at.home.with({ SLUICE_TOKEN_STORE: "system" });
-    for (const answer of [await keyIn(at.home, "--store", "system"), await system.run("login", node.serviceUrl)]) {
+    for (const answer of [
+      await keyIn(at.home, "--store", "system"),
+      await typedHere(system, "login", node.serviceUrl),
+    ]) {
       expect([answer.code, answer.stdout]).toEqual([1, ""]);
       expect(answer.stderr).toContain("Unlock it. To keep the sign-in in a file that only you can read: --store file");
     }
@@ -131,24 +135,24 @@ test("a person's refresh token is in the key store, through refreshes, and the a
   expect(readFileSync(fileOf(home), "utf8")).not.toContain("slr_");
   const calls = () => store.typed().split("\n").length;
   const before = calls();
-  expect((await home.run("token")).stdout).toBe(`${kept(home).access_token}\n`);
+  expect((await typedHere(home, "token")).stdout).toBe(`${kept(home).access_token}\n`);
   // The key store, which might ask for a password, is left alone as long as the access token is valid.
   expect(calls()).toBe(before);
 
   change(home, { renew_at_ms: 0 });
   await store.lock();
-  expect((await home.run("token")).stdout).toBe(`${kept(home).access_token}\n`);
+  expect((await typedHere(home, "token")).stdout).toBe(`${kept(home).access_token}\n`);
   change(home, { renew_at_ms: 0, ends_at_ms: 0 });
-  expect((await home.run("token")).stderr).toContain("Unlock it, or run: sluice login");
+  expect((await typedHere(home, "token")).stderr).toContain("Unlock it, or run: sluice login");
   await store.unlock();
-  expect((await home.run("token")).code).toBe(0);
+  expect((await typedHere(home, "token")).code).toBe(0);
   await note();
   const [next, ...others] = await store.secrets();
   expect([next === first, next?.startsWith("slr_"), others]).toEqual([false, true, []]);
   expect(store.typed()).not.toContain("slr_");
 
-  const { stdout: last } = await home.run("token");
-  expect((await home.run("logout")).stdout).toBe(`Signed out at ${node.serviceUrl}.\n`);
+  const { stdout: last } = await typedHere(home, "token");
+  expect((await typedHere(home, "logout")).stdout).toBe(`Signed out at ${node.serviceUrl}.\n`);
   expect(await store.secrets()).toEqual([]);
   const models = () => fetch(`${node.serviceUrl}/v1/models`, { headers: { authorization: `Bearer ${last.trim()}` } });
   await until(async () => (await models()).status === 401, 1_000, "the token to end");

@@ -7,6 +7,7 @@ import { launchBrowser, noBrowser, openTab, type Tab } from "../../admin/console
 import { type Laptop, laptop } from "../../harness/laptop.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
+import { typedHere } from "./typed-here.ts";
 
 setDefaultTimeout(120_000);
 
@@ -56,7 +57,11 @@ async function refusedNow(): Promise<Refused> {
   await until(isOver, 30_000, "the refusal");
   const refused = (await answer.json()) as Refused;
   // The receipt of the refused request is written a moment later.
-  const hasReceipt = async () => (await node.sluice.cli("request", "show", refused.request_id)).code === 0;
+  const hasReceipt = () =>
+    node.sluice.json("request", "show", refused.request_id).then(
+      () => true,
+      () => false,
+    );
   await until(hasReceipt, 10_000, "its receipt");
   return refused;
 }
@@ -73,11 +78,11 @@ test("a refusal links to its request in the console, for programs and in the sen
 test("somebody signed in asks by a command, and an administrator approves by another", async () => {
   const { request_id } = await refusedNow();
   const request = ["limit", "request", "--request", request_id];
-  const asked = await home.run(...request, "--amount", "5", "--message", "a release", "--json");
+  const asked = await typedHere(home, ...request, "--amount", "5", "--message", "a release", "--json");
   expect(asked).toMatchObject({ code: 0, stderr: "" });
   const { id } = JSON.parse(asked.stdout) as Asked;
   expect(await requests()).toMatchObject([{ id, state: "open", request_id, message: "a release" }]);
-  const again = await home.run(...request, "--message", "again");
+  const again = await typedHere(home, ...request, "--message", "again");
   const refusal = "sluice: You have asked for this limit, and nobody has decided yet.\n";
   expect([again.code, again.stderr]).toEqual([1, refusal]);
   const tomorrow = new Date(Date.now() + 86_400_000).toISOString();

@@ -8,6 +8,7 @@ import { shell } from "../../admin/cli/shell.ts";
 import { approve, type Laptop, laptop } from "../../harness/laptop.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
+import { typedHere } from "./typed-here.ts";
 
 setDefaultTimeout(60_000);
 
@@ -37,23 +38,21 @@ describe("signing in from the command line", () => {
     const { access_token, refresh_token } = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : ({} as never);
     secrets.push(...[access_token, refresh_token].filter((one) => one !== undefined));
   };
-  const signIn = async () => {
+  /** Signs in unless an earlier test has: each wait for an approval takes five seconds. */
+  const signedIn = async () => {
+    if (existsSync(home.signInFile(node.serviceUrl))) return null;
     const done = await home.signIn(node);
     note(home);
     return done;
   };
-  /** Signs in unless an earlier test has: each wait for an approval takes five seconds. */
-  const signedIn = async () => {
-    if (!existsSync(home.signInFile(node.serviceUrl))) await signIn();
-  };
   const token = async (url?: string, on = home) => {
-    const { code, stdout, stderr } = await on.run("token", ...(url === undefined ? [] : [url]));
+    const { code, stdout, stderr } = await typedHere(on, "token", ...(url === undefined ? [] : [url]));
     if (code === 0) note(on);
     return { code, token: stdout.trim(), stderr };
   };
 
   test("prints an address and a code, waits for the approval, and keeps a token that works as a key", async () => {
-    const { stdout, stderr, code } = await signIn();
+    const { stdout, stderr, code } = (await signedIn())!;
     expect([code, stdout]).toEqual([0, `Signed in at ${node.serviceUrl} as ann@x.test.\n`]);
     const code_shown = /Code {2}([A-Z]{4}-[A-Z]{4})\n/.exec(stderr)?.[1];
     expect(stderr).toContain(`Open  ${node.serviceUrl}/device?user_code=${code_shown}\n`);
@@ -66,10 +65,7 @@ describe("signing in from the command line", () => {
     // it.
     expect((await token(node.serviceUrl)).token).toBe(got.token);
     expect((await token(`${node.serviceUrl}/v1/`)).token).toBe(got.token);
-  });
-
-  test("keeps it where its user alone may read it", async () => {
-    await signedIn();
+    // Its user alone may read it.
     const file = home.signInFile(node.serviceUrl);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(statSync(join(file, "..")).mode & 0o777).toBe(0o700);
@@ -79,11 +75,13 @@ describe("signing in from the command line", () => {
     await signedIn();
     const before = kept();
     change({ renew_at_ms: 0 });
-    const all = await Promise.all([1, 2, 3, 4].map(() => token()));
+    const all = await Promise.all([1, 2, 3, 4].map(() => home.run("token")));
+    note(home);
     expect(all.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
-    expect(new Set(all.map((one) => one.token)).size).toBe(1);
-    expect(all[0]!.token).not.toBe(before.access_token);
-    expect((await models(all[0]!.token)).status).toBe(200);
+    const [renewed, ...others] = new Set(all.map(({ stdout }) => stdout.trim()));
+    expect(others).toEqual([]);
+    expect(renewed).not.toBe(before.access_token);
+    expect((await models(renewed!)).status).toBe(200);
   });
 
   test("waits for no process that was killed under the lock", async () => {
@@ -110,7 +108,7 @@ describe("signing in from the command line", () => {
   });
 
   test("asks at once for another token when the server no longer takes the last one, whatever its time", async () => {
-    await signIn();
+    await signedIn();
     const { token: first } = await token();
     const dead = { access_token: "slt_0000000000000000000000000000000003Pk4UO" };
     change(dead);
@@ -140,10 +138,10 @@ describe("signing in from the command line", () => {
   test("several servers stand side by side, and the newest is meant where none is named", async () => {
     await signedIn();
     const other = node.serviceUrl.replace("127.0.0.1", "localhost");
-    expect((await home.with({ SLUICE_KEY: node.sluice.key }).run("login", other, "--key")).code).toBe(0);
+    expect((await typedHere(home.with({ SLUICE_KEY: node.sluice.key }), "login", other, "--key")).code).toBe(0);
     expect((await token()).token).toBe(node.sluice.key);
     expect((await token(node.serviceUrl)).token).toBe(kept().access_token);
-    expect((await home.run("logout")).code).toBe(0);
+    expect((await typedHere(home, "logout")).code).toBe(0);
     expect((await token()).token).toBe(kept().access_token);
   });
 
@@ -159,7 +157,7 @@ describe("signing in from the command line", () => {
     );
   });
 
-  test("in a terminal on a desktop the page opens with the code filled in, unless the user wants none", async () => {
+  test("in a terminal on a desktop the page opens with the code filled in, unless the user wants none; a logout ends the sign-in", async () => {
     using desktop = laptop();
     const opened = join(desktop.folder, "opened");
     writeFileSync(join(desktop.folder, "xdg-open"), `#!/bin/sh\necho "$1" >>'${opened}'\n`, { mode: 0o755 });
@@ -181,9 +179,14 @@ describe("signing in from the command line", () => {
     expect(first.said()).toContain("It opens in your browser.");
     await approve(node, new URL(page!).searchParams.get("user_code")!);
     expect(await first.done).toBe(0);
-    // The server is remembered, also after a sign-out.
     note(desktop);
-    expect((await desktop.run("logout")).code).toBe(0);
+    // A sign-out ends the sign-in here and there, and the server is remembered.
+    const { token: ended } = await token(undefined, desktop);
+    const left = await desktop.run("logout");
+    expect(left).toMatchObject({ code: 0, stdout: `Signed out at ${node.serviceUrl}.\n` });
+    await until(async () => (await models(ended)).status === 401, 1_000, "the token to end");
+    expect(await token(undefined, desktop)).toMatchObject({ code: 1, token: "" });
+    expect((await typedHere(desktop, "logout", node.serviceUrl)).code).toBe(1);
     const again = login(["--no-browser"]);
     await until(() => again.said().includes("Code"), 10_000, "the code");
     expect(again.said()).not.toContain("in your browser");
@@ -204,28 +207,22 @@ describe("signing in from the command line", () => {
 
   test("without a server, the first sign-in says where its address is", async () => {
     using other = laptop();
-    const { code, stderr } = await other.run("login");
+    const { code, stderr } = await typedHere(other, "login");
     expect([code, stderr]).toEqual([2, expect.stringContaining("sluice login https://sluice.example")]);
-  });
-
-  test("logout ends the sign-in here and there", async () => {
-    await signedIn();
-    const { token: ended } = await token();
-    expect(await home.run("logout")).toMatchObject({ code: 0, stdout: `Signed out at ${node.serviceUrl}.\n` });
-    await until(async () => (await models(ended)).status === 401, 1_000, "the token to end");
-    expect(await token()).toMatchObject({ code: 1, token: "" });
-    expect((await home.run("logout", node.serviceUrl)).code).toBe(1);
   });
 
   test("a key is kept in place of a person, from the environment or standard input, and never from the arguments", async () => {
     using other = laptop();
-    const byEnvironment = await other.with({ SLUICE_KEY: node.sluice.key }).run("login", node.serviceUrl, "--key");
+    const byEnvironment = await typedHere(
+      other.with({ SLUICE_KEY: node.sluice.key }),
+      ...["login", node.serviceUrl, "--key"],
+    );
     expect(byEnvironment).toMatchObject({ code: 0, stdout: `Kept the key for ${node.serviceUrl}.\n` });
     expect((await token(undefined, other)).token).toBe(node.sluice.key);
     const byInput = await other.typing(`${node.sluice.key}\n`).run("login", node.serviceUrl, "--key");
     expect(byInput.code).toBe(0);
-    expect((await other.run("login", node.serviceUrl, "--key", node.sluice.key)).code).toBe(2);
-    const { code, stdout } = await other.run("logout", "--json");
+    expect((await typedHere(other, "login", node.serviceUrl, "--key", node.sluice.key)).code).toBe(2);
+    const { code, stdout } = await typedHere(other, "logout", "--json");
     expect([code, JSON.parse(stdout)]).toEqual([0, { url: node.serviceUrl, kind: "key" }]);
     expect((await models(node.sluice.key)).status).toBe(200);
   });
@@ -234,7 +231,7 @@ describe("signing in from the command line", () => {
     using other = laptop();
     const unknown = "slk_0000000000000000000000000000000003Pk4UO";
     for (const key of [unknown, node.sluice.key.slice(0, 20), "", "slk_", "é"]) {
-      const { code, stderr } = await other.with({ SLUICE_KEY: key }).run("login", node.serviceUrl, "--key");
+      const { code, stderr } = await typedHere(other.with({ SLUICE_KEY: key }), "login", node.serviceUrl, "--key");
       expect(code).toBe(1);
       expect(stderr).toStartWith("sluice: ");
     }
@@ -243,16 +240,16 @@ describe("signing in from the command line", () => {
 
   test("nothing goes to an address that is not safe, or that is no server", async () => {
     for (const url of ["http://sluice.example", "sluice.example", "https://ann:x@sluice.example", "", "https://a/?x"])
-      expect((await home.run("login", url)).code).toBe(1);
+      expect((await typedHere(home, "login", url)).code).toBe(1);
     const plain = Bun.serve({ port: 0, fetch: () => new Response("hello") });
-    const { stderr, code } = await home.run("login", plain.url.origin);
+    const { stderr, code } = await typedHere(home, "login", plain.url.origin);
     plain.stop(true);
     expect([code, stderr]).toEqual([1, expect.stringContaining("Nobody can sign in at")]);
-    expect((await home.run("login", plain.url.origin)).stderr).toContain("cannot be reached");
+    expect((await typedHere(home, "login", plain.url.origin)).stderr).toContain("cannot be reached");
   });
 
   test("a file that is damaged is named", async () => {
-    await home.with({ SLUICE_KEY: node.sluice.key }).run("login", node.serviceUrl, "--key");
+    await typedHere(home.with({ SLUICE_KEY: node.sluice.key }), "login", node.serviceUrl, "--key");
     for (const text of ["", "{", "null", "[]", '{"kind":"person"}']) {
       writeFileSync(home.signInFile(node.serviceUrl), text);
       expect((await token()).stderr).toContain("is damaged. Sign in again");
@@ -278,7 +275,7 @@ test("a server that names other origins gets none of the tokens there", async ()
     },
   });
   using home = laptop();
-  expect(await home.run("login", server.url.origin)).toMatchObject({ code: 1, stderr: "sluice: No.\n" });
+  expect(await typedHere(home, "login", server.url.origin)).toMatchObject({ code: 1, stderr: "sluice: No.\n" });
   expect(asked).toEqual(["/.well-known/oauth-authorization-server", "/oauth/device_authorization"]);
   await Promise.all([server.stop(true), thief.stop(true)]);
 });

@@ -4,18 +4,19 @@
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { Browser } from "../../harness/browser.ts";
 import { laptop } from "../../harness/laptop.ts";
 import { type Mailbox, mailbox } from "../../harness/mail-server.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
-import { startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
+import { typedHere } from "../identity/typed-here.ts";
 
 setDefaultTimeout(120_000);
 
 const password = "s3cret-of-smtp";
 let box: Mailbox;
 let node: PeopleNode;
-const laptops = { ann: laptop(), lea: laptop() };
+const home = laptop();
 beforeAll(async () => {
   box = await mailbox({ user: "sluice", password, allowInsecureAuth: true });
   const { host, port, from } = box.settings;
@@ -25,29 +26,29 @@ beforeAll(async () => {
   { host: ${host}, port: ${port}, tls: "off", user: sluice, password: ${password}, from: ${from}, recipient_domains: [X.test] }
 `,
   });
-  for (const [name, group] of Object.entries({ ann: "research", lea: "leads" })) {
+  for (const [name, group] of Object.entries({ lea: "leads", ann: "research" }))
     node.provider.claims.set(name, { name, email: `${name}@x.test`, email_verified: true, groups: [group] });
-    node.provider.account = name;
-    await laptops[name as "ann"].signIn(node);
-  }
+  // Both are known by their first sign-in; Ann's is by a command, as she asks by a command later.
+  node.provider.account = "lea";
+  await new Browser().visit(`${node.consoleUrl}/sign-in`);
+  node.provider.account = "ann";
+  await home.signIn(node);
 });
 afterAll(async () => {
-  for (const one of Object.values(laptops)) one[Symbol.dispose]();
+  home[Symbol.dispose]();
   await node?.[Symbol.asyncDispose]();
   box?.stop();
 });
 
-const set = (...words: string[]) =>
-  node.sluice.cli("notice", "set", node.sluice.organization, "--name", "mail", ...words);
-const tried = () => node.sluice.cli("notice", "test", node.sluice.organization, "--name", "mail");
-const unsubscribed = async () =>
-  (await node.sluice.json<{ unsubscribed: string[] }>("notice", "show", node.sluice.organization, "--name", "mail"))
-    .unsubscribed;
+const notice = (verb: string) => ["notice", verb, node.sluice.organization, "--name", "mail"];
+const set = (...words: string[]) => node.sluice.json(...notice("set"), ...words);
+const unsubscribed = async () => (await node.sluice.json<{ unsubscribed: string[] }>(...notice("show"))).unsubscribed;
 const newest = (to: string) => box.mails.findLast((mail) => mail.to[0] === to);
 
 test("a test comes by mail, with a link that unsubscribes for all but the administrator's own address", async () => {
-  expect(await set("--form", "mail", "--to", "Lea@x.test,list@x.test")).toMatchObject({ code: 0, stderr: "" });
-  expect(await tried()).toEqual({ code: 0, stdout: "A test arrived at lea@x.test, list@x.test.\n", stderr: "" });
+  await set("--form", "mail", "--to", "Lea@x.test,list@x.test");
+  const tried = await node.sluice.cli(...notice("test"));
+  expect(tried).toEqual({ code: 0, stdout: "A test arrived at lea@x.test, list@x.test.\n", stderr: "" });
   expect(box.mails.map(({ title, to, user }) => [title, to, user])).toEqual([
     ["A test of notices of test", ["lea@x.test"], "sluice"],
     ["A test of notices of test", ["list@x.test"], "sluice"],
@@ -69,7 +70,7 @@ test("who only follows the link unsubscribes nobody; one POST does, again and ag
   expect(await unsubscribed()).toEqual(["list@x.test"]);
   expect(await (await fetch(link)).text()).toContain("You get no more mail");
   const before = box.mails.length;
-  expect((await tried()).code).toBe(0);
+  await node.sluice.json(...notice("test"));
   expect(box.mails.slice(before).map(({ to }) => to)).toEqual([["lea@x.test"]]);
   await set("--to", "list@x.test,lea@x.test");
   expect(await unsubscribed()).toEqual(["list@x.test"]);
@@ -93,7 +94,7 @@ test("who asked for more hears of the decision at their verified address", async
   await sluice.json("limit", "set", "person", ann, "--org", sluice.organization, "month=5");
   const ask = async () => {
     const words = "limit request --limit month --amount 50 --message release --json";
-    const { stdout } = await laptops.ann.run(...words.split(" "));
+    const { stdout } = await typedHere(home, ...words.split(" "));
     return (JSON.parse(stdout) as { id: string }).id;
   };
   const declined = await ask();
@@ -126,22 +127,11 @@ test("addresses are checked, and nobody is shown the password", async () => {
     [["--url", "https://hooks.example.com/x"], "Mail goes to addresses"],
     [["--to", Array.from({ length: 21 }, (_, at) => `a${at}@x.test`).join(",")], ""],
   ] as const) {
-    const { code, stderr } = await set(...words);
-    expect([words, code, stderr]).toEqual([words, expect.any(Number), expect.stringContaining(problem)]);
-    expect(code).not.toBe(0);
+    await expect(set(...words)).rejects.toThrow(problem);
   }
   const shown = await node.sluice.cli("config", "show");
   const smtp = { user: "sluice", hasPassword: true, recipientDomains: ["x.test"] };
   expect(JSON.parse(shown.stdout).smtp).toMatchObject(smtp);
   expect(shown.stdout).not.toContain(password);
-  expect(readFileSync(laptops.ann.signInFile(node.serviceUrl), "utf8")).not.toContain(password);
-});
-
-test("a service without a mail server says so", async () => {
-  const without = await startSluice({});
-  const words = ["notice", "set", without.organization, "--form", "mail", "--to", "a@x.test"];
-  const { code, stderr } = await without.cli(...words);
-  await without.stop();
-  const said = "sluice: This service sends no mail. An operator sets smtp in sluice.yaml first.\n";
-  expect([code, stderr]).toEqual([1, said]);
+  expect(readFileSync(home.signInFile(node.serviceUrl), "utf8")).not.toContain(password);
 });
