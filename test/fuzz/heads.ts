@@ -11,21 +11,7 @@ const ms_per_kb = 2;
 const keys = linesOf("keys");
 const sound = keys.find(isKey)!;
 const header = mutated(keys, [",", " ", "\t", "Bearer ", "bearer", "slk_", sound, "0", "é", '"', "Bearer Bearer "]);
-const target = mutated(linesOf("targets"), [
-  "/",
-  "?",
-  "#",
-  "//",
-  "..",
-  "%2e",
-  "%",
-  "\\",
-  "@",
-  ":",
-  "http://",
-  "\0",
-  "é",
-]);
+const target = mutated(linesOf("targets"), "/ ? # // .. %2e % \\ @ : http:// \0 é".split(" "));
 
 export const keyFuzzer: Fuzzer = {
   name: "key",

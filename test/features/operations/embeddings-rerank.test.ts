@@ -12,9 +12,27 @@ import {
 } from "../../harness/engine.ts";
 import { dollars } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
+import { startSimulator } from "../../harness/simulator.ts";
 
-const service = await startService({ hasKinds: true, engine: { directives: "" } });
-afterAll(() => service.stop(), 60_000);
+/** An engine that reports no usage. */
+const silent = await startSimulator({ directives: "no-usage" });
+const unreported = "acme/silent-1";
+const service = await startService({
+  hasKinds: true,
+  upstream: `dialect: generic\n  silent:\n    url: "${silent.url}"`,
+  engine: { directives: "" },
+  extraModels: `
+  - id: ${unreported}
+    kind: embedding
+    created: 1790000000
+    context_window: 8192
+    prices: { input: 0.1 }
+    routes: [{ upstream: silent, model: m }]`,
+});
+afterAll(async () => {
+  await service.stop();
+  await silent.stop();
+}, 60_000);
 
 const { embedding: embedder, rerank: ranker } = kindModels;
 const [embeddings, rerank] = ["/v1/embeddings", "/v1/rerank"];
@@ -88,22 +106,17 @@ describe("embeddings", () => {
   });
 
   test("are counted by token ids exactly, and by the size of texts, if the engine reports nothing", async () => {
-    const silent = await startService({ hasKinds: true, engine: { directives: "no-usage" } });
-    try {
-      for (const [input, prompt_tokens, source] of [
-        [[[1, 2, 3], [4]], 4, "counted"],
-        ["a text of some length", expect.any(Number), "estimated"],
-      ] as const) {
-        const response = await silent.post(embeddings, { model: embedder, input });
-        const { usage } = (await response.json()) as Answer;
-        expect(usage).toEqual({ prompt_tokens, total_tokens: prompt_tokens });
-        expect(usage.prompt_tokens).toBeGreaterThan(0);
-        expect(await endedReceipt(silent, requestIdOf(response))).toMatchObject({ usage: { source } });
-      }
-    } finally {
-      await silent.stop();
+    for (const [input, prompt_tokens, source] of [
+      [[[1, 2, 3], [4]], 4, "counted"],
+      ["a text of some length", expect.any(Number), "estimated"],
+    ] as const) {
+      const response = await service.post(embeddings, { model: unreported, input });
+      const { usage } = (await response.json()) as Answer;
+      expect(usage).toEqual({ prompt_tokens, total_tokens: prompt_tokens });
+      expect(usage.prompt_tokens).toBeGreaterThan(0);
+      expect(await endedReceipt(service, requestIdOf(response))).toMatchObject({ usage: { source } });
     }
-  }, 120_000);
+  });
 
   test("cost nothing where the engine refuses, which the client reads as its own refusal", async () => {
     const response = await embed({ input: "[simulator: status=503] hello" });

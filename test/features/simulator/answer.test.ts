@@ -45,13 +45,6 @@ describe("what it says", () => {
     expect(usage.prompt_tokens).toBe(3 + 4 + 1 + 3 * 85);
   });
 
-  test("multi-byte characters are among its words", async () => {
-    const { choices } = await whole(simulator, said("[simulator: tokens=2000]"));
-    expect(choices[0].message.content).toMatch(/水/);
-    expect(choices[0].message.content).toMatch(/🌊/u);
-    expect(choices[0].message.content).toMatch(/é|ç|ž/);
-  });
-
   test("echo answers with the text itself", async () => {
     const text = 'Ω "quoted" \\ \n\t 👩‍🔧 end';
     const { reply, gathered } = await both(said(`${text} [simulator: echo]`));

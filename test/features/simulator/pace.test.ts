@@ -1,5 +1,4 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { Clock } from "../../../src/features/simulator/clock.ts";
 import { startSimulator } from "../../harness/simulator.ts";
 import { until } from "../../harness/until.ts";
 import { post, said, streamed } from "./ask.ts";
@@ -103,22 +102,4 @@ test("many streams at a set pace all come whole", async () => {
     expect(each.chunks.filter((chunk) => chunk.choices[0].delta.content)).toHaveLength(10);
   }
   expect(simulator.counts.active).toBe(0);
-});
-
-test("the clock wakes all who wait, none early, with few timers", async () => {
-  const clock = new Clock();
-  const start_ms = performance.now();
-  const woken: number[] = [];
-  const waits = Array.from({ length: 1000 }, (_, index) => {
-    const due_ms = start_ms + (index % 20) + 0.3;
-    return new Promise<void>((resolve) => {
-      clock.at(due_ms, () => {
-        woken.push(performance.now() - due_ms);
-        resolve();
-      });
-    });
-  });
-  await Promise.all(waits);
-  expect(woken).toHaveLength(1000);
-  expect(Math.min(...woken)).toBeGreaterThanOrEqual(0);
 });

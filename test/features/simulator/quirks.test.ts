@@ -1,132 +1,126 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { startSimulator } from "../../harness/simulator.ts";
-import { gathered, said, streamed, tools, type Wire, whole } from "./ask.ts";
+import { gathered, type Streamed, said, streamed, tools, type Wire, whole } from "./ask.ts";
 
 const simulator = await startSimulator();
 afterAll(() => simulator.stop());
 
 const stream_options = { include_usage: true };
-const quirk = (name: string) =>
-  streamed(simulator, { ...said(`Hi [simulator: quirk=${name}]`), stream_options, tools });
-const calls = (chunks: Wire[]) => chunks.map((chunk) => chunk.choices[0]?.delta.tool_calls).filter(Boolean);
-const first = (chunks: Wire[]) => calls(chunks).flat();
-const kindsIn = (chunks: Wire[]) => chunks.map((chunk) => Object.keys(chunk.choices[0]?.delta ?? {})[0]);
+/** The stream of an answer with these directives. */
+const told = (directives: string) =>
+  streamed(simulator, { ...said(`Hi [simulator: ${directives}]`), stream_options, tools });
+const calls = ({ chunks }: Streamed): Wire[][] =>
+  chunks.map((chunk) => chunk.choices[0]?.delta.tool_calls).filter(Boolean);
+const fragments = (answer: Streamed) => calls(answer).flat();
+const kindsIn = ({ chunks }: Streamed) => chunks.map((chunk) => Object.keys(chunk.choices[0]?.delta ?? {})[0]);
 
-describe("frames", () => {
-  test("crlf", async () => {
-    const { text, data } = await quirk("crlf");
+/** What each quirk does to a stream. */
+const quirks: Record<string, (answer: Streamed) => void> = {
+  crlf({ text, data }) {
     expect(text.replaceAll("\r\n", "")).not.toMatch(/[\r\n]/);
     expect(data.at(-1)).toBe("[DONE]");
-  });
-
-  test("no-space", async () => {
-    const { text, data } = await quirk("no-space");
+  },
+  "no-space"({ text, data }) {
     expect(text).toStartWith("data:{");
     expect(data.at(-1)).toBe("[DONE]");
-  });
-
-  test("comments", async () => {
-    const { text, data } = await quirk("comments");
+  },
+  comments({ text, data }) {
     expect(text.split("\n").filter((line) => line.startsWith(":"))).toHaveLength(data.length);
-  });
-
-  test("bom", async () => {
-    const { bytes, chunks } = await quirk("bom");
+  },
+  bom({ bytes, chunks }) {
     expect([...bytes.subarray(0, 3)]).toEqual([0xef, 0xbb, 0xbf]);
     expect(gathered(chunks).finish).toBe("stop");
-  });
-
-  test("split-utf8: reads end inside characters, and nothing is lost", async () => {
-    const body = said("水水 [simulator: echo quirk=split-utf8]");
-    const { reads, chunks } = await streamed(simulator, body);
-    const isContinuation = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80;
-    expect(reads.filter((read) => isContinuation(read[0])).length).toBeGreaterThan(0);
-    expect(gathered(chunks).content).toBe("水水");
-  });
-});
-
-describe("chunks", () => {
-  test("empty-choices-first", async () => {
-    const { chunks } = await quirk("empty-choices-first");
+  },
+  "empty-choices-first"({ chunks }) {
     expect([chunks[0].choices, chunks[0].usage]).toEqual([[], null]);
-  });
-
-  test("empties", async () => {
-    const { chunks } = await quirk("empties");
+  },
+  empties({ chunks }) {
     const deltas = chunks.slice(0, -2).map((chunk) => chunk.choices[0].delta);
     expect(deltas.every((delta) => delta.role === "assistant" && delta.tool_calls.length === 0)).toBe(true);
-  });
-
-  test("text-with-finish", async () => {
-    const { chunks } = await quirk("text-with-finish");
+  },
+  "text-with-finish"({ chunks }) {
     expect(chunks.at(-2).choices[0]).toMatchObject({ delta: { content: expect.any(String) }, finish_reason: "stop" });
-  });
-
-  test("usage-on-finish, usage-after", async () => {
-    const on = (await quirk("usage-on-finish")).chunks.at(-1);
-    expect([on.choices[0].finish_reason, on.usage.completion_tokens > 0]).toEqual(["stop", true]);
-    const after = (await quirk("usage-after")).chunks.slice(-2);
-    expect(after[0].choices[0].finish_reason).toBe("stop");
-    expect(after[1].choices[0]).toMatchObject({ delta: {}, finish_reason: null });
-    expect(after[1].usage.completion_tokens).toBeGreaterThan(0);
-  });
-
-  test("reasoning-field, reasoning-after-text", async () => {
-    const { chunks } = await quirk("reasoning-field");
+  },
+  "usage-on-finish"({ chunks }) {
+    const { choices, usage } = chunks.at(-1);
+    expect([choices[0].finish_reason, usage.completion_tokens > 0]).toEqual(["stop", true]);
+  },
+  "usage-after"({ chunks }) {
+    const [end, after] = chunks.slice(-2);
+    expect(end.choices[0].finish_reason).toBe("stop");
+    expect(after.choices[0]).toMatchObject({ delta: {}, finish_reason: null });
+    expect(after.usage.completion_tokens).toBeGreaterThan(0);
+  },
+  "reasoning-field"({ chunks }) {
     expect(chunks.some((chunk) => chunk.choices[0]?.delta.reasoning)).toBe(true);
-    const body = await whole(simulator, said("[simulator: quirk=reasoning-field]"));
-    expect(body.choices[0].message.reasoning).toEqual(expect.any(String));
-    const kinds = kindsIn((await quirk("reasoning-after-text")).chunks);
+  },
+  "reasoning-after-text"(answer) {
+    const kinds = kindsIn(answer);
     expect(kinds.indexOf("reasoning_content")).toBeGreaterThan(kinds.lastIndexOf("content"));
-  });
-});
-
-describe("tool calls", () => {
-  test("without a quirk: a head, then fragments, with their index", async () => {
-    const { chunks } = await streamed(simulator, { ...said("[simulator: calls=2]"), tools });
-    const fragments = first(chunks);
-    expect(fragments.filter((call) => call.id)).toHaveLength(2);
-    const called = { name: "get_weather", arguments: "" };
-    expect(fragments[0]).toMatchObject({ index: 0, type: "function", function: called });
-    expect(gathered(chunks).calls.map((call: Wire) => JSON.parse(call.arguments))).toHaveLength(2);
-  });
-
-  test("whole-tool-call, two-calls-one-chunk", async () => {
-    const [one, ...none] = calls((await quirk("whole-tool-call")).chunks);
-    expect([one.length, none.length]).toEqual([1, 0]);
-    expect(JSON.parse(one[0].function.arguments)).toHaveProperty("city");
-    const [two, ...more] = calls((await quirk("two-calls-one-chunk")).chunks);
-    expect([two.length, more.length]).toEqual([2, 0]);
-  });
-
-  test("interleaved-tools", async () => {
-    const order = first((await quirk("interleaved-tools")).chunks).map((call) => call.index);
+  },
+  "whole-tool-call"(answer) {
+    const [one, ...none] = calls(answer);
+    expect([one!.length, none.length]).toEqual([1, 0]);
+    expect(JSON.parse(one![0].function.arguments)).toHaveProperty("city");
+  },
+  "two-calls-one-chunk"(answer) {
+    expect(calls(answer).map(({ length }) => length)).toEqual([2]);
+  },
+  "interleaved-tools"(answer) {
+    const order = fragments(answer).map((call) => call.index);
     expect(order.slice(0, 4)).toEqual([0, 1, 0, 1]);
-  });
-
-  test("repeated-ids, same-ids, ids-missing", async () => {
-    const repeated = first((await quirk("repeated-ids")).chunks);
-    expect(repeated.every((call) => call.id && call.function.name)).toBe(true);
-    const same = first((await quirk("same-ids")).chunks).filter((call) => call.id);
+  },
+  "repeated-ids"(answer) {
+    expect(fragments(answer).every((call) => call.id && call.function.name)).toBe(true);
+  },
+  "same-ids"(answer) {
+    const same = fragments(answer).filter((call) => call.id);
     expect([same.length, new Set(same.map((call) => call.id)).size]).toEqual([2, 1]);
-    const missing = first((await quirk("ids-missing")).chunks);
-    expect(missing.some((call) => "id" in call)).toBe(false);
-  });
-
-  test("index-always-0, index-missing", async () => {
-    const zero = first((await quirk("index-always-0")).chunks);
+  },
+  "ids-missing"(answer) {
+    expect(fragments(answer).some((call) => "id" in call)).toBe(false);
+  },
+  "index-always-0"(answer) {
+    const zero = fragments(answer);
     expect(new Set(zero.map((call) => call.index))).toEqual(new Set([0]));
     expect(zero.filter((call) => call.id)).toHaveLength(2);
-    expect(first((await quirk("index-missing")).chunks).some((call) => "index" in call)).toBe(false);
-  });
+  },
+  "index-missing"(answer) {
+    expect(fragments(answer).some((call) => "index" in call)).toBe(false);
+  },
+  "stop-with-tools"({ chunks }) {
+    const { finish, calls } = gathered(chunks);
+    expect([finish, calls.length]).toEqual(["stop", 1]);
+  },
+  "cut-arguments"({ chunks }) {
+    const { finish, calls } = gathered(chunks);
+    expect(finish).toBe("length");
+    expect(() => JSON.parse(calls[0].arguments)).toThrow();
+  },
+  "text-after-tools"(answer) {
+    const kinds = kindsIn(answer);
+    expect(kinds.indexOf("content")).toBeGreaterThan(kinds.lastIndexOf("tool_calls"));
+  },
+};
 
-  test("stop-with-tools, cut-arguments, text-after-tools", async () => {
-    const stop = gathered((await quirk("stop-with-tools")).chunks);
-    expect([stop.finish, stop.calls.length]).toEqual(["stop", 1]);
-    const cut = gathered((await quirk("cut-arguments")).chunks);
-    expect(cut.finish).toBe("length");
-    expect(() => JSON.parse(cut.calls[0].arguments)).toThrow();
-    const after = kindsIn((await quirk("text-after-tools")).chunks);
-    expect(after.indexOf("content")).toBeGreaterThan(after.lastIndexOf("tool_calls"));
-  });
+test.each(Object.entries(quirks))("%s", async (quirk, isSeen) => isSeen(await told(`quirk=${quirk}`)));
+
+test("reasoning-field, in an answer that is not streamed", async () => {
+  const body = await whole(simulator, said("[simulator: quirk=reasoning-field]"));
+  expect(body.choices[0].message.reasoning).toEqual(expect.any(String));
+});
+
+test("split-utf8: reads end inside characters, and nothing is lost", async () => {
+  const { reads, chunks } = await streamed(simulator, said("水水 [simulator: echo quirk=split-utf8]"));
+  const isContinuation = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80;
+  expect(reads.filter((read) => isContinuation(read[0])).length).toBeGreaterThan(0);
+  expect(gathered(chunks).content).toBe("水水");
+});
+
+test("tool calls without a quirk: a head, then fragments, with their index", async () => {
+  const answer = await told("calls=2");
+  expect(fragments(answer).filter((call) => call.id)).toHaveLength(2);
+  const called = { name: "get_weather", arguments: "" };
+  expect(fragments(answer)[0]).toMatchObject({ index: 0, type: "function", function: called });
+  expect(gathered(answer.chunks).calls.map((call: Wire) => JSON.parse(call.arguments))).toHaveLength(2);
 });

@@ -108,29 +108,3 @@ describe("bad input is 400 with the field at fault", () => {
     );
   });
 });
-
-describe("the log", () => {
-  test("holds body, headers, status and how each request ended", async () => {
-    const response = await post(simulator, said("[simulator: tokens=4]"), { headers: { "x-mark": "1" } });
-    await response.text();
-    const entry = simulator.requests.at(-1)!;
-    const request = { method: "POST", path: "/v1/chat/completions" };
-    expect(entry).toMatchObject({ ...request, status: 200, tokens: 4, ended: "complete" });
-    expect(entry.headers["x-mark"]).toBe("1");
-    expect(entry.body).toMatchObject({ messages: [{ content: "[simulator: tokens=4]" }] });
-    expect(entry.ended_at_ms!).toBeGreaterThanOrEqual(entry.at_ms);
-  });
-
-  test("is bounded in number and in size; counts are not", async () => {
-    const small = await startSimulator({ log: { entries_max: 3, body_characters_max: 1000 } });
-    for (const index of [0, 1, 2, 3, 4]) await (await post(small, said(`${index}`))).text();
-    expect(small.requests.map((entry) => JSON.stringify(entry.body).at(-5))).toEqual(["2", "3", "4"]);
-    await (await post(small, said("x".repeat(800)))).text();
-    await (await post(small, said("y".repeat(800)))).text();
-    expect(small.requests).toHaveLength(1);
-    await (await post(small, said("z".repeat(2000)))).text();
-    expect(small.requests.at(-1)!.body).toBeUndefined();
-    expect(small.counts).toMatchObject({ requests: 8, active: 0 });
-    await small.stop();
-  });
-});
