@@ -13,7 +13,7 @@ import { asks, bodyOf } from "./callers.ts";
 import { type Rig, startRig } from "./rig.ts";
 import { canonical } from "./wall.ts";
 
-const settings = "metering: { currency: USD, lease_s: 1.5, checkpoint_s: 0.3, sweep_s: 0.05 }\n";
+const settings = "metering: { currency: USD, lease_s: 10, checkpoint_s: 0.3, sweep_s: 0.05 }\n";
 let rig: Rig;
 let sql: SQL;
 beforeAll(async () => {
