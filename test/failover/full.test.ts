@@ -105,7 +105,11 @@ test.concurrent("too many that wait, and too long a wait, are 429 capacity_excee
   const waiting = Array.from({ length: 2 }, async () => seen(await asks("short", {}, false)));
   await until(async () => (await waitingFor("short")) === 2, 10_000, "two to wait");
   const refused = await seen(await asks("short", {}, false));
-  expect(refused).toMatchObject({ status: 429, code: "capacity_exceeded", retryAfter: "1" });
+  expect(refused).toMatchObject({
+    status: 429,
+    code: "capacity_exceeded",
+    retryAfter: expect.stringMatching(/^[1-9]$/),
+  });
   for (const one of await Promise.all(waiting)) {
     expect(one).toMatchObject({ status: 429, code: "capacity_exceeded", retryAfter: expect.stringMatching(/^\d+$/) });
     const receipt = await endedReceipt(sluice, one.requestId);
