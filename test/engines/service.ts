@@ -6,21 +6,18 @@ import { contractProblems } from "../harness/contract.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { type Client, clients, type EngineCase, type Mode, modesOf } from "./case.ts";
 import { requestOf, type Seen, seenBy } from "./clients.ts";
-import { type ScriptedEngine, spareModel, startScriptedEngine } from "./engine.ts";
+import { spareModel, startScriptedEngine } from "./engine.ts";
 
 export interface Outcome extends Seen {
   client: Client;
   mode: Mode;
-  /** The bodies of the requests that the engine got. */
-  asked: Record<string, unknown>[];
   /** What is wrong with the answer according to the client's protocol. */
   problems: string[];
 }
 
 export interface CaseService {
-  /** Runs a case with every client in every mode, one after the other. */
+  /** Runs a case with every client in every mode, all at once. */
   run(one: EngineCase): Promise<Outcome[]>;
-  sluice: Sluice;
   stop(): Promise<void>;
 }
 
@@ -33,13 +30,9 @@ export async function startCaseService(cases: readonly EngineCase[]): Promise<Ca
   const engine = startScriptedEngine(cases);
   const sluice = await startSluice({ config: configTo(engine.url, cases) });
   return {
-    sluice,
-    async run(one) {
-      const outcomes: Outcome[] = [];
-      for (const mode of modesOf(one))
-        for (const client of one.clients ?? clients)
-          outcomes.push(await outcomeOf(one, client, mode, { sluice, engine }));
-      return outcomes;
+    run(one) {
+      const ways = modesOf(one).flatMap((mode) => (one.clients ?? clients).map((client) => ({ client, mode })));
+      return Promise.all(ways.map(({ client, mode }) => outcomeOf(one, client, mode, sluice)));
     },
     async stop() {
       await sluice.stop().finally(() => engine.stop());
@@ -47,16 +40,9 @@ export async function startCaseService(cases: readonly EngineCase[]): Promise<Ca
   };
 }
 
-interface Parts {
-  sluice: Sluice;
-  engine: ScriptedEngine;
-}
-
-async function outcomeOf(one: EngineCase, client: Client, mode: Mode, { sluice, engine }: Parts): Promise<Outcome> {
+async function outcomeOf(one: EngineCase, client: Client, mode: Mode, sluice: Sluice): Promise<Outcome> {
   const { path } = wires[client];
   const stream = mode === "s";
-  const engineModel = mode === "p" ? `${one.id} with a spare` : one.id;
-  engine.asked.delete(engineModel);
   const withUsage = stream && client === "chat" ? { stream_options: { include_usage: true } } : {};
   const request = requestOf(one, client, mode === "w" ? whole_cap : streamed_cap);
   const body = { ...request, model: idOf(one, mode), ...withUsage, stream };
@@ -68,7 +54,7 @@ async function outcomeOf(one: EngineCase, client: Client, mode: Mode, { sluice, 
   const text = await response.text();
   const problems = contractProblems("POST", path, response, text);
   const seen = seenBy(client, response.status, text, stream);
-  return { client, mode, problems, asked: engine.asked.get(engineModel) ?? [], ...seen };
+  return { client, mode, problems, ...seen };
 }
 
 function idOf({ id }: EngineCase, mode: Mode): string {

@@ -8,7 +8,6 @@ import { type FaultCode, faultCatalogue } from "../../src/core/inference/fault.t
 import { headers as contractHeaders } from "../../src/core/operations/headers.ts";
 import type { Content, Operation } from "../../src/core/operations/operation.ts";
 import { MessagesError } from "../../src/core/protocol/anthropic-messages/contract.ts";
-import { type Contract, contract } from "../../src/core/protocol/contract.ts";
 import { ChatError } from "../../src/core/protocol/openai-chat/contract.ts";
 import { ResponsesError } from "../../src/core/protocol/openai-responses/contract.ts";
 import {
@@ -19,7 +18,7 @@ import {
   statusesOf,
 } from "../../src/features/openapi/faults.ts";
 import { contract as described, metricsOperations, unlistedOperations } from "../../src/node/operations.ts";
-import { type Problems, parsed } from "./frames.ts";
+import { type Problems, parsed, schemaProblems } from "./frames.ts";
 import { streamProblems } from "./streams.ts";
 
 export interface Answer {
@@ -43,15 +42,7 @@ export interface ReadHeaders {
  * conforms. Schemas are compiled as they are needed.
  */
 export function responseValidator(): (answer: Answer) => string[] {
-  const compiled = new Map<TSchema, Contract<unknown>>();
-  const problemOf = (schema: TSchema, value: unknown): string[] => {
-    let shape = compiled.get(schema);
-    if (!shape) {
-      shape = contract(closed(schema) as TSchema) as Contract<unknown>;
-      compiled.set(schema, shape);
-    }
-    return shape.satisfied(value) ? [] : [shape.violation(value).message];
-  };
+  const problemOf = schemaProblems();
   return (answer) => {
     const where = `${answer.method} ${answer.path.slice(0, 100)} → ${answer.status}`;
     return [...identityProblems(answer), ...answerProblems(answer, problemOf)].map((problem) => `${where}: ${problem}`);
@@ -212,13 +203,4 @@ function said(value: ChatError | ResponsesError | MessagesError): {
   }
   const { code, type, request_id } = value.error;
   return { code: code as FaultCode | null, type, requestId: request_id };
-}
-
-/** Returns the schema with one change: an object that does not say whether it allows further fields allows none. */
-function closed(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(closed);
-  if (typeof schema !== "object" || schema === null) return schema;
-  const inner = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, closed(value)]));
-  const isOpenObject = inner.type === "object" && "properties" in inner && !("additionalProperties" in inner);
-  return isOpenObject ? { ...inner, additionalProperties: false } : inner;
 }

@@ -1,5 +1,6 @@
 /** The frames of an event stream's body, taken apart. */
 import type { TSchema } from "typebox";
+import { type Contract, contract } from "../../src/core/protocol/contract.ts";
 
 /** Returns what is wrong with a value that a schema describes; empty when it satisfies the schema. */
 export type Problems = (schema: TSchema, value: unknown) => string[];
@@ -36,4 +37,26 @@ export function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Schemas are compiled as they are needed. */
+export function schemaProblems(): Problems {
+  const compiled = new Map<TSchema, Contract<unknown>>();
+  return (schema, value) => {
+    let shape = compiled.get(schema);
+    if (!shape) {
+      shape = contract(closed(schema) as TSchema) as Contract<unknown>;
+      compiled.set(schema, shape);
+    }
+    return shape.satisfied(value) ? [] : [shape.violation(value).message];
+  };
+}
+
+/** Returns the schema with one change: an object that does not say whether it allows further fields allows none. */
+function closed(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closed);
+  if (typeof schema !== "object" || schema === null) return schema;
+  const inner = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, closed(value)]));
+  const isOpenObject = inner.type === "object" && "properties" in inner && !("additionalProperties" in inner);
+  return isOpenObject ? { ...inner, additionalProperties: false } : inner;
 }

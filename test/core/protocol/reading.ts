@@ -2,8 +2,12 @@
 import { expect } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fold, type Result } from "../../../src/core/inference/result.ts";
+import { MessageStreamEvent } from "../../../src/core/protocol/anthropic-messages/contract.ts";
 import type { ResponseIdentity, UpstreamCodec } from "../../../src/core/protocol/codec.ts";
-import { SseDecoder } from "../../../src/core/sse/decode.ts";
+import { ResponsesStreamEvent } from "../../../src/core/protocol/openai-responses/contract.ts";
+import { encodeSse, SseDecoder, type SseMessage } from "../../../src/core/sse/decode.ts";
+import { schemaProblems } from "../../harness/frames.ts";
+import { streamProblems } from "../../harness/streams.ts";
 import { grammarProblem } from "./grammar.ts";
 
 type Reader = Pick<UpstreamCodec, "stream">;
@@ -47,4 +51,12 @@ export function folded(events: readonly InferenceEvent[]): Result {
 export function cutAt<Whole extends string | Uint8Array>(whole: Whole, cuts: readonly number[]): Whole[] {
   const at = [...new Set(cuts.map((cut) => cut % whole.length))].sort((a, b) => a - b);
   return [0, ...at].map((from, index) => whole.slice(from, at[index] ?? whole.length) as Whole);
+}
+
+const problemsOf = schemaProblems();
+const events = { messages: MessageStreamEvent, responses: ResponsesStreamEvent };
+
+/** What is wrong with a stream that a client gets, by its grammar and by the contract of its events; null if nothing. */
+export function streamProblem(client: keyof typeof events, frames: readonly SseMessage[]): string | null {
+  return streamProblems[client](frames.map(encodeSse).join(""), events[client], problemsOf)[0] ?? null;
 }

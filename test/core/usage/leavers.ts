@@ -22,13 +22,23 @@ interface Vocabulary {
   decode(tokens: number[]): string;
 }
 
+/** A vocabulary that does not work again on what it has worked on: texts and tokens come again and again here. */
+function remembering({ encode, decode }: Vocabulary): Vocabulary {
+  const tokensOf = new Map<string, number[]>();
+  const textOf = new Map<string, string>();
+  return {
+    encode: (text) => tokensOf.getOrInsertComputed(text, encode),
+    decode: (tokens) => textOf.getOrInsertComputed(tokens.join(" "), () => decode(tokens)),
+  };
+}
+
 export const vocabularies: Record<string, Vocabulary> = {
-  o200k: { encode: (text) => o200k.encode(text), decode: (tokens) => o200k.decode(tokens) },
-  cl100k: { encode: (text) => cl100k.encode(text), decode: (tokens) => cl100k.decode(tokens) },
-  llama3: {
+  o200k: remembering(o200k),
+  cl100k: remembering(cl100k),
+  llama3: remembering({
     encode: (text) => llama3.encode(text, { bos: false, eos: false }),
     decode: (tokens) => llama3.decode(tokens),
-  },
+  }),
 };
 
 const file = (name: string) => readFileSync(join(import.meta.dir, "../../..", name), "utf8");

@@ -8,7 +8,6 @@ import type { Usage } from "../../../../src/core/inference/usage.ts";
 import { anthropicMessagesCaller } from "../../../../src/core/protocol/anthropic-messages/codec.ts";
 import {
   Message,
-  MessageStreamEvent,
   MessagesError,
   type MessagesRequest,
 } from "../../../../src/core/protocol/anthropic-messages/contract.ts";
@@ -16,8 +15,7 @@ import { unsigned } from "../../../../src/core/protocol/anthropic-messages/signa
 import { openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
 import { SseDecoder } from "../../../../src/core/sse/decode.ts";
 import { begin, call, failed, finish, over, piece, text, writtenBy } from "../events.ts";
-import { folded } from "../reading.ts";
-import { streamProblem } from "./stream-grammar.ts";
+import { folded, streamProblem } from "../reading.ts";
 
 const identity = { responseId: `msg_${"0".repeat(32)}`, createdAtSeconds: 1, model: "acme/writer-1" };
 const context = { requestId: `req_${"0".repeat(32)}`, identity, inputTokensEstimate: 17 };
@@ -34,7 +32,6 @@ const usage: Usage = {
 
 const start: InferenceEvent = { type: "response-start", ...identity };
 const used: InferenceEvent = { type: "usage", usage };
-const isEvent = Compile(MessageStreamEvent);
 const isMessage = Compile(Message);
 const isError = Compile(MessagesError);
 
@@ -42,10 +39,8 @@ const isError = Compile(MessagesError);
 function frames(...events: InferenceEvent[]) {
   const encoder = caller.stream.encoder(request, context);
   const out = writtenBy(encoder, events);
-  expect(streamProblem(out)).toBeNull();
-  const data = out.map((frame) => JSON.parse(frame.data) as Record<string, never>);
-  for (const event of data) expect(isEvent.Check(event)).toBe(true);
-  return data;
+  expect(streamProblem("messages", out)).toBeNull();
+  return out.map((frame) => JSON.parse(frame.data) as Record<string, never>);
 }
 const brief = (events: Record<string, unknown>[]) =>
   events.map(({ type, index, delta, content_block: block }) => {

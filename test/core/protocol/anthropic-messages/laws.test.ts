@@ -26,8 +26,7 @@ import {
   toolName,
   usage,
 } from "../laws.ts";
-import { bytes, decodedBy, folded } from "../reading.ts";
-import { streamProblem } from "./stream-grammar.ts";
+import { bytes, decodedBy, folded, streamProblem } from "../reading.ts";
 
 const identity = { responseId: `msg_${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
 const context = { requestId: `req_${"0".repeat(32)}`, identity, inputTokensEstimate: 17 };
@@ -117,7 +116,7 @@ describe("Messages", () => {
   test("however parts interleave, each is written whole, and the stream is a legal one", () => {
     forAll([answer], 100, ({ events, interleaved }) => {
       for (const variant of [events, interleaved]) {
-        expect(streamProblem(written(variant))).toBeNull();
+        expect(streamProblem("messages", written(variant))).toBeNull();
         const back = decodedBy(upstreams.messages, identity, [bytes(encoded(variant))]);
         expect(grammarProblem(back)).toBeNull();
         expect(folded(back)).toEqual(folded(events));
@@ -189,7 +188,7 @@ describe("Messages", () => {
     );
     forAll([fc.array(event, { maxLength: 12 }), fc.boolean()], 500, (values, stop) => {
       const events = survived(subject, [...values, ...(stop ? [{ type: "message_stop" }] : [])]);
-      expect(streamProblem(written(events))).toBeNull();
+      expect(streamProblem("messages", written(events))).toBeNull();
     });
   });
 
@@ -224,7 +223,7 @@ describe("Messages", () => {
           : frames.push(bytes(encoder.push(event).map(encodeSse).join(""))),
       );
       out.push(...encoder.end());
-      expect(streamProblem(out)).toBeNull();
+      expect(streamProblem("messages", out)).toBeNull();
     });
   });
 });

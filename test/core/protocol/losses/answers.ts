@@ -17,11 +17,19 @@ export const chatAnswers: Record<string, Answer> = {
     { messages: /"thinking":"MARK"/, responses: /"type":"reasoning_text","text":"MARK"/ },
   ],
   "`refusal`": [chat({ refusal: "MARK" }), /"refusal":"MARK"/, { messages: /"text":"MARK".*"stop_reason":"refusal"/ }],
-  "`tool_calls`": [chat({ tool_calls: [{ id: "c1", function: { name: "f", arguments: '{"MARK":1}' } }] }), /c1.*MARK/],
+  "`tool_calls`": [
+    chat({ tool_calls: [{ id: "c1", type: "function", function: { name: "f", arguments: '{"MARK":1}' } }] }),
+    /c1.*MARK/,
+  ],
   "a call of a `custom` tool": [
-    chat({ tool_calls: [{ id: "c1", function: { name: "patch", arguments: '{"input":"MARK"}' } }] }),
-    /"type":"custom","custom":\{"name":"patch","input":"MARK"\}/,
-    { messages: null, responses: /"custom_tool_call".*"name":"patch","input":"MARK"/ },
+    chat({
+      tool_calls: [
+        { id: "c1", function: { name: "patch", arguments: '{"input":"MARK"}' } },
+        { id: "c2", type: "custom", custom: { name: "patch", input: "MARK" } },
+      ],
+    }),
+    /("type":"custom","custom":\{"name":"patch","input":"MARK"\}.*){2}/,
+    { messages: null, responses: /("custom_tool_call".*"name":"patch","input":"MARK".*){2}/ },
   ],
   "a call of a tool in a namespace": [
     chat({ tool_calls: [{ id: "c2", function: { name: "space__f", arguments: "{}" } }] }),
@@ -53,6 +61,15 @@ const message = (...content: unknown[]) => ({
   usage: { input_tokens: 1, output_tokens: 1 },
 });
 
+/** The types of citations. */
+export const citations = [
+  "char_location",
+  "content_block_location",
+  "page_location",
+  "search_result_location",
+  "web_search_result_location",
+];
+
 export const messagesAnswers: Record<string, Answer> = {
   text: [message(text("MARK")), /MARK/],
   "`thinking`": [
@@ -71,7 +88,10 @@ export const messagesAnswers: Record<string, Answer> = {
     { responses: /"encrypted_content":".*\\"MARK\\"/ },
   ],
   "`tool_use`": [message({ type: "tool_use", id: "c1", name: "f", input: { MARK: 1 } }), /c1.*MARK/],
-  "`citations`": [message(text("a", { citations: [{ cited_text: "MARK" }] })), /MARK/],
+  "`citations`": [
+    message(text("a", { citations: citations.map((type) => ({ type, cited_text: "MARK" })) })),
+    /(MARK.*){5}/,
+  ],
   "`stop_sequence`": [{ ...message(text("a")), stop_reason: "stop_sequence", stop_sequence: "END" }, /END/],
   "tokens read from and written to a cache": [
     {

@@ -17,7 +17,10 @@ export const chatProbes: Record<string, Probe> = {
     [says({ role: "system", content: "MARK" }, user(text("a"))), /MARK/],
     [says(user(text("a")), { role: "developer", content: "MARK" }), /MARK/],
   ],
-  text: [[says({ role: "user", content: "MARK" }), /MARK/]],
+  text: [
+    [says({ role: "user", content: "MARK" }), /MARK/],
+    [history({ content: [text("MARK")] }), /MARK/],
+  ],
   "`name` of a message": [[says({ role: "user", name: "MARK", content: "a" }), /MARK/]],
   "`image_url`": [
     [says(user({ type: "image_url", image_url: { url: "https://MARK" } })), /MARK/],
@@ -46,18 +49,15 @@ export const chatProbes: Record<string, Probe> = {
       { messages: "messages[0].content[0]" },
     ],
   ],
-  "`refusal` in the history": [[history({ refusal: "MARK" }), /MARK/]],
-  "`reasoning_content` in the history": [[history({ reasoning_content: "MARK" }), /MARK/]],
-  "`tool_calls` and `tool` messages": [
-    [
-      says(
-        user(text("a")),
-        { role: "assistant", tool_calls: [called] },
-        { role: "tool", tool_call_id: "c1", content: "RESULT" },
-      ),
-      /MARK.*RESULT/,
-    ],
+  "`refusal` in the history": [
+    [history({ refusal: "MARK" }), /MARK/],
+    [history({ content: [{ type: "refusal", refusal: "MARK" }] }), /MARK/],
   ],
+  "`reasoning_content` in the history": [[history({ reasoning_content: "MARK" }), /MARK/]],
+  "`tool_calls` and `tool` messages": ["RESULT", [text("RESULT")]].map((content) => [
+    says(user(text("a")), { role: "assistant", tool_calls: [called] }, { role: "tool", tool_call_id: "c1", content }),
+    /MARK.*RESULT/,
+  ]),
   "`custom` calls in the history": [
     [
       {
@@ -73,7 +73,10 @@ export const chatProbes: Record<string, Probe> = {
     ],
   ],
   "`tools`": [[{ tools: [chatTool] }, /(?=.*MARK)(?=.*WORDS)/]],
-  "`custom` tools, with a grammar": [[{ tools: [custom] }, /"name":"patch".*GRAMMAR.*"input":\{"type":"string"/]],
+  "`custom` tools, with a grammar": [
+    [{ tools: [custom] }, /"name":"patch".*GRAMMAR.*"input":\{"type":"string"/],
+    [{ tools: [{ type: "custom", custom: { name: "patch", format: { type: "text" } } }] }, /"patch".*plain text/],
+  ],
   "`tool_choice`, `allowed_tools` too": [
     [
       { tools: [chatTool, custom], tool_choice: { type: "custom", custom: { name: "patch" } } },

@@ -11,6 +11,7 @@ const plain = (more: object = {}) => ({
   source: { type: "text", media_type: "text/plain", data: "MARK" },
   ...more,
 });
+const found = { type: "search_result", source: "SOURCE", title: "TITLE", content: [text("FOUND")] };
 const tool = { name: "f", input_schema: { type: "object", properties: { MARK: {} } } };
 const withTool = (more: object) => ({ tools: [tool], ...more });
 const result = (more: object) =>
@@ -46,6 +47,7 @@ export const messagesProbes: Record<string, Probe> = {
   ],
   "`role: system` inside `messages`": [
     [says(user(text("a")), { role: "system", content: "MARK" }), /"role":"system","content":.*MARK/],
+    [says(user(text("a")), { role: "system", content: [text("MARK")] }), /"role":"system","content":.*MARK/],
   ],
   "`clear_at` of such a message": [
     [says(user(text("a")), { role: "system", content: "MARK", clear_at: "next_user_message" }), /MARK/],
@@ -99,7 +101,8 @@ export const messagesProbes: Record<string, Probe> = {
     ],
   ],
   "`search_result`": [
-    [says(user({ type: "search_result", source: "SOURCE", title: "TITLE", content: [text("MARK")] })), /MARK/],
+    [says(user(found)), /FOUND/],
+    [result({ content: [found] }), /FOUND/],
   ],
   "`tool_use`, several in one message": [[result({ content: "x" }), /c1.*MARK.*c2/]],
   "`tool_result`": [
@@ -149,6 +152,7 @@ export const messagesProbes: Record<string, Probe> = {
   ].map((type) => [says(user(text("a")), assistant({ type })), "messages[1].content[0].type"]),
   "`tools` of the client, with `strict`": [
     [{ tools: [{ ...tool, description: "WORDS", strict: true }] }, /(?=.*MARK)(?=.*WORDS)(?=.*"strict":true)/],
+    [{ tools: [{ ...tool, type: "custom" }] }, /MARK/],
   ],
   "`defer_loading`": [[{ tools: [{ ...tool, defer_loading: true }] }, /defer_loading|^(?!.*"name":"f")/]],
   "`DeferredToolPlaceholder`": [
@@ -224,7 +228,10 @@ export const messagesProbes: Record<string, Probe> = {
       { messages: /"type":"disabled"/, responses: /"reasoning":{"effort":"none"}/ },
     ],
   ],
-  "`thinking.display`": [[{ thinking: { type: "adaptive", display: "omitted" } }, /omitted/]],
+  "`thinking.display`": ["adaptive", "between_tools"].map((type) => [
+    { thinking: { type, display: "omitted" } },
+    new RegExp(`${type}.*omitted`),
+  ]),
   "`output_config.effort`": [
     [
       { output_config: { effort: "max" } },

@@ -44,6 +44,7 @@ export const responsesProbes: Record<string, Probe> = {
   "text of user and assistant": [
     [input(asked("MARK")), /MARK/],
     [input(asked("a"), { role: "assistant", content: "MARK" }, asked("b")), /"role":"assistant","content":.*MARK/],
+    [answered(message("assistant", { type: "output_text", text: "MARK" })), /"role":"assistant","content":.*MARK/],
   ],
   "`system` and `developer` messages": [
     [input(message("developer", { type: "input_text", text: "MARK" }), asked("a")), /MARK/],
@@ -143,6 +144,7 @@ export const responsesProbes: Record<string, Probe> = {
       /"name":"space__f"/,
       { responses: /"type":"namespace","name":"space","tools":\[\{"type":"function","name":"f"/ },
     ],
+    [{ tools: [{ ...namespace, tools: [custom] }] }, /"space(__|".*"name":")patch"/],
   ],
   "`custom` tools, with a grammar": [
     [
@@ -176,6 +178,11 @@ export const responsesProbes: Record<string, Probe> = {
   ]),
   "`tool_choice`, `allowed_tools` too": [
     [{ tools: [tool], tool_choice: "required" }, /"tool_choice":("required"|\{"type":"any"\})/],
+    [
+      { tools: [tool, custom], tool_choice: { type: "custom", name: "patch" } },
+      /"tool_choice":"required"/,
+      { messages: /"tool_choice":\{"type":"tool","name":"patch"/ },
+    ],
     [
       { tools: [tool], tool_choice: { type: "function", name: "f" } },
       /"tool_choice":"required","parallel_tool_calls":false/,

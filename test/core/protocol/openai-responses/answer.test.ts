@@ -17,8 +17,7 @@ import { faultOf } from "../../../harness/faults.ts";
 import { callers, upstreams, validated } from "../codecs.ts";
 import { begin, call, failed, finish, over, part, piece, text, writtenBy } from "../events.ts";
 import { forAll } from "../for-all.ts";
-import { folded } from "../reading.ts";
-import { lifecycleProblem } from "./lifecycle.ts";
+import { folded, streamProblem } from "../reading.ts";
 
 const responseId = `resp_${"a".repeat(32)}`;
 const identity = { responseId, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
@@ -31,7 +30,7 @@ const encoderOf = (wire = request()) =>
 function streamed(wire: ReturnType<typeof request>, ...events: InferenceEvent[]) {
   const encoder = encoderOf(wire);
   const frames = writtenBy(encoder, events);
-  expect(lifecycleProblem(frames)).toBeNull();
+  expect(streamProblem("responses", frames)).toBeNull();
   return frames.slice(0, -1).map(({ data }) => JSON.parse(data));
 }
 
@@ -317,7 +316,7 @@ describe("the end", () => {
       "response.completed",
       undefined,
     ]);
-    expect(lifecycleProblem(frames)).toBeNull();
+    expect(streamProblem("responses", frames)).toBeNull();
     expect(encoder.heartbeat()).toBe("");
   });
 

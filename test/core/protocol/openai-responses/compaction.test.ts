@@ -12,7 +12,6 @@ import {
   CompactedResponse,
   type OutputCompaction,
   ResponseObject,
-  ResponsesStreamEvent,
 } from "../../../../src/core/protocol/openai-responses/contract.ts";
 import { sealCompaction } from "../../../../src/core/protocol/openai-responses/sealed-compaction.ts";
 import { validateCompactRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
@@ -21,8 +20,7 @@ import { upstreamCodecs, upstreamProtocols } from "../../../../src/core/upstream
 import { callers, validated } from "../codecs.ts";
 import { forAll } from "../for-all.ts";
 import { inOrder, type Part, pieces, said, usage } from "../laws.ts";
-import { bytes, folded } from "../reading.ts";
-import { lifecycleProblem } from "./lifecycle.ts";
+import { bytes, folded, streamProblem } from "../reading.ts";
 
 const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
 const user = { role: "user", content: "hello" };
@@ -60,7 +58,6 @@ function encoded(events: readonly InferenceEvent[]): string {
   return [...frames, ...encoder.end()].map(encodeSse).join("");
 }
 
-const anEvent = contract(ResponsesStreamEvent);
 const aResponse = contract(ResponseObject);
 const aCompaction = contract(CompactedResponse);
 
@@ -78,8 +75,7 @@ describe("an answer to it", () => {
       expect(sealed.includes("left out.]")).toBe(result.leftOutTurns !== undefined);
       expect(sealed.includes("[This summary breaks off here")).toBe(result.reason !== "stop");
       const frames = new SseDecoder().push(bytes(encoded(events)));
-      expect(lifecycleProblem(frames)).toBeNull();
-      for (const { data } of frames.slice(0, -1)) expect(anEvent.satisfied(JSON.parse(data))).toBe(true);
+      expect(streamProblem("responses", frames)).toBeNull();
       expect(JSON.parse(frames.at(-2)!.data).response).toEqual(JSON.parse(JSON.stringify(whole)));
       const compacted = openaiCompactCaller.response.encode(result, wire);
       expect(aCompaction.satisfied(compacted)).toBe(true);
@@ -90,7 +86,7 @@ describe("an answer to it", () => {
   test("that fails is failed at any place, and leaves its item open", () => {
     forAll([answers, fc.nat()], 100, (events, where) => {
       const frames = new SseDecoder().push(bytes(encoded(events.slice(0, where % events.length))));
-      expect(lifecycleProblem(frames)).toBeNull();
+      expect(streamProblem("responses", frames)).toBeNull();
       expect(frames.map(({ event }) => event)).not.toContain("response.output_item.done");
       expect(frames.at(-2)?.event).toBe("response.failed");
     });

@@ -1,8 +1,6 @@
 /** Answers of several parts, and what a client sees of them. */
 import { SseDecoder, type SseMessage } from "../../../../src/core/sse/decode.ts";
-import { streamProblem } from "../anthropic-messages/stream-grammar.ts";
-import { lifecycleProblem } from "../openai-responses/lifecycle.ts";
-import { bytes } from "../reading.ts";
+import { bytes, streamProblem } from "../reading.ts";
 import type { Part } from "./engines.ts";
 import { type Answer, type ClientName, type Json, parsed, textOf } from "./wires.ts";
 
@@ -49,8 +47,8 @@ export function messagesOf(text: string): SseMessage[] {
  */
 export const orderProblem: Record<ClientName, (frames: readonly SseMessage[]) => string | null> = {
   chat: callsProblem,
-  messages: streamProblem,
-  responses: lifecycleProblem,
+  messages: (frames) => streamProblem("messages", frames),
+  responses: (frames) => streamProblem("responses", frames),
 };
 
 function callsProblem(frames: readonly SseMessage[]): string | null {

@@ -55,12 +55,7 @@ export interface Ask {
   summary?: boolean;
   outputTokens_max?: number;
   schema?: Record<string, unknown>;
-  json?: boolean;
   stop?: string[];
-  temperature?: number;
-  logprobs?: number;
-  /** The text with which the answer has to begin. */
-  begun?: string;
 }
 
 export interface Answer {
@@ -106,7 +101,7 @@ function caller<Body, Reply>(codec: CallerCodec<Body, Reply>, validate: (body: u
   };
   const bodyOf = (ask: Ask, stream: boolean) => validate(JSON.parse(JSON.stringify({ ...wire.body(ask), stream })));
   const written: Caller["written"] = (ask, events) => {
-    const encoder = codec.stream.encoder(bodyOf(ask, true), { requestId: "req_1", identity, inputTokensEstimate: 1 });
+    const encoder = codec.stream.encoder(bodyOf(ask, true), { requestId, identity, inputTokensEstimate: 1 });
     return [...events.flatMap((event) => encoder.push(event)), ...encoder.end()];
   };
   return {
@@ -121,6 +116,7 @@ function caller<Body, Reply>(codec: CallerCodec<Body, Reply>, validate: (body: u
 }
 
 const model = "acme/writer-1";
+const requestId = `req_${"1".repeat(32)}`;
 const schemaOf = (name: string) => ({ type: "object", properties: { [`PROPERTY-${name}`]: { type: "string" } } });
 const grammar = { syntax: "lark", definition: "GRAMMAR" };
 const dataUrl = (image: string) => `data:image/png;base64,${image}`;
@@ -165,15 +161,8 @@ const chatWire: Wire = {
     tool_choice: ask.must && { type: "function", function: { name: ask.must } },
     reasoning_effort: ask.effort,
     max_completion_tokens: ask.outputTokens_max,
-    response_format: ask.schema
-      ? { type: "json_schema", json_schema: { name: "n", schema: ask.schema } }
-      : ask.json
-        ? { type: "json_object" }
-        : undefined,
+    response_format: ask.schema ? { type: "json_schema", json_schema: { name: "n", schema: ask.schema } } : undefined,
     stop: ask.stop,
-    temperature: ask.temperature,
-    logprobs: ask.logprobs && true,
-    top_logprobs: ask.logprobs,
   }),
   readFrames(frames) {
     const answer: Answer = { reasoning: "", text: "", calls: [], end: "none" };
@@ -250,7 +239,6 @@ const messagesWire: Wire = {
             : []),
         ],
       },
-      ...(ask.begun ? [{ role: "assistant", content: ask.begun }] : []),
       ...(ask.called
         ? [
             { role: "assistant", content: ask.called.map((call) => ({ type: "tool_use", ...call })) },
@@ -279,7 +267,6 @@ const messagesWire: Wire = {
       ...(ask.schema ? { format: { type: "json_schema", schema: ask.schema } } : {}),
     },
     stop_sequences: ask.stop,
-    temperature: ask.temperature,
   }),
   readFrames(frames) {
     const answer: Answer = { reasoning: "", text: "", calls: [], end: "none" };
@@ -354,14 +341,8 @@ const responsesWire: Wire = {
     parallel_tool_calls: ask.parallel,
     tool_choice: ask.must && { type: "function", name: ask.must },
     reasoning: ask.effort && { effort: ask.effort, ...(ask.summary ? { summary: "auto" } : {}) },
-    temperature: ask.temperature,
-    top_logprobs: ask.logprobs,
     max_output_tokens: ask.outputTokens_max,
-    text: ask.schema
-      ? { format: { type: "json_schema", name: "n", schema: ask.schema } }
-      : ask.json
-        ? { format: { type: "json_object" } }
-        : undefined,
+    text: ask.schema ? { format: { type: "json_schema", name: "n", schema: ask.schema } } : undefined,
   }),
   /** Reads frames as Codex does: whole items, and the end. */
   readFrames(frames) {

@@ -10,8 +10,10 @@ export type SdkName = Extract<ClientName, EngineName>;
 /** The words of docs/protocols.md: a type that is left out does no harm, and has no effect. */
 export type Verdict = "carried" | "left out" | "refused";
 
+/** A type that is carried has its trial among those of ../losses. */
+export type Carried = { verdict: "carried" };
 export type RequestRow =
-  | { verdict: "carried"; body: object; seen: RegExp }
+  | Carried
   /** The engine gets the same request as for the body `plain`. */
   | { verdict: "left out"; body: object; plain: object }
   | { verdict: "refused" };
@@ -20,6 +22,8 @@ export type RequestRow =
 export interface RequestPlace {
   kind: "request";
   client: SdkName;
+  /** Where trials have the types that are carried, as `typesIn` writes it. */
+  at: readonly string[];
   /** The members of the SDK's unions at this place. */
   known: readonly string[];
   /** Bodies that have only that type at this place, and the path that the refusal names. */
@@ -27,16 +31,15 @@ export interface RequestPlace {
   rows: Record<string, RequestRow>;
 }
 
-export type AnswerRow = { verdict: "carried"; reply: object; seen: RegExp } | { verdict: "left out" };
-
 /** A place in what an engine answers to a client of its own protocol. */
 export interface AnswerPlace {
   kind: "answer";
   client: SdkName;
+  at: readonly string[];
   known: readonly string[];
   /** An answer with that type at this place, and the text `TEXT` beside it. */
   reply(type: string): object;
-  rows: Record<string, AnswerRow>;
+  rows: Record<string, { verdict: "carried" | "left out" }>;
 }
 
 /** The events of a stream, as clients get them. */
@@ -49,30 +52,50 @@ export interface EventPlace {
 
 export type Place = RequestPlace | AnswerPlace | EventPlace;
 
-export const carried = (body: object, seen: RegExp): RequestRow => ({ verdict: "carried", body, seen });
+export const carried = (...types: string[]) => each(types, (): Carried => ({ verdict: "carried" }));
 export const leftOut = (body: object, plain: object): RequestRow => ({ verdict: "left out", body, plain });
 export const refused: RequestRow = { verdict: "refused" };
-export const answered = (reply: object, seen: RegExp): AnswerRow => ({ verdict: "carried", reply, seen });
 export const passedOver = { verdict: "left out" } as const;
 
 /**
- * Makes the places in the tables of a client. A place in requests without `refusals` carries or leaves out each type.
+ * Makes the places in the tables of a client. A place in requests without `refusals` carries or leaves out each type;
+ * one in answers without `reply` carries each.
  */
 export const placesOf = (client: SdkName) => ({
   request(
+    at: readonly string[],
     known: readonly string[],
     rows: RequestPlace["rows"],
     refusals: RequestPlace["refusals"] = () => [],
   ): RequestPlace {
-    return { kind: "request", client, known, rows, refusals };
+    return { kind: "request", client, at, known, rows, refusals };
   },
-  answer(known: readonly string[], rows: AnswerPlace["rows"], reply: AnswerPlace["reply"]): AnswerPlace {
-    return { kind: "answer", client, known, rows, reply };
+  answer(
+    at: readonly string[],
+    known: readonly string[],
+    rows: AnswerPlace["rows"],
+    reply: AnswerPlace["reply"] = () => ({}),
+  ): AnswerPlace {
+    return { kind: "answer", client, at, known, rows, reply };
   },
   events(known: readonly string[], rows: EventPlace["rows"]): EventPlace {
     return { kind: "events", client, known, rows };
   },
 });
+
+/**
+ * The types in a body, each as the path of keys that leads to it, with the types (or else the roles) on the way:
+ * `messages<user>.content<text>`.
+ */
+export function typesIn(value: unknown, path = ""): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => typesIn(item, path));
+  if (typeof value !== "object" || value === null) return [];
+  const { type, role } = value as { type?: string; role?: string };
+  const kind = type ?? role;
+  const here = path === "" || kind === undefined ? path : `${path}<${kind}>`;
+  const inner = Object.entries(value).flatMap(([key, one]) => typesIn(one, here === "" ? key : `${here}.${key}`));
+  return [here, ...inner];
+}
 
 /** The types of a family: each is `beginning`, followed by one of the ends. */
 export const under = (beginning: string, ...ends: string[]) => ends.map((end) => beginning + end);

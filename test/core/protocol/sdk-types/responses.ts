@@ -1,7 +1,6 @@
 /** How each type of OpenAI's SDK of Responses is treated, its beta among them. */
-import { png } from "../losses/probe.ts";
 import { typesOf } from "./declarations.ts";
-import { answered, carried, each, leftOut, type Place, passedOver, placesOf, refused, under, union } from "./place.ts";
+import { carried, each, leftOut, type Place, passedOver, placesOf, refused, under, union } from "./place.ts";
 
 const { request, answer, events } = placesOf("responses");
 const stable = (name: string) => typesOf("responses", name);
@@ -9,22 +8,7 @@ const beta = (name: string) => typesOf("betaResponses", name);
 
 const said = { role: "user", content: "a" };
 const input = (...items: object[]) => ({ input: [said, ...items] });
-const shown = (part: object) => ({ input: [{ role: "user", content: [part] }] });
-const told = (part: object) => ({ input: [said, { type: "message", role: "assistant", content: [part] }, said] });
-const image = { type: "input_image", image_url: `data:image/png;base64,${png}` };
-const file = { type: "input_file", file_data: "JVBERi0x", filename: "a.pdf" };
-const tool = { type: "function", name: "f", parameters: { type: "object", properties: { MARK: {} } } };
-const custom = { type: "custom", name: "patch", description: "MARK" };
-const call = { type: "function_call", call_id: "c1", name: "f", arguments: '{"MARK":1}' };
-const customCall = { type: "custom_tool_call", call_id: "c1", name: "patch", input: "MARK" };
-const result = (output: unknown) => input(call, { type: "function_call_output", call_id: "c1", output });
-const thought = {
-  type: "reasoning",
-  summary: [{ type: "summary_text", text: "MARK" }],
-  content: [],
-  encrypted_content: "p",
-};
-const schema = { type: "json_schema", name: "n", schema: { MARK: 1 } };
+const tool = { type: "function", name: "f", parameters: {} };
 
 const text = { type: "output_text", text: "TEXT", annotations: [] };
 const message = (...content: object[]) => ({ type: "message", role: "assistant", content });
@@ -72,25 +56,12 @@ const strangeItems = [
 
 export const responsesPlaces: Record<string, Place> = {
   "Responses: item of the input": request(
+    ["input"],
     union(stable("ResponseInputItem"), beta("BetaResponseInputItem")),
     {
-      message: carried(input({ type: "message", role: "user", content: "MARK" }), /MARK/),
-      function_call: carried(result("a"), /MARK/),
-      function_call_output: carried(result("RESULT"), /RESULT/),
-      custom_tool_call: carried(input(customCall), /MARK/),
-      custom_tool_call_output: carried(
-        input(customCall, { type: "custom_tool_call_output", call_id: "c1", output: "RESULT" }),
-        /RESULT/,
-      ),
-      reasoning: carried(
-        input({ type: "reasoning", summary: [], content: [{ type: "reasoning_text", text: "MARK" }] }),
-        /MARK/,
-      ),
-      additional_tools: carried(input({ type: "additional_tools", role: "developer", tools: [tool] }), /MARK/),
-      configuration_update: carried(input({ type: "configuration_update", reasoning: { effort: "low" } }), /"low"/),
-      item_reference: carried(input({ type: "item_reference", id: "msg_1" }), /STORED/),
-      compaction: carried(input({ type: "compaction", encrypted_content: "compaction.1:MARK" }), /MARK/),
-      compaction_trigger: carried(input({ type: "compaction_trigger" }), /about to be replaced by what you write now/),
+      ...carried("message", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output"),
+      ...carried("reasoning", "additional_tools", "configuration_update", "item_reference"),
+      ...carried("compaction", "compaction_trigger"),
       ...each(
         strangeItems.filter((type) => type !== "compaction"),
         () => refused,
@@ -99,26 +70,25 @@ export const responsesPlaces: Record<string, Place> = {
     (type) => [{ body: input({ type, id: "x" }), param: "input[1].type" }],
   ),
   "Responses: part of the input": request(
-    union(stable("ResponseInputContent"), stable("ResponseFunctionCallOutputItem"), beta("BetaResponseInputContent")),
-    {
-      input_text: carried(shown({ type: "input_text", text: "MARK" }), /MARK/),
-      input_image: carried(shown(image), /iVBORw0KGgo/),
-      input_file: carried(shown(file), /JVBERi0x/),
-    },
+    ["input<message>.content"],
+    union(stable("ResponseInputContent"), beta("BetaResponseInputContent")),
+    carried("input_text", "input_image", "input_file"),
+  ),
+  "Responses: part of the output of a function": request(
+    ["input<function_call_output>.output"],
+    stable("ResponseFunctionCallOutputItem"),
+    carried("input_text", "input_image", "input_file"),
   ),
   "Responses: part of an answer in the input": request(
+    ["input<message>.content"],
     union(stable("ResponseOutputMessage.content"), beta("BetaResponseOutputMessage.content")),
-    {
-      output_text: carried(told({ type: "output_text", text: "MARK", annotations: [] }), /MARK/),
-      refusal: carried(told({ type: "refusal", refusal: "MARK" }), /MARK/),
-    },
+    carried("output_text", "refusal"),
   ),
   "Responses: tool": request(
+    ["tools"],
     union(stable("Tool"), beta("BetaTool")),
     {
-      function: carried({ tools: [tool] }, /MARK/),
-      custom: carried({ tools: [custom] }, /MARK/),
-      namespace: carried({ tools: [{ type: "namespace", name: "space", tools: [tool] }] }, /space/),
+      ...carried("function", "custom", "namespace"),
       ...each(hosted, (type) => leftOut({ tools: [tool, { type }] }, { tools: [tool] })),
       ...each(
         ["apply_patch", "computer", "computer_use_preview", "local_shell", "programmatic_tool_calling", "shell"],
@@ -128,23 +98,15 @@ export const responsesPlaces: Record<string, Place> = {
     (type) => [{ body: { tools: [tool, { type }] }, param: "tools[1].type" }],
   ),
   "Responses: tool in a namespace": request(
+    ["tools<namespace>.tools"],
     stable("NamespaceTool.tools"),
-    each(["function", "custom"], (type) =>
-      carried({ tools: [{ type: "namespace", name: "space", tools: [{ ...tool, type }] }] }, /space/),
-    ),
+    carried("function", "custom"),
   ),
   "Responses: choice of a tool": request(
+    ["tool_choice"],
     union(stable("ResponseCreateParamsBase.tool_choice"), beta("ResponseCreateParamsBase.tool_choice")),
     {
-      function: carried({ tools: [tool], tool_choice: { type: "function", name: "f" } }, /"required"|"type":"tool"/),
-      custom: carried({ tools: [custom], tool_choice: { type: "custom", name: "patch" } }, /"required"|"type":"tool"/),
-      allowed_tools: carried(
-        {
-          tools: [tool, custom],
-          tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "f" }] },
-        },
-        /^(?!.*patch)/,
-      ),
+      ...carried("function", "custom", "allowed_tools"),
       ...each(
         [
           "apply_patch",
@@ -172,20 +134,18 @@ export const responsesPlaces: Record<string, Place> = {
     ],
   ),
   "Responses: form of the answer": request(
+    ["text.format"],
     union(stable("ResponseFormatTextConfig"), beta("BetaResponseFormatTextConfig")),
     {
       text: leftOut({ text: { format: { type: "text" } } }, {}),
-      json_object: carried({ text: { format: { type: "json_object" } } }, /json_object/),
-      json_schema: carried({ text: { format: schema } }, /MARK/),
+      ...carried("json_object", "json_schema"),
     },
   ),
   "Responses: item of an answer": answer(
+    ["output"],
     union(stable("ResponseOutputItem"), beta("BetaResponseOutputItem")),
     {
-      message: answered(reply(message({ ...text, text: "MARK" })), /MARK/),
-      reasoning: answered(reply(thought), /MARK/),
-      function_call: answered(reply(call), /MARK/),
-      custom_tool_call: answered(reply(customCall), /custom_tool_call.*MARK/),
+      ...carried("message", "reasoning", "function_call", "custom_tool_call"),
       ...each(
         [...strangeItems, "additional_tools", "custom_tool_call_output", "function_call_output"],
         () => passedOver,
@@ -194,39 +154,27 @@ export const responsesPlaces: Record<string, Place> = {
     (type) => reply({ type, id: "x", call_id: "c", name: "x", output: "x", tools: [] }, message(text)),
   ),
   "Responses: part of an answer": answer(
+    ["output<message>.content"],
     stable("ResponseOutputMessage.content"),
-    {
-      output_text: answered(reply(message({ ...text, text: "MARK" })), /MARK/),
-      refusal: answered(reply(message({ type: "refusal", refusal: "MARK" })), /MARK/),
-    },
-    () => reply(message(text)),
+    carried("output_text", "refusal"),
   ),
   "Responses: part of reasoning": answer(
+    ["output<reasoning>.content", "output<reasoning>.summary"],
     union(stable("ResponseReasoningItem.content"), stable("ResponseReasoningItem.summary")),
-    {
-      reasoning_text: answered(
-        reply({ type: "reasoning", summary: [], content: [{ type: "reasoning_text", text: "MARK" }] }),
-        /"type":"reasoning_text","text":"MARK"/,
-      ),
-      summary_text: answered(reply(thought), /"text":"MARK"/),
-    },
-    () => reply(message(text)),
+    carried("reasoning_text", "summary_text"),
   ),
   "Responses: event of a stream": events(union(stable("ResponseStreamEvent"), beta("BetaResponseStreamEvent")), {
-    ...each(
-      [
-        ...under("response.", "created", "in_progress", "completed", "incomplete", "failed"),
-        ...under("response.output_item.", "added", "done"),
-        ...under("response.content_part.", "added", "done"),
-        ...under("response.output_text.", "delta", "done"),
-        ...under("response.refusal.", "delta", "done"),
-        ...under("response.reasoning_text.", "delta", "done"),
-        ...under("response.reasoning_summary_part.", "added", "done"),
-        ...under("response.reasoning_summary_text.", "delta", "done"),
-        ...under("response.function_call_arguments.", "delta", "done"),
-        ...under("response.custom_tool_call_input.", "delta", "done"),
-      ],
-      () => ({ verdict: "carried" as const }),
+    ...carried(
+      ...under("response.", "created", "in_progress", "completed", "incomplete", "failed"),
+      ...under("response.output_item.", "added", "done"),
+      ...under("response.content_part.", "added", "done"),
+      ...under("response.output_text.", "delta", "done"),
+      ...under("response.refusal.", "delta", "done"),
+      ...under("response.reasoning_text.", "delta", "done"),
+      ...under("response.reasoning_summary_part.", "added", "done"),
+      ...under("response.reasoning_summary_text.", "delta", "done"),
+      ...under("response.function_call_arguments.", "delta", "done"),
+      ...under("response.custom_tool_call_input.", "delta", "done"),
     ),
     ...each(
       [
