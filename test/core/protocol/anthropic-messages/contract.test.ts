@@ -307,17 +307,6 @@ describe("what the service does not have is refused by name", () => {
   };
   for (const [what, [body, param]] of Object.entries(refused))
     test(what, () => expect(verdict(body)).toBe(`unsupported_feature ${param}`));
-
-  test("tools that the service of another runs are left alone while there are others", () => {
-    for (const type of [
-      "web_search_20260318",
-      "web_fetch_20250910",
-      "code_execution_20250825",
-      "tool_search_tool_bm25_20251119",
-      "tool_search_tool_regex",
-    ])
-      expect(verdict({ ...base, tools: [{ type, name: "x" }, tool] })).toBe("accepted");
-  });
 });
 
 describe("the words of a refusal", () => {

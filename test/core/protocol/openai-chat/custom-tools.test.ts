@@ -87,21 +87,6 @@ describe("a custom tool", () => {
     });
   });
 
-  test("gets what an engine wrote that is no such JSON", () => {
-    for (const [written, input] of [
-      ["*** Begin", "*** Begin"],
-      ['"text"', "text"],
-      ['{"patch":"p"}', "p"],
-      ["{}", ""],
-      ["", ""],
-    ] as const)
-      expect(
-        streamed(calls(written))
-          .map(({ custom }) => custom?.input ?? "")
-          .join(""),
-      ).toBe(input);
-  });
-
   test("leaves calls of functions as they are", () => {
     const events = calls("{}").map((event) =>
       event.type === "part-start"

@@ -45,16 +45,18 @@ export async function startEngine(listen: ReturnType<typeof listening>, answer: 
   const server = createServer((socket) => {
     const number = connections.push(0) - 1;
     let text = "";
+    /** The length of the request at the head of `text`; 0 until its headers are whole. */
+    let length = 0;
     open.add(socket);
     socket.on("close", () => open.delete(socket));
     socket.on("data", (bytes) => {
       text += bytes.toString("latin1");
       for (;;) {
-        const head = text.indexOf("\r\n\r\n");
-        const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0);
-        if (head < 0 || text.length < head + 4 + length) return;
-        const request = text.slice(0, head + 4 + length);
-        text = text.slice(request.length);
+        length ||= requestLength(text);
+        if (length === 0 || text.length < length) return;
+        const request = text.slice(0, length);
+        text = text.slice(length);
+        length = 0;
         requests.push(number);
         answer(socket, request, connections[number]!++);
       }
@@ -63,6 +65,11 @@ export async function startEngine(listen: ReturnType<typeof listening>, answer: 
   const url = await listen(server);
   const stop = () => new Promise<void>((resolve) => void server.close(() => resolve()));
   return { url, requests, connections, open: () => open.size, stop };
+}
+
+function requestLength(text: string): number {
+  const head = text.indexOf("\r\n\r\n");
+  return head < 0 ? 0 : head + 4 + Number(/content-length: (\d+)/i.exec(text.slice(0, head))?.[1] ?? 0);
 }
 
 export async function textOf(reply: Reply): Promise<string> {
