@@ -370,7 +370,7 @@ export const protocol: Mutant[] = [
     file: "src/core/protocol/anthropic-messages/tool-changes.ts",
     find: 'entry.isOffered = block.type === "tool_addition";',
     replace: "entry.isOffered = true;",
-    caughtBy: ["test/core/protocol/anthropic-messages/tool-changes.test.ts", "test/core/protocol/sdk-types.test.ts"],
+    caughtBy: ["test/core/protocol/anthropic-messages/tool-changes.test.ts", "test/core/protocol/losses.test.ts"],
     rule: "docs/design/protocols.md, Tools in force",
   },
   {

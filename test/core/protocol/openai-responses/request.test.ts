@@ -315,12 +315,6 @@ describe("the rest", () => {
   ])("a body that cannot be is told where: %j", (more, code, param) => {
     expect(refused(more)).toEqual({ code, param });
   });
-
-  test("an engine is refused what it has no words for, by name", () => {
-    const refusal = upstreams.responses.request.refusal({ ...centre({}), stop: ["x"] });
-    expect(refusal?.code).toBe("unsupported_feature");
-    expect(refusal?.details.param).toBe("stop");
-  });
 });
 
 describe("a configuration update", () => {
