@@ -6,6 +6,8 @@ import { good } from "./good.ts";
 export interface ScriptedEngine {
   /** The engine's URL, without `/v1`. */
   url: string;
+  /** The bodies of the requests that the engine got, by the model's name. */
+  asked: Map<string, Record<string, unknown>[]>;
   stop(): void;
 }
 
@@ -14,6 +16,7 @@ export const spareModel = "spare";
 
 export function startScriptedEngine(cases: readonly EngineCase[]): ScriptedEngine {
   const byId = new Map(cases.map((one) => [one.id, one]));
+  const asked: ScriptedEngine["asked"] = new Map();
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
@@ -21,6 +24,7 @@ export function startScriptedEngine(cases: readonly EngineCase[]): ScriptedEngin
     async fetch(request) {
       const body = (await request.json()) as Record<string, unknown>;
       const model = String(body.model);
+      asked.set(model, [...(asked.get(model) ?? []), body]);
       const one = byId.get(model.replace(/ with a spare$/, ""));
       const protocol = protocolOf(new URL(request.url).pathname);
       const { stream, whole } = good(protocol);
@@ -28,7 +32,7 @@ export function startScriptedEngine(cases: readonly EngineCase[]): ScriptedEngin
       return answer(one?.engine_whole ?? whole, false);
     },
   });
-  return { url: `http://127.0.0.1:${server.port}`, stop: () => void server.stop(true) };
+  return { url: `http://127.0.0.1:${server.port}`, asked, stop: () => void server.stop(true) };
 }
 
 function protocolOf(path: string): Client {

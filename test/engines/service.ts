@@ -6,18 +6,21 @@ import { contractProblems } from "../harness/contract.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { type Client, clients, type EngineCase, type Mode, modesOf } from "./case.ts";
 import { requestOf, type Seen, seenBy } from "./clients.ts";
-import { spareModel, startScriptedEngine } from "./engine.ts";
+import { type ScriptedEngine, spareModel, startScriptedEngine } from "./engine.ts";
 
 export interface Outcome extends Seen {
   client: Client;
   mode: Mode;
+  /** The bodies of the requests that the engine got. */
+  asked: Record<string, unknown>[];
   /** What is wrong with the answer according to the client's protocol. */
   problems: string[];
 }
 
 export interface CaseService {
-  /** Runs a case with every client in every mode, all at once. */
+  /** Runs a case with every client in every mode, one after the other. */
   run(one: EngineCase): Promise<Outcome[]>;
+  sluice: Sluice;
   stop(): Promise<void>;
 }
 
@@ -30,9 +33,13 @@ export async function startCaseService(cases: readonly EngineCase[]): Promise<Ca
   const engine = startScriptedEngine(cases);
   const sluice = await startSluice({ config: configTo(engine.url, cases) });
   return {
-    run(one) {
-      const ways = modesOf(one).flatMap((mode) => (one.clients ?? clients).map((client) => ({ client, mode })));
-      return Promise.all(ways.map(({ client, mode }) => outcomeOf(one, client, mode, sluice)));
+    sluice,
+    async run(one) {
+      const outcomes: Outcome[] = [];
+      for (const mode of modesOf(one))
+        for (const client of one.clients ?? clients)
+          outcomes.push(await outcomeOf(one, client, mode, { sluice, engine }));
+      return outcomes;
     },
     async stop() {
       await sluice.stop().finally(() => engine.stop());
@@ -40,9 +47,16 @@ export async function startCaseService(cases: readonly EngineCase[]): Promise<Ca
   };
 }
 
-async function outcomeOf(one: EngineCase, client: Client, mode: Mode, sluice: Sluice): Promise<Outcome> {
+interface Parts {
+  sluice: Sluice;
+  engine: ScriptedEngine;
+}
+
+async function outcomeOf(one: EngineCase, client: Client, mode: Mode, { sluice, engine }: Parts): Promise<Outcome> {
   const { path } = wires[client];
   const stream = mode === "s";
+  const engineModel = mode === "p" ? `${one.id} with a spare` : one.id;
+  engine.asked.delete(engineModel);
   const withUsage = stream && client === "chat" ? { stream_options: { include_usage: true } } : {};
   const request = requestOf(one, client, mode === "w" ? whole_cap : streamed_cap);
   const body = { ...request, model: idOf(one, mode), ...withUsage, stream };
@@ -54,7 +68,7 @@ async function outcomeOf(one: EngineCase, client: Client, mode: Mode, sluice: Sl
   const text = await response.text();
   const problems = contractProblems("POST", path, response, text);
   const seen = seenBy(client, response.status, text, stream);
-  return { client, mode, problems, ...seen };
+  return { client, mode, problems, asked: engine.asked.get(engineModel) ?? [], ...seen };
 }
 
 function idOf({ id }: EngineCase, mode: Mode): string {
