@@ -6,8 +6,9 @@ import { drawn } from "../test/harness/depth.ts";
 const share = 1 / 4;
 
 /** Files that take ten seconds and more, because of what they start and wait for. */
-const long = [
-  "test/{attacks,deploy,faults,histories,proof,truth,workers}/**/*.test.ts",
+export const longPatterns = [
+  "test/{attacks,deploy,faults,histories,proof,truth}/**/*.test.ts",
+  "test/features/workers/*.test.ts",
   "test/admin/cli/operators-day.test.ts",
   "test/admin/console/{attacks,operators-hour,pages,phone,totals}.test.ts",
   "test/docs/commands.test.ts",
@@ -29,7 +30,7 @@ export function filesOf(seed: number): string[] {
 }
 
 export function longFiles(): Set<string> {
-  return new Set(long.flatMap(filesIn));
+  return new Set(longPatterns.flatMap(filesIn));
 }
 
 function filesIn(pattern: string): string[] {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { filesOf } from "../../scripts/test-files.ts";
+import { filesOf, longPatterns } from "../../scripts/test-files.ts";
 
 const seeds = Array.from({ length: 60 }, (_, seed) => seed);
 const all = [...new Bun.Glob("test/**/*.test.ts").scanSync()];
@@ -18,4 +18,12 @@ test("a whole run has every file that is quick, and each of the others in some r
 test("the same seed runs the same files, and another one others", () => {
   expect(filesOf(7)).toEqual(filesOf(7));
   expect(filesOf(7)).not.toEqual(filesOf(8));
+});
+
+test("each pattern of files that take long, with each of its alternatives, is of files that are there", () => {
+  const patterns = longPatterns.flatMap((pattern) => {
+    const [, before, alternatives = "", after] = /^(.*)\{(.*)\}(.*)$/.exec(pattern) ?? [null, pattern, "", ""];
+    return alternatives.split(",").map((one) => `${before}${one}${after}`);
+  });
+  expect(patterns.filter((pattern) => ![...new Bun.Glob(pattern).scanSync()].length)).toEqual([]);
 });
