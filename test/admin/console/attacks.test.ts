@@ -1,23 +1,16 @@
 // Attacks on the pages of the console in a real browser, and on the session of whoever is signed in: docs/attacks.md.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { until } from "../../harness/until.ts";
-import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";
-import { openTab, type Tab } from "./chromium.ts";
-import { type ConsoleNode, markup, signInAs, startConsoleNode } from "./node.ts";
+import { browserForTests, describeInBrowser } from "./browser-group.ts";
+import { type ConsoleNode, markup, type Role, signInAs, startConsoleNode } from "./node.ts";
 
 setDefaultTimeout(120_000);
 
 describeInBrowser("an attack on the console", () => {
   let node: ConsoleNode;
-  let browser: Browser;
 
-  browserForTests(startConsoleNode, (...opened) => ([node, browser] = opened));
-
-  async function signedIn(role: "admin" | "member" | "viewer"): Promise<Tab> {
-    const tab = await openTab(node.url, { theme: "light", width: 1440 }, browser);
-    await signInAs(tab, node, role);
-    return tab;
-  }
+  const newTab = browserForTests(startConsoleNode, (...started) => ([node] = started));
+  const signedIn = async (role: Role) => signInAs(await newTab(node.url), node, role);
 
   test("a page of another port of the host frames nothing, and reads and changes nothing with the cookie", async () => {
     const tab = await signedIn("admin");
@@ -58,14 +51,12 @@ describeInBrowser("an attack on the console", () => {
     expect(tried).toEqual(["unreadable", "unreadable", "unreadable", "read opaque "]);
     const organizations = await node.sluice.json<{ slug: string }[]>("org", "list");
     expect(organizations.map(({ slug }) => slug)).not.toContain("evil");
-    await tab.context.close();
   });
 
   test("the cookie in another browser, with any secret, yields neither the page's secret nor an answer", async () => {
     const tab = await signedIn("admin");
-    const other = await browser.newContext({ locale: "en-GB" });
-    await other.addCookies(await tab.context.cookies());
-    const page = await other.newPage();
+    const { context, page } = await newTab(node.url);
+    await context.addCookies(await tab.context.cookies());
     await page.goto(node.url);
     await page.waitForSelector("#token");
     const statuses = await page.evaluate(async (made) => {
@@ -81,10 +72,8 @@ describeInBrowser("an attack on the console", () => {
       ];
     }, "A".repeat(43));
     expect(statuses).toEqual([401, 401, 401, 401, 401, 401]);
-    await other.close();
     await tab.visit("/organizations");
     expect(await tab.page.locator("main tbody tr").count()).toBeGreaterThan(1);
-    await tab.context.close();
   });
 
   test("no script of the page's own address reads the cookie, and no secret stands in an address or a store that stays", async () => {
@@ -93,7 +82,6 @@ describeInBrowser("an attack on the console", () => {
     expect(await read("document.cookie")).toBe("");
     expect(await read("localStorage.length")).toBe(0);
     expect(tab.page.url()).toBe(`${node.url}/`);
-    await tab.context.close();
   });
 
   test("a suspended member's page is the page of sign-in, within a second of her next look", async () => {
@@ -111,10 +99,9 @@ describeInBrowser("an attack on the console", () => {
     await tab.page.locator("nav.rail a", { hasText: "Requests" }).click();
     await tab.page.getByRole("link", { name: /^Sign in with / }).waitFor();
     await node.sluice.cli("person", "resume", node.people.member.id);
-    await tab.context.close();
   });
 
-  test("signing out in one tab ends the other, whose stream stops", async () => {
+  test("a new tab of the same browser is let in, and signing out in one ends the other, whose stream stops", async () => {
     const tab = await signedIn("viewer");
     const next = await tab.context.newPage();
     await next.goto(`${node.url}/`);
@@ -122,7 +109,6 @@ describeInBrowser("an attack on the console", () => {
     await tab.page.getByRole("button", { name: "Sign out" }).click();
     await tab.page.waitForSelector("#token");
     await next.waitForSelector("#token");
-    await tab.context.close();
   });
 
   test("markup in every name and label that anybody gives is shown as the text that it is", async () => {
@@ -144,14 +130,11 @@ describeInBrowser("an attack on the console", () => {
       [`/requests?model=${encodeURIComponent(markup)}`, 0],
       [`/organizations/${encodeURIComponent(markup)}`, 1],
     ] as const) {
-      await tab.page.goto(node.url + path);
-      await tab.page.waitForSelector("main h1");
-      await until(async () => (await tab.page.locator("[aria-busy=true], .waiting").count()) === 0);
+      await tab.visit(path);
       const shown = (await tab.page.locator("main").textContent())!;
       expect([path, shown.split(markup).length - 1 >= least]).toEqual([path, true]);
       expect([path, await tab.page.locator("main img, main script").count()]).toEqual([path, 0]);
     }
     expect(tab.found.filter((one) => !/status of 4\d\d/.test(one))).toEqual([]);
-    await tab.context.close();
   });
 });

@@ -1,26 +1,43 @@
 // A real browser for a group of tests, and the node or the company that the tests look at.
-import { afterAll, beforeAll, describe } from "bun:test";
-import { launchBrowser, noBrowser } from "./chromium.ts";
+import { afterAll, afterEach, beforeAll, describe } from "bun:test";
+import type { BrowserContextOptions } from "playwright-core";
+import { type Look, launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
 
 export type Browser = Awaited<ReturnType<typeof launchBrowser>>;
+/** Opens a tab on a wide, light page, unless the test says otherwise. */
+export type NewTab = (url: string, look?: Partial<Look>, more?: BrowserContextOptions) => Promise<Tab>;
 
 /** A group of tests that need a real browser. It is skipped if there is no browser, and its title says why. */
 export const describeInBrowser = (title: string, tests: () => void) =>
   describe.skipIf(noBrowser !== null)(`${title}${noBrowser ? `: ${noBrowser}` : ""}`, tests);
 
-/** Before the tests, starts a browser and the node or company that they look at; ends both after the tests. */
+/**
+ * Before the tests, starts a browser and the node or company that they look at; ends both after the tests. A tab that a
+ * test opens is closed after the test; one that `opened` opens stays.
+ */
 export function browserForTests<Started extends AsyncDisposable>(
   start: () => Promise<Started>,
-  opened: (started: Started, browser: Browser) => unknown,
-): void {
+  opened: (started: Started, newTab: NewTab) => unknown,
+): NewTab {
   let begun: [Started, Browser] | undefined;
+  const tabs: Tab[] = [];
+  const newTab: NewTab = async (url, look, more) => {
+    const tab = await openTab(url, { theme: "light", width: 1440, ...look }, begun![1], more);
+    tabs.push(tab);
+    return tab;
+  };
   beforeAll(async () => {
     begun = await Promise.all([start(), launchBrowser()]);
-    await opened(...begun);
+    await opened(begun[0], newTab);
+    tabs.length = 0;
+  });
+  afterEach(async () => {
+    for (const tab of tabs.splice(0)) await tab.context.close();
   });
   afterAll(async () => {
     const [started, browser] = begun ?? [];
     await browser?.close();
     await started?.[Symbol.asyncDispose]();
   });
+  return newTab;
 }

@@ -2,7 +2,7 @@
 // security policy, requests to other hosts; and axe finds what a user with a screen reader or a keyboard would lack.
 import { readFileSync } from "node:fs";
 import Chromium from "@sparticuz/chromium";
-import { type BrowserContext, chromium, type Page } from "playwright-core";
+import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { until } from "../../harness/until.ts";
 
 /** Why there is no browser on this machine; null if there is one. The package has a program for Linux on x64 only. */
@@ -113,12 +113,18 @@ export class Tab {
   }
 }
 
-export async function openTab(url: string, { theme, width }: Look, browser: Awaited<ReturnType<typeof launchBrowser>>) {
+export async function openTab(
+  url: string,
+  { theme, width }: Look,
+  browser: Awaited<ReturnType<typeof launchBrowser>>,
+  more: BrowserContextOptions = {},
+) {
   const context = await browser.newContext({
     locale: "en-GB",
     timezoneId: "Europe/Berlin",
     colorScheme: theme,
     viewport: { width, height: 900 },
+    ...more,
   });
   return Tab.open(context, url);
 }

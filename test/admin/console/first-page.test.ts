@@ -2,8 +2,7 @@
 // page shows. However fast a network and a machine are, the page cannot be complete sooner; `npm run console:check`
 // measures how long it takes.
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";
-import { openTab } from "./chromium.ts";
+import { browserForTests, describeInBrowser } from "./browser-group.ts";
 import { type ConsoleNode, signInAs, startConsoleNode } from "./node.ts";
 import { type Wave, wavesOf } from "./waves.ts";
 
@@ -14,9 +13,8 @@ const connections = 6;
 
 describeInBrowser("the first page of the console", () => {
   let node: ConsoleNode;
-  let browser: Browser;
 
-  browserForTests(startConsoleNode, (...opened) => ([node, browser] = opened));
+  const newTab = browserForTests(startConsoleNode, (...started) => ([node] = started));
 
   function expectThree(waves: readonly Wave[], document: string, who: string): void {
     const [first, files, ...answers] = waves;
@@ -33,16 +31,14 @@ describeInBrowser("the first page of the console", () => {
 
   for (const role of ["admin", "lead", "member"] as const)
     test(`is there after three round trips for ${role}`, async () => {
-      const tab = await openTab(node.url, { theme: "light", width: 1440 }, browser);
-      await signInAs(tab, node, role);
+      const tab = await signInAs(await newTab(node.url), node, role);
       const waves = await wavesOf(tab, () => tab.page.goto(`${node.url}/`));
       expectThree(waves, "/", "/session");
       expect(tab.found).toEqual([]);
-      await tab.context.close();
     });
 
   test("is there after three round trips for who comes back from the issuer, on the page that was wanted", async () => {
-    const tab = await openTab(node.url, { theme: "light", width: 1440 }, browser);
+    const tab = await newTab(node.url);
     tab.leaveFor(node.provider);
     node.provider.account = node.people.member.account;
     await tab.page.goto(`${node.url}/requests`);
@@ -52,11 +48,10 @@ describeInBrowser("the first page of the console", () => {
     expectThree(waves, "/sign-in", "/session/secret");
     expect(tab.page.url()).toBe(`${node.url}/requests`);
     expect(tab.found).toEqual([]);
-    await tab.context.close();
   });
 
   test("is there, if later, where a proxy adds a policy that lets the document's own script not run", async () => {
-    const tab = await openTab(node.url, { theme: "light", width: 1440 }, browser);
+    const tab = await newTab(node.url);
     await tab.page.route(`${node.url}/`, async (route) => {
       const answer = await route.fetch();
       const policy = answer.headers()["content-security-policy"]!.replace(/ 'sha256-[^']+'/, "");
@@ -66,16 +61,13 @@ describeInBrowser("the first page of the console", () => {
     await tab.visit("/");
     expect(tab.found.filter((one) => !/content security policy|policy: script-src/i.test(one))).toEqual([]);
     expect(tab.found.length).toBeGreaterThan(0);
-    await tab.context.close();
   });
 
   test("is that of another membership, where the one that the tab acted by has ended", async () => {
-    const tab = await openTab(node.url, { theme: "light", width: 1440 }, browser);
-    await signInAs(tab, node, "member");
+    const tab = await signInAs(await newTab(node.url), node, "member");
     await tab.page.evaluate(() => sessionStorage.setItem("sluice-organization", "marked"));
     await tab.visit("/");
     expect(await tab.page.getByRole("heading", { name: "Your usage and limits" }).count()).toBe(1);
     expect(await tab.page.locator("main [role=alert]").count()).toBe(0);
-    await tab.context.close();
   });
 });

@@ -34,7 +34,7 @@ export const roles = ["admin", "viewer", "organization-admin", "member", "lead"]
 export type Role = (typeof roles)[number];
 
 export async function startConsoleNode(): Promise<ConsoleNode> {
-  const node = await startPeopleNode({ store: "pglite" });
+  const node = await startPeopleNode();
   const { sluice } = node;
   const token = async (...words: string[]) =>
     (await sluice.json<{ token: string }>("operator", "create", ...words)).token;
@@ -46,18 +46,8 @@ export async function startConsoleNode(): Promise<ConsoleNode> {
   await sluice.json("team", "create", "--org", sluice.organization, "--name", "research", "--limit", "month=50");
   await sluice.json("org", "create", "marked", "--name", markup, "--plan", "pro");
   await sluice.json("team", "create", "--org", "marked", "--name", markup, "--limit", "week=0.001");
-  await sluice.json(
-    "key",
-    "create",
-    "--org",
-    "marked",
-    "--name",
-    markup,
-    "--owner",
-    markup,
-    "--label",
-    `stage=${markup}`,
-  );
+  const named = ["--org", "marked", "--name", markup, "--owner", markup, "--label", `stage=${markup}`];
+  await sluice.json("key", "create", ...named);
   await sluice.json("notice", "set", sluice.organization, "--url", "https://hooks.example.com/sluice");
   await requests(node);
   const people = {
@@ -67,11 +57,12 @@ export async function startConsoleNode(): Promise<ConsoleNode> {
   return { ...node, url: node.consoleUrl, organizations: [sluice.organization, "marked"], tokens, people };
 }
 
-export async function signInAs(tab: Tab, node: ConsoleNode, role: Role): Promise<void> {
+export async function signInAs(tab: Tab, node: ConsoleNode, role: Role): Promise<Tab> {
   if (role === "member" || role === "lead") {
     node.provider.account = node.people[role].account;
     await tab.signInBy(node.provider);
   } else await tab.signIn(node.tokens[role]);
+  return tab;
 }
 
 const models = ["meta-llama/llama-3.1-8b-instruct", "qwen/qwen3-32b", "qwen/qwen3-coder"];
@@ -119,17 +110,9 @@ async function person(node: PeopleNode, { account, name, groups }: Newcomer) {
   const { browser, page, secret } = await signedIn(node, account);
   const { body } = await browser.call(page, "/session", { secret });
   const id = body!.id as string;
-  const words = [
-    "--org",
-    sluice.organization,
-    "--name",
-    `${account}'s laptop`,
-    "--person",
-    id,
-    "--limit",
-    "week=0.0005",
-  ];
-  const { id: keyId, key } = await sluice.json<{ id: string; key: string }>("key", "create", ...words);
+  const named = ["--org", sluice.organization, "--name", `${account}'s laptop`, "--person", id];
+  const created = await sluice.json<{ id: string; key: string }>("key", "create", ...named, "--limit", "week=0.0005");
+  const { id: keyId, key } = created;
   const answer = await sluice.post("/v1/chat/completions", { model: models[0], max_tokens: 20, messages }, { key });
   await answer.text();
   const limitRequest = await askForMore({ browser, page, secret }, { limit: "week", of: "key", key: keyId });

@@ -1,37 +1,36 @@
 // The destinations of notices, in a real browser: operators set a channel of the fleet, and an organization's administrator
 // a channel of the organization; both send a test, and the URL is on no page.
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { type Channel, slackChannel, teamsChannel } from "../../harness/channels.ts";
 import { type Mailbox, mailbox } from "../../harness/mail-server.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
-import { type Browser, describeInBrowser } from "./browser-group.ts";
-import { launchBrowser, openTab, type Tab } from "./chromium.ts";
+import { browserForTests, describeInBrowser } from "./browser-group.ts";
+import type { Tab } from "./chromium.ts";
 
 setDefaultTimeout(120_000);
 
 describeInBrowser("notices in the console", () => {
   let node: PeopleNode;
-  let browser: Browser;
   let channels: Record<"slack" | "teams", Channel> & { mail: Mailbox };
-  beforeAll(async () => {
-    channels = { slack: slackChannel(), teams: teamsChannel(), mail: await mailbox() };
-    const { host, port, from } = channels.mail.settings;
-    const smtp = `smtp: { host: ${host}, port: ${port}, tls: "off", from: ${from} }`;
-    [node, browser] = await Promise.all([
-      startPeopleNode({ store: "pglite", more: `webhooks: { allow_private: true }\n${smtp}\n` }),
-      launchBrowser(),
-    ]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await node?.[Symbol.asyncDispose]();
+  const newTab = browserForTests(
+    async () => {
+      channels = { slack: slackChannel(), teams: teamsChannel(), mail: await mailbox() };
+      const { host, port, from } = channels.mail.settings;
+      const smtp = `smtp: { host: ${host}, port: ${port}, tls: "off", from: ${from} }`;
+      return startPeopleNode({ more: `webhooks: { allow_private: true }\n${smtp}\n` });
+    },
+    (started) => {
+      node = started;
+    },
+  );
+  afterAll(() => {
     for (const channel of Object.values(channels)) channel.stop();
   });
 
   async function signedIn(...role: string[]): Promise<Tab> {
-    const words = ["operator", "create", `op-${role.at(-1)}`, "--role", ...role];
+    const words = ["operator", "create", Bun.randomUUIDv7(), "--role", ...role];
     const { token } = await node.sluice.json<{ token: string }>(...words);
-    const tab = await openTab(node.consoleUrl, { theme: "light", width: 1440 }, browser);
+    const tab = await newTab(node.consoleUrl);
     await tab.signIn(token);
     return tab;
   }
@@ -92,9 +91,7 @@ describeInBrowser("notices in the console", () => {
 
   test("mail goes to the addresses that are typed, and the page says who has unsubscribed", async () => {
     const { organization } = node.sluice;
-    const { token } = await node.sluice.json<{ token: string }>("operator", "create", "mel", "--role", "admin");
-    const tab = await openTab(node.consoleUrl, { theme: "light", width: 1440 }, browser);
-    await tab.signIn(token);
+    const tab = await signedIn("admin");
     await tab.visit(`/organizations/${organization}/notices`);
     const dialog = tab.page.locator("dialog");
     await tab.page.locator("main").getByRole("button", { name: "Add mail", exact: true }).click();

@@ -4,8 +4,8 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { Browser } from "../../harness/browser.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
-import { browserForTests, type Browser as Chromium, describeInBrowser } from "./browser-group.ts";
-import { openTab, type Tab } from "./chromium.ts";
+import { browserForTests, describeInBrowser } from "./browser-group.ts";
+import type { Tab } from "./chromium.ts";
 
 // The test takes some seconds on a quiet machine, most of them in the browser; a busy machine gets more time.
 setDefaultTimeout(120_000);
@@ -18,16 +18,15 @@ reports:
 
 describeInBrowser("an operator's hour", () => {
   let node: PeopleNode;
-  let browser: Chromium;
   let tab: Tab;
 
-  browserForTests(
-    () => startPeopleNode({ store: "pglite", more }),
-    async (...opened) => {
-      [node, browser] = opened;
+  const newTab = browserForTests(
+    () => startPeopleNode({ more }),
+    async (started) => {
+      node = started;
       const words = ["operator", "create", "ann", "--role", "admin"];
       const { token } = await node.sluice.json<{ token: string }>(...words);
-      tab = await openTab(node.consoleUrl, { theme: "light", width: 1440 }, browser);
+      tab = await newTab(node.consoleUrl);
       await tab.signIn(token);
     },
   );

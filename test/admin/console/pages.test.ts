@@ -4,10 +4,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import management from "../../../contract/management.json";
 import { nanosOf } from "../../harness/money.ts";
-import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";
-import { openTab, type Tab } from "./chromium.ts";
+import { browserForTests, describeInBrowser } from "./browser-group.ts";
+import type { Tab } from "./chromium.ts";
 import { firstLoad_bytes, wholeLoad_bytes } from "./first-load.ts";
-import { type ConsoleNode, markup, pathsOf, signInAs, startConsoleNode } from "./node.ts";
+import { type ConsoleNode, pathsOf, signInAs, startConsoleNode } from "./node.ts";
 
 setDefaultTimeout(120_000);
 
@@ -19,13 +19,11 @@ async function somePaths(node: ConsoleNode): Promise<string[]> {
 
 describeInBrowser("the pages of the console", () => {
   let node: ConsoleNode;
-  let browser: Browser;
   let tab: Tab;
 
-  browserForTests(startConsoleNode, async (...opened) => {
-    [node, browser] = opened;
-    tab = await openTab(node.url, { theme: "light", width: 1440 }, browser);
-    await tab.signIn(node.tokens.admin);
+  const newTab = browserForTests(startConsoleNode, async (started) => {
+    node = started;
+    tab = await signInAs(await newTab(node.url), node, "admin");
   });
 
   test("are readable by everybody, and ask nobody else for anything", async () => {
@@ -33,22 +31,6 @@ describeInBrowser("the pages of the console", () => {
       await tab.visit(path);
       expect({ path, problems: await tab.axeProblems() }).toEqual({ path, problems: [] });
       expect({ path, overflow: await tab.overflow_px() }).toEqual({ path, overflow: 0 });
-    }
-    expect(tab.found).toEqual([]);
-  });
-
-  test("show markup in names as the text that it is", async () => {
-    for (const [part, least] of [
-      ["", 2],
-      ["/limits", 1],
-      ["/teams", 1],
-      ["/keys", 2],
-      ["/audit", 3],
-    ] as const) {
-      await tab.visit(`/organizations/marked${part}`);
-      const shown = await tab.page.locator("main").textContent();
-      expect([part, shown!.split(markup).length - 1 >= least]).toEqual([part, true]);
-      expect([part, await tab.page.locator("main img, main script").count()]).toEqual([part, 0]);
     }
     expect(tab.found).toEqual([]);
   });
@@ -72,12 +54,8 @@ describeInBrowser("the pages of the console", () => {
     const cells = await tab.page
       .locator("main table tr td[data-head=Cost] span")
       .evaluateAll((spans) => spans.map((span) => Number(span.getAttribute("title")!.replaceAll(/\D/g, ""))));
-    const report = await node.sluice.json<{ total: { cost: { total: { amount: string } } }; rows: object[] }>(
-      "usage",
-      "report",
-      "--by",
-      "model",
-    );
+    type Report = { total: { cost: { total: { amount: string } } }; rows: object[] };
+    const report = await node.sluice.json<Report>("usage", "report", "--by", "model");
     const foot = cells.pop();
     const total = nanosOf(report.total.cost.total);
     expect(total).toBeGreaterThan(0);
@@ -104,8 +82,7 @@ describeInBrowser("the pages of the console", () => {
   });
 
   test("create one thing where the answer is lost and the button is pressed again, and another one where the form says so", async () => {
-    const own = await openTab(node.url, { theme: "light", width: 1440 }, browser);
-    await own.signIn(node.tokens.admin);
+    const own = await signInAs(await newTab(node.url), node, "admin");
     // The server carries out the request, and the browser never gets the answer.
     await own.page.route(
       "**/management/v1/keys",
@@ -135,20 +112,6 @@ describeInBrowser("the pages of the console", () => {
     await submit.click();
     await dialog.getByText("shown this once").waitFor();
     expect(await named("once")).toHaveLength(2);
-    await own.context.close();
-  });
-
-  test("end a key only when its name was typed", async () => {
-    await node.sluice.json("key", "create", "--org", "marked", "--name", "to-end");
-    await tab.visit("/organizations/marked/keys");
-    const row = tab.page.getByRole("region", { name: "Keys" }).locator("tr", { hasText: "to-end" });
-    await row.getByRole("button", { name: "Revoke" }).click();
-    const dialog = tab.page.locator("dialog");
-    const revoke = dialog.locator("button[type=submit]");
-    expect(await revoke.isDisabled()).toBeTrue();
-    await dialog.getByLabel("To confirm").fill("to-end");
-    await revoke.click();
-    await row.getByText("revoked").waitFor();
   });
 
   test("answer a message in the page, charged to the key that was chosen, with its receipt", async () => {
@@ -205,9 +168,8 @@ describeInBrowser("the pages of the console", () => {
     expect(await tab.axeProblems()).toEqual([]);
   });
 
-  test("show a member who came in by the issuer herself alone, and let her keep her own keys", async () => {
-    const own = await openTab(node.url, { theme: "dark", width: 320 }, browser);
-    await signInAs(own, node, "member");
+  test("show a member who came in by the issuer herself alone, and let her keep her own keys, which a typed name ends", async () => {
+    const own = await signInAs(await newTab(node.url, { theme: "dark", width: 320 }), node, "member");
     for (const path of await pathsOf(node, "member")) {
       await own.visit(path);
       expect({ path, problems: await own.axeProblems() }).toEqual({ path, problems: [] });
@@ -238,41 +200,15 @@ describeInBrowser("the pages of the console", () => {
     await dialog.getByRole("button", { name: "Done" }).click();
     const row = keys.locator("tr", { hasText: "phone" });
     await row.getByRole("button", { name: "Revoke" }).click();
+    expect(await dialog.locator("button[type=submit]").isDisabled()).toBeTrue();
     await dialog.getByLabel("To confirm").fill("phone");
     await dialog.locator("button[type=submit]").click();
     await row.getByText("revoked").waitFor();
     expect(own.found).toEqual([]);
-    await own.context.close();
-  });
-
-  test("leave the refusal to the interface: a page that shows all to a member gets none of it", async () => {
-    const own = await openTab(node.url, { theme: "light", width: 1440 }, browser);
-    await own.page.route("**/session", async (route) => {
-      const answer = await route.fetch();
-      const session = (await answer.json()) as object;
-      const verbs = ["getFleet", "pageOrganizations", "findOrganization", "pagePeople", "createOrganization"];
-      await route.fulfill({ response: answer, json: { ...session, verbs } });
-    });
-    await signInAs(own, node, "member");
-    for (const path of ["/organizations", "/organizations/marked", "/people"]) {
-      await own.page.goto(node.url + path);
-      await own.page.locator("main [role=alert]").first().waitFor();
-      expect(await own.page.locator("main tr, main dt").count()).toBe(0);
-    }
-    await own.page.goto(`${node.url}/organizations`);
-    await own.page.getByRole("button", { name: "Create organization" }).click();
-    const dialog = own.page.locator("dialog");
-    await dialog.getByLabel("Slug").fill("hers");
-    await dialog.locator("button[type=submit]").click();
-    await dialog.getByRole("alert").waitFor();
-    await own.context.close();
-    const organizations = await node.sluice.json<{ slug: string }[]>("org", "list");
-    expect(organizations.map(({ slug }) => slug).sort()).toEqual(["marked", "test"]);
   });
 
   test("show who administers an organization her own, and no limits that she may not raise", async () => {
-    const own = await openTab(node.url, { theme: "dark", width: 1440 }, browser);
-    await signInAs(own, node, "lead");
+    const own = await signInAs(await newTab(node.url, { theme: "dark" }), node, "lead");
     const pages = await own.page.locator("nav.rail li").allTextContents();
     expect(pages).toEqual([
       "Overview",
@@ -299,52 +235,29 @@ describeInBrowser("the pages of the console", () => {
     expect(await own.page.locator("main img, main script").count()).toBe(0);
     expect(await own.axeProblems()).toEqual([]);
     expect(own.found).toEqual([]);
-    await own.context.close();
-  });
-
-  test("take a new tab of the same browser in, and no other browser", async () => {
-    const next = await tab.context.newPage();
-    await next.goto(`${node.url}/engines`);
-    await next.waitForSelector(".rail");
-    await next.close();
-    const cookies = await tab.context.cookies();
-    const other = await browser.newContext({ locale: "en-GB" });
-    await other.addCookies(cookies);
-    const stranger = await other.newPage();
-    await stranger.goto(`${node.url}/engines`);
-    await stranger.waitForSelector("#token");
-    await other.close();
   });
 
   test("open in a browser whose language is no language tag, as Chromium's is where the system's is C", async () => {
-    const other = await browser.newContext();
-    const page = await other.newPage();
+    const { page } = await newTab(node.url);
     await page.addInitScript(`Object.defineProperty(Navigator.prototype, "language", { get: () => "en-US@posix" })`);
     await page.goto(`${node.url}/engines`);
     await page.waitForSelector("#token");
-    await other.close();
   });
 
-  test("work by keyboard: to another page, to search, and to a request", async () => {
+  test("are reached by two keys each", async () => {
     await tab.visit("/nodes");
     await tab.page.keyboard.press("g");
     await tab.page.keyboard.press("e");
     await tab.page.waitForURL(`${node.url}/engines`);
-    await tab.page.keyboard.press("/");
-    await tab.page.keyboard.type("marked");
-    await tab.page.keyboard.press("Enter");
-    await tab.page.waitForURL(`${node.url}/organizations/marked`);
   });
 
   test("show which page is open, at 320 pixels too", async () => {
-    const narrow = await openTab(node.url, { theme: "light", width: 320 }, browser);
-    await narrow.signIn(node.tokens.admin);
+    const narrow = await signInAs(await newTab(node.url, { width: 320 }), node, "admin");
     for (const path of ["/audit", "/"]) {
       await narrow.visit(path);
       const { x, width } = (await narrow.page.locator(".rail [aria-current]").boundingBox())!;
       expect([path, x >= 0 && x + width <= 320]).toEqual([path, true]);
     }
-    await narrow.context.close();
   });
 
   test("offer as choices what the contract takes", async () => {
@@ -361,25 +274,10 @@ describeInBrowser("the pages of the console", () => {
   });
 
   test("say so where the charts cannot be loaded, as after an upgrade of the server", async () => {
-    const own = await openTab(node.url, { theme: "light", width: 1440 }, browser);
-    await own.signIn(node.tokens.admin);
+    const own = await signInAs(await newTab(node.url), node, "admin");
     await own.page.route("**/assets/charts.*", (route) => route.abort());
     await own.page.goto(`${node.url}/usage`);
     await own.page.getByText("The charts could not be loaded. Load the console again.").waitFor();
-    await own.context.close();
-  });
-
-  test("ask for the charts beside the session, so that a first page takes no round trip more for them", async () => {
-    const own = await openTab(node.url, { theme: "light", width: 1440 }, browser);
-    await own.signIn(node.tokens.admin);
-    const asked = Promise.withResolvers<void>();
-    own.page.on("request", (request) => request.url().includes("/assets/charts.") && asked.resolve());
-    await own.page.route("**/session", async (route) => {
-      await asked.promise;
-      await route.continue();
-    });
-    await own.visit("/usage");
-    await own.context.close();
   });
 
   test("load with at most 100 KB, 150 with all charts, and with what docs say, within a twentieth", async () => {

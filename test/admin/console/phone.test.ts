@@ -2,9 +2,8 @@
 // an edge or is cut off, and it is no longer than four screens, unless a reason says why.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { some, times } from "../../harness/depth.ts";
-import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";
-import { openTab } from "./chromium.ts";
-import { type Company, companyPaths, startCompany } from "./company.ts";
+import { browserForTests, describeInBrowser } from "./browser-group.ts";
+import { type Company, companyPaths, startQuietCompany } from "./company.ts";
 import { longest_px, measured, phone } from "./measured.ts";
 import { signInAs } from "./node.ts";
 
@@ -15,15 +14,12 @@ const reasons: Record<string, string> = {};
 
 describeInBrowser("on a phone", () => {
   let company: Company;
-  let browser: Browser;
 
-  browserForTests(startCompany, (...opened) => ([company, browser] = opened));
+  const newTab = browserForTests(startQuietCompany, (...started) => ([company] = started));
 
   for (const role of some(1, ["member", "lead", "admin"] as const))
     test(`every page of ${role} fits, and is no longer than four screens`, async () => {
-      const tab = await openTab(company.url, { theme: "light", width: phone.width }, browser);
-      await tab.page.setViewportSize(phone);
-      await signInAs(tab, company, role);
+      const tab = await signInAs(await newTab(company.url, {}, { viewport: phone }), company, role);
       for (const path of await companyPaths(company, role)) {
         await tab.visit(path);
         const { height_px, overflow_px, cut } = await measured(tab);
@@ -36,6 +32,12 @@ describeInBrowser("on a phone", () => {
         });
       }
       expect(tab.found).toEqual([]);
-      await tab.context.close();
     });
+
+  test("a list that is too long for four screens goes on, on further pages", async () => {
+    const tab = await signInAs(await newTab(company.url, {}, { viewport: phone }), company, "admin");
+    await tab.visit("/organizations/acme/keys");
+    await tab.page.getByRole("link", { name: /^Next / }).click();
+    await tab.page.getByRole("link", { name: "First", exact: true }).waitFor();
+  });
 });

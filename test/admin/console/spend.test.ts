@@ -4,9 +4,9 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { type Money, nanosOf } from "../../../src/core/inference/money.ts";
 import { some, times } from "../../harness/depth.ts";
 import { until } from "../../harness/until.ts";
-import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";
-import { openTab, type Tab } from "./chromium.ts";
-import { type Company, startCompany } from "./company.ts";
+import { browserForTests, describeInBrowser } from "./browser-group.ts";
+import type { Tab } from "./chromium.ts";
+import { type Company, startQuietCompany } from "./company.ts";
 
 setDefaultTimeout(times(180_000, 400_000));
 const day_ms = 86_400_000;
@@ -26,7 +26,6 @@ interface Receipt {
 
 describeInBrowser("spend", () => {
   let company: Company;
-  let browser: Browser;
   let tab: Tab;
   let receipts: Receipt[];
   /** Two weeks in the time zone of Berlin, until yesterday. */
@@ -34,9 +33,9 @@ describeInBrowser("spend", () => {
   const to = dateOf(Date.now() - day_ms);
   const weeks = `from=${from}&to=${to}`;
 
-  browserForTests(startCompany, async (...opened) => {
-    [company, browser] = opened;
-    tab = await openTab(company.url, { theme: "light", width: 1440 }, browser);
+  const newTab = browserForTests(startQuietCompany, async (started) => {
+    company = started;
+    tab = await newTab(company.url);
     await tab.signIn(company.token);
     receipts = await allReceipts();
   });
@@ -118,7 +117,7 @@ describeInBrowser("spend", () => {
     await tab.visit(`/usage?organization=acme&by=model&from=${day}&to=${next}`);
     const all = sum(spanned(day, next));
     expect(total(await nanosAt(`.plot ${seriesOf}`))).toBe(all);
-    expect(await tab.page.locator(".plot").first().locator("rect[class^=tone]").count()).toBeGreaterThan(2);
+    expect(await tab.page.locator(".plot").first().locator("rect[class^=tone]").count()).toBeGreaterThan(1);
     await tab.visit(`/usage?organization=acme&by=model&${weeks}`);
     await area().focus();
     await tab.page.keyboard.press("End");
@@ -167,17 +166,11 @@ describeInBrowser("spend", () => {
     );
     await tab.page.getByRole("button", { name: "Copy link" }).click();
     const link = await tab.page.title();
-    const other = await browser.newContext({ timezoneId: "America/New_York", locale: "en-US" });
-    const theirs = await other.newPage();
-    await theirs.goto(company.url);
-    await theirs.fill("#token", company.token);
-    await theirs.click("button[type=submit]");
-    await theirs.waitForSelector(".rail");
-    await theirs.goto(link);
-    await theirs.locator(".dial .figure").first().waitFor();
-    const [amount] = (await theirs.locator(".dial .figure").first().getAttribute("title"))!.split(" ");
+    const theirs = await newTab(company.url, {}, { timezoneId: "America/New_York", locale: "en-US" });
+    await theirs.signIn(company.token);
+    await theirs.page.goto(link);
+    const [amount] = (await theirs.page.locator(".dial .figure").first().getAttribute("title"))!.split(" ");
     expect(nanosOf({ amount: amount! })).toBe(hers);
-    await other.close();
   });
 
   test("what it grew by is told beside the same time before, and this month is forecast", async () => {
@@ -216,17 +209,10 @@ describeInBrowser("spend", () => {
       .evaluateAll((cells) => cells.map((cell) => Number(cell.textContent!.replaceAll(",", ""))));
 
   test("a finger that touches a bar is told its day, and opens it with the next touch", async () => {
-    const context = await browser.newContext({
-      hasTouch: true,
-      viewport: { width: 390, height: 900 },
-      locale: "en-GB",
-    });
-    const phone = await context.newPage();
-    await phone.goto(company.url);
-    await phone.fill("#token", company.token);
-    await phone.click("button[type=submit]");
-    await phone.waitForSelector(".rail");
-    await phone.goto(`${company.url}/usage?organization=acme&by=model&${weeks}&zone=Europe%2FBerlin`);
+    const touched = await newTab(company.url, { width: 390 }, { hasTouch: true });
+    await touched.signIn(company.token);
+    await touched.visit(`/usage?organization=acme&by=model&${weeks}`);
+    const phone = touched.page;
     const chart = phone.locator(".plot-area").first();
     await chart.locator("rect").first().waitFor();
     const touch = () => chart.tap({ position: { x: 200, y: 60 } });
@@ -235,31 +221,26 @@ describeInBrowser("spend", () => {
     expect(new URL(phone.url()).searchParams.get("from")).toBe(from);
     await touch();
     await until(() => new URL(phone.url()).searchParams.get("from") !== from);
-    await context.close();
   });
 
   test("says where a zone's days cannot be told, and shows those of UTC", async () => {
-    const context = await browser.newContext({ timezoneId: "Asia/Kathmandu", locale: "en-GB" });
-    const other = await context.newPage();
-    await other.goto(company.url);
-    await other.fill("#token", company.token);
-    await other.click("button[type=submit]");
-    await other.waitForSelector(".rail");
-    await other.goto(`${company.url}/usage?organization=acme&by=model&${weeks}`);
-    await other.getByText(/^Days are those of UTC: in Asia\/Kath?mandu they do not begin at a full hour/).waitFor();
-    await other.locator(".dial .figure").first().waitFor();
-    expect(await other.locator("main [role=alert]").count()).toBe(0);
-    await context.close();
+    const other = await newTab(company.url, {}, { timezoneId: "Asia/Kathmandu" });
+    await other.signIn(company.token);
+    await other.visit(`/usage?organization=acme&by=model&${weeks}`);
+    const words = /^Days are those of UTC: in Asia\/Kath?mandu they do not begin at a full hour/;
+    await other.page.getByText(words).waitFor();
+    await other.page.locator(".dial .figure").first().waitFor();
+    expect(await other.page.locator("main [role=alert]").count()).toBe(0);
   });
 
   test("nothing is cut off or overflows, and everybody can read it, narrow and wide, light and dark", async () => {
-    for (const [theme, width] of some(2, [
+    for (const [theme, width] of some(1, [
       ["light", 390],
       ["dark", 1440],
       ["dark", 390],
       ["light", 1440],
     ] as const)) {
-      const own = await openTab(company.url, { theme, width }, browser);
+      const own = await newTab(company.url, { theme, width });
       await own.signIn(company.token);
       for (const path of [
         `/usage?organization=acme&by=person&${weeks}`,
@@ -276,7 +257,6 @@ describeInBrowser("spend", () => {
         });
       }
       expect(own.found).toEqual([]);
-      await own.context.close();
     }
   });
 

@@ -1,7 +1,7 @@
 // TEN TASKS for which people come to the console, done as somebody new would do them: from the first page, by what is
 // visible.
 import type { Locator } from "playwright-core";
-import { type launchBrowser, openTab } from "./chromium.ts";
+import { type launchBrowser, openTab, type Tab } from "./chromium.ts";
 import { type Company, engineText } from "./company.ts";
 import { type Hands, Keyboard, Mouse } from "./hands.ts";
 
@@ -160,12 +160,15 @@ export const tasks: readonly Task[] = [
   },
 ];
 
-interface Performing {
-  company: Company;
-  browser: Browser;
+interface Way {
   by: "mouse" | "keyboard";
   /** Whether axe checks each page on the way. */
   looksAtPages?: boolean;
+}
+
+interface Performing extends Way {
+  company: Company;
+  browser: Browser;
 }
 
 export interface Performed {
@@ -180,17 +183,23 @@ export interface Performed {
 }
 
 /** Does one task, as somebody who has just signed in. */
-export async function performed(task: Task, { company, browser, by, looksAtPages }: Performing): Promise<Performed> {
+export async function performed(task: Task, { company, browser, ...way }: Performing): Promise<Performed> {
   const tab = await openTab(company.url, { theme: "light", width: 1440 }, browser);
   await tab.signIn(company.token);
-  await tab.settled();
-  const hands = by === "mouse" ? new Mouse(tab, looksAtPages) : new Keyboard(tab);
+  const done = await performedIn(tab, task, company, way);
+  await tab.context.close();
+  return done;
+}
+
+/** Does one task in a tab in which somebody is signed in, from the first page. */
+export async function performedIn(tab: Tab, task: Task, company: Company, way: Way): Promise<Performed> {
+  await tab.visit("/");
+  const hands = way.by === "mouse" ? new Mouse(tab, way.looksAtPages) : new Keyboard(tab);
   const began_ms = performance.now();
   await task.run(hands, company);
   const ms = performance.now() - began_ms - hands.looked_ms;
   await task.takeBack?.(company);
-  const problems = [...hands.problems, ...tab.found];
-  await tab.context.close();
+  const problems = [...hands.problems, ...tab.found.splice(0)];
   const { presses: clicks, filled, steps } = hands;
   return { name: task.name, clicks, filled, steps, ms, problems };
 }

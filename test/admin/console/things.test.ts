@@ -1,28 +1,37 @@
-// The pages of one thing in a real browser: the parts of an organization, a team, a person and a key, and the links between
-// them.
-import { expect, setDefaultTimeout, test } from "bun:test";
+// The pages of one thing in a real browser: the parts of an organization, a team, a person and a key, the links between
+// them; and the search that finds them, by the keyboard alone, with the filters that are filled in by names.
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { some } from "../../harness/depth.ts";
 import { until } from "../../harness/until.ts";
-import { type Browser, browserForTests, describeInBrowser } from "./browser-group.ts";
-import { openTab, type Tab } from "./chromium.ts";
+import { browserForTests, describeInBrowser, type NewTab } from "./browser-group.ts";
+import type { Tab } from "./chromium.ts";
 import { type ConsoleNode, signInAs, startConsoleNode } from "./node.ts";
 
 setDefaultTimeout(120_000);
 
-const phone = { width: 390, height: 844 };
-const screens_max = 4;
-const keys_made = 40;
 const friday = new Date(Date.now() + 4 * 86_400_000).toISOString().slice(0, 10);
 
-describeInBrowser("the page of a thing", () => {
-  let node: ConsoleNode;
-  let browser: Browser;
-  let tab: Tab;
+let node: ConsoleNode;
+let newTab: NewTab;
+/** The tab of an operator who sees everything. */
+let tab: Tab;
+
+describeInBrowser("things of the console", () => {
+  newTab = browserForTests(startConsoleNode, async (started) => {
+    node = started;
+    tab = await signInAs(await newTab(node.url), node, "admin");
+  });
+
+  describe("the page of a thing", pageTests);
+  describe("the search", searchTests);
+});
+
+function pageTests(): void {
   let organization: string;
   let team: { id: string };
   let key: { id: string; name: string };
 
-  browserForTests(startConsoleNode, async (...opened) => {
-    [node, browser] = opened;
+  beforeAll(async () => {
     const { sluice, people } = node;
     organization = sluice.organization;
     const mia = people.member.id;
@@ -31,8 +40,6 @@ describeInBrowser("the page of a thing", () => {
       (await sluice.json<{ id: string }[]>("team", "list", "--org", organization))[0]!,
       (await sluice.json<{ id: string; name: string }[]>("key", "list", "--person", mia))[0]!,
     ];
-    tab = await openTab(node.url, { theme: "light", width: 1440 }, browser);
-    await tab.signIn(node.tokens.admin);
   });
 
   const main = () => tab.page.locator("main");
@@ -57,13 +64,16 @@ describeInBrowser("the page of a thing", () => {
       "Settings",
     ]);
     const seen = new Set<string>();
+    const reloaded = some(3, names);
     for (const name of names) {
       await parts.getByText(name, { exact: true }).click();
       await tab.settled();
       const [address, shown] = [tab.page.url(), (await headings()).join()];
-      await tab.page.reload();
-      await tab.settled();
-      expect([name, (await headings()).join()]).toEqual([name, shown]);
+      if (reloaded.includes(name)) {
+        await tab.page.reload();
+        await tab.settled();
+        expect([name, (await headings()).join()]).toEqual([name, shown]);
+      }
       expect([name, await main().locator(".tabs [aria-current]").textContent()]).toEqual([name, name]);
       seen.add(address).add(shown);
     }
@@ -135,7 +145,6 @@ describeInBrowser("the page of a thing", () => {
     const line = (pattern: string) => main().locator("tr", { hasText: `for ${pattern}` });
     expect(await line("metallama/*").textContent()).toContain("matches no model today did you mean meta-llama/*?");
     expect(await line("qwen/*").textContent()).toEndWith("set here");
-    if (process.env.PICTURE) await tab.page.screenshot({ path: process.env.PICTURE, fullPage: true });
   });
 
   test("opens a form from the row of a table as from anywhere", async () => {
@@ -186,38 +195,8 @@ describeInBrowser("the page of a thing", () => {
     );
   });
 
-  test("is no longer than four screens of a phone, however many keys and requests there are", async () => {
-    for (let made = 0; made < keys_made; made += 1)
-      await node.sluice.json("key", "create", "--org", organization, "--name", `key ${made}`, "--team", "research");
-    const narrow = await openTab(node.url, { theme: "dark", width: phone.width }, browser);
-    await narrow.page.setViewportSize(phone);
-    await narrow.signIn(node.tokens.admin);
-    for (const path of [
-      `/organizations/${organization}`,
-      ...["limits", "limits?of=keys", "keys", "requests", "audit", "settings"].map(
-        (part) => `/organizations/${organization}/${part}`,
-      ),
-      `/teams/${team.id}`,
-      `/teams/${team.id}/keys`,
-      `/people/${node.people.member.id}`,
-      `/keys/${key.id}`,
-      "/requests",
-      "/audit",
-    ]) {
-      await narrow.visit(path);
-      const height = await narrow.page.evaluate("document.documentElement.scrollHeight");
-      expect([path, Number(height) <= screens_max * phone.height, height]).toEqual([path, true, height]);
-      expect([path, await narrow.overflow_px()]).toEqual([path, 0]);
-    }
-    await narrow.visit(`/organizations/${organization}/keys`);
-    await narrow.page.getByRole("link", { name: /^Next / }).click();
-    await until(async () => (await narrow.page.getByRole("link", { name: "First", exact: true }).count()) === 1);
-    await narrow.context.close();
-  });
-
   test("is a member's own, with her own sums, where she comes in", async () => {
-    const own = await openTab(node.url, { theme: "light", width: 1440 }, browser);
-    await signInAs(own, node, "member");
+    const own = await signInAs(await newTab(node.url), node, "member");
     await own.page.goto(node.url);
     await own.settled();
     const shown = own.page.locator("main");
@@ -238,6 +217,108 @@ describeInBrowser("the page of a thing", () => {
     await shown.getByRole("button", { name: "Create key" }).click();
     const marked = await own.page.locator("dialog label.required").allTextContents();
     expect(marked).toEqual(["Name", "Expires"]);
-    await own.context.close();
   });
-});
+}
+
+function searchTests(): void {
+  const field = (on: Tab) => on.page.getByRole("combobox", { name: "Search" });
+  const options = (on: Tab) => on.page.getByRole("listbox", { name: "Search: found" }).getByRole("option");
+
+  test("finds a person, a team, a key, an organization, a request and a page, and Enter opens it", async () => {
+    const { people, sluice } = node;
+    const [team] = await sluice.json<{ id: string }[]>("team", "list", "--org", sluice.organization);
+    const [key] = await sluice.json<{ id: string }[]>("key", "list", "--person", people.lead.id);
+    for (const [text, path] of [
+      ["Oda", `/people/${people.lead.id}`],
+      ["resea", `/teams/${team!.id}`],
+      ["oda's lap", `/keys/${key!.id}`],
+      ["mark", "/organizations/marked"],
+      [people.lead.request, `/requests/${people.lead.request}`],
+      ["Engi", "/engines"],
+    ] as const) {
+      await tab.visit("/nodes");
+      await tab.page.keyboard.press(text.startsWith("o") ? "Control+k" : "/");
+      await tab.page.keyboard.type(text);
+      await tab.page.keyboard.press("Enter");
+      await tab.page.waitForURL(node.url + path);
+    }
+    expect(tab.found).toEqual([]);
+  });
+
+  test("shows what it found, which arrows choose and Escape closes", async () => {
+    await tab.visit("/nodes");
+    await field(tab).focus();
+    await tab.page.keyboard.type("qwen");
+    await options(tab).nth(1).waitFor();
+    expect(await tab.axeProblems()).toEqual([]);
+    const names = await options(tab).locator(".found-name").allTextContents();
+    expect(names.every((name) => name.includes("qwen"))).toBeTrue();
+    const chosen = () =>
+      options(tab).and(tab.page.locator("[aria-selected=true]")).locator(".found-name").textContent();
+    expect(await chosen()).toBe(names[0]!);
+    await tab.page.keyboard.press("ArrowDown");
+    expect(await chosen()).toBe(names[1]!);
+    await tab.page.keyboard.press("ArrowUp");
+    await tab.page.keyboard.press("ArrowUp");
+    expect(await chosen()).toBe(names.at(-1)!);
+    await tab.page.keyboard.press("Escape");
+    expect(await options(tab).first().isVisible()).toBeFalse();
+    expect(await field(tab).inputValue()).toBe("qwen");
+  });
+
+  test("says where nothing was found, and stays on the page", async () => {
+    await tab.visit("/nodes");
+    await field(tab).fill("nobody of this name");
+    await tab.page.keyboard.press("Enter");
+    await tab.page.getByText("Nothing was found for “nobody of this name”.").waitFor();
+    expect(tab.page.url()).toBe(`${node.url}/nodes`);
+    expect(await tab.page.getByRole("alert").count()).toBe(0);
+  });
+
+  test("finds for a member what is hers alone", async () => {
+    const own = await signInAs(await newTab(node.url, { theme: "dark", width: 390 }), node, "member");
+    await own.settled();
+    for (const text of ["oda lead", "research", "marked", node.people.lead.request]) {
+      await field(own).fill(text);
+      await own.page.getByText(`Nothing was found for “${text}”.`).waitFor();
+    }
+    await field(own).fill("laptop");
+    await options(own).first().waitFor();
+    expect(await options(own).count()).toBe(1);
+    expect(await own.axeProblems()).toEqual([]);
+    expect(await own.overflow_px()).toBe(0);
+    await own.page.keyboard.press("Enter");
+    await own.page.getByRole("heading", { level: 1, name: "mia's laptop" }).waitFor();
+    expect(own.found).toEqual([]);
+  });
+
+  test("fills a filter in: the address has the ID, the field the name", async () => {
+    const { id } = node.people.lead;
+    await tab.visit("/requests");
+    const person = tab.page.getByRole("combobox", { name: "Person" });
+    await person.fill("oda");
+    await tab.page.getByRole("option", { name: /Oda Lead/ }).waitFor();
+    await tab.page.keyboard.press("Enter");
+    await tab.page.waitForURL(`${node.url}/requests?person=${id}`);
+    await tab.settled();
+    expect(await tab.page.locator("main tbody td[data-head=Key]").allTextContents()).toEqual(["oda's laptop"]);
+    await tab.page.reload();
+    await until(async () => (await person.inputValue()) === "Oda Lead");
+    await person.fill("");
+    await person.blur();
+    await tab.page.waitForURL(`${node.url}/requests`);
+    await tab.settled();
+    const people = await tab.page.locator("main tbody td[data-head=Person]").allTextContents();
+    expect(people).toContain("Oda Lead");
+    expect(tab.found).toEqual([]);
+  });
+
+  test("shows names, not IDs, in the audit log", async () => {
+    const { people, sluice } = node;
+    await sluice.json("limit", "set", "person", people.lead.id, "--org", sluice.organization, "week=5");
+    await tab.visit("/audit");
+    const row = tab.page.locator("main tbody tr").first();
+    expect(await row.locator("td[data-head=Target]").textContent()).toBe("Oda Lead");
+    expect(await row.locator("td[data-head=Target] a").getAttribute("href")).toBe(`/people/${people.lead.id}`);
+  });
+}
