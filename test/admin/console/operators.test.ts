@@ -32,25 +32,25 @@ async function portBelowTaken() {
   }
 }
 
-test("the console of a node on the own machine has another port where the usual one is taken", async () => {
-  const { port, taken } = await portBelowTaken();
-  const sluice = await startSluice({ store: "pglite", env: { PORT: String(port) } });
-  try {
+describe("the console of a node on the own machine", () => {
+  let sluice: Sluice;
+  /** What listens on the port that the console usually has. */
+  let taken: Awaited<ReturnType<typeof portBelowTaken>>["taken"];
+  beforeAll(async () => {
+    const found = await portBelowTaken();
+    taken = found.taken;
+    sluice = await startSluice({ store: "pglite", env: { PORT: String(found.port) } });
+  });
+  afterAll(async () => {
+    await sluice?.stop();
+    await taken?.stop(true);
+  });
+
+  test("has another port where the usual one is taken", async () => {
     const { status, page } = await opened(await linkOf(sluice));
     expect(status).toBe(200);
     expect(Number(page.url.port)).not.toBe(taken.port!);
-  } finally {
-    await sluice.stop();
-    await taken.stop(true);
-  }
-});
-
-describe("the console of a node on the own machine", () => {
-  let sluice: Sluice;
-  beforeAll(async () => {
-    sluice = await startSluice({ store: "pglite" });
   });
-  afterAll(async () => void (await sluice?.stop()));
 
   test("prints no link where the output is kept, and one when somebody asks", async () => {
     expect(sluice.stdout()).not.toContain("#link=");
