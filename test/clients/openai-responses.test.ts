@@ -450,6 +450,7 @@ describe("errors", () => {
   ];
   const unknown = { status: 404, code: "model_not_found", param: "model" };
   const overloaded = { status: 503, code: "overloaded" };
+  const fails = { input: cue("status=503") };
   const refusals: Refusal[] = [
     refused({ temperature: 9 }, "invalid_value", "temperature"),
     refused({ input: [{ role: "nobody", content: "x" }] }, "invalid_value", "input[0].role"),
@@ -471,13 +472,8 @@ describe("errors", () => {
       NotFoundError,
       { status: 404, param: "id" },
     ],
-    ["an engine that fails", () => respond({ input: cue("status=503") }), InternalServerError, overloaded],
-    [
-      "an engine that fails, streamed",
-      () => respond({ input: cue("status=503"), stream: true }),
-      InternalServerError,
-      overloaded,
-    ],
+    ["an engine that fails", () => respond(fails), InternalServerError, overloaded],
+    ["an engine that fails, streamed", () => respond({ ...fails, stream: true }), InternalServerError, overloaded],
   ];
   test.each(refusals)("%s is an error of its class, with its members", (_, provoke, kind, members) =>
     expectRefusal(provoke, kind, members),

@@ -263,31 +263,19 @@ describe("errors", () => {
   const unknown = { status: 404, code: "model_not_found", param: "model" };
   const overloaded = { status: 503, code: "overloaded", type: "api_error" };
   const exclusive = { max_tokens: 1, max_completion_tokens: 1 };
+  const beyond = { model: plainModel, logprobs: true };
+  const badRequest = (what: string, body: object, members: object): Refusal => [
+    what,
+    () => chat(body),
+    BadRequestError,
+    { status: 400, ...members },
+  ];
+  const fails = { messages: says("status=503") };
   const refusals: Refusal[] = [
-    [
-      "a field out of its range",
-      () => chat({ temperature: 9 }),
-      BadRequestError,
-      { status: 400, code: "invalid_value", param: "temperature" },
-    ],
-    [
-      "what the model cannot do",
-      () => chat({ model: plainModel, logprobs: true }),
-      BadRequestError,
-      { status: 400, code: "unsupported_feature", param: "logprobs" },
-    ],
-    [
-      "an input that is too long",
-      () => chat({ messages: says("context-length") }),
-      BadRequestError,
-      { status: 400, code: "context_length_exceeded" },
-    ],
-    [
-      "two names of one cap",
-      () => chat(exclusive),
-      BadRequestError,
-      { status: 400, code: "mutually_exclusive", param: "max_completion_tokens" },
-    ],
+    badRequest("a field out of its range", { temperature: 9 }, { code: "invalid_value", param: "temperature" }),
+    badRequest("what the model cannot do", beyond, { code: "unsupported_feature", param: "logprobs" }),
+    badRequest("too long an input", { messages: says("context-length") }, { code: "context_length_exceeded" }),
+    badRequest("two names of one cap", exclusive, { code: "mutually_exclusive", param: "max_completion_tokens" }),
     [
       "garbage for a key",
       () => chat({}, clientWith("sk-garbage")),
@@ -297,13 +285,8 @@ describe("errors", () => {
     ["an unknown model", () => chat({ model: "acme/nothing" }), NotFoundError, unknown],
     ["an unknown model, streamed", () => chat({ model: "acme/nothing", stream: true }), NotFoundError, unknown],
     ["an unknown model's record", () => client.models.retrieve("acme/nothing"), NotFoundError, { status: 404 }],
-    ["an engine that fails", () => chat({ messages: says("status=503") }), InternalServerError, overloaded],
-    [
-      "an engine that fails, streamed",
-      () => chat({ messages: says("status=503"), stream: true }),
-      InternalServerError,
-      overloaded,
-    ],
+    ["an engine that fails", () => chat(fails), InternalServerError, overloaded],
+    ["an engine that fails, streamed", () => chat({ ...fails, stream: true }), InternalServerError, overloaded],
   ];
   test.each(refusals)("%s is an error of its class, with its members", (_, provoke, kind, members) =>
     expectRefusal(provoke, kind, members),
