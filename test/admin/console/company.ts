@@ -2,6 +2,8 @@
 // member and the second administers the company; their keys and the key of a service; and six weeks of requests to three
 // models, on two engines, one of which fails now and then.
 
+import { client } from "../../../src/admin/management/client.ts";
+import type { Management } from "../../../src/admin/management/verbs.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { Admit, Settle } from "../../../src/core/store/ledger.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
@@ -11,7 +13,7 @@ import { type Chance, chanceOf } from "../../faults/chance.ts";
 import { Browser } from "../../harness/browser.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
-import { newPerson } from "../management/world.ts";
+import { newPerson, nodeOn } from "../management/world.ts";
 import { askForMore, type ConsoleNode, pathsOf, type Role, signedIn } from "./node.ts";
 
 export const models = ["qwen/qwen3-coder", "qwen/qwen3-32b", "meta-llama/llama-3.1-8b-instruct"] as const;
@@ -73,8 +75,10 @@ export async function startCompany(step_hours = 1): Promise<Company> {
   // A limit is changed, and then changed back.
   for (const month of ["2100", teamsOf.platform])
     await sluice.json("limit", "set", "team", "platform", "--org", "acme", `month=${month}`);
+  // A verb called in this process is cheaper than a command, which connects to the database anew.
+  const manage = client(nodeOn(db).actAs("cli:test"));
   const employees: Employee[] = [];
-  for (const at of firstNames.split(" ").keys()) employees.push(await employee(node, db, at));
+  for (const at of firstNames.split(" ").keys()) employees.push(await employee({ ...node, db, manage }, at));
   // A person gets a limit, so that it can be increased.
   await sluice.json("limit", "set", "person", employees[11]!.id, "--org", "acme", "month=60");
   const agent = await sluice.json<{ id: string }>("key", "create", "--org", "acme", "--name", "nightly build");
@@ -135,8 +139,12 @@ const views: Partial<Record<Role, string[]>> = {
 
 const accountOf = (name: string) => name.split(" ")[0]!.toLowerCase();
 
+interface Hiring extends Pick<PeopleNode, "provider">, Pick<Company, "db"> {
+  manage: Management;
+}
+
 /** Creates a person, whom the issuer knows as well, and her key. */
-async function employee({ sluice, provider }: PeopleNode, db: Company["db"], at: number): Promise<Employee> {
+async function employee({ provider, db, manage }: Hiring, at: number): Promise<Employee> {
   const name = `${firstNames.split(" ")[at]} Example`;
   const team = Object.keys(teamsOf)[at % 4]!;
   const [account, email] = [accountOf(name), `${accountOf(name)}@example.com`];
@@ -145,9 +153,9 @@ async function employee({ sluice, provider }: PeopleNode, db: Company["db"], at:
   provider.claims.set(account, { name, groups, email, email_verified: true });
   const person = { issuer: provider.issuer, subject: account, name, email, groups };
   const id = await newPerson(db, name, { role, organization: "acme", team }, person);
-  const words = ["--org", "acme", "--name", `${name.split(" ")[0]}'s laptop`, "--person", id];
-  const { id: keyId, key } = await sluice.json<{ id: string; key: string }>("key", "create", ...words);
-  return { id, name, keyId, key };
+  const laptop = { organization: "acme", name: `${name.split(" ")[0]}'s laptop`, person: id };
+  const { id: keyId, key } = await manage.createKey(laptop);
+  return { id, name, keyId, key: key! };
 }
 
 /** Records the requests of the past weeks. Returns the id of each key's last request. */
