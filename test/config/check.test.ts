@@ -60,7 +60,7 @@ async function verdicts(url: string, settings: Partial<CheckSettings> = {}) {
   return verdictsOf(found);
 }
 
-describe("an engine is asked, and", () => {
+describe.concurrent("an engine is asked, and", () => {
   test("what it shows is a yes, in the usual extent without a prompt beyond its context", async () => {
     const found = await verdicts(await simulator("tokens=30"));
     expect(Object.fromEntries(found)).toMatchObject({ text: "yes", stream: "yes", usage: "yes", schema: "yes" });
