@@ -1,46 +1,38 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { command } from "../../scripts/command.ts";
 import { closingCounts, countsOf, countsOfStep, failedFiles, failuresOf, lastFile } from "../../scripts/counts.ts";
+import { until } from "../harness/until.ts";
 
 /** Waits until the process has ended; a zombie, which its parent has not collected yet, counts as ended. */
-async function gone(pid: number): Promise<void> {
-  const deadline = Date.now() + 3000;
-  for (;;) {
-    try {
-      process.kill(pid, 0);
-      if (readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ")) return;
-    } catch {
-      return;
-    }
-    if (Date.now() > deadline) throw new Error(`process ${pid} is still there`);
-    await Bun.sleep(5);
-  }
-}
+const gone = (pid: number) =>
+  until(
+    () => !existsSync(`/proc/${pid}/stat`) || readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z "),
+    3000,
+    `process ${pid} to end`,
+  );
 
 const ran = (lines: string) => `bun test v1.4.5\n\n${lines}Ran 4 tests across 2 files. [84.00ms]\n`;
 
-describe("the closing line of a test run", () => {
-  test("counts what bun counted, and what is yet to do as skipped", () => {
-    expect(countsOf(ran(" 40 pass\n 2 skip\n 1 todo\n 0 fail\n"), 0)).toEqual({ passed: 40, failed: 0, skipped: 3 });
-    expect(countsOf(ran(" 1 pass\n 2 fail\n"), 1)).toEqual({ passed: 1, failed: 2, skipped: 0 });
-  });
-
-  test("a file that cannot be loaded is a failure", () => {
-    expect(countsOf(ran(" 3 pass\n 1 fail\n 1 error\n"), 1).failed).toBe(1);
-    expect(countsOf(ran(" 3 pass\n 0 fail\n 2 errors\n"), 1).failed).toBe(2);
-  });
-
-  test("a run that was cut short, or ran no test, has failed", () => {
-    expect(countsOf("(pass) a\n", 139).failed).toBe(1);
-    expect(countsOf(ran(" 5 pass\n 0 fail\n"), 124).failed).toBe(1);
-    expect(countsOf(ran(" 0 pass\n 2 skip\n 0 fail\n"), 0)).toEqual({ passed: 0, failed: 1, skipped: 2 });
-    expect(countsOf("", 0).failed).toBe(1);
-  });
-
-  test("a test that prints such a line does not count", () => {
-    expect(countsOf(`5 pass\n 99 pass\n${ran(" 1 pass\n 0 fail\n")}`, 0).passed).toBe(1);
-  });
+test.each<[what: string, output: string, code: number, passed: number, failed: number, skipped: number]>([
+  [
+    "counts what bun counted, and what is yet to do as skipped",
+    ran(" 40 pass\n 2 skip\n 1 todo\n 0 fail\n"),
+    0,
+    40,
+    0,
+    3,
+  ],
+  ["counts failures", ran(" 1 pass\n 2 fail\n"), 1, 1, 2, 0],
+  ["a file that cannot be loaded is a failure", ran(" 3 pass\n 1 fail\n 1 error\n"), 1, 3, 1, 0],
+  ["two files that cannot be loaded are two", ran(" 3 pass\n 0 fail\n 2 errors\n"), 1, 3, 2, 0],
+  ["a run that was cut short has failed", "(pass) a\n", 139, 0, 1, 0],
+  ["a run that was ended has failed", ran(" 5 pass\n 0 fail\n"), 124, 5, 1, 0],
+  ["a run that ran no test has failed", ran(" 0 pass\n 2 skip\n 0 fail\n"), 0, 0, 1, 2],
+  ["a run that said nothing has failed", "", 0, 0, 1, 0],
+  ["a test that prints such a line does not count", `5 pass\n 99 pass\n${ran(" 1 pass\n 0 fail\n")}`, 0, 1, 0, 0],
+])("the closing line of a test run: %s", (_, output, code, passed, failed, skipped) => {
+  expect(countsOf(output, code)).toEqual({ passed, failed, skipped });
 });
 
 describe("the counts of a step of several", () => {
@@ -64,14 +56,11 @@ describe("the counts of a step of several", () => {
   });
 });
 
-describe("what failed is said again at the end", () => {
-  test("with what it said, once, and nothing of its neighbours", () => {
-    const output = "(pass) a > one [1.00ms]\nerror: expected 1\n(fail) a > two [2.00ms]\n(pass) a > three [1.00ms]\n";
-    expect(failuresOf(`${output}\n1 tests failed:\n(fail) a > two [2.00ms]\n`)).toEqual([
-      "error: expected 1\n(fail) a > two [2.00ms]",
-    ]);
-    expect(failuresOf("(pass) all [1.00ms]\n")).toEqual([]);
-  });
+test("what failed is said again at the end, with what it said, once, and nothing of its neighbours", () => {
+  const output = "(pass) a > one [1.00ms]\nerror: expected 1\n(fail) a > two [2.00ms]\n(pass) a > three [1.00ms]\n";
+  const failures = ["error: expected 1\n(fail) a > two [2.00ms]"];
+  expect(failuresOf(`${output}\n1 tests failed:\n(fail) a > two [2.00ms]\n`)).toEqual(failures);
+  expect(failuresOf("(pass) all [1.00ms]\n")).toEqual([]);
 });
 
 test("files that failed are those above whose failures their names stand, and those that could not be loaded", () => {
@@ -92,16 +81,13 @@ describe("a program that a script runs", () => {
     expect(outcome.output).toContain("err\n");
   });
 
-  test("is ended at its limit, with all that it started", async () => {
-    const words = ["sh", "-c", "sleep 60 & echo $!; wait"];
-    const outcome = await command(words, { limit_ms: 300, quiet: true });
-    expect(outcome.code).toBe(124);
-    await gone(Number(outcome.stdout));
-  });
-
-  test("leaves nothing behind when it ends by itself", async () => {
-    const outcome = await command(["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"], { limit_ms: 5000, quiet: true });
-    expect(outcome.code).toBe(0);
+  test.each([
+    ["is ended at its limit, with all that it started", "wait", 300, 124],
+    ["leaves nothing behind when it ends by itself", "", 5000, 0],
+  ])("%s", async (_, then, limit_ms, code) => {
+    const words = ["sh", "-c", `sleep 60 >/dev/null 2>&1 & echo $!; ${then}`];
+    const outcome = await command(words, { limit_ms, quiet: true });
+    expect(outcome.code).toBe(code);
     await gone(Number(outcome.stdout));
   });
 

@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs";
 import { type Entry, pageOf, type Results, results } from "../../scripts/compared/page.ts";
 import { tables } from "../../scripts/compared/tables.ts";
 
-const found = (id: string, output: string) => tables.find((table) => table.id === id)!.found(output);
 const page = (id: string) => `before\n<!-- compared: ${id} -->\nold\n<!-- /compared -->\nafter`;
 
 function entry(score: number, cells: Record<string, string>): Entry {
@@ -42,54 +41,48 @@ describe("docs/compared.md", () => {
   });
 });
 
-describe("what a comparison prints becomes cells", () => {
-  test("of failing engines, with the whole answer where it differs", () => {
-    const lines = "s01    whole | whole | 2+0, 2+0 | pass\ns08    error after 40 words | whole | 1+0, 3+1 | safe\n";
-    const { cells, score } = found("failover", `${lines}s15    20 of 20 whole | | | pass\n2 pass, 1 safe\n`);
-    expect(cells).toEqual({
-      S01: "whole",
-      S08: "error after 40 words; whole",
-      S15: "20 of 20 whole",
-      passed: "2 of 3",
-    });
-    expect(score).toBe(2);
-  });
+const run = (seed: number) => ({
+  ...{ seed, faults: 20, requests: 5_000, refused: 3, findings: [{ verdict: "lost", tokens: 7 }] },
+});
 
-  test("of real clients, with what the client says", () => {
-    const { cells, score } = found("clients", "A's SDK, chat: works\nB, two at once: FAILS: 500 a|b\n");
-    expect(cells).toEqual({ "A's SDK, chat": "works", "B, two at once": "**fails**: 500 a/b" });
-    expect(score).toBe(1);
-  });
-
-  test("of a console's first load", () => {
-    const { cells, score } = found("console", "litellm: 1315.1 KB (gzip) in 38 requests; no other host\n");
-    expect(cells).toEqual({ gzip: "1315 KB", requests: "38", "other hosts": "none" });
-    expect(score).toBe(1315);
-  });
-
-  test("of conformance, over all protocols", () => {
-    const { cells } = found(
-      "conformance",
-      "chat: 40 rules kept, 1 broken, 2 unchecked\nmessages: 50 rules kept, 0 broken, 3 unchecked\n",
-    );
-    expect(cells).toEqual({ kept: "90", broken: "1", "not checked": "5" });
-  });
-
-  test("of crash tests, over all runs", () => {
-    const run = (seed: number, verdict: string) => ({
-      seed,
-      faults: 20,
-      requests: 5_000,
-      refused: 3,
-      findings: [{ verdict, tokens: 7 }],
-    });
-    const { cells, score } = found("crash", JSON.stringify([run(1, "lost"), run(21, "lost")]));
-    expect(cells).toMatchObject({
-      faults: "20 (seed 1), 20 (seed 21)",
-      requests: "10000",
-      lost: "2 keys, 14 tokens",
-      doubled: "0",
-    });
-    expect(score).toBe(2);
-  });
+test.each<[what: string, table: string, printed: string, cells: Record<string, string>, score: number]>([
+  [
+    "failing engines, with the whole answer where it differs",
+    "failover",
+    "s01    whole | whole | 2+0, 2+0 | pass\ns08    error after 40 words | whole | 1+0, 3+1 | safe\ns15    20 of 20 whole | | | pass\n2 pass, 1 safe\n",
+    { S01: "whole", S08: "error after 40 words; whole", S15: "20 of 20 whole", passed: "2 of 3" },
+    2,
+  ],
+  [
+    "real clients, with what the client says",
+    "clients",
+    "A's SDK, chat: works\nB, two at once: FAILS: 500 a|b\n",
+    { "A's SDK, chat": "works", "B, two at once": "**fails**: 500 a/b" },
+    1,
+  ],
+  [
+    "a console's first load",
+    "console",
+    "litellm: 1315.1 KB (gzip) in 38 requests; no other host\n",
+    { gzip: "1315 KB", requests: "38", "other hosts": "none" },
+    1315,
+  ],
+  [
+    "conformance, over all protocols",
+    "conformance",
+    "chat: 40 rules kept, 1 broken, 2 unchecked\nmessages: 50 rules kept, 0 broken, 3 unchecked\n",
+    { kept: "90", broken: "1", "not checked": "5" },
+    90,
+  ],
+  [
+    "crash tests, over all runs",
+    "crash",
+    JSON.stringify([run(1), run(21)]),
+    { faults: "20 (seed 1), 20 (seed 21)", requests: "10000", lost: "2 keys, 14 tokens", doubled: "0" },
+    2,
+  ],
+])("what a comparison prints becomes cells: of %s", (_, table, printed, cells, score) => {
+  const found = tables.find(({ id }) => id === table)!.found(printed);
+  expect(found.cells).toMatchObject(cells);
+  expect(found.score).toBe(score);
 });

@@ -48,22 +48,27 @@ describe("a mutant", () => {
     expect(mutated("const a = 1;\n", { ...mutant, replace: "const a = '$&';" })).toBe("const a = '$&';\n");
   });
 
-  test("whose text is gone, stands twice, or changes nothing, is stale", () => {
-    expect(() => mutated("const b = 1;", mutant)).toThrow("no longer contains");
-    expect(() => mutated("const a = 1;\nconst a = 1;", mutant)).toThrow("2 times");
-    expect(() => mutated("const a = 1;", { ...mutant, replace: "const a = 1; // one" })).toThrow("means the same");
-  });
-
-  test("that is no TypeScript is stale, for it would be caught by any test", () => {
-    expect(() => mutated("const a = 1;", { ...mutant, replace: "const a = ;" })).toThrow();
+  test.each([
+    ["its text is gone", "const b = 1;", "const a = 2;", "no longer contains"],
+    ["its text stands twice", "const a = 1;\nconst a = 1;", "const a = 2;", "2 times"],
+    ["it changes nothing", "const a = 1;", "const a = 1; // one", "means the same"],
+    ["it is no TypeScript, for it would be caught by any test", "const a = 1;", "const a = ;", ""],
+  ])("is stale if %s", (_, text, replace, says) => {
+    expect(() => mutated(text, { ...mutant, replace })).toThrow(says);
   });
 
   test("is noticed by a test that fails, and not by one that cannot begin", () => {
-    expect(notices("(pass) a > b [1.00ms]\n(fail) a > c [1.00ms]\n")).toBe(true);
-    expect(notices("(pass) a > b [1.00ms]\n(fail) a > (unnamed) [1.00ms]\n")).toBe(true);
-    expect(notices("(fail) a > (unnamed) [1.00ms]\n")).toBe(false);
-    expect(notices("(fail) (unnamed) [1.00ms]\n")).toBe(false);
-    expect(notices("error: Cannot find module\n")).toBe(false);
+    for (const said of [
+      "(pass) a > b [1.00ms]\n(fail) a > c [1.00ms]\n",
+      "(pass) a > b [1.00ms]\n(fail) a > (unnamed) [1.00ms]\n",
+    ])
+      expect([said, notices(said)]).toEqual([said, true]);
+    for (const said of [
+      "(fail) a > (unnamed) [1.00ms]\n",
+      "(fail) (unnamed) [1.00ms]\n",
+      "error: Cannot find module\n",
+    ])
+      expect([said, notices(said)]).toEqual([said, false]);
   });
 
   test("names a file of tests, or some tests in it", () => {

@@ -119,25 +119,40 @@ const describedAs = ({ path, method }: { path: string; method: string }) =>
 
 let made = 0;
 /**
- * The path of a verb. The things in it are newly created, and neither removed nor renamed yet, so that the request
+ * The path of a verb. The thing in it is newly created, and neither removed nor renamed yet, so that the request
  * reaches the verb.
  */
 async function pathTo({ path }: { path: string }): Promise<string> {
+  if (!path.includes("{")) return path;
   const [name, { manage }] = [`made-${++made}`, port];
   const { id: organization } = await manage.createOrganization({ slug: name });
-  const personId = await newMember(owned.db, name, { organization: name });
-  const ids: Record<string, string> = {
-    organizations: organization,
-    keys: (await manage.createKey({ organization, name })).id,
-    teams: (await manage.createTeam({ organization, name })).id,
-    plans: (await manage.createPlan({ name })).name,
-    people: personId,
+  const person = () => newMember(owned.db, name, { organization: name });
+  const asked = async () =>
+    leaveAsked(owned.db, { organizationId: organization, personId: await person(), email: `${name}@example.com` });
+  const ids: Record<string, () => Promise<string> | string> = {
+    organizations: () => organization,
+    keys: async () => (await manage.createKey({ organization, name })).id,
+    teams: async () => (await manage.createTeam({ organization, name })).id,
+    plans: async () => (await manage.createPlan({ name })).name,
+    people: person,
     // No test notice is sent: this destination does not exist, and the verb that sends a test needs one.
-    notices: name,
-    ...(await leaveAsked(owned.db, { organizationId: organization, personId, email: `${name}@example.com` })),
-    ...{ operators: "a-viewer", requests: "x", upstreams: "gpu-1" },
+    notices: () => name,
+    "limit-requests": async () => (await asked())["limit-requests"],
+    invitations: async () => (await asked()).invitations,
+    operators: () => "a-viewer",
+    requests: () => "x",
+    upstreams: () => "gpu-1",
   };
-  return path.replace("{id}", ids[path.split("/")[1]!]!).replace("{person}", ids.people!);
+  const id = path.includes("{id}") ? await ids[path.split("/")[1]!]!() : "";
+  return path.replace("{id}", id).replace("{person}", path.includes("{person}") ? await person() : "");
+}
+
+/** Refuses an answer that the schema does not let expect. */
+function judge(given: unknown, fits: boolean, { status, message }: { status: number; message: string }): void {
+  expect(status).toBeLessThan(500);
+  if (!fits) expect([given, status]).toEqual([given, 400]);
+  else if (status === 400 && !kinds.some(([says]) => says.test(message)))
+    throw new Error(`${JSON.stringify(given)} satisfies the schema, and is refused: ${message}`);
 }
 
 const withBody = verbs.filter(({ method, name }) => method !== "get" && name !== "closeOrganization");
@@ -149,17 +164,9 @@ describe.each(withBody.map((one) => [one.name, one] as const))("the body of %s",
   test("is judged by the service as by its schema", async () => {
     const path = await pathTo(one);
     for (const body of fc.sample(bodies, 30)) {
-      const answer = await port.ask(path, {
-        method: one.method.toUpperCase(),
-        body: JSON.stringify(body),
-        headers: json,
-      });
-      const message = String(answer.body.error?.message ?? "");
-      expect(answer.status).toBeLessThan(500);
-      if (!accepts(trimmed(body))) expect([body, answer.status]).toEqual([body, 400]);
-      else if (answer.status === 400 && !kinds.some(([says]) => says.test(message))) {
-        throw new Error(`${JSON.stringify(body)} satisfies the schema, and is refused: ${message}`);
-      }
+      const sent = { method: one.method.toUpperCase(), body: JSON.stringify(body), headers: json };
+      const { status, body: answer } = await port.ask(path, sent);
+      judge(body, accepts(trimmed(body)), { status, message: String(answer.error?.message ?? "") });
     }
   });
 });
@@ -191,11 +198,8 @@ describe.each(withQuery.map((one) => [one.name, one] as const))("the query of %s
       const text = isFollowed ? "" : await answer.text();
       if (isFollowed) await answer.body!.cancel();
       const isFine = accepts.every(([name, check]) => query[name] === undefined || check(trimmed(query[name])));
-      expect(answer.status).toBeLessThan(500);
-      if (!isFine) expect([query, answer.status]).toEqual([query, 400]);
-      else if (answer.status === 400 && !kinds.some(([says]) => says.test(JSON.parse(text).error.message))) {
-        throw new Error(`${JSON.stringify(query)} satisfies the schema, and is refused: ${text}`);
-      }
+      const message = answer.status === 400 ? JSON.parse(text).error.message : "";
+      judge(query, isFine, { status: answer.status, message });
     }
   });
 });

@@ -1,36 +1,27 @@
 // Who may set which limits: each field of each subject, by each role, of the caller's own and of others (docs/access.md,
 // Limits of one's own). The expected outcomes are written here a second time, in the words of the page.
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { requireRole } from "../../../src/admin/http/gate.ts";
 import { perform } from "../../../src/admin/management/verb.ts";
 import { type VerbName, verbNamed } from "../../../src/admin/management/verbs.ts";
 import { rolledBack } from "../../stores/postgres/rolled-back.ts";
-import { actingAs, callersIn, contextFor, inside, keysOf, type OwnWorld, ownWorld } from "./world.ts";
+import { codeOf, type Who, worldForTests } from "./own-world.ts";
+import { actingAs, callersIn, contextFor, inside, keysOf, type World } from "./world.ts";
 
 setDefaultTimeout(300_000);
 const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
-let world: OwnWorld;
 let leasKey: string;
-beforeAll(async () => {
-  world = await ownWorld();
-  const { manage, teams, people } = world;
-  leasKey = (await keysOf(world.db, people.lea, world.acme, teams.research)).key;
+const world = worldForTests(async ({ db, manage, acme, teams, people, keys }) => {
+  leasKey = (await keysOf(db, people.lea, acme, teams.research)).key;
   const ten = { week: "10" };
   const models = { "acme/*": ten };
-  await manage.updateOrganizationLimits({
-    organization: "acme",
-    own: { week: "100" },
-    keys: ten,
-    members: ten,
-    models,
-  });
-  for (const team of [teams.research, teams.support])
-    await manage.updateTeamLimits({ team, own: ten, keys: ten, members: ten, models });
-  for (const id of [leasKey, world.keys.key]) await manage.updateKeyLimits({ id, own: ten, models });
+  const given = { keys: ten, members: ten, models };
+  await manage.updateOrganizationLimits({ organization: "acme", own: { week: "100" }, ...given });
+  for (const team of [teams.research, teams.support]) await manage.updateTeamLimits({ team, own: ten, ...given });
+  for (const id of [leasKey, keys.key]) await manage.updateKeyLimits({ id, own: ten, models });
   for (const person of [people.lea, people.ann])
     await manage.updatePersonLimits({ organization: "acme", person, own: ten, models });
 });
-afterAll(() => world.drop());
 
 /**
  * The subjects whose limits are set. Lea administers acme and is in `research`; Ann is in it, too. `hers`: the
@@ -74,7 +65,6 @@ const fields = {
   "one that she may lower, and one that she may not raise": { keys: { week: "9" }, own: { week: "11" } },
 } as const;
 type Field = keyof typeof fields;
-type Who = keyof ReturnType<typeof callersIn>;
 
 const givers: readonly Subject[] = ["organization", "her team", "another team"];
 const loosens = (field: Field) => !field.endsWith("lower");
@@ -102,7 +92,7 @@ function expected(who: Who, subject: Subject, field: Field): string {
 test("each field of each subject, by each role, own and others', is done or refused as the page says", async () => {
   const wrong: string[] = [];
   let tried = 0;
-  const limitsIn = async (db: OwnWorld["db"]) => {
+  const limitsIn = async (db: World["db"]) => {
     const root = actingAs(db, callersIn(world)["command line"]);
     const limits = JSON.stringify(await root.findOrganizationLimits({ organization: "acme", of: "teams" }));
     return limits.replaceAll(/"(startsAt|resetAt)":"[^"]*"/g, "");
@@ -113,20 +103,16 @@ test("each field of each subject, by each role, own and others', is done or refu
     for (const [subject, { verb, of }] of Object.entries(subjects) as [Subject, (typeof subjects)[Subject]][])
       for (const [field, value] of Object.entries(fields) as [Field, object][]) {
         tried += 1;
-        let seen = "done";
-        await rolledBack(world.db.transaction, async (tx) => {
-          const db = inside(world.db, tx);
-          const act = async () => {
-            requireRole(caller, verbNamed(verb) as never);
-            await perform(verbNamed(verb) as never, contextFor(db, caller), { ...of(), ...value });
-          };
-          seen = await act().then(
-            () => "done",
-            ({ code }: { code: string }) => code,
-          );
-          // If one field is refused, the whole change is refused.
-          if (seen !== "done") expect([who, subject, field, await limitsIn(db)]).toEqual([who, subject, field, before]);
-        });
+        const gated = (async () => requireRole(caller, verbNamed(verb) as never))();
+        let seen = await codeOf(gated);
+        if (seen === "done")
+          await rolledBack(world.db.transaction, async (tx) => {
+            const db = inside(world.db, tx);
+            seen = await codeOf(perform(verbNamed(verb) as never, contextFor(db, caller), { ...of(), ...value }));
+            // If one field is refused, the whole change is refused.
+            if (seen !== "done")
+              expect([who, subject, field, await limitsIn(db)]).toEqual([who, subject, field, before]);
+          });
         const right = expected(who, subject, field);
         if (seen !== right) wrong.push(`${field} of ${subject} by ${who}: ${seen}, expected ${right}`);
       }

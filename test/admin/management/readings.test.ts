@@ -1,13 +1,10 @@
 // What a list of organizations and a key's budget show, whoever asks and whatever was done before.
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { actingAs, callersIn, type OwnWorld, ownWorld } from "./world.ts";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { worldForTests } from "./own-world.ts";
+import { actingAs, callersIn } from "./world.ts";
 
 setDefaultTimeout(60_000);
-let world: OwnWorld;
-beforeAll(async () => {
-  world = await ownWorld();
-});
-afterAll(() => world.drop());
+const world = worldForTests();
 
 test("filters of organizations count for those who see one alone, too", async () => {
   for (const who of ["organization-admin", "operator organization-admin"] as const) {

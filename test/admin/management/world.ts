@@ -18,7 +18,6 @@ import { plans } from "../../../src/stores/postgres/plans.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { signIns } from "../../../src/stores/postgres/sign-ins.ts";
 import { issuer } from "../../harness/members.ts";
-import { openDatabase } from "../../stores/postgres/databases.ts";
 import { plansNamed } from "./empty-ledger.ts";
 
 const uuid = () => Bun.randomUUIDv7();
@@ -64,16 +63,6 @@ const identitySettings = {
   ...{ serviceUrl: "https://sluice.example", consoleUrl: "https://console.sluice.example", rules: [] },
   issuers: [{ issuer, clientId: "sluice", hasClientSecret: true, audiences: [] }],
 };
-
-/** Organizations, people and keys on a database of their own, which `drop` removes. */
-export interface OwnWorld extends World {
-  drop(): Promise<void>;
-}
-
-export async function ownWorld(): Promise<OwnWorld> {
-  const { db, drop } = await openDatabase();
-  return { ...(await newWorld(db)), drop };
-}
 
 export async function newWorld(db: Database): Promise<World> {
   await plans(db).publish([...plansNamed("starter", "pro").values()], null);
