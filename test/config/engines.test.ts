@@ -1,7 +1,11 @@
-/** The settings of upstreams, models and routes that say how an engine is reached and how long it is waited for. */
+/**
+ * The settings of upstreams, models and routes that say how an engine is reached, how long it is waited for, and in
+ * which dialect it is asked: `dialect_rows` of the file override the rows of its dialect.
+ */
 import { describe, expect, test } from "bun:test";
 import { loadConfiguration } from "../../src/config/load.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";
+import { type DialectName, dialectNames, dialects } from "../../src/core/protocol/dialects.ts";
 import { authority, certificate, othersCertificate } from "../core/upstream/http1/certificates.ts";
 import { configured, problemsOf, withModel } from "./reading.ts";
 
@@ -123,4 +127,42 @@ test("a route's context is at most its model's", () => {
   const { catalog } = configured(withContext(4096));
   expect(catalog.models.get("acme/writer-1")?.routes[0]?.contextTokens).toBe(4096);
   expect(problemsOf(withContext(8193)).join()).toContain("must be at most the model's (8192)");
+});
+
+const file = (fields: string) => `upstreams: { main: { url: "http://127.0.0.1:9000/v1", ${fields} } }\n`;
+const dialectIn = (fields: string) => configured(file(fields)).upstreams[0]?.dialect;
+
+describe("the dialect of an upstream", () => {
+  test.each(dialectNames)("%s is its row of the table", (name: DialectName) => {
+    expect(dialectIn(`dialect: ${name}`)).toEqual(dialects[name]);
+  });
+
+  test("is generic where the file has none", () => {
+    expect(dialectIn("api_key: x1")).toEqual(dialects.generic);
+  });
+
+  test("has the file's rows in place of its own, one by one", () => {
+    const rows = `dialect_rows: { cap: max_completion_tokens, reasoning: [reasoning_content], effort: { max: xhigh, minimal: "" },
+      finish_reasons: { done: stop }, stops_max: 16, tools_max: 9, load_waiting: [mine:waiting] }`;
+    const { vllm } = dialects;
+    expect(dialectIn(`dialect: vllm, ${rows}`)).toEqual({
+      ...vllm,
+      cap: "max_completion_tokens",
+      reasoning: { ...vllm.reasoning, out: ["reasoning_content"] },
+      effort: { ...vllm.effort, max: "xhigh", minimal: null },
+      finishReasons: { ...vllm.finishReasons, done: "stop" },
+      bounds: { ...vllm.bounds, stops_max: 16, tools_max: 9 },
+      load: { ...vllm.load, waiting: ["mine:waiting"] },
+    });
+  });
+
+  test("is one of the table, and its rows are of their kinds", () => {
+    expect(problemsOf(file("dialect: vlm"))).toEqual([expect.stringContaining("upstreams.main.dialect")]);
+    expect(problemsOf(file("dialect_rows: { cap: tokens }"))).toEqual([
+      expect.stringContaining("upstreams.main.dialect_rows.cap"),
+    ]);
+    expect(problemsOf(file("dialect_rows: { effort: { max: Very High } }"))).toEqual([
+      expect.stringContaining("upstreams.main.dialect_rows.effort.max"),
+    ]);
+  });
 });

@@ -1,14 +1,21 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is what is tested here
-// Secrets in files: what they may be, what is said of those that are none, and that no message shows what is in them.
+/**
+ * Secrets. In files: what they may be, what is said of those that are none, and that no message shows what is in them. In
+ * the configuration as it is shown: none. At rest: they open with the current key or the one before it, and only in the
+ * place for which they were encrypted (`about`).
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import fc from "fast-check";
 import type { Configuration } from "../../src/config/configuration.ts";
 import { loadConfiguration } from "../../src/config/load.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";
 import { reloadable } from "../../src/config/reload.ts";
+import { sealing, secretKeysIn } from "../../src/config/sealed.ts";
 import { readFileBounded } from "../../src/config/source.ts";
+import { shownConfiguration } from "../../src/config/without-secrets.ts";
 import type { Variables } from "./reading.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-test-secrets-"));
@@ -120,4 +127,105 @@ test("a reload reads the files again: engines' keys apply at once, addresses at 
   rmSync(key);
   expect(await configuration.reload()).toMatchObject({ ok: false });
   expect(configuration.current().upstreams[0]?.apiKey).toBe("second");
+});
+
+const secrets = [
+  "engine-secret",
+  "header-secret",
+  "client-secret",
+  "query-secret",
+  "database-secret",
+  "redis-secret",
+  "mail-secret",
+];
+const yaml = `
+upstreams:
+  gpu-1:
+    url: http://gpu.example/v1
+    api_key: engine-secret
+    headers: { x-token: header-secret }
+smtp: { host: smtp.example, from: sluice@acme.example, user: sluice, password: mail-secret }
+telemetry:
+  endpoint: http://collector.example
+  headers: { x-token: header-secret }
+identity:
+  service_url: https://sluice.example
+  issuers:
+    - { issuer: https://login.example, client_id: sluice, client_secret: client-secret, parameters: { hint: query-secret } }
+  rules:
+    - { claim: groups, has: platform, role: admin }
+`;
+
+test("shows what is in force, with the defaults, and of secrets only whether there is one", () => {
+  const env = {
+    DATABASE_URL: "postgres://user:database-secret@db:5432/sluice",
+    REDIS_URL: "redis://:redis-secret@redis:6379",
+    SLUICE_SECRET_KEY: Buffer.alloc(32, 7).toString("base64"),
+  };
+  const bytes = new TextEncoder().encode(yaml);
+  const read = (path: string) => (path === "./sluice.yaml" ? bytes : null);
+  const configuration = loadConfiguration({ env, readFile: read, simulatorUrl: "http://127.0.0.1:1/v1" });
+  if (configuration instanceof Error) throw configuration;
+  const shown = shownConfiguration(configuration);
+  const text = JSON.stringify(shown);
+  for (const secret of [...secrets, env.SLUICE_SECRET_KEY]) expect(text).not.toContain(secret);
+  expect(shown).toMatchObject({
+    storage: { database: "postgres", hasRedis: true },
+    upstreams: [{ name: "gpu-1", url: "http://gpu.example/v1", hasKey: true, headers: ["x-token"] }],
+    identity: { issuers: [{ hasClientSecret: true }], rules: [{ claim: "groups", has: "platform", role: "admin" }] },
+    smtp: { host: "smtp.example", user: "sluice", hasPassword: true },
+    settings: { log: { level: "info" } },
+  });
+});
+
+const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
+const [first, second] = [random(32), random(32)];
+
+test("a secret opens with its key and in its place, and in no other", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme", maxLength: 200 }), fc.string(), fc.string(), (secret, about, other) => {
+      const { seal, open } = sealing([first], random);
+      const sealed = seal(secret, about);
+      expect(open(sealed, about)).toBe(secret.toWellFormed());
+      if (other !== about) expect(open(sealed, other)).toBeNull();
+      expect(sealing([second], random).open(sealed, about)).toBeNull();
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test("no changed, cut or empty secret opens", () => {
+  const { seal, open } = sealing([first], random);
+  const sealed = seal("refresh", "a");
+  for (let place = 0; place < sealed.length; place++) {
+    const changed = sealed.slice();
+    changed[place]! ^= 1;
+    expect(open(changed, "a")).toBeNull();
+    expect(open(sealed.subarray(0, place), "a")).toBeNull();
+  }
+});
+
+test("the same secret is sealed differently each time", () => {
+  const { seal } = sealing([first], random);
+  expect(seal("refresh", "a")).not.toEqual(seal("refresh", "a"));
+});
+
+test("while a key changes, both open, the new one seals, and what the old one sealed is said to be outdated", () => {
+  const before = sealing([first], random).seal("refresh", "a");
+  const changing = sealing([second, first], random);
+  expect(changing.open(before, "a")).toBe("refresh");
+  expect(changing.isOutdated(before)).toBe(true);
+  const after = changing.seal("refresh", "a");
+  expect(changing.isOutdated(after)).toBe(false);
+  const changed = sealing([second], random);
+  expect(changed.open(after, "a")).toBe("refresh");
+  expect(changed.open(before, "a")).toBeNull();
+});
+
+test("keys are 32 bytes in base64, one or two", () => {
+  const text = Buffer.from(first).toString("base64");
+  expect(secretKeysIn(text)).toEqual([first]);
+  expect(secretKeysIn(Buffer.from(first).toString("base64url"))).toEqual([first]);
+  for (const wrong of ["", "x", text.slice(4), `${text} ${text} ${text}`, `${text}!`])
+    expect(secretKeysIn(wrong)).toBeNull();
 });

@@ -1,12 +1,107 @@
-// Lists show the names that people use for things, beside their IDs; things that were erased have no name any more.
-import { expect, setDefaultTimeout, test } from "bun:test";
-import { recordRequest, worldForTests } from "./own-world.ts";
+// Lists show the names that people use for things, beside their IDs, and the search over all names shows nobody what
+// their lists do not show. Things that were erased have no name any more.
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Management } from "../../../src/admin/management/verbs.ts";
+import { listKeys, listOrganizations, listTeams } from "./lists.ts";
+import { apart, recordRequest, worldForTests } from "./own-world.ts";
 import { actingAs, callersIn } from "./world.ts";
 
 setDefaultTimeout(120_000);
 let requestId: string;
 const world = worldForTests(async (world) => {
+  const { manage, people } = world;
+  for (const name of ["reports", "all reports", "Reports of bob"])
+    await manage.createKey({ organization: "acme", name });
+  await manage.createKey({ organization: "acme", name: "bob's reports", person: people.bob });
+  await manage.createKey({ organization: "globex", name: "other reports" });
+  await manage.createTeam({ organization: "globex", name: "reporters" });
   requestId = await recordRequest(world);
+});
+
+const namesFound = async (manage: Management, input: Parameters<Management["search"]>[0]) =>
+  (await manage.search(input)).data.map(({ name }) => name);
+
+describe("a search", () => {
+  test("finds the whole name first, then names that begin with it, then those that contain it, in any case", async () => {
+    const found = await namesFound(world.manage, { text: "REPORTS", kind: "key" });
+    expect(found).toEqual(["reports", "Reports of bob", "all reports", "bob's reports", "other reports"]);
+  });
+
+  test("finds all kinds of things at once, and of each what tells it from others", async () => {
+    const { data } = await world.manage.search({ text: "report" });
+    expect(data.filter(({ kind }) => kind === "team")).toMatchObject([{ name: "reporters", organization: "globex" }]);
+    expect(data.find(({ name }) => name === "bob's reports")).toMatchObject({ organization: "acme", detail: "bob" });
+    const [bob] = (await world.manage.search({ text: "bob@exam" })).data;
+    expect(bob).toEqual({
+      kind: "person",
+      id: world.people.bob,
+      name: "bob",
+      organization: null,
+      detail: "bob@example.com",
+    });
+    expect((await world.manage.search({ text: "writer" })).data).toMatchObject([
+      { kind: "model", id: "acme/writer-1" },
+    ]);
+    expect((await world.manage.search({ text: "glob" })).data[0]).toMatchObject({
+      kind: "organization",
+      id: world.globex,
+      organization: "globex",
+    });
+  });
+
+  test("finds a thing by its ID and by the beginning of it", async () => {
+    const { teams, people, keys, acme, manage } = world;
+    for (const id of [acme, teams.research, people.ann, keys.key, requestId])
+      for (const text of [id, id.slice(0, -1), id.slice(0, -4)])
+        expect([text, (await manage.search({ text })).data.map((one) => one.id)]).toEqual([
+          text,
+          expect.arrayContaining([id]),
+        ]);
+    expect((await manage.search({ text: `key_${"f".repeat(32)}` })).data).toEqual([]);
+    expect((await manage.search({ text: `req_${"f".repeat(32)}` })).data).toEqual([]);
+  });
+
+  test("takes what somebody types as text, not as a pattern", async () => {
+    for (const text of ["%", "_", "'", "\\", "report%"]) {
+      const { data } = await world.manage.search({ text });
+      expect([text, data.every(({ name }) => name.includes(text))]).toEqual([text, true]);
+    }
+  });
+
+  test("answers as many as are asked for, and no revoked key", async () => {
+    const { manage } = world;
+    expect(await namesFound(manage, { text: "report", limit: 2 })).toHaveLength(2);
+    const { id } = await manage.createKey({ organization: "acme", name: "gone reports" });
+    await manage.revokeKey({ id });
+    expect(await namesFound(manage, { text: "gone reports" })).toEqual([]);
+  });
+
+  test("of every caller finds what the lists of that caller show, and nothing else", async () => {
+    const texts = ["a", "e", "report", "res"];
+    for (const [who, caller] of Object.entries(callersIn(world))) {
+      const manage = actingAs(world.db, caller);
+      const isMember = caller.role === "member";
+      const people = isMember ? [] : (await manage.pagePeople({})).data;
+      const named = [
+        ...(isMember ? [] : await listOrganizations(manage)).map(({ id, slug, name }) => ({ id, texts: [slug, name] })),
+        ...(isMember ? [] : await listTeams(manage)).map(({ id, name }) => ({ id, texts: [name] })),
+        ...people.map(({ id, name, email }) => ({ id, texts: [name ?? "", email ?? ""] })),
+        ...(await listKeys(manage))
+          .filter(({ state }) => state === "active")
+          .map(({ id, name }) => ({ id, texts: [name] })),
+      ];
+      for (const text of texts) {
+        const { data } = await manage.search({ text, limit: 50 });
+        const found = data.filter(({ kind }) => kind !== "model").map(({ id }) => id);
+        const listed = named.filter((one) => one.texts.some((name) => name.toLowerCase().includes(text)));
+        expect([who, text, found.toSorted()]).toEqual([who, text, listed.map(({ id }) => id).toSorted()]);
+        const models = (await manage.listModels()).data.filter(({ id }) => id.includes(text)).map(({ id }) => id);
+        expect([who, data.filter(({ kind }) => kind === "model").map(({ id }) => id)]).toEqual([who, models]);
+      }
+      const requests = (await manage.pageRequests({})).data.map(({ id }) => id);
+      expect([who, (await manage.search({ text: requestId })).data.map(({ id }) => id)]).toEqual([who, requests]);
+    }
+  });
 });
 
 test("requests have the names of their key, its person and its team", async () => {
@@ -31,7 +126,7 @@ test("keys have the name of their person, and are listed by person and by team",
 test("a member sees keys of nobody else by asking for another person's", async () => {
   const bob = actingAs(world.db, callersIn(world)["member, a colleague"]);
   expect(bob.pageKeys({ person: world.people.ann })).rejects.toMatchObject({ code: "resource_not_found" });
-  expect((await bob.pageKeys({ person: world.people.bob })).data).toEqual([]);
+  expect((await bob.pageKeys({ person: world.people.bob })).data).toMatchObject([{ name: "bob's reports" }]);
 });
 
 test("people are listed by the team of the membership that counts", async () => {
@@ -69,3 +164,32 @@ test("the audit log has the names that its IDs have now, and the chain covers no
   expect([renamed.actor, renamed.actorName]).toEqual([`person:${people.lea}`, null]);
   expect((await last()).subjectName).toBeNull();
 });
+
+test("filters of organizations count for those who see one alone, too", async () => {
+  for (const who of ["organization-admin", "operator organization-admin"] as const) {
+    const manage = actingAs(world.db, callersIn(world)[who]);
+    const found = async (filter: Parameters<typeof manage.pageOrganizations>[0]) =>
+      (await manage.pageOrganizations(filter)).data.map(({ slug }) => slug);
+    expect(await found({})).toEqual(["acme"]);
+    expect(await found({ status: "active", plan: "starter" })).toEqual(["acme"]);
+    expect(await found({ status: "suspended" })).toEqual([]);
+    expect(await found({ plan: "pro" })).toEqual([]);
+    expect(await found({ over: 1 })).toEqual([]);
+    expect(await found({ cursor: world.acme })).toEqual([]);
+  }
+});
+
+test("a team that was removed stays out of a key's budget when the limits of its person change", () =>
+  apart(world, async ({ root: manage }) => {
+    const { teams, people, keys } = world;
+    const teamOf = async (id: string) => (await manage.findKey({ id })).team;
+    expect(await teamOf(keys.key)).toEqual({ id: teams.research, name: "research" });
+    await manage.removeTeam({ team: teams.research });
+    expect(await teamOf(keys.key)).toBeNull();
+    await manage.updatePersonLimits({ person: people.ann, organization: "acme", own: { week: "100" } });
+    expect(await teamOf(keys.key)).toBeNull();
+    await manage.giveMembership({ person: people.ann, organization: "acme", role: "member", team: "support" });
+    expect(await teamOf(keys.key)).toEqual({ id: teams.support, name: "support" });
+    await manage.takeMembership({ person: people.ann, organization: "acme" });
+    expect(await teamOf(keys.key)).toBeNull();
+  }));
