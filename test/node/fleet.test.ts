@@ -14,8 +14,9 @@ setDefaultTimeout(60_000);
 type Listed = Static<typeof Node>;
 const ask = { model, messages: says("", "hello") };
 
-test("a node on the embedded database lists itself, with what it answered and its engines", async () => {
-  const node = await startService({});
+test("a node on the embedded database lists itself; a fleet that is watched ends with it, or when it is stopped", async () => {
+  const operatorPort = await freePort();
+  const node = await startService({ sluice: { store: "pglite", env: { SLUICE_OPERATOR_PORT: String(operatorPort) } } });
   const listed = () => node.json<Listed[]>("node", "list");
   const [first, ...others] = await listed();
   expect(others).toEqual([]);
@@ -30,12 +31,7 @@ test("a node on the embedded database lists itself, with what it answered and it
   const { stdout } = await node.cli("node", "list");
   expect(stdout).toContain(first!.name);
   expect(stdout).not.toContain("differ");
-  expect(await node.stop()).toBe(0);
-});
 
-test("a fleet that is watched ends with its node, which does not wait for it, or when it is stopped", async () => {
-  const operatorPort = await freePort();
-  const node = await startService({ sluice: { store: "pglite", env: { SLUICE_OPERATOR_PORT: String(operatorPort) } } });
   const { token } = await node.json<{ token: string }>("operator", "create", "ann", "--role", "viewer");
   const server = { SLUICE_SERVER: `http://localhost:${operatorPort}`, SLUICE_OPERATOR_TOKEN: token };
   const watch = (environment: Record<string, string>) => {
@@ -52,6 +48,7 @@ test("a fleet that is watched ends with its node, which does not wait for it, or
     headers: { authorization: `Bearer ${token}` },
   });
   const began_ms = performance.now();
+  // The node does not wait for whoever watches.
   const [code, text] = await Promise.all([node.stop(), response.text()]);
   expect(code).toBe(0);
   expect(performance.now() - began_ms).toBeLessThan(10_000);

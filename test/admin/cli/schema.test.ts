@@ -31,90 +31,57 @@ async function database(known: readonly Migration[] = migrations.slice(0, -1)) {
   return { url, db };
 }
 
-async function sluice(url: string, ...words: string[]) {
+async function sluice(url: string, typed: string) {
   const env = {
-    PATH: process.env.PATH ?? "",
-    HOME: folder,
-    DATABASE_URL: url,
-    PORT: "0",
-    SLUICE_DATA_DIR: folder,
+    ...{ PATH: process.env.PATH ?? "", HOME: folder, DATABASE_URL: url, PORT: "0", SLUICE_DATA_DIR: folder },
     ...shortLived,
   };
-  const run = Bun.spawn([...program, ...words], { cwd: folder, env, stdout: "pipe", stderr: "pipe" });
+  const run = Bun.spawn([...program, ...typed.split(" ")], { cwd: folder, env, stdout: "pipe", stderr: "pipe" });
   const [out, err, code] = await Promise.all([run.stdout.text(), run.stderr.text(), run.exited]);
   return { code, out, err };
 }
 
+/** Expects that each of these commands is refused in one line, and that `sluice doctor` has a finding that says why. */
+async function expectRefused(url: string, commands: string[], says: string, [status, finding]: [string, string]) {
+  const doctor = sluice(url, "doctor --json");
+  const refused = await Promise.all(commands.map(async (typed) => ({ typed, ...(await sluice(url, typed)) })));
+  for (const { typed, code, err } of refused)
+    expect([typed, code, err]).toEqual([typed, 1, expect.stringMatching(/^sluice: [^\n]+\n$/)]);
+  for (const { err } of refused) expect(err).toContain(says);
+  const found = { check: "schema", status, says: expect.stringContaining(finding) };
+  expect(JSON.parse((await doctor).out)).toContainEqual(found);
+}
+
 test("an older schema is refused by name, with what to do, and stays as it is", async () => {
   const { url, db } = await database();
-  for (const words of [
-    ["org", "list"],
-    ["key", "list", "--org", "a"],
-    ["usage", "show", "a"],
-    ["audit", "list"],
-    ["serve", "--no-migrate"],
-  ]) {
-    const { code, err } = await sluice(url, ...words);
-    expect([words, code, err]).toEqual([
-      words,
-      1,
-      `sluice: the database is older than this build of sluice: it lacks the migration ${latest}; run sluice migrate, or start sluice serve\n`,
-    ]);
-  }
-  const doctor = await sluice(url, "doctor", "--json");
-  expect(JSON.parse(doctor.out)).toContainEqual({
-    check: "schema",
-    status: "warning",
-    says: expect.stringContaining(latest),
-  });
+  const says = `the database is older than this build of sluice: it lacks the migration ${latest}; run sluice migrate, or start sluice serve\n`;
+  await expectRefused(url, ["org list", "audit list", "serve --no-migrate"], says, ["warning", latest]);
   expect(await pendingMigrations(db)).toEqual([latest]);
   expect((await sluice(url, "migrate")).out).toBe(`Applied: ${latest}.\n`);
-  expect((await sluice(url, "org", "list")).code).toBe(0);
+  expect((await sluice(url, "org list")).code).toBe(0);
 });
 
 test("a database without any schema is older", async () => {
   const { url, drop } = await freshDatabase();
   ends.push(drop);
-  const { code, err } = await sluice(url, "org", "list");
+  const { code, err } = await sluice(url, "org list");
   expect([code, err]).toEqual([1, expect.stringMatching(/it lacks .*0001_baseline/)]);
 });
 
 test("a database of 0.2 is refused in one line by every command, by migrate and by a node that starts", async () => {
   const { url } = await database([{ name: "0001_directory", sql: "create table organization (slug text)" }]);
-  for (const words of [["org", "list"], ["migrate"], ["serve"], ["serve", "--no-migrate"]]) {
-    const { code, err } = await sluice(url, ...words);
-    expect([words, code, err]).toEqual([
-      words,
-      1,
-      "sluice: the database was made by sluice 0.2 or before it, and nothing in it can be carried over: make a new one " +
-        "(createdb sluice_new, and its name in DATABASE_URL; or an empty folder as SLUICE_DATA_DIR) and run sluice migrate\n",
-    ]);
-  }
-  const doctor = await sluice(url, "doctor", "--json");
-  expect(JSON.parse(doctor.out)).toContainEqual({
-    check: "schema",
-    status: "problem",
-    says: expect.stringContaining("createdb"),
-  });
+  const says =
+    "the database was made by sluice 0.2 or before it, and nothing in it can be carried over: make a new one " +
+    "(createdb sluice_new, and its name in DATABASE_URL; or an empty folder as SLUICE_DATA_DIR) and run sluice migrate\n";
+  const commands = ["org list", "migrate", "serve", "serve --no-migrate"];
+  await expectRefused(url, commands, says, ["problem", "createdb"]);
 });
 
 test("a newer schema is refused by name, by every command and by migrate", async () => {
   const { url, db } = await database(migrations);
   await db.query("insert into schema_migration (name, checksum) values ('9999_later', 'x')");
-  for (const words of [["org", "list"], ["migrate"], ["serve"]]) {
-    const { code, err } = await sluice(url, ...words);
-    expect([words, code, err]).toEqual([
-      words,
-      1,
-      expect.stringContaining("newer than this build of sluice: it has the migration 9999_later"),
-    ]);
-  }
-  const doctor = await sluice(url, "doctor", "--json");
-  expect(JSON.parse(doctor.out)).toContainEqual({
-    check: "schema",
-    status: "problem",
-    says: expect.stringContaining("9999_later"),
-  });
+  const says = "newer than this build of sluice: it has the migration 9999_later";
+  await expectRefused(url, ["org list", "migrate", "serve"], says, ["problem", "9999_later"]);
 });
 
 test("a node may start on a newer schema that is additive; commands still refuse", async () => {
