@@ -2,7 +2,7 @@
  * What `sluice upstream check` finds an engine to do, the dialect rows that follow from it, and a sluice.yaml in which
  * nothing else changes.
  */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { amended, difference } from "../../src/config/check/amend.ts";
 import { type CheckSettings, checkEngine, questions, verdictsOf } from "../../src/config/check/check.ts";
 import { modelRows, upstreamRows } from "../../src/config/check/rows.ts";
@@ -13,6 +13,8 @@ import { defaultTimeouts } from "../../src/core/upstream/target.ts";
 import { startSimulator } from "../harness/simulator.ts";
 import { configured, engineAt } from "./reading.ts";
 
+// All engines are asked at once, since they take their time to answer.
+setDefaultTimeout(60_000);
 const stops: (() => unknown)[] = [];
 afterAll(async () => {
   for (const stop of stops) await stop();

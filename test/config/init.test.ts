@@ -147,22 +147,13 @@ describe("sluice init", () => {
   });
 
   test("an aggregator: windows, caps and capabilities as it lists them", async () => {
-    const { models } = await drafted(
-      engine({
-        "/v1/models": {
-          data: [
-            {
-              id: "acme/writer",
-              created: 1_794_000_000,
-              context_length: 65_536,
-              architecture: { input_modalities: ["text", "image", "file"] },
-              top_provider: { max_completion_tokens: 4096 },
-              supported_parameters: ["tools", "reasoning", "response_format", "logprobs"],
-            },
-          ],
-        },
-      }),
-    );
+    const listed = {
+      ...{ id: "acme/writer", created: 1_794_000_000, context_length: 65_536 },
+      architecture: { input_modalities: ["text", "image", "file"] },
+      top_provider: { max_completion_tokens: 4096 },
+      supported_parameters: ["tools", "reasoning", "response_format", "logprobs"],
+    };
+    const { models } = await drafted(engine({ "/v1/models": { data: [listed] } }));
     expect(models[0]).toMatchObject({ id: "acme/writer", contextTokens: 65_536, outputTokens_max: 4096 });
     expect(models[0]?.capabilities).toEqual(
       new Set(["tools", "vision", "reasoning", "structured_output", "logprobs", "files"]),
@@ -242,29 +233,10 @@ describe("sluice init", () => {
 
   test("whatever an engine calls its models, the file loads", async () => {
     const names = [
-      ...[
-        "",
-        " ",
-        "a b",
-        "a/b/c",
-        "../..",
-        "/",
-        "${HOME}",
-        "$${X}",
-        'quo"te',
-        "back\\slash",
-        "x: y # z",
-        "- x",
-        "naïve",
-      ],
-      ...["same", "same", "local/same", "same.gguf", "x".repeat(512), "x".repeat(513), "\u0000", "new\nline", "\uD800"],
-      ...[
-        "hf.co/unsloth/Qwen3-8B-GGUF:Q4_K_M",
-        "C:\\models\\phi-4.gguf",
-        "accounts/fireworks/models/glm-4p6",
-        "*x",
-        "&x",
-      ],
+      ...["", " ", "a b", "a/b/c", "../..", "/", "${HOME}", "$${X}", 'quo"te', "back\\slash", "x: y # z", "- x"],
+      ...["naïve", "same", "same", "local/same", "same.gguf", "x".repeat(512), "x".repeat(513), "\u0000", "new\nline"],
+      ...["\uD800", "hf.co/unsloth/Qwen3-8B-GGUF:Q4_K_M", "C:\\models\\phi-4.gguf", "*x", "&x"],
+      "accounts/fireworks/models/glm-4p6",
     ];
     const list = [
       ...names.map((id) => ({ id })),

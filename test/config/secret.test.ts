@@ -129,15 +129,7 @@ test("a reload reads the files again: engines' keys apply at once, addresses at 
   expect(configuration.current().upstreams[0]?.apiKey).toBe("second");
 });
 
-const secrets = [
-  "engine-secret",
-  "header-secret",
-  "client-secret",
-  "query-secret",
-  "database-secret",
-  "redis-secret",
-  "mail-secret",
-];
+const secrets = ["engine", "header", "client", "query", "database", "redis", "mail"].map((one) => `${one}-secret`);
 const yaml = `
 upstreams:
   gpu-1:

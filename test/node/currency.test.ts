@@ -15,11 +15,8 @@ test("another currency than the database's is refused at a reload and at a start
   const write = (currency: string) =>
     writeFileSync(join(folder, "sluice.yaml"), `metering: { currency: ${currency} }\n`);
   const env = {
-    PATH: process.env.PATH ?? "",
-    HOME: folder,
-    PORT: "0",
-    SLUICE_DATA_DIR: join(folder, "data"),
-    SLUICE_WARM_UP_MS: "0",
+    ...{ PATH: process.env.PATH ?? "", HOME: folder, PORT: "0" },
+    ...{ SLUICE_DATA_DIR: join(folder, "data"), SLUICE_WARM_UP_MS: "0" },
   };
   const serve = () => {
     const child = Bun.spawn([...program, "serve"], { cwd: folder, env, stdout: "pipe", stderr: "pipe" });

@@ -74,16 +74,9 @@ test("it comes every two seconds, and within a quarter of one after something ha
   expect(reports).toHaveLength(2);
   const changes: (() => void)[] = [
     () => drained.set([{ upstream: "gpu-1", replica: null, drainedAt: new Date(0), until: null }]),
-    () => {
-      now.hash = "b";
-    },
-    () => {
-      now.results = [failing("database", "away")];
-    },
-    () => {
-      now.results = [failing("draining", "the service is draining")];
-      now.draining = true;
-    },
+    () => void Object.assign(now, { hash: "b" }),
+    () => void Object.assign(now, { results: [failing("database", "away")] }),
+    () => void Object.assign(now, { results: [failing("draining", "the service is draining")], draining: true }),
   ];
   for (const [at, change] of changes.entries()) {
     change();

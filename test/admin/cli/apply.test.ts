@@ -52,15 +52,10 @@ describe("apply", () => {
     const before = await here.manage.auditHead();
     const dry = await apply(text, "--dry-run", "--exit-code");
     expect(dry.code).toBe(3);
-    expect(dry.out.split("\n")).toEqual([
-      "+ organization made",
-      "    name: Made",
-      "    plan: pro",
-      "    extra_usage_cap: 9",
-      "    status: suspended",
-      "1 to add. Nothing was changed: this was a dry run.",
-      "",
-    ]);
+    expect(dry.out).toBe(
+      "+ organization made\n    name: Made\n    plan: pro\n    extra_usage_cap: 9\n    status: suspended\n" +
+        "1 to add. Nothing was changed: this was a dry run.\n",
+    );
     expect((await apply(text, "--dry-run")).code).toBe(0);
     expect(await here.manage.auditHead()).toEqual(before);
     expect((await apply(text)).out).toEndWith("Applied: 1 added.\n");
@@ -212,12 +207,8 @@ organizations:
     expect((await apply(next, "--prune")).out).toContain("Applied: 2 changed, 2 removed.");
     expect((await apply(next, "--prune")).out).toBe(asTheFile);
     const left = await listKeys(here.manage, { organization: "pruned" });
-    expect(
-      left
-        .filter(({ state }) => state === "active")
-        .map(({ name }) => name)
-        .sort(),
-    ).toEqual(["kept", "twin", "twin"]);
+    const names = left.flatMap(({ state, name }) => (state === "active" ? [name] : []));
+    expect(names.sort()).toEqual(["kept", "twin", "twin"]);
     expect((await listTeams(here.manage, { organization: "pruned" })).map(({ name }) => name)).toEqual(["kept"]);
     expect(await listKeys(here.manage, { organization: "bystander" })).toMatchObject([{ state: "active" }]);
     const silver = "plans: {}\norganizations: {}";
@@ -495,28 +486,8 @@ async function copyPlan(name: string): Promise<void> {
 
 /** Names that YAML, the substitution of variables or a JavaScript object could take for something else. */
 const odd = fc.constantFrom(
-  "true",
-  "123",
-  "~",
-  "null",
-  "<<",
-  "__proto__",
-  "a: b",
-  "# x",
-  "$" + "{HOME}",
-  "$${x}",
-  "- y",
-  "'",
-  '"',
-  "ü 1",
-  "*a",
-  "&b",
-  "!t",
-  "0x1f",
-  "a, b",
-  "[",
-  "{}",
-  "on",
+  ...["true", "123", "~", "null", "<<", "__proto__", "a: b", "# x", "$" + "{HOME}", "$${x}", "- y", "'", '"', "ü 1"],
+  ...["*a", "&b", "!t", "0x1f", "a, b", "[", "{}", "on"],
 );
 const nameArbitrary = fc.oneof(
   odd,

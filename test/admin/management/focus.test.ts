@@ -6,19 +6,9 @@ import type { Report, Row } from "../../../src/admin/management/report-shape.ts"
 import { dollars } from "../../harness/money.ts";
 
 const row: Row = {
-  organizationId: "org_1",
-  organization: "acme",
-  organizationName: "Acme",
-  keyId: "key_1",
-  key: "app",
-  model: "acme/writer-1",
-  operation: "chat.completions",
-  requests: 2,
-  inputTokens: 100,
-  cachedInputTokens: 20,
-  cacheWriteTokens: 3,
-  outputTokens: 40,
-  reasoningTokens: 10,
+  ...{ organizationId: "org_1", organization: "acme", organizationName: "Acme", keyId: "key_1", key: "app" },
+  ...{ model: "acme/writer-1", operation: "chat.completions", requests: 2 },
+  ...{ inputTokens: 100, cachedInputTokens: 20, cacheWriteTokens: 3, outputTokens: 40, reasoningTokens: 10 },
   cost: costOf({ total: 2_500_000, input: 1_000_000, cachedInput: 500_000, output: 1_000_000 }),
 };
 
@@ -42,16 +32,8 @@ function read(rows: Partial<Row>[]) {
     currency: "USD",
     provider: "Acme Inference",
   };
-  const [names = "", ...lines] = reportFocus(report as unknown as Report);
-  return lines.map((line) => {
-    const cells = line.trimEnd().split(",");
-    return Object.fromEntries(
-      names
-        .trimEnd()
-        .split(",")
-        .map((name, at) => [name, cells[at]]),
-    );
-  });
+  const [names = [], ...lines] = [...reportFocus(report as unknown as Report)].map((line) => line.trimEnd().split(","));
+  return lines.map((cells) => Object.fromEntries(names.map((name, at) => [name, cells[at]])));
 }
 
 describe("the periods of a FOCUS report", () => {
@@ -230,15 +212,8 @@ describe("a row of a FOCUS report", () => {
       ...{ inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 33, reasoningTokens: 0 },
       cost: costOf({ total: 330, output: 330 }),
     };
-    expect(read([late])).toMatchObject([
-      {
-        ChargeCategory: "Usage",
-        ConsumedQuantity: "33",
-        PricingQuantity: "0.000033",
-        ResourceId: "key_1",
-        x_Requests: "0",
-      },
-    ]);
+    const usage = { ChargeCategory: "Usage", ConsumedQuantity: "33", PricingQuantity: "0.000033" };
+    expect(read([late])).toMatchObject([{ ...usage, ResourceId: "key_1", x_Requests: "0" }]);
   });
 });
 

@@ -144,13 +144,10 @@ describe("attacks: nobody takes it", () => {
       expect(await codeOf(lea.revokeInvitation({ id }))).toBe("wrong_state");
     }));
 
-  test.each([
-    ["was suspended", (root: Management) => root.suspendPerson({ person: world.people.lea })],
-    [
-      "is a member now",
-      (root: Management) => root.giveMembership({ person: world.people.lea, ...acme, role: "member" }),
-    ],
-    ["was erased", (root: Management) => root.forgetPerson({ person: world.people.lea })],
+  test.each<[why: string, act: (root: Management) => Promise<unknown>]>([
+    ["was suspended", (root) => root.suspendPerson({ person: world.people.lea })],
+    ["is a member now", (root) => root.giveMembership({ person: world.people.lea, ...acme, role: "member" })],
+    ["was erased", (root) => root.forgetPerson({ person: world.people.lea })],
   ])("after who invites %s", (_, act) =>
     tried(async ({ lea, root }, db) => {
       const { id } = await lea.createInvitation({ email, ...acme, role: "organization-admin" });

@@ -23,31 +23,21 @@ function inForce({ inForce: all }: SubjectLimitsShown): Record<string, string> {
 test("keys and people inherit limit by limit, live: their own, their team's, the organization's", () =>
   apart(world, async ({ root: manage }) => {
     const [organization, team, person, id] = ["acme", world.teams.research, world.people.ann, world.keys.key];
+    const ofKey = async (key = id) => inForce(await manage.findKeyLimits({ id: key }));
+    const ofPerson = async () => inForce(await manage.findPersonLimits({ organization, person }));
     await manage.updateOrganizationLimits({ organization, keys: { week: "5", month: "20" }, members: { week: "7" } });
-    expect(inForce(await manage.findKeyLimits({ id }))).toEqual({
-      week: "5 (organization)",
-      month: "20 (organization)",
-    });
+    expect(await ofKey()).toEqual({ week: "5 (organization)", month: "20 (organization)" });
     await manage.updateTeamLimits({ team, keys: { week: "4" }, members: { session: "1" } });
-    expect(inForce(await manage.findKeyLimits({ id }))).toEqual({ week: "4 (team)", month: "20 (organization)" });
-    expect(inForce(await manage.findPersonLimits({ organization, person }))).toEqual({
-      session: "1 (team)",
-      week: "7 (organization)",
-    });
+    expect(await ofKey()).toEqual({ week: "4 (team)", month: "20 (organization)" });
+    expect(await ofPerson()).toEqual({ session: "1 (team)", week: "7 (organization)" });
     await manage.updateKeyLimits({ id, own: { month: "none", week: "3" } });
-    expect(inForce(await manage.findKeyLimits({ id }))).toEqual({ week: "3 (own)" });
+    expect(await ofKey()).toEqual({ week: "3 (own)" });
     await manage.updatePersonLimits({ organization, person, own: { week: "none" } });
-    expect(inForce(await manage.findPersonLimits({ organization, person }))).toEqual({ session: "1 (team)" });
+    expect(await ofPerson()).toEqual({ session: "1 (team)" });
     await manage.updateKeyLimits({ id, own: { month: null, week: null } });
-    expect(inForce(await manage.findKeyLimits({ id }))).toEqual({ week: "4 (team)", month: "20 (organization)" });
+    expect(await ofKey()).toEqual({ week: "4 (team)", month: "20 (organization)" });
     const made = await manage.createKey({ organization, name: "new", team, limits: { week: "2" } });
-    expect(inForce(await manage.findKeyLimits({ id: made.id }))).toEqual({
-      week: "2 (own)",
-      month: "20 (organization)",
-    });
+    expect(await ofKey(made.id)).toEqual({ week: "2 (own)", month: "20 (organization)" });
     await manage.removeTeam({ team });
-    expect(inForce(await manage.findKeyLimits({ id: made.id }))).toEqual({
-      week: "2 (own)",
-      month: "20 (organization)",
-    });
+    expect(await ofKey(made.id)).toEqual({ week: "2 (own)", month: "20 (organization)" });
   }));

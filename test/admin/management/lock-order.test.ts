@@ -67,19 +67,14 @@ test("a person gets a key and a membership at once", async () => {
 
 test("somebody returns after so long that the old keys end, while one of them is changed", async () => {
   const { db, people, keys, acme } = world;
+  const membership = { team: null, role: "member", scopes, models: null } as const;
   const confirm = (organizations: string[]) =>
     peopleOf(db).confirm({
       id: idOf(Bun.randomUUIDv7(), "per_"),
       issuer,
       subject: "ann",
       kind: "person",
-      memberships: organizations.map((organization) => ({
-        organization,
-        team: null,
-        role: "member",
-        scopes,
-        models: null,
-      })),
+      memberships: organizations.map((organization) => ({ ...membership, organization })),
       keysEndAfter_ms: 3_600_000,
     });
   const person = bare(people.ann, "per_");

@@ -32,13 +32,8 @@ describe("a search", () => {
     expect(data.filter(({ kind }) => kind === "team")).toMatchObject([{ name: "reporters", organization: "globex" }]);
     expect(data.find(({ name }) => name === "bob's reports")).toMatchObject({ organization: "acme", detail: "bob" });
     const [bob] = (await world.manage.search({ text: "bob@exam" })).data;
-    expect(bob).toEqual({
-      kind: "person",
-      id: world.people.bob,
-      name: "bob",
-      organization: null,
-      detail: "bob@example.com",
-    });
+    const named = { kind: "person", id: world.people.bob, name: "bob", detail: "bob@example.com" } as const;
+    expect(bob).toEqual({ ...named, organization: null });
     expect((await world.manage.search({ text: "writer" })).data).toMatchObject([
       { kind: "model", id: "acme/writer-1" },
     ]);

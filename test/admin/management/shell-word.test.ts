@@ -7,42 +7,9 @@ import { quoted } from "../../../console/core/command-line.ts";
 import { shellWord } from "../../../src/admin/management/shell-word.ts";
 
 const hostile = [
-  ...[
-    "",
-    " ",
-    "it's",
-    "''",
-    "a'b'c",
-    '"',
-    "\\",
-    "\\'",
-    "a\nb",
-    "\t",
-    "$HOME",
-    "$(echo hurt)",
-    "`echo hurt`",
-    "!!",
-    "#x",
-  ],
-  ...[
-    "*",
-    "?",
-    "~",
-    "~root",
-    "a;b",
-    "a&b",
-    "a|b",
-    ">x",
-    "<x",
-    "{a,b}",
-    "[a]",
-    "a=b",
-    "=ls",
-    "FOO=bar",
-    "-x",
-    "é",
-    "日本",
-  ],
+  ...["", " ", "it's", "''", "a'b'c", '"', "\\", "\\'", "a\nb", "\t", "$HOME", "$(echo hurt)", "`echo hurt`", "!!"],
+  ...["#x", "*", "?", "~", "~root", "a;b", "a&b", "a|b", ">x", "<x", "{a,b}", "[a]", "a=b", "=ls", "FOO=bar", "-x"],
+  ...["é", "日本"],
 ];
 
 /** The words as `sh` gives them to a program. */
