@@ -7,7 +7,7 @@ import { loadConfiguration } from "../../src/config/load.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";
 import { type DialectName, dialectNames, dialects } from "../../src/core/protocol/dialects.ts";
 import { authority, certificate, othersCertificate } from "../core/upstream/http1/certificates.ts";
-import { configured, problemsOf, withModel } from "./reading.ts";
+import { configured, expectProblem, problemsOf, withModel } from "./reading.ts";
 
 const files: Record<string, string> = {
   "ca.pem": authority,
@@ -52,10 +52,8 @@ test("replicas are engines of one name, and divide the weight of its routes", ()
     reuse: "none",
     check: { path: "/healthz", interval_ms: 5000 },
   });
-  expect(problemsOf(text('"http://one:8000/v1/"'))).toEqual([
-    expect.stringContaining("upstreams.main.replicas[0]: is there already"),
-  ]);
-  expect(problemsOf(text('"two"'))).toEqual([expect.stringContaining("upstreams.main.replicas[0]: must be a URL")]);
+  expectProblem("upstreams.main.replicas[0]: is there already", text('"http://one:8000/v1/"'));
+  expectProblem("upstreams.main.replicas[0]: must be a URL", text('"two"'));
 });
 
 test("a name may be resolved again and again, with its own settings", () => {
@@ -68,22 +66,17 @@ test("a name may be resolved again and again, with its own settings", () => {
   expect(configured(named({ servers, family: "ipv4" })).upstreams[0]!.resolve).toMatchObject({ servers });
   const wrong = ["dns.test", "10.0.0.10:0", "10.0.0.10:65536", "10.0.0.256", "fd00::10:", "[10.0.0.1]:53", ":53"];
   for (const server of wrong)
-    expect(problemsOf(named({ servers: [server] }))).toEqual([
-      expect.stringContaining("upstreams.main.resolve.servers[0]: must be an address"),
-    ]);
-  expect(problemsOf(named({ servers: ["10.0.0.10", "10.0.0.10"] }))).toEqual([
-    expect.stringContaining("servers[1]: is there already"),
-  ]);
+    expectProblem("upstreams.main.resolve.servers[0]: must be an address", named({ servers: [server] }));
+  expectProblem("servers[1]: is there already", named({ servers: ["10.0.0.10", "10.0.0.10"] }));
   for (const address of ["10.0.0.1", "[fd00::1]"])
-    expect(problemsOf(text(`{ url: "http://${address}:8000", resolve: {} }`))).toEqual([
-      expect.stringContaining("upstreams.main.resolve: needs a url with a name"),
-    ]);
-  expect(problemsOf(named({}, ', replicas: ["http://two"]'))).toEqual([
-    expect.stringContaining("upstreams.main.resolve: is beside replicas"),
-  ]);
+    expectProblem(
+      "upstreams.main.resolve: needs a url with a name",
+      text(`{ url: "http://${address}:8000", resolve: {} }`),
+    );
+  expectProblem("upstreams.main.resolve: is beside replicas", named({}, ', replicas: ["http://two"]'));
   expect(problemsOf(named({ interval_ms: 99 }))).toHaveLength(1);
   expect(problemsOf(named({ addresses_max: 257 }))).toHaveLength(1);
-  expect(problemsOf(named({ family: "ipv5" }))).toEqual([expect.stringContaining("must be one of all, ipv4, ipv6")]);
+  expectProblem("must be one of all, ipv4, ipv6", named({ family: "ipv5" }));
 });
 
 test("settings that an engine's protocol lacks are refused: a salt in Messages, a check without a path", () => {
@@ -150,12 +143,8 @@ describe("the dialect of an upstream", () => {
   });
 
   test("is one of the table, and its rows are of their kinds", () => {
-    expect(problemsOf(file("dialect: vlm"))).toEqual([expect.stringContaining("upstreams.main.dialect")]);
-    expect(problemsOf(file("dialect_rows: { cap: tokens }"))).toEqual([
-      expect.stringContaining("upstreams.main.dialect_rows.cap"),
-    ]);
-    expect(problemsOf(file("dialect_rows: { effort: { max: Very High } }"))).toEqual([
-      expect.stringContaining("upstreams.main.dialect_rows.effort.max"),
-    ]);
+    expectProblem("upstreams.main.dialect", file("dialect: vlm"));
+    expectProblem("upstreams.main.dialect_rows.cap", file("dialect_rows: { cap: tokens }"));
+    expectProblem("upstreams.main.dialect_rows.effort.max", file("dialect_rows: { effort: { max: Very High } }"));
   });
 });

@@ -60,6 +60,7 @@ const withModels = (models: Record<string, Record<string, unknown>>) =>
   `upstreams: { main: { url: "http://127.0.0.1:9000/v1" } }\nmetering: { currency: USD }\nmodels: ${JSON.stringify(Object.entries(models).map(modelOf))}\n`;
 const said = (models: Record<string, Record<string, unknown>>) =>
   problemsOf(withModels(models)).map((problem) => problem.replace(/^\d+:\d+: models/, ""));
+const refused = (says: string, models: Parameters<typeof said>[0]) => expect(said(models)).toEqual([says]);
 const retiring = { retires_at: "2030-01-31" };
 
 describe("aliases and retirements", () => {
@@ -82,11 +83,12 @@ describe("aliases and retirements", () => {
   });
 
   test("an alias means one model", () => {
-    expect(said({ "a/b": { aliases: ["a/d"] }, "a/d": {} })).toEqual(["[0].aliases[0]: is the id of another model"]);
-    expect(said({ "a/b": { aliases: ["a/b"] } })).toEqual(["[0].aliases[0]: is the model's own id"]);
-    expect(said({ "a/b": { aliases: ["a/x"] }, "a/d": { aliases: ["a/x"] } })).toEqual([
-      "[1].aliases[0]: is already an alias of 'a/b'",
-    ]);
+    refused("[0].aliases[0]: is the id of another model", { "a/b": { aliases: ["a/d"] }, "a/d": {} });
+    refused("[0].aliases[0]: is the model's own id", { "a/b": { aliases: ["a/b"] } });
+    refused("[1].aliases[0]: is already an alias of 'a/b'", {
+      "a/b": { aliases: ["a/x"] },
+      "a/d": { aliases: ["a/x"] },
+    });
     expect(said({ "a/b": { aliases: ["x"] } })[0]).toStartWith("[0].aliases[0]: must be a model id of the form");
   });
 
@@ -97,22 +99,18 @@ describe("aliases and retirements", () => {
     // A model whose replacement leads into a circle of other models is not reported itself; the circle's models are.
     expect(said({ "a/a": by("a/b"), "a/b": by("a/c"), "a/c": by("a/b") })).toHaveLength(2);
     expect(said({ "a/b": by("a/none") })).toEqual([expect.stringContaining("[0].replaced_by: names no model")]);
-    expect(said({ "a/b": by("a/x"), "a/c": { aliases: ["a/x"] } })).toEqual([
-      "[0].replaced_by: is an alias; write the id 'a/c'",
-    ]);
+    refused("[0].replaced_by: is an alias; write the id 'a/c'", { "a/b": by("a/x"), "a/c": { aliases: ["a/x"] } });
   });
 
   test("the settings of a retirement need its date, which has to exist", () => {
-    expect(said({ "a/b": { replaced_by: "a/c" }, "a/c": {} })).toEqual(["[0].replaced_by: needs retires_at; add it"]);
-    expect(said({ "a/b": { deprecated_at: "2030-01-31" } })).toEqual(["[0].deprecated_at: needs retires_at; add it"]);
-    expect(said({ "a/b": { ...retiring, redirect: true } })).toEqual(["[0].redirect: needs replaced_by; add it"]);
-    expect(said({ "a/b": { retires_at: "2030-02-30" } })).toEqual([
-      "[0].retires_at: is a day or a time that there is not",
-    ]);
+    refused("[0].replaced_by: needs retires_at; add it", { "a/b": { replaced_by: "a/c" }, "a/c": {} });
+    refused("[0].deprecated_at: needs retires_at; add it", { "a/b": { deprecated_at: "2030-01-31" } });
+    refused("[0].redirect: needs replaced_by; add it", { "a/b": { ...retiring, redirect: true } });
+    refused("[0].retires_at: is a day or a time that there is not", { "a/b": { retires_at: "2030-02-30" } });
     expect(said({ "a/b": { retires_at: "31.1.2030" } })[0]).toContain("[0].retires_at: must be a date such as");
-    expect(said({ "a/b": { ...retiring, deprecated_at: "2031-01-31" } })).toEqual([
-      "[0].deprecated_at: must not be after retires_at (2030-01-31)",
-    ]);
+    refused("[0].deprecated_at: must not be after retires_at (2030-01-31)", {
+      "a/b": { ...retiring, deprecated_at: "2031-01-31" },
+    });
   });
 });
 

@@ -1,4 +1,5 @@
 /** How the tests of this folder read a configuration: from text, without a disk. */
+import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Configuration } from "../../src/config/configuration.ts";
@@ -24,6 +25,11 @@ export function problemsOf(text: string | null, env: Variables = {}): string[] {
   const result = load(text, env);
   if (!(result instanceof ConfigurationError)) return [];
   return result.problems.map((problem) => problem.replace(/^\.\/sluice\.yaml:? ?/, ""));
+}
+
+/** Expects that a file is refused for one reason, whose words contain these. */
+export function expectProblem(says: string, text: string | null, env: Variables = {}): void {
+  expect(problemsOf(text, env)).toEqual([expect.stringContaining(says)]);
 }
 
 /** A file with one upstream and one model, whose fields may be replaced. */

@@ -171,7 +171,7 @@ export const found: Mutant[] = [
     file: "src/admin/management/apply/limits.ts",
     find: "limit === null ? [] : [[`${place}.${name}`",
     replace: 'limit === null || limit === "none" ? [] : [[`${place}.${name}`',
-    caughtBy: ["test/admin/cli/apply.test.ts"],
+    caughtBy: ["test/admin/cli/export.test.ts > says of a key only what is its own"],
     rule: "docs/management.md, In a file",
   },
   {

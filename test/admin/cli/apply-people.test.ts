@@ -3,10 +3,7 @@
  * the people whom it means. An exported file changes nothing if it is applied to the same node, and creates the same
  * settings on another.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { allOf } from "../../../src/admin/management/page.ts";
 import { type Scope, scopes } from "../../../src/core/store/directory.ts";
@@ -14,27 +11,12 @@ import { idOf } from "../../../src/core/store/ids.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
 import { holds, times } from "../../harness/depth.ts";
 import { inMoney, inNanos } from "../../harness/limits.ts";
-import { type ApplyNode, applyNode } from "./apply-node.ts";
+import { type ApplyNode, applyNodes, asTheFile } from "./apply-node.ts";
 
 setDefaultTimeout(120_000);
 
-let here: ApplyNode;
-let there: ApplyNode;
-const folder = mkdtempSync(join(tmpdir(), "sluice-apply-people-"));
-const file = join(folder, "organizations.yaml");
+const { here, there, applyTo, apply } = applyNodes();
 const issuer = "https://login.example";
-const asTheFile = "Everything is as the file says.\n";
-
-beforeAll(async () => {
-  [here, there] = await Promise.all([applyNode(), applyNode()]);
-});
-afterAll(async () => {
-  for (const one of [here, there]) await one?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-const applyTo = (node: ApplyNode, text: string, ...more: string[]) => node.apply(file, text, more);
-const apply = (text: string, ...more: string[]) => applyTo(here, text, ...more);
 /** The text of a file with these entries of people and no organizations. */
 const peopleOf = (entries: string) => `organizations: {}\npeople: { ${entries} }`;
 
