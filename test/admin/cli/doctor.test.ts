@@ -159,43 +159,33 @@ describe("doctor", () => {
         addresses: () => addresses,
         configuration: async () => ({ ...standard, identity: console_url, server: { ...standard.server, ...server } }),
       });
-      return { console: of("console"), metrics: of("metrics") };
+      const told = (check: string) => `${of(check).status}: ${of(check).says}`;
+      return { console: told("console"), metrics: told("metrics") };
     }
 
     test("says that it answers, on the machine and at its address", async () => {
       const port = ways();
       const here = { host: "127.0.0.1", port };
-      expect((await consoleOf({ console: here })).console).toMatchObject({
-        status: "ok",
-        says: `answers at http://127.0.0.1:${port}`,
-      });
+      expect((await consoleOf({ console: here })).console).toStartWith(`ok: answers at http://127.0.0.1:${port}`);
       const elsewhere = `http://127.0.0.1:${ways()}`;
-      expect((await consoleOf({ console: { host: "0.0.0.0", port } }, { url: elsewhere })).console).toEqual({
-        ...{ check: "console", status: "ok" },
-        says: `answers on 0.0.0.0, port ${port}, and at ${elsewhere}`,
-      });
-      const wrong = await consoleOf(
-        { console: here },
-        { url: `http://127.0.0.1:${answering(() => new Response("hi"))}` },
+      expect((await consoleOf({ console: { host: "0.0.0.0", port } }, { url: elsewhere })).console).toBe(
+        `ok: answers on 0.0.0.0, port ${port}, and at ${elsewhere}`,
       );
-      expect(wrong.console).toMatchObject({
-        status: "warning",
-        says: expect.stringContaining("something else answers (200)"),
-      });
-      expect((await consoleOf({}, { runs: false })).console.says).toContain("sluice console");
+      const other = `http://127.0.0.1:${answering(() => new Response("hi"))}`;
+      const wrong = await consoleOf({ console: here }, { url: other });
+      expect(wrong.console).toMatch(/^warning: .*something else answers \(200\)/);
+      expect((await consoleOf({}, { runs: false })).console).toContain("sluice console");
     });
 
     test("says that nothing or something else answers, if the server runs", async () => {
       const port = await deadPort();
-      expect((await consoleOf({ console: { host: "127.0.0.1", port } })).console).toMatchObject({
-        ...{ status: "problem", says: expect.stringContaining(`http://127.0.0.1:${port}: nothing answers`) },
-      });
+      const console = { host: "127.0.0.1", port };
+      const nothing = (await consoleOf({ console })).console;
+      expect(nothing).toStartWith("problem: ");
+      expect(nothing).toContain(`http://127.0.0.1:${port}: nothing answers`);
       const other = answering(() => Response.json({}));
-      expect((await consoleOf({ console: { host: "::", port: other } })).console.says).toContain(
-        "something else answers",
-      );
-      const stopped = await consoleOf({ console: { host: "127.0.0.1", port } }, { runs: false });
-      expect(stopped.console).toMatchObject({ status: "ok", says: expect.stringContaining("the server does not run") });
+      expect((await consoleOf({ console: { host: "::", port: other } })).console).toContain("something else answers");
+      expect((await consoleOf({ console }, { runs: false })).console).toMatch(/^ok: .*the server does not run/);
     });
 
     test("says that the certificate at its address is not trusted here, and what to do", async () => {
@@ -203,9 +193,8 @@ describe("doctor", () => {
       const proxy = Bun.serve({ hostname: "127.0.0.1", port: 0, tls: { cert, key }, fetch: () => new Response() });
       servers.push(proxy);
       const own = { console: { host: "127.0.0.1", port: ways() } };
-      const { says } = (await consoleOf(own, { url: `https://127.0.0.1:${proxy.port}` })).console;
-      expect(says).toContain("its certificate is not trusted here");
-      expect(says).toContain("NODE_EXTRA_CA_CERTS");
+      const told = (await consoleOf(own, { url: `https://127.0.0.1:${proxy.port}` })).console;
+      expect(told).toMatch(/its certificate is not trusted here.*NODE_EXTRA_CA_CERTS/);
     });
 
     test("warns where it is public without TLS and no proxy is named, and of an operator's port that is public", async () => {
@@ -213,23 +202,22 @@ describe("doctor", () => {
       const console = { host: "0.0.0.0", port };
       const url = `http://127.0.0.1:${port}`;
       const addresses = ["127.0.0.1", "203.0.113.5"];
-      expect((await consoleOf({ console }, { url, addresses })).console).toMatchObject({
-        ...{ status: "warning", says: expect.stringContaining("is public at 203.0.113.5 without TLS") },
-      });
-      const named = await consoleOf({ console, trustedProxies: ["10.0.0.0/8"] }, { url, addresses });
-      expect(named.console.status).toBe("ok");
-      expect((await consoleOf({ console }, { url })).console.status).toBe("ok");
+      const ofConsole = async (...given: Parameters<typeof consoleOf>) => (await consoleOf(...given)).console;
+      expect(await ofConsole({ console }, { url, addresses })).toMatch(
+        /^warning: .*is public at 203.0.113.5 without TLS/,
+      );
+      expect(await ofConsole({ console, trustedProxies: ["10.0.0.0/8"] }, { url, addresses })).toStartWith("ok");
+      expect(await ofConsole({ console }, { url })).toStartWith("ok");
       const operator = { host: "::", port: 9090 };
-      expect((await consoleOf({ operator }, { addresses: ["2606:4700::5"] })).metrics).toMatchObject({
-        ...{ status: "warning", says: expect.stringContaining("port 9090 is public at 2606:4700::5") },
-      });
-      expect((await consoleOf({ operator: { ...operator, tls: "proxy" } }, { addresses })).metrics.says).toContain(
+      const ofMetrics = async (...given: Parameters<typeof consoleOf>) => (await consoleOf(...given)).metrics;
+      expect(await ofMetrics({ operator }, { addresses: ["2606:4700::5"] })).toMatch(
+        /^warning: .*port 9090 is public at 2606:4700::5/,
+      );
+      expect(await ofMetrics({ operator: { ...operator, tls: "proxy" } }, { addresses })).toContain(
         "operators' tokens",
       );
-      expect((await consoleOf({ operator })).metrics.status).toBe("ok");
-      expect((await consoleOf({ operator: { ...operator, host: "127.0.0.1" } }, { addresses })).metrics.status).toBe(
-        "ok",
-      );
+      expect(await ofMetrics({ operator })).toStartWith("ok");
+      expect(await ofMetrics({ operator: { ...operator, host: "127.0.0.1" } }, { addresses })).toStartWith("ok");
     });
   });
 

@@ -141,20 +141,8 @@ describe("every verb", () => {
       const { key: secret, id } = await way.createKey({ organization, name: "k", limits: { session: "2" } });
       expect(secret).toStartWith("slk_");
       expect((await way.rotateKey({ id, grace: "1h" })).secrets).toHaveLength(2);
-      const { id: team } = await way.createTeam({ organization, name: "t" });
-      const given = { own: { month: "8" }, keys: { week: "9" }, models: { "acme/*": { requestsPerMinute: 5 } } };
-      expect(await way.updateTeamLimits({ team, ...given })).toMatchObject({
-        own: { month: { amount: "8.000000000" } },
-        keys: { week: { amount: "9.000000000" } },
-        models: { "acme/*": { requestsPerMinute: 5 } },
-      });
       const changed = { owner: "ann", labels: { a: "b" }, allowFrom: ["10.0.0.0/8"], expiresAt: null };
-      expect(await way.updateKey({ id, team: "t", ...changed })).toMatchObject({ ...changed, team: { id: team } });
-      expect((await way.findKeyLimits({ id })).inForce).toMatchObject({
-        session: { from: "own" },
-        week: { limit: { amount: "9.000000000" }, from: "team" },
-      });
-      expect(await way.removeTeam({ organization, team: "t" })).toMatchObject({ keys: 1 });
+      expect(await way.updateKey({ id, ...changed })).toMatchObject(changed);
       expect((await way.revokeKey({ id })).revokedAt).toBeInstanceOf(Date);
     }
   });

@@ -222,12 +222,17 @@ describe("the administrator's socket", () => {
 });
 
 describe("commands find the data where they are", () => {
+  const embeddedIn = (dataDir: string) => () => ({ databaseUrl: null, redisUrl: null, dataDir });
+  /** A store of this directory, which calls `close` when it is closed. */
+  const storeOf = (administration: ReturnType<typeof memoryDirectory>, close: () => void) => ({
+    ...{ administration, ...emptyLedger() },
+    close: async () => close(),
+  });
   const nobody = () => Promise.reject(new Error("must not be opened"));
 
   test("a running server is asked through its socket", async () => {
     const { dataDir, directory } = await served();
-    const storage = () => ({ databaseUrl: null, redisUrl: null, dataDir });
-    const it = shell({ storage, openStore: nobody, migrate: nobody });
+    const it = shell({ storage: embeddedIn(dataDir), openStore: nobody, migrate: nobody });
     const made = await it.json("org create acme --json");
     expect(made.id).toBe((await directory.findOrganization("acme"))!.id);
     expect((await it.typed("org create acme")).err).toContain("already exists");
@@ -239,18 +244,10 @@ describe("commands find the data where they are", () => {
     const { dataDir, directory } = await served();
     let closed = 0;
     const own = memoryDirectory();
-    const openStore = async () => ({
-      administration: own,
-      ...emptyLedger(),
-      close: async () => {
-        closed++;
-      },
-    });
-    for (const storage of [
-      { databaseUrl: "postgres://db.example/x", redisUrl: null, dataDir },
-      { databaseUrl: null, redisUrl: null, dataDir: newFolder() },
-    ]) {
-      const it = shell({ storage: () => storage, openStore });
+    const openStore = async () => storeOf(own, () => void closed++);
+    const onServer = () => ({ ...embeddedIn(dataDir)(), databaseUrl: "postgres://db.example/x" });
+    for (const storage of [onServer, embeddedIn(newFolder())]) {
+      const it = shell({ storage, openStore });
       expect((await it.typed(`org create org-${closed}`)).code).toBe(0);
     }
     expect((await shell({ openStore }).typed("org show nobody")).code).toBe(1);
@@ -261,10 +258,9 @@ describe("commands find the data where they are", () => {
 
   test("a server that is just starting is waited for", async () => {
     const dataDir = newFolder();
-    const storage = () => ({ databaseUrl: null, redisUrl: null, dataDir });
     const starting = Promise.withResolvers<void>();
     const it = shell({
-      storage,
+      storage: embeddedIn(dataDir),
       openStore: () => {
         starting.resolve();
         return Promise.reject(Object.assign(new Error("the data folder is in use"), { code: "in_use" }));
@@ -277,26 +273,16 @@ describe("commands find the data where they are", () => {
   });
 
   test("commands at the same time wait for each other, and what cannot be opened at all fails at once", async () => {
-    const storage = () => ({ databaseUrl: null, redisUrl: null, dataDir: newFolder() });
+    const storage = embeddedIn(newFolder());
     const own = memoryDirectory();
     let open = 0;
     const openStore = async () => {
       if (open > 0) throw Object.assign(new Error("the data folder is in use"), { code: "in_use" });
       open++;
-      return {
-        administration: own,
-        ...emptyLedger(),
-        close: async () => {
-          open--;
-        },
-      };
+      return storeOf(own, () => void open--);
     };
-    const codes = await Promise.all(
-      Array.from(
-        { length: 5 },
-        async (_, at) => (await shell({ storage, openStore }).typed(`org create org-${at}`)).code,
-      ),
-    );
+    const create = async (at: number) => (await shell({ storage, openStore }).typed(`org create org-${at}`)).code;
+    const codes = await Promise.all([0, 1, 2, 3, 4].map(create));
     expect(codes).toEqual([0, 0, 0, 0, 0]);
     let asked = 0;
     const broken = () => {
