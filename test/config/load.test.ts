@@ -211,66 +211,61 @@ models:
   ]);
 });
 
+/** A configuration that was read from this text, and that a reload reads from what was written since. */
+function reloading(text: string | null, env: Record<string, string> = {}) {
+  let written = text;
+  const first = configured(text, env);
+  const configuration = reloadable(first, { load: () => load(written, env) });
+  const reload = (next: string | null, ...more: Parameters<typeof configuration.reload>) => {
+    written = next;
+    return configuration.reload(...more);
+  };
+  const plans = () => [...configuration.current().catalog.plans.keys()];
+  return { first, configuration, reload, plans };
+}
+
 describe("a reload", () => {
   test("puts a good file in force, and leaves the old one in force where the new one is bad", async () => {
-    let text: string | null = "plans: { one: {} }";
-    const first = configured(text);
-    const configuration = reloadable(first, { load: () => load(text) });
+    const { first, configuration, reload, plans } = reloading("plans: { one: {} }");
     expect(configuration.current()).toBe(first);
-
-    text = "plans: { two: {} }";
-    const second = await configuration.reload();
-    expect(second.ok).toBe(true);
-    expect([...configuration.current().catalog.plans.keys()]).toContain("two");
+    expect((await reload("plans: { two: {} }")).ok).toBe(true);
+    expect(plans()).toContain("two");
     expect([...first.catalog.plans.keys()]).toContain("one");
-
-    text = "plans: { three: { session: 0 } }";
-    const refused = await configuration.reload();
-    expect(refused).toEqual({
+    expect(await reload("plans: { three: { session: 0 } }")).toEqual({
       ok: false,
       problems: [
-        './sluice.yaml:1:28: plans.three.session: must be an amount from 0.000000001 to 1000000, with 9 decimals at most, not "0"',
+        expect.stringContaining("./sluice.yaml:1:28: plans.three.session: must be an amount from 0.000000001"),
       ],
     });
-    expect([...configuration.current().catalog.plans.keys()]).toContain("two");
-
-    text = null;
-    expect((await configuration.reload()).ok).toBe(true);
-    expect([...configuration.current().catalog.plans.keys()]).not.toContain("two");
+    expect(plans()).toContain("two");
+    expect((await reload(null)).ok).toBe(true);
+    expect(plans()).not.toContain("two");
   });
 
   test("is put to the other processes, which learn of every refusal, and changes nothing unless all agree", async () => {
-    let text = "plans: { one: {} }";
-    const first = configured(text);
-    const configuration = reloadable(first, { load: () => load(text) });
+    const { first, configuration, reload } = reloading("plans: { one: {} }");
     const asked: (readonly string[])[] = [];
     const agree = (answer: string[]) => async (own: readonly string[]) => {
       asked.push(own);
       return [...own, ...answer];
     };
-    text = "plans: { two: {} }";
-    expect(await configuration.reload(undefined, agree(["worker 2: no"]))).toEqual({
-      ok: false,
-      problems: ["worker 2: no"],
-    });
+    const two = "plans: { two: {} }";
+    const refused = { ok: false, problems: ["worker 2: no"] };
+    expect(await reload(two, undefined, agree(refused.problems))).toEqual(refused as never);
     expect(configuration.current()).toBe(first);
     const throws = () => Promise.reject(new Error("the database is away"));
-    expect((await configuration.reload(throws, agree([]))).ok).toBe(false);
-    text = "plans: { three: { session: 0 } }";
-    expect((await configuration.reload(undefined, agree([]))).ok).toBe(false);
+    expect((await reload(two, throws, agree([]))).ok).toBe(false);
+    expect((await reload("plans: { three: { session: 0 } }", undefined, agree([]))).ok).toBe(false);
     expect(asked).toEqual([[], ["the database is away"], [expect.stringContaining("plans.three.session")]]);
-    text = "plans: { two: {} }";
-    expect((await configuration.reload(undefined, agree([]))).ok).toBe(true);
+    expect((await reload(two, undefined, agree([]))).ok).toBe(true);
   });
 
   test("does not change the number of workers, and says so", async () => {
-    let text = "server: { workers: 2 }";
     const stores = { DATABASE_URL: "postgres://x@y/z", REDIS_URL: "redis://x" };
     expect(configured("server: { workers: auto }", stores).server.workers).toBe("auto");
-    expect(configured(text, { ...stores, SLUICE_WORKERS: "3" }).server.workers).toBe(3);
-    const configuration = reloadable(configured(text, stores), { load: () => load(text, stores) });
-    text = "server: { workers: 4 }";
-    await configuration.reload();
+    expect(configured("server: { workers: 2 }", { ...stores, SLUICE_WORKERS: "3" }).server.workers).toBe(3);
+    const { configuration, reload } = reloading("server: { workers: 2 }", stores);
+    await reload("server: { workers: 4 }");
     expect(configuration.current().server.workers).toBe(2);
     expect(configuration.current().notices).toEqual(["server changed in the file; restart the service to apply this"]);
   });
@@ -293,10 +288,9 @@ describe("a reload", () => {
   });
 
   test("is refused with the reasons against it, and nothing changes", async () => {
-    const first = configured("plans: { gold: {} }");
-    const configuration = reloadable(first, { load: () => load("plans: { silver: {} }") });
+    const { first, configuration, reload } = reloading("plans: { gold: {} }");
     const asked: string[][] = [];
-    const outcome = await configuration.reload(async ({ catalog }) => {
+    const outcome = await reload("plans: { silver: {} }", async ({ catalog }) => {
       asked.push([...catalog.plans.keys()]);
       return ["gold is in use"];
     });
@@ -332,16 +326,13 @@ describe("a reload", () => {
   });
 
   test("leaves metering and limits as they were at the start, and says so", async () => {
-    const first = configured("limits: { drain_ms: 5 }");
-    let text = "limits: { drain_ms: 6 }\nmetering: { lease_s: 30 }\nplans: { team: {} }";
-    const configuration = reloadable(first, { load: () => load(text) });
-    await configuration.reload();
+    const { first, configuration, reload } = reloading("limits: { drain_ms: 5 }");
+    await reload("limits: { drain_ms: 6 }\nmetering: { lease_s: 30 }\nplans: { team: {} }");
     const { limits, metering, catalog, notices } = configuration.current();
     expect([limits, metering]).toEqual([first.limits, first.metering]);
     expect(catalog.plans.has("team")).toBe(true);
     expect(notices).toEqual(["metering and limits changed in the file; restart the service to apply this"]);
-    text = "limits: { drain_ms: 5 }";
-    await configuration.reload();
+    await reload("limits: { drain_ms: 5 }");
     expect(configuration.current().notices).toEqual([]);
   });
 
