@@ -192,7 +192,7 @@ export const management: Mutant[] = [
     file: "src/stores/postgres/acts.ts",
     find: "from audit_head for update`",
     replace: "from audit_head`",
-    caughtBy: ["test/core/store/directory.test.ts > acts at once"],
+    caughtBy: ["test/core/store/audit-chain.test.ts > many writers make one chain"],
     rule,
   },
   {

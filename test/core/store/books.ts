@@ -4,11 +4,18 @@ import type { Ledger } from "../../../src/core/store/ledger.ts";
 import { until } from "../../harness/until.ts";
 import type { Store } from "./ledger-stores.ts";
 
-/** Empties the ledger's tables and the audit log, so that a test reads nothing of another test. */
+const tables = [
+  ...["usage_record", "usage_hold", "usage_now", "usage_past", "usage_seal", "usage_tally", "usage_hour", "usage_day"],
+  ...["usage_total", "usage_rolled", "usage_subject", "audit_entry"],
+];
+
+/**
+ * Empties the ledger's tables and the audit log, so that a test reads nothing of another test. The tables have few rows,
+ * and to delete these takes a twentieth of the time of a truncation.
+ */
 export async function emptyBooks({ db }: Store): Promise<void> {
   await db.exec(`
-    truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_total,
-      usage_rolled, usage_subject, audit_entry;
+    ${tables.map((table) => `delete from ${table}`).join(";")};
     update audit_head set number = 0, hash = decode(repeat('00', 32), 'hex');
     update usage_audit set looked_at = null, sealed_until = read_until`);
 }

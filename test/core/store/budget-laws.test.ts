@@ -5,12 +5,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { noUsage } from "../../../src/core/inference/usage.ts";
-import type { Admit, Command, Ledger, UsageLimits } from "../../../src/core/store/ledger.ts";
+import type { Admit, Command, UsageLimits } from "../../../src/core/store/ledger.ts";
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
 import type { ModelSubject } from "./budget-model.ts";
 import { amount, batchOf, extraUsage, lease, recovery, setExtra, time } from "./law-steps.ts";
 import { comparable, LedgerModel, type ModelOrganization } from "./ledger-model.ts";
-import { admitOf, expectChecked, growOf, ledgerForTests, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { admitOf, expectChecked, growOf, ledgerForTests, settleOf, unlimited } from "./ledger-stores.ts";
 import { models, parents, patterns, Staff } from "./staff.ts";
 
 const hour_ms = 3_600_000;
@@ -106,92 +106,87 @@ const history = fc.record({
 
 const runs = { postgres: times(5, 40), pglite: times(3, 15) };
 
-for (const name of databaseKinds(import.meta.path)) {
-  describe(`the laws of budgets on ${name}`, () => {
-    let store: Store;
-    let book: Ledger;
-    ledgerForTests(name, (opened) => ({ store, book } = opened), { isBalanced: false });
+describe.each(databaseKinds(import.meta.path))("the laws of budgets on %s", (name) => {
+  const { store, book } = ledgerForTests(name, { isBalanced: false });
+  test("any history of limited keys is answered and booked as the rules say", async () => {
+    await holds(
+      fc.asyncProperty(history, async ({ plan, first, steps }) => {
+        let now_ms = Date.UTC(2026, 1, 27, 12);
+        await store.setClock(new Date(now_ms));
+        const id = await store.newOrganization();
+        const staff = await Staff.hired(store, id, () => now_ms);
+        const whole = { weekFrom_ms: Number.NEGATIVE_INFINITY, monthFrom_ms: Number.NEGATIVE_INFINITY };
+        const organization: ModelOrganization = {
+          anchors: [{ at_ms: Date.UTC(2026, 0, 31, 10), ...whole }],
+          extra: { enabled: false, capNanos: null },
+          subjectsOf: (keyId, model) => staff.of(keyId, model),
+        };
+        const model = new LedgerModel(new Map([[id, organization]]), () => now_ms);
+        for (const [place, limits] of first.entries()) await staff.limit(place, limits);
+        const requests = Array.from({ length: 10 }, (_, at) => admitOf(id, { model: models[at % models.length]! }));
 
-    test("any history of limited keys is answered and booked as the rules say", async () => {
-      await holds(
-        fc.asyncProperty(history, async ({ plan, first, steps }) => {
-          let now_ms = Date.UTC(2026, 1, 27, 12);
-          await store.setClock(new Date(now_ms));
-          const id = await store.newOrganization();
-          const staff = await Staff.hired(store, id, () => now_ms);
-          const whole = { weekFrom_ms: Number.NEGATIVE_INFINITY, monthFrom_ms: Number.NEGATIVE_INFINITY };
-          const organization: ModelOrganization = {
-            anchors: [{ at_ms: Date.UTC(2026, 0, 31, 10), ...whole }],
-            extra: { enabled: false, capNanos: null },
-            subjectsOf: (keyId, model) => staff.of(keyId, model),
-          };
-          const model = new LedgerModel(new Map([[id, organization]]), () => now_ms);
-          for (const [place, limits] of first.entries()) await staff.limit(place, limits);
-          const requests = Array.from({ length: 10 }, (_, at) => admitOf(id, { model: models[at % models.length]! }));
-
-          for (const one of steps) {
-            switch (one.kind) {
-              case "batch": {
-                const commands = one.commands.map((asked) => commandOf(asked, requests, staff, plan));
-                expect(comparable(await book.run(commands))).toEqual(comparable(model.run(commands)));
-                break;
+        for (const one of steps) {
+          switch (one.kind) {
+            case "batch": {
+              const commands = one.commands.map((asked) => commandOf(asked, requests, staff, plan));
+              expect(comparable(await book.run(commands))).toEqual(comparable(model.run(commands)));
+              break;
+            }
+            case "time":
+              now_ms += one.by_ms;
+              await store.setClock(new Date(now_ms));
+              break;
+            case "recover": {
+              // A plan that is not defined leaves a request the limits under which it was admitted.
+              expect((await book.recover(1000)).settled).toBe(model.recover(1000));
+              break;
+            }
+            case "extra":
+              organization.extra = await setExtra(store, id, one);
+              break;
+            case "limit":
+              await staff.limit(one.subject, one.limits);
+              break;
+            case "raise": {
+              const { subject, raise } = one;
+              const set = raise && { limits: raise.limits, until_ms: now_ms + raise.for_ms };
+              if (subject < 5) await staff.raise(subject, set);
+              else {
+                organization.raise = set;
+                await staff.setRaise(id, set);
               }
-              case "time":
-                now_ms += one.by_ms;
-                await store.setClock(new Date(now_ms));
-                break;
-              case "recover": {
-                // A plan that is not defined leaves a request the limits under which it was admitted.
-                expect((await book.recover(1000)).settled).toBe(model.recover(1000));
-                break;
-              }
-              case "extra":
-                organization.extra = await setExtra(store, id, one);
-                break;
-              case "limit":
-                await staff.limit(one.subject, one.limits);
-                break;
-              case "raise": {
-                const { subject, raise } = one;
-                const set = raise && { limits: raise.limits, until_ms: now_ms + raise.for_ms };
-                if (subject < 5) await staff.raise(subject, set);
-                else {
-                  organization.raise = set;
-                  await staff.setRaise(id, set);
-                }
-                break;
-              }
-              case "models":
-                await staff.limitModels(one.parent, one.pattern, one.limits);
-                break;
-              case "move":
-                await staff.move(one.key, one.team);
-                break;
-              case "person": {
-                const { change } = one;
-                if (change.act === "limit") await staff.limitPerson(change.limits);
-                else if (change.act === "default") await staff.limitMembers(change.team, change.limits);
-                else await staff.movePerson(change.team);
-              }
+              break;
+            }
+            case "models":
+              await staff.limitModels(one.parent, one.pattern, one.limits);
+              break;
+            case "move":
+              await staff.move(one.key, one.team);
+              break;
+            case "person": {
+              const { change } = one;
+              if (change.act === "limit") await staff.limitPerson(change.limits);
+              else if (change.act === "default") await staff.limitMembers(change.team, change.limits);
+              else await staff.movePerson(change.team);
             }
           }
+        }
 
-          for (const key of staff.keys) {
-            const own = await book.budgets(id, key);
-            const windows = own.map(({ subject, models, windows: { session, week, month }, running }) => ({
-              ...{ subject, models, running, totals: [session, week, month].map(({ used, held }) => ({ used, held })) },
-            }));
-            expect(inOrder(windows)).toEqual(inOrder(modelled(model, id, staff.of(key))));
-          }
-          await expectChecked(book);
-          await store.setClock(new Date(now_ms + 1e11));
-          await book.recover(1000); // the next history begins with an empty house
-        }),
-        runs[name],
-      );
-    }, 120_000);
-  });
-}
+        for (const key of staff.keys) {
+          const own = await book.budgets(id, key);
+          const windows = own.map(({ subject, models, windows: { session, week, month }, running }) => ({
+            ...{ subject, models, running, totals: [session, week, month].map(({ used, held }) => ({ used, held })) },
+          }));
+          expect(inOrder(windows)).toEqual(inOrder(modelled(model, id, staff.of(key))));
+        }
+        await expectChecked(book);
+        await store.setClock(new Date(now_ms + 1e11));
+        await book.recover(1000); // the next history begins with an empty house
+      }),
+      runs[name],
+    );
+  }, 120_000);
+});
 
 function modelled(model: LedgerModel, organizationId: string, subjects: readonly ModelSubject[]) {
   const now = model.readings(organizationId, unlimited);

@@ -1,6 +1,6 @@
 // Which interface accepts which credential, by its form and by the kind of its row: changing a row by hand makes no other
 // interface accept it.
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { authenticator } from "../../../src/core/auth/authenticate.ts";
 import { hashKey, key_random_bytes, newKey, type SecretKind, secretOf } from "../../../src/core/auth/credential.ts";
 import { unknownCredentialLimits } from "../../../src/core/auth/unknown-credentials.ts";
@@ -13,37 +13,35 @@ import { administration } from "../../../src/stores/postgres/administration.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
 import { signIns } from "../../../src/stores/postgres/sign-ins.ts";
+import { databaseKinds } from "../../harness/depth.ts";
 import { newMember } from "../../harness/members.ts";
-import { databaseForTests, kindsFor, type Open, type Owned } from "../../stores/postgres/databases.ts";
+import { databaseForTests } from "../../stores/postgres/databases.ts";
 import { addKey, addOrganization } from "./made.ts";
 
 setDefaultTimeout(120_000);
 const actor = "cli:test";
 
-for (const { kind, open } of kindsFor(import.meta.path)) describe(kind, () => doors(open));
-
-function doors(open: Open): void {
-  let owned: Owned;
+describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
+  const db = databaseForTests(kind);
   let made: Record<"key" | "sign-in" | "jwt", { id: string; hash: Uint8Array }>;
   let texts: Record<"key" | "sign-in" | "operator", string>;
   const secret = (prefix: SecretKind) => newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes)), prefix);
   const newId = (prefix: string) => idOf(Bun.randomUUIDv7(), prefix as "key_");
 
-  databaseForTests(open, async (opened) => {
-    owned = opened;
-    const admin = administration(owned.db);
+  beforeAll(async () => {
+    const admin = administration(db);
     texts = { key: secret("slk_"), "sign-in": secret("slt_"), operator: secret("slo_") };
-    const { id: organizationId } = await addOrganization(owned.db, { slug: "acme" });
-    const personId = await newMember(owned.db, "ann", { organization: "acme" });
-    const { id: key } = await addKey(owned.db, organizationId, { secret: secretOf(texts.key) });
+    const { id: organizationId } = await addOrganization(db, { slug: "acme" });
+    const personId = await newMember(db, "ann", { organization: "acme" });
+    const { id: key } = await addKey(db, organizationId, { secret: secretOf(texts.key) });
     const signIn = newId("key_");
-    await signIns(owned.db).begin({
+    await signIns(db).begin({
       ...{ keyId: signIn, personId, organizationId, teamId: null, scopes: [...scopes], models: null },
       ...{ issuer: "https://login.example", issuerSession: "s1", tokens: new Uint8Array([1]), lasts_ms: null },
       ...{ agent: "sluice", address: "192.0.2.1", refreshHash: hashKey(secret("slr_")) },
       access: { secret: secretOf(texts["sign-in"]), lasts_ms: 3_600_000 },
     });
-    const jwt = (await people(owned.db).tokenKey({ id: newId("key_"), personId, organization: "acme" }))!;
+    const jwt = (await people(db).tokenKey({ id: newId("key_"), personId, organization: "acme" }))!;
     await admin.createOperator({
       ...{ id: newId("op_"), name: "root", role: "admin", organizationId: null, expiresAt: null, actor },
       secret: secretOf(texts.operator),
@@ -55,9 +53,9 @@ function doors(open: Open): void {
     };
   });
 
-  const service = async (hash: Uint8Array) => (await directory(owned.db).credential(hash))?.key.id ?? null;
+  const service = async (hash: Uint8Array) => (await directory(db).credential(hash))?.key.id ?? null;
   const management = async (hash: Uint8Array) =>
-    (await administration(owned.db).operatorOf(hash, null))?.operator.name ?? null;
+    (await administration(db).operatorOf(hash, null))?.operator.name ?? null;
   const code = async (work: Promise<unknown>) =>
     work.then(
       () => "open",
@@ -65,9 +63,9 @@ function doors(open: Open): void {
     );
 
   test("each credential opens its own door alone, by the text that is sent", async () => {
-    const auth = authenticator({ directory: directory(owned.db), now_ms: () => performance.now() });
+    const auth = authenticator({ directory: directory(db), now_ms: () => performance.now() });
     const operator = operatorAuthentication({
-      ...{ operators: administration(owned.db), now_ms: () => performance.now(), limits: unknownCredentialLimits },
+      ...{ operators: administration(db), now_ms: () => performance.now(), limits: unknownCredentialLimits },
     });
     const headers = (text: string) => ({ get: (name: string) => (name === "authorization" ? `Bearer ${text}` : null) });
     const seen = await Promise.all(
@@ -86,7 +84,7 @@ function doors(open: Open): void {
   });
 
   test("an operator is one value, however it is read", async () => {
-    const admin = administration(owned.db);
+    const admin = administration(db);
     // The first look-up notes that the secret was used, which the other look-ups show.
     await management(hashKey(texts.operator));
     const found = (await admin.operatorOf(hashKey(texts.operator), null))!.operator;
@@ -105,11 +103,11 @@ function doors(open: Open): void {
       const { id, hash } = made[kind];
       for (const other of kinds.filter((one) => one !== kind)) {
         const change = "update api_key set kind = $2 where id = $1";
-        await owned.db.query(change, [bare(id, "key_"), other]);
+        await db.query(change, [bare(id, "key_"), other]);
         const isAlike = alike.some(([one, two]) => one === kind && two === other);
         expect([kind, other, await service(hash)]).toEqual([kind, other, isAlike ? id : null]);
         expect(await management(hash)).toBeNull();
-        await owned.db.query(change, [bare(id, "key_"), kind]);
+        await db.query(change, [bare(id, "key_"), kind]);
       }
       expect(await service(hash)).toBe(id);
     }
@@ -117,16 +115,16 @@ function doors(open: Open): void {
 
   test("a secret that was moved by hand to the other table opens neither door", async () => {
     const [key, operator] = [hashKey(secret("slk_")), hashKey(secret("slo_"))];
-    await owned.db.query(
+    await db.query(
       `insert into key_secret (key_id, number, hash, prefix, suffix, created_at)
        values ($1, 9, $2, 'slo_abcd', 'wxyz', store_now())`,
       [bare(made.key.id, "key_"), operator],
     );
-    await owned.db.query(
+    await db.query(
       `insert into operator_secret (operator_id, number, hash, prefix, suffix, created_at)
        select id, 9, $1, 'slk_abcd', 'wxyz', store_now() from operator`,
       [key],
     );
     for (const hash of [key, operator]) expect([await service(hash), await management(hash)]).toEqual([null, null]);
   });
-}
+});

@@ -4,13 +4,14 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { NewSecret } from "../../../src/core/store/directory.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
+import type { Database } from "../../../src/stores/postgres/database.ts";
 import { existingSecretsIn } from "../../../src/stores/postgres/existing-secrets.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { metricIn, metricsOf } from "../../attacks/talk.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
-import { databaseForTests, kinds, type Owned } from "../../stores/postgres/databases.ts";
+import { databaseForTests, kinds } from "../../stores/postgres/databases.ts";
 import { addKey, addOrganization } from "./made.ts";
 import { newSecret } from "./new-key.ts";
 
@@ -18,7 +19,7 @@ setDefaultTimeout(60_000);
 
 const actor = "cli:ann";
 /** Adds a key, to a new organization if none is given. */
-async function keyIn({ db }: Owned, organizationId?: string): Promise<{ id: string; secret: NewSecret }> {
+async function keyIn(db: Database, organizationId?: string): Promise<{ id: string; secret: NewSecret }> {
   const secret = newSecret();
   const { id } = await addKey(db, organizationId ?? (await addOrganization(db)).id, { secret });
   return { id, secret };
@@ -27,11 +28,10 @@ async function keyIn({ db }: Owned, organizationId?: string): Promise<{ id: stri
 const fingerprintOf = ({ hash }: NewSecret) => hash.slice(0, 8).toHex();
 
 describe.each(kinds.map((one) => [one.kind, one] as const))("%s", (_kind, { open }) => {
-  let owned: Owned;
-  databaseForTests(open, (opened) => (owned = opened));
+  const db = databaseForTests(open);
 
   async function readAll(keys_max: number): Promise<{ fingerprints: string[]; pieces: number }> {
-    const store = existingSecretsIn(owned.db, keys_max);
+    const store = existingSecretsIn(db, keys_max);
     const fingerprints: string[] = [];
     let from: string | null = null;
     let pieces = 0;
@@ -47,9 +47,9 @@ describe.each(kinds.map((one) => [one.kind, one] as const))("%s", (_kind, { open
 
   test("each secret that may be used is in one piece, and none that was revoked or whose grace is over", async () => {
     expect(await readAll(10)).toEqual({ fingerprints: [], pieces: 1 });
-    const admin = administration(owned.db);
-    const [acme, closed] = [(await addOrganization(owned.db)).id, (await addOrganization(owned.db)).id];
-    const key = (organizationId: string) => keyIn(owned, organizationId);
+    const admin = administration(db);
+    const [acme, closed] = [(await addOrganization(db)).id, (await addOrganization(db)).id];
+    const key = (organizationId: string) => keyIn(db, organizationId);
     const kept = await Promise.all(Array.from({ length: 6 }, () => key(acme)));
     const revoked = await key(acme);
     await admin.revokeKey({ id: revoked.id, old: false, actor });
@@ -71,8 +71,8 @@ describe.each(kinds.map((one) => [one.kind, one] as const))("%s", (_kind, { open
   });
 
   test("keys that were made last come first", async () => {
-    const newest = await keyIn(owned);
-    const { fingerprints } = await existingSecretsIn(owned.db, 1).piece(null);
+    const newest = await keyIn(db);
+    const { fingerprints } = await existingSecretsIn(db, 1).piece(null);
     expect(fingerprints.toHex()).toBe(fingerprintOf(newest.secret));
   });
 });
@@ -80,31 +80,30 @@ describe.each(kinds.map((one) => [one.kind, one] as const))("%s", (_kind, { open
 test("a node reads them again when it may have missed an announcement", async () => {
   const fresh = await migratedDatabase();
   const db = await serverDatabase(fresh.url);
-  const owned: Owned = { db, drop: () => db.close().finally(fresh.drop) };
   const sluice = await startSluice({ store: "pglite", dataDir: "unused", env: { DATABASE_URL: fresh.url } });
   try {
     const count = async () => metricIn(await metricsOf(sluice), "authentication_existing_secrets");
-    const [before] = await owned.db.query<{ keys: number }>("select count(*)::int as keys from key_secret");
+    const [before] = await db.query<{ keys: number }>("select count(*)::int as keys from key_secret");
     const keys = before!.keys;
     await until(async () => (await count()) === keys, 10_000, "the node to have read them");
-    await keyIn(owned);
+    await keyIn(db);
     await until(async () => (await count()) === keys + 1, 10_000, "the node to hear of a key");
     // A key that is not announced, as if its announcement had been lost.
-    const copied = await owned.db.query<{ id: string }>(
+    const copied = await db.query<{ id: string }>(
       `insert into api_key (id, organization_id, name, scopes)
        select $1::uuid, organization_id, name, scopes from api_key limit 1 returning id`,
       [Bun.randomUUIDv7()],
     );
-    await owned.db.query("insert into key_secret (key_id, number, hash, prefix, suffix) values ($1, 1, $2, '', '')", [
+    await db.query("insert into key_secret (key_id, number, hash, prefix, suffix) values ($1, 1, $2, '', '')", [
       copied[0]!.id,
       newSecret().hash,
     ]);
-    await owned.db.query(
+    await db.query(
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query ilike 'listen%'",
     );
     await until(async () => (await count()) === keys + 2, 20_000, "the node to read them again");
   } finally {
     await sluice.stop();
-    await owned.drop();
+    await db.close().finally(fresh.drop);
   }
 });

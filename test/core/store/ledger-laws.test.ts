@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { noUsage, type Usage } from "../../../src/core/inference/usage.ts";
 import { weekDays } from "../../../src/core/store/calendar.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
-import type { Admit, Command, Ledger, UsageLimits } from "../../../src/core/store/ledger.ts";
+import type { Admit, Command, UsageLimits } from "../../../src/core/store/ledger.ts";
 import { setCalendar } from "../../../src/stores/postgres/ledger.ts";
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
 import { amount, batchOf, extraUsage, lease, recovery, setExtra, time } from "./law-steps.ts";
@@ -17,7 +17,6 @@ import {
   growOf,
   ledgerForTests,
   newRequestId,
-  type Store,
   settleOf,
   unlimited,
 } from "./ledger-stores.ts";
@@ -133,112 +132,107 @@ const history = fc.record({
 
 const runs = { postgres: times(5, 40), pglite: times(4, 40) };
 
-for (const name of databaseKinds(import.meta.path)) {
-  describe(`the ledger's laws on ${name}`, () => {
-    let store: Store;
-    let book: Ledger;
-    ledgerForTests(name, (opened) => ({ store, book } = opened), { isBalanced: false });
+describe.each(databaseKinds(import.meta.path))("the ledger's laws on %s", (name) => {
+  const { store, book } = ledgerForTests(name, { isBalanced: false });
+  test("any history of commands is answered and booked as the rules say", async () => {
+    await holds(
+      fc.asyncProperty(history, async ({ anchorAt_ms, plans, steps }) => {
+        let now_ms = Date.UTC(2026, 1, 27, 12);
+        const first = {
+          at_ms: anchorAt_ms,
+          weekFrom_ms: Number.NEGATIVE_INFINITY,
+          monthFrom_ms: Number.NEGATIVE_INFINITY,
+        };
+        const organizations = [await newOrganization(anchorAt_ms), await newOrganization(anchorAt_ms)];
+        const known = new Map<string, ModelOrganization>(
+          organizations.map((id) => [id, { anchors: [first], extra: { enabled: false, capNanos: null } }]),
+        );
+        const model = new LedgerModel(known, () => now_ms);
+        const requests = Array.from({ length: 12 }, (_, index) => admitOf(organizations[index < 8 ? 0 : 1]!));
+        const current = [...plans];
+        await store.setClock(new Date(now_ms));
 
-    test("any history of commands is answered and booked as the rules say", async () => {
-      await holds(
-        fc.asyncProperty(history, async ({ anchorAt_ms, plans, steps }) => {
-          let now_ms = Date.UTC(2026, 1, 27, 12);
-          const first = {
-            at_ms: anchorAt_ms,
-            weekFrom_ms: Number.NEGATIVE_INFINITY,
-            monthFrom_ms: Number.NEGATIVE_INFINITY,
-          };
-          const organizations = [await newOrganization(anchorAt_ms), await newOrganization(anchorAt_ms)];
-          const known = new Map<string, ModelOrganization>(
-            organizations.map((id) => [id, { anchors: [first], extra: { enabled: false, capNanos: null } }]),
-          );
-          const model = new LedgerModel(known, () => now_ms);
-          const requests = Array.from({ length: 12 }, (_, index) => admitOf(organizations[index < 8 ? 0 : 1]!));
-          const current = [...plans];
-          await store.setClock(new Date(now_ms));
-
-          for (const one of steps) {
-            switch (one.kind) {
-              case "batch": {
-                const commands = one.commands.map((asked) => commandOf(asked, requests, current));
-                expect(comparable(await book.run(commands))).toEqual(comparable(model.run(commands)));
-                break;
-              }
-              case "time":
-                now_ms += one.by_ms;
-                await store.setClock(new Date(now_ms));
-                break;
-              case "recover":
-                expect((await book.recover(1000)).settled).toBe(model.recover(1000));
-                break;
-              case "plan":
-                current[one.plan] = one.limits;
-                break;
-              case "anchor": {
-                const organization = known.get(organizations[0]!)!;
-                // A change of the anchor under a calendar is refused before the ledger is asked.
-                if (hasCalendar(organization.anchors, now_ms)) break;
-                organization.anchors = withAnchor(organization.anchors, one.at_ms, now_ms);
-                const effectiveAt = await book.setAnchor(organizations[0]!, new Date(one.at_ms));
-                expect(effectiveAt?.getTime()).toBe(organization.anchors.at(-1)!.monthFrom_ms);
-                break;
-              }
-              case "calendar": {
-                const organization = known.get(organizations[0]!)!;
-                const isUsed = await hasRow(organizations[0]!);
-                const after = isUsed
-                  ? withCalendar(organization.anchors, one.calendar, now_ms)
-                  : [{ ...first, at_ms: organization.anchors.at(-1)!.at_ms, calendar: one.calendar }];
-                organization.anchors = after ?? organization.anchors;
-                const effectiveAt = await setCalendar(store.db, organizations[0]!, one.calendar);
-                expect(effectiveAt?.getTime()).toBe(isUsed ? after?.at(-1)?.monthFrom_ms : now_ms);
-                break;
-              }
-              case "adjust": {
-                const entryId = newRequestId();
-                const added = () => book.adjust(entryId, organizations[0]!, one.window, one.nanos);
-                const expected = model.adjust(entryId, organizations[0]!, one.window, one.nanos);
-                // An adjustment that is sent twice counts once.
-                expect([await added(), await added()]).toEqual([expected, expected]);
-                break;
-              }
-              case "extra":
-                known.get(organizations[0]!)!.extra = await setExtra(store, organizations[0]!, one);
-                break;
+        for (const one of steps) {
+          switch (one.kind) {
+            case "batch": {
+              const commands = one.commands.map((asked) => commandOf(asked, requests, current));
+              expect(comparable(await book.run(commands))).toEqual(comparable(model.run(commands)));
+              break;
             }
+            case "time":
+              now_ms += one.by_ms;
+              await store.setClock(new Date(now_ms));
+              break;
+            case "recover":
+              expect((await book.recover(1000)).settled).toBe(model.recover(1000));
+              break;
+            case "plan":
+              current[one.plan] = one.limits;
+              break;
+            case "anchor": {
+              const organization = known.get(organizations[0]!)!;
+              // A change of the anchor under a calendar is refused before the ledger is asked.
+              if (hasCalendar(organization.anchors, now_ms)) break;
+              organization.anchors = withAnchor(organization.anchors, one.at_ms, now_ms);
+              const effectiveAt = await book.setAnchor(organizations[0]!, new Date(one.at_ms));
+              expect(effectiveAt?.getTime()).toBe(organization.anchors.at(-1)!.monthFrom_ms);
+              break;
+            }
+            case "calendar": {
+              const organization = known.get(organizations[0]!)!;
+              const isUsed = await hasRow(organizations[0]!);
+              const after = isUsed
+                ? withCalendar(organization.anchors, one.calendar, now_ms)
+                : [{ ...first, at_ms: organization.anchors.at(-1)!.at_ms, calendar: one.calendar }];
+              organization.anchors = after ?? organization.anchors;
+              const effectiveAt = await setCalendar(store.db, organizations[0]!, one.calendar);
+              expect(effectiveAt?.getTime()).toBe(isUsed ? after?.at(-1)?.monthFrom_ms : now_ms);
+              break;
+            }
+            case "adjust": {
+              const entryId = newRequestId();
+              const added = () => book.adjust(entryId, organizations[0]!, one.window, one.nanos);
+              const expected = model.adjust(entryId, organizations[0]!, one.window, one.nanos);
+              // An adjustment that is sent twice counts once.
+              expect([await added(), await added()]).toEqual([expected, expected]);
+              break;
+            }
+            case "extra":
+              known.get(organizations[0]!)!.extra = await setExtra(store, organizations[0]!, one);
+              break;
           }
+        }
 
-          for (const organization of organizations) {
-            expect(await book.windows(organization, unlimited)).toEqual(model.readings(organization, unlimited));
-          }
-          for (const { organizationId, requestId } of requests) {
-            const receipt = await book.receipt(organizationId, requestId);
-            const record = model.records.get(requestId);
-            const late = model.records.get(lateIdOf(requestId));
-            const charged = record && record.charged + (late?.charged ?? 0);
-            expect(receipt?.endedAt ? receipt.nanos.charged : null).toBe(charged ?? null);
-            expect(receipt?.settledLateAt !== null && receipt?.settledLateAt !== undefined).toBe(late !== undefined);
-            expect(receipt?.endedAt ? receipt.recovered : null).toBe(record?.recovered ?? null);
-            if (receipt?.endedAt)
-              expect(tokensOf(receipt.usage)).toEqual(tokensOf(sumOf(record!.usage, late?.usage ?? noUsage)));
-            expect(receipt?.outcome === "running").toBe(model.holds.has(requestId));
-          }
-          await expectBalanced(book);
-          await store.setClock(new Date(now_ms + 1e11));
-          await book.recover(1000); // the next history begins with an empty house
-        }),
-        runs[name],
-      );
-    }, 180_000);
+        for (const organization of organizations) {
+          expect(await book.windows(organization, unlimited)).toEqual(model.readings(organization, unlimited));
+        }
+        for (const { organizationId, requestId } of requests) {
+          const receipt = await book.receipt(organizationId, requestId);
+          const record = model.records.get(requestId);
+          const late = model.records.get(lateIdOf(requestId));
+          const charged = record && record.charged + (late?.charged ?? 0);
+          expect(receipt?.endedAt ? receipt.nanos.charged : null).toBe(charged ?? null);
+          expect(receipt?.settledLateAt !== null && receipt?.settledLateAt !== undefined).toBe(late !== undefined);
+          expect(receipt?.endedAt ? receipt.recovered : null).toBe(record?.recovered ?? null);
+          if (receipt?.endedAt)
+            expect(tokensOf(receipt.usage)).toEqual(tokensOf(sumOf(record!.usage, late?.usage ?? noUsage)));
+          expect(receipt?.outcome === "running").toBe(model.holds.has(requestId));
+        }
+        await expectBalanced(book);
+        await store.setClock(new Date(now_ms + 1e11));
+        await book.recover(1000); // the next history begins with an empty house
+      }),
+      runs[name],
+    );
+  }, 180_000);
 
-    /** Whether a window of the organization was ever opened: before that, a new calendar applies at once. */
-    const hasRow = async (id: string) => {
-      const rows = await store.db.query("select from usage_now where subject_id = $1", [uuidOf(id, "org_")]);
-      return rows.length > 0;
-    };
-    const newOrganization = (anchorAt_ms: number) => store.newOrganization({ anchorAt: new Date(anchorAt_ms) });
-  });
-}
+  /** Whether a window of the organization was ever opened: before that, a new calendar applies at once. */
+  const hasRow = async (id: string) => {
+    const rows = await store.db.query("select from usage_now where subject_id = $1", [uuidOf(id, "org_")]);
+    return rows.length > 0;
+  };
+  const newOrganization = (anchorAt_ms: number) => store.newOrganization({ anchorAt: new Date(anchorAt_ms) });
+});
 
 function tokensOf({ source: _, ...counts }: Usage) {
   return counts;

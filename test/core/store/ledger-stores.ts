@@ -19,7 +19,7 @@ import type { Database } from "../../../src/stores/postgres/database.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
-import { kinds } from "../../stores/postgres/databases.ts";
+import { kinds, setClock } from "../../stores/postgres/databases.ts";
 
 export interface Store {
   db: Database;
@@ -66,28 +66,30 @@ export async function openLedger(name: keyof typeof stores): Promise<{ store: St
 
 /**
  * A ledger for a group of tests: opened before them and closed after them, when its totals equal their records, unless
- * `isBalanced` is false. With `clock`, each test begins at that instant.
+ * `isBalanced` is false. The store and the ledger have their members as soon as the tests run. With `clock`, each test
+ * begins at that instant.
  */
 export function ledgerForTests(
   name: keyof typeof stores,
-  opened: (it: { store: Store; book: Ledger }) => unknown,
   { clock, isBalanced = true }: { clock?: Date; isBalanced?: boolean } = {},
-): void {
-  let it: Awaited<ReturnType<typeof openLedger>>;
+) {
+  const [store, book] = [{} as Store, {} as Ledger];
   beforeAll(async () => {
-    it = await openLedger(name);
-    await opened(it);
+    const opened = await openLedger(name);
+    Object.assign(store, opened.store);
+    Object.assign(book, opened.book);
   }, 60_000);
   afterAll(async () => {
-    if (isBalanced) await expectBalanced(it.book);
-    await it.store.close();
+    if (isBalanced) await expectBalanced(book);
+    await store.close?.();
   }, 30_000);
-  if (clock) beforeEach(() => it.store.setClock(clock));
+  if (clock) beforeEach(() => store.setClock(clock));
+  return { store, book, ...asking(book) };
 }
 
 /** Functions that send a ledger one command at a time. */
-export function asking(book: () => Ledger) {
-  const run = async <Of extends LedgerAnswer>(command: Command) => (await book().run([command]))[0] as Of;
+export function asking(book: Ledger) {
+  const run = async <Of extends LedgerAnswer>(command: Command) => (await book.run([command]))[0] as Of;
   /** Admits a request and settles it. */
   const serve = async (command: Admit, nanos: number, change: Partial<Settle> = {}) => {
     await run(command);
@@ -117,21 +119,11 @@ async function open(db: Database, rest: Pick<Store, "another" | "close">): Promi
   await migrate(db);
   // Claims the currency as a node does before it serves.
   await claimCurrency(db, "USD");
-  await db.exec(`
-    create table test_clock (at timestamptz);
-    create or replace function store_now() returns timestamptz language sql volatile set enable_seqscan = on
-      as $$ select coalesce((select at from test_clock), date_trunc('milliseconds', clock_timestamp())) $$;
-  `);
+  await setClock(db, null);
   return {
     db,
     ...rest,
-    async setClock(at) {
-      // Sets the clock in one statement: between two statements, any other query would see the true time.
-      await db.query(
-        "with was as (delete from test_clock) insert into test_clock select $1::timestamptz where $1 is not null",
-        [at],
-      );
-    },
+    setClock: (at) => setClock(db, at),
     async newOrganization({ anchorAt = new Date("2026-01-31T10:00:00Z"), extra } = {}) {
       const id = `org_${newHex()}`;
       await db.query(
@@ -144,8 +136,15 @@ async function open(db: Database, rest: Pick<Store, "another" | "close">): Promi
   };
 }
 
+/** An instant at which many tests begin; the others are hours before or after it. */
+export const noon = new Date("2026-03-10T12:00:00.000Z");
+export const hours = (count: number): Date => new Date(noon.getTime() + count * 3_600_000);
+
 export const newHex = (): string => Bun.randomUUIDv7().replaceAll("-", "");
 export const newRequestId = (): string => `req_${newHex()}`;
+/** A request ID as a node makes it when the node's clock shows this instant. */
+export const requestIdAt = (at: Date | string): string =>
+  `req_${new Date(at).getTime().toString(16).padStart(12, "0")}${newHex().slice(12)}`;
 
 export const unlimited: UsageLimits = { session: null, week: null, month: null, concurrentRequests: null };
 

@@ -1,9 +1,9 @@
 // The store's windows are those of windows-model.ts: SQL and TypeScript agree on thousands of instants.
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { databaseKinds } from "../../harness/depth.ts";
-import { type Store, stores } from "./ledger-stores.ts";
+import { ledgerForTests } from "./ledger-stores.ts";
 import { monthOf, weekOf } from "./windows-model.ts";
 
 const day_ms = 86_400_000;
@@ -39,48 +39,41 @@ function pairs(): { anchor_ms: number; instant_us: bigint }[] {
   return fc.sample(fc.oneof(anywhere, boundaries), { numRuns: 5000, seed: Math.floor(Math.random() * 2 ** 31) });
 }
 
-for (const name of databaseKinds(import.meta.path)) {
-  describe(`windows on ${name}`, () => {
-    let store: Store;
-    beforeAll(async () => {
-      store = await stores[name]();
-    }, 60_000);
-    afterAll(() => store.close(), 30_000);
-
-    test("weeks and months are the same in SQL, in any time zone of the session", async () => {
-      const asked = pairs();
-      const rows = await store.db.transaction(async (tx) => {
-        await tx.exec("set local timezone = 'America/New_York'");
-        return tx.query<Record<"week_from" | "week_to" | "month_from" | "month_to", number>>(
-          `select (extract(epoch from w.starts_at) * 1000)::float8 as week_from, (extract(epoch from w.ends_at) * 1000)::float8 as week_to,
-             (extract(epoch from m.starts_at) * 1000)::float8 as month_from, (extract(epoch from m.ends_at) * 1000)::float8 as month_to
-           from unnest($1::bigint[], $2::bigint[]) with ordinality as i (anchor_us, at_us, position)
-           cross join lateral (select 'epoch'::timestamptz + anchor_us * interval '1 microsecond' as anchor_at,
-             'epoch'::timestamptz + at_us * interval '1 microsecond' as at) t
-           cross join lateral usage_week(t.anchor_at, t.at) w cross join lateral usage_month(t.anchor_at, t.at) m
-           order by position`,
-          [
-            `{${asked.map((one) => one.anchor_ms * 1000).join(",")}}`,
-            `{${asked.map((one) => one.instant_us).join(",")}}`,
-          ],
-        );
-      });
-      expect(rows).toHaveLength(asked.length);
-      for (const [index, { anchor_ms, instant_us }] of asked.entries()) {
-        const instant_ms = Number(instant_us / 1000n) + Number(instant_us % 1000n) / 1000;
-        const week = weekOf(anchor_ms, instant_ms);
-        const month = monthOf(anchor_ms, instant_ms);
-        const shown = `anchor ${new Date(anchor_ms).toISOString()}, instant ${instant_us} µs: `;
-        expect(shown + JSON.stringify(rows[index])).toBe(
-          shown +
-            JSON.stringify({
-              week_from: week.startsAt_ms,
-              week_to: week.endsAt_ms,
-              month_from: month.startsAt_ms,
-              month_to: month.endsAt_ms,
-            }),
-        );
-      }
-    }, 30_000);
-  });
-}
+describe.each(databaseKinds(import.meta.path))("windows on %s", (name) => {
+  const { store } = ledgerForTests(name, { isBalanced: false });
+  test("weeks and months are the same in SQL, in any time zone of the session", async () => {
+    const asked = pairs();
+    const rows = await store.db.transaction(async (tx) => {
+      await tx.exec("set local timezone = 'America/New_York'");
+      return tx.query<Record<"week_from" | "week_to" | "month_from" | "month_to", number>>(
+        `select (extract(epoch from w.starts_at) * 1000)::float8 as week_from, (extract(epoch from w.ends_at) * 1000)::float8 as week_to,
+           (extract(epoch from m.starts_at) * 1000)::float8 as month_from, (extract(epoch from m.ends_at) * 1000)::float8 as month_to
+         from unnest($1::bigint[], $2::bigint[]) with ordinality as i (anchor_us, at_us, position)
+         cross join lateral (select 'epoch'::timestamptz + anchor_us * interval '1 microsecond' as anchor_at,
+           'epoch'::timestamptz + at_us * interval '1 microsecond' as at) t
+         cross join lateral usage_week(t.anchor_at, t.at) w cross join lateral usage_month(t.anchor_at, t.at) m
+         order by position`,
+        [
+          `{${asked.map((one) => one.anchor_ms * 1000).join(",")}}`,
+          `{${asked.map((one) => one.instant_us).join(",")}}`,
+        ],
+      );
+    });
+    expect(rows).toHaveLength(asked.length);
+    for (const [index, { anchor_ms, instant_us }] of asked.entries()) {
+      const instant_ms = Number(instant_us / 1000n) + Number(instant_us % 1000n) / 1000;
+      const week = weekOf(anchor_ms, instant_ms);
+      const month = monthOf(anchor_ms, instant_ms);
+      const shown = `anchor ${new Date(anchor_ms).toISOString()}, instant ${instant_us} µs: `;
+      expect(shown + JSON.stringify(rows[index])).toBe(
+        shown +
+          JSON.stringify({
+            week_from: week.startsAt_ms,
+            week_to: week.endsAt_ms,
+            month_from: month.startsAt_ms,
+            month_to: month.endsAt_ms,
+          }),
+      );
+    }
+  }, 30_000);
+});

@@ -1,6 +1,6 @@
 // Organizations that have policies for their keys, are renamed, keep no content, or are closed: on both kinds of database.
 
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import type { Organization, Policies } from "../../../src/admin/store/organization.ts";
 import { judge } from "../../../src/core/auth/verdict.ts";
@@ -13,18 +13,10 @@ import { noticeQueue } from "../../../src/stores/postgres/notices.ts";
 import { operators } from "../../../src/stores/postgres/operators.ts";
 import { forgetClosed } from "../../../src/stores/postgres/organization-life.ts";
 import { keptResponses } from "../../../src/stores/postgres/responses.ts";
-import { holds } from "../../harness/depth.ts";
+import { databaseKinds, holds } from "../../harness/depth.ts";
 import { findHook, setHook } from "../../harness/destinations.ts";
 import { setLimits } from "../../harness/limits.ts";
-import {
-  databaseForTests,
-  kindsFor,
-  lockAwaited,
-  type Open,
-  type Owned,
-  openDatabase,
-  withClock,
-} from "../../stores/postgres/databases.ts";
+import { databaseForTests, lockAwaited, openDatabase, withClock } from "../../stores/postgres/databases.ts";
 import { addKey, addOrganization, addTeam } from "./made.ts";
 import { newSecret, unrestricted } from "./new-key.ts";
 
@@ -34,22 +26,19 @@ setDefaultTimeout(120_000);
 const day_ms = 86_400_000;
 const actor = "cli:ann";
 
-for (const { kind, open } of kindsFor(import.meta.path)) describe(kind, () => contract(open));
-
-function contract(open: Open): void {
-  let owned: Owned;
+describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
+  const db = databaseForTests(kind);
   let store: ReturnType<typeof directory>;
   let admin: ReturnType<typeof administration>;
-  databaseForTests(open, (opened) => {
-    owned = opened;
-    store = directory(owned.db);
-    admin = administration(owned.db);
+  beforeAll(() => {
+    store = directory(db);
+    admin = administration(db);
   });
 
   const newId = (prefix: "org_" | "key_") => idOf(Bun.randomUUIDv7(), prefix);
-  const organization = (slug?: string) => addOrganization(owned.db, { plan: "pro", ...(slug && { slug }) });
+  const organization = (slug?: string) => addOrganization(db, { plan: "pro", ...(slug && { slug }) });
   const key = (owner: Organization, secret = newSecret(), expiresAt: Date | null = null) =>
-    addKey(owned.db, owner.id, { secret, expiresAt });
+    addKey(db, owner.id, { secret, expiresAt });
   /** Asks for a key, which may be refused. */
   const createKey = (owner: Organization) =>
     admin.createKey({
@@ -63,7 +52,7 @@ function contract(open: Open): void {
   const policies = async (owner: Organization, wanted: Partial<Policies>) =>
     changed(await admin.setPolicies(owner.id, wanted, actor));
 
-  const at = <T>(instant: Date, work: () => Promise<T>): Promise<T> => withClock(owned.db, instant, work);
+  const at = <T>(instant: Date, work: () => Promise<T>): Promise<T> => withClock(db, instant, work);
 
   describe("policies", () => {
     test("are off until they are set, are changed one by one, and written down with what was before", async () => {
@@ -170,8 +159,8 @@ function contract(open: Open): void {
       const hook = { url: "https://example.test/", shares: [], keyExpiryDays: 14 };
       await setHook(admin, owner.id, hook);
       const made = await key(owner);
-      await noticeQueue(owned.db).look(() => []);
-      const rows = await owned.db.query<{ details: Record<string, unknown> }>(
+      await noticeQueue(db).look(() => []);
+      const rows = await db.query<{ details: Record<string, unknown> }>(
         `select n.details from notice n join notice_destination d on d.id = n.destination_id
          where d.organization_id = $1 and n.kind = 'key.expiring'`,
         [owner.id.slice(4)],
@@ -273,7 +262,7 @@ function contract(open: Open): void {
   describe("an organization that keeps no content", () => {
     const by = (organizationId: string) => ({ organizationId, keyId: idOf(Bun.randomUUIDv7(), "key_") });
     const every = (organizationId: string) => ({ organizationId, personId: null });
-    const kept = () => keptResponses(owned.db, { kept_days: () => 30 });
+    const kept = () => keptResponses(db, { kept_days: () => 30 });
     const response = () => ({
       ...{ id: idOf(Bun.randomUUIDv7(), "resp_"), previousId: null },
       ...{ input: "[]", output: "[]", response: "{}" },
@@ -290,7 +279,7 @@ function contract(open: Open): void {
       ]);
       for (const { id } of responses) expect(await kept().find(every(owner.id), id)).toBeNull();
       expect(await kept().keep(by(owner.id), response(), 1_000_000)).toBeTrue();
-      const [left] = await owned.db.query<{ rows: number; bytes: number }>(
+      const [left] = await db.query<{ rows: number; bytes: number }>(
         `select (select count(*)::int from kept_response where organization_id = $1) as rows,
            (select bytes from kept_response_total where organization_id = $1) as bytes`,
         [owner.id.slice(4)],
@@ -363,13 +352,13 @@ function contract(open: Open): void {
       const [owner, other] = [await organization(), await organization()];
       const [gone, stays] = [await key(owner), await key(other)];
       const whole = { subject: "organization", id: owner.id, organizationId: owner.id } as const;
-      await setLimits(owned.db, whole, { keys: { week: 5 } });
-      await addTeam(owned.db, owner.id, { limits: { ...noBudget, week: 5 } });
+      await setLimits(db, whole, { keys: { week: 5 } });
+      await addTeam(db, owner.id, { limits: { ...noBudget, week: 5 } });
       const operatorOf = async ({ id: organizationId }: Organization) => {
         const id = idOf(Bun.randomUUIDv7(), "op_");
         const about = { id, name: id, role: "organization-admin", organizationId, expiresAt: null } as const;
-        await operators(owned.db).createOperator({ ...about, secret: newSecret(), actor });
-        return async () => (await operators(owned.db).findOperator(id))!.revokedAt !== null;
+        await operators(db).createOperator({ ...about, secret: newSecret(), actor });
+        return async () => (await operators(db).findOperator(id))!.revokedAt !== null;
       };
       const [isOwnRevoked, isOtherRevoked] = [await operatorOf(owner), await operatorOf(other)];
       const closed = changed(await admin.closeOrganization(owner.id, actor));
@@ -379,7 +368,7 @@ function contract(open: Open): void {
         instant.setUTCMonth(instant.getUTCMonth() + months);
         return new Date(instant.getTime() + ms);
       };
-      const forgetAt = (instant: Date) => at(instant, () => forgetClosed(owned.db));
+      const forgetAt = (instant: Date) => at(instant, () => forgetClosed(db));
       await forgetAt(after(14, 27 * day_ms));
       expect(await admin.findOrganization(owner.id)).toEqual(closed);
       await forgetAt(after(15, 5 * day_ms));
@@ -392,7 +381,7 @@ function contract(open: Open): void {
       expect(await admin.createOrganization(again)).toBe("slug_taken");
     });
   });
-}
+});
 
 test("a use that has to be noted waits for a transaction that changes the key", async () => {
   const owned = await openDatabase();

@@ -18,8 +18,11 @@ type RecordRow = Record<string, string | number | null> & {
   source: string;
 };
 
-export async function plainSum(db: Database, query: ReportQuery): Promise<Plain> {
-  const records = await db.query<RecordRow>("select * from usage_record");
+export const plainSum = async (db: Database, query: ReportQuery): Promise<Plain> => sumOf(await recordsIn(db), query);
+
+export const recordsIn = (db: Database): Promise<RecordRow[]> => db.query<RecordRow>("select * from usage_record");
+
+export function sumOf(records: readonly RecordRow[], query: ReportQuery): Plain {
   const sums: Plain = new Map();
   for (const record of records) {
     const isEntry = record.operation === "adjustment";

@@ -1,6 +1,6 @@
 // The list of requests, on both kinds of database: random loads of several organizations, with requests that run, that
 // ended and that were refused; and pages of any size, which read few rows at a time (docs/operating.md, Listing requests).
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import {
   type ListedRequest,
@@ -9,12 +9,12 @@ import {
   type RequestQuery,
 } from "../../../src/admin/store/request-list.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
-import type { Ledger } from "../../../src/core/store/ledger.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { requestList } from "../../../src/stores/postgres/request-list.ts";
 import { common, joinedSpans, type Span, uuidAt } from "../../../src/stores/postgres/request-spans.ts";
 import { databaseKinds, times } from "../../harness/depth.ts";
-import { admitOf, openLedger, type Store, settleOf } from "./ledger-stores.ts";
+import { emptyBooks } from "./books.ts";
+import { admitOf, ledgerForTests, settleOf } from "./ledger-stores.ts";
 
 setDefaultTimeout(120_000);
 
@@ -56,196 +56,194 @@ type Filter = typeof filter extends fc.Arbitrary<infer T> ? T : never;
 
 const runs = { postgres: times(4, 60), pglite: times(1, 30) };
 
-for (const name of databaseKinds(import.meta.path)) {
-  describe(`a list of requests on ${name}`, () => {
-    let store: Store;
-    let book: Ledger;
-    let list: RequestList;
-    let hasty: RequestList;
-    const end_ms = Date.now();
-    beforeAll(async () => {
-      ({ store, book } = await openLedger(name));
-      // A list that reads few rows at a time, for as long as it takes.
-      list = requestList(store.db, { scanned_max: 7, page_ms: 60_000 });
-      // A list that reads few rows and has no time at all: each source is asked once for a page.
-      hasty = requestList(store.db, { scanned_max: 7, page_ms: -1 });
-      await store.db.query("select usage_partition($1::uuid)", [uuidAt(end_ms - 62 * hour_ms)]);
-    });
-    afterAll(() => store.close());
+describe.each(databaseKinds(import.meta.path))("a list of requests on %s", (name) => {
+  const { store, book } = ledgerForTests(name, { isBalanced: false });
+  let list: RequestList;
+  let hasty: RequestList;
+  const end_ms = Date.now();
+  beforeAll(async () => {
+    // A list that reads few rows at a time, for as long as it takes.
+    list = requestList(store.db, { scanned_max: 7, page_ms: 60_000 });
+    // A list that reads few rows and has no time at all: each source is asked once for a page.
+    hasty = requestList(store.db, { scanned_max: 7, page_ms: -1 });
+    await store.db.query("select usage_partition($1::uuid)", [uuidAt(end_ms - 62 * hour_ms)]);
+  });
 
-    interface Known extends Asked {
-      id: string;
-      organizationId: string;
-    }
+  interface Known extends Asked {
+    id: string;
+    organizationId: string;
+  }
 
-    async function load(asked: readonly Asked[], owners: readonly string[], isRolledUp: boolean): Promise<Known[]> {
-      await store.db.exec(
-        "truncate usage_record, usage_hold, usage_refusal, usage_hour, usage_day, usage_total, usage_rolled",
-      );
-      const known: Known[] = [];
-      for (const one of asked.toSorted((a, b) => b.ago_ms - a.ago_ms)) {
-        const at_ms = end_ms - one.ago_ms;
-        const id = idOf(Bun.randomUUIDv7(undefined, at_ms + one.off_ms), "req_");
-        await store.setClock(new Date(at_ms));
-        const organizationId = owners[one.organization]!;
-        await served({ ...one, id, organizationId });
-        known.push({ ...one, id, organizationId });
-      }
-      if (isRolledUp) await store.db.query("select usage_audit_read(1000)");
-      return known;
-    }
+  async function emptied(): Promise<void> {
+    await emptyBooks(store);
+    await store.db.exec("delete from usage_refusal");
+  }
 
-    async function served({ id, organizationId, key, model, upstream, outcome }: Known): Promise<void> {
-      const facts = { requestId: id, keyId: keys[key]!, model: models[model]! };
-      if (outcome === "refused") {
-        const { keyId } = facts;
-        const refusal = {
-          organizationId,
-          stream: true,
-          operation: "messages",
-          errorCode: "usage_limit_reached",
-          message: "",
-        } as const;
-        return refusedRequests(store.db).keep([{ ...refusal, ...facts, keyId, age_ms: 0 }]);
-      }
-      const admit = admitOf(organizationId, { ...facts, lease_ms: 100 * hour_ms });
-      await book.run([admit]);
-      if (outcome === "running") return;
-      const route = { upstream: upstreams[upstream]!, attempts: 1, firstPart_ms: 12 };
-      await book.run([settleOf(admit, 100, { outcome, route })]);
-    }
-
-    async function all(
-      query: Omit<RequestQuery, "limit">,
-      limit: number,
-      read: RequestList = list,
-    ): Promise<ListedRequest[]> {
-      const items: ListedRequest[] = [];
-      let before: string | undefined;
-      do {
-        const page: Awaited<ReturnType<RequestList["listRequests"]>> = await read.listRequests({
-          ...query,
-          before,
-          limit,
-        });
-        expect(page.items.length).toBeLessThanOrEqual(limit);
-        items.push(...page.items);
-        before = page.next ?? undefined;
-      } while (before !== undefined);
-      return items;
-    }
-
-    const queryOf = (owners: readonly string[], of: Filter): Omit<RequestQuery, "limit"> => ({
-      organizationId: of.organization === undefined ? undefined : owners[of.organization],
-      keyId: of.key === undefined ? undefined : keys[of.key],
-      model: of.model === undefined ? undefined : models[of.model],
-      operation: of.operation as RequestQuery["operation"],
-      outcome: of.outcome,
-      upstream: of.upstream === undefined ? undefined : upstreams[of.upstream],
-      from: of.from_ms === undefined ? undefined : new Date(end_ms - of.from_ms),
-      to: of.to_ms === undefined ? undefined : new Date(end_ms - of.to_ms),
-    });
-
-    function matches(one: Known, query: Omit<RequestQuery, "limit">): boolean {
-      const hasEnded = one.outcome !== "running" && one.outcome !== "refused";
+  async function load(asked: readonly Asked[], owners: readonly string[], isRolledUp: boolean): Promise<Known[]> {
+    await emptied();
+    const known: Known[] = [];
+    for (const one of asked.toSorted((a, b) => b.ago_ms - a.ago_ms)) {
       const at_ms = end_ms - one.ago_ms;
-      return (
-        (query.organizationId ?? one.organizationId) === one.organizationId &&
-        (query.keyId ?? keys[one.key]) === keys[one.key] &&
-        (query.model ?? models[one.model]) === models[one.model] &&
-        (query.outcome ?? one.outcome) === one.outcome &&
-        (query.upstream === undefined || (hasEnded && query.upstream === upstreams[one.upstream])) &&
-        (query.operation ?? operationOf(one)) === operationOf(one) &&
-        (query.from === undefined || at_ms >= query.from.getTime()) &&
-        (query.to === undefined || at_ms < query.to.getTime())
-      );
+      const id = idOf(Bun.randomUUIDv7(undefined, at_ms + one.off_ms), "req_");
+      await store.setClock(new Date(at_ms));
+      const organizationId = owners[one.organization]!;
+      await served({ ...one, id, organizationId });
+      known.push({ ...one, id, organizationId });
     }
+    if (isRolledUp) await store.db.query("select usage_audit_read(1000)");
+    return known;
+  }
 
-    test("has every request that matches once, the newest first, whatever the pages and the filter", async () => {
-      const loads = fc.array(request, { minLength: 1, maxLength: 40 });
-      const filters = fc.array(fc.tuple(filter, fc.integer({ min: 1, max: 9 })), { minLength: 1, maxLength: 8 });
-      const property = fc.asyncProperty(loads, filters, fc.boolean(), async (asked, questions, isRolledUp) => {
-        const owners = await Promise.all([0, 1, 2].map(() => store.newOrganization()));
-        const known = await load(asked, owners, isRolledUp);
-        for (const [of, limit] of questions) {
-          const query = queryOf(owners, of);
-          const right = known.filter((one) => matches(one, query)).map(({ id }) => id);
-          for (const read of [list, hasty]) {
-            const found = await all(query, limit, read);
-            expect(found.map(({ requestId }) => requestId)).toEqual(right.toSorted().toReversed());
-          }
-        }
+  async function served({ id, organizationId, key, model, upstream, outcome }: Known): Promise<void> {
+    const facts = { requestId: id, keyId: keys[key]!, model: models[model]! };
+    if (outcome === "refused") {
+      const { keyId } = facts;
+      const refusal = {
+        organizationId,
+        stream: true,
+        operation: "messages",
+        errorCode: "usage_limit_reached",
+        message: "",
+      } as const;
+      return refusedRequests(store.db).keep([{ ...refusal, ...facts, keyId, age_ms: 0 }]);
+    }
+    const admit = admitOf(organizationId, { ...facts, lease_ms: 100 * hour_ms });
+    await book.run([admit]);
+    if (outcome === "running") return;
+    const route = { upstream: upstreams[upstream]!, attempts: 1, firstPart_ms: 12 };
+    await book.run([settleOf(admit, 100, { outcome, route })]);
+  }
+
+  async function all(
+    query: Omit<RequestQuery, "limit">,
+    limit: number,
+    read: RequestList = list,
+  ): Promise<ListedRequest[]> {
+    const items: ListedRequest[] = [];
+    let before: string | undefined;
+    do {
+      const page: Awaited<ReturnType<RequestList["listRequests"]>> = await read.listRequests({
+        ...query,
+        before,
+        limit,
       });
-      await fc.assert(property, { numRuns: runs[name] });
-    });
+      expect(page.items.length).toBeLessThanOrEqual(limit);
+      items.push(...page.items);
+      before = page.next ?? undefined;
+    } while (before !== undefined);
+    return items;
+  }
 
-    test("has all of an organization with a request in every fourth hour, whose ids are of the hour before", async () => {
-      const owners = [await store.newOrganization()];
-      const hours = Array.from({ length: 14 }, (_, n) => 4 * (n + 1));
-      const lastHour_ms = Math.floor(end_ms / hour_ms) * hour_ms;
-      const asked = hours.flatMap((hour) =>
-        (["completed", "refused"] as const).map((outcome, at) => ({
-          ...{ organization: 0, key: 0, model: 0, upstream: 0, outcome },
-          ago_ms: end_ms - lastHour_ms + hour * hour_ms - 60_000 - at,
-          off_ms: -300_000,
-        })),
-      );
-      const known = await load(asked, owners, true);
-      for (const [outcome, limit] of [
-        [undefined, 3],
-        ["completed", 9],
-      ] as const) {
-        const right = known.filter((one) => (outcome ?? one.outcome) === one.outcome).map(({ id }) => id);
+  const queryOf = (owners: readonly string[], of: Filter): Omit<RequestQuery, "limit"> => ({
+    organizationId: of.organization === undefined ? undefined : owners[of.organization],
+    keyId: of.key === undefined ? undefined : keys[of.key],
+    model: of.model === undefined ? undefined : models[of.model],
+    operation: of.operation as RequestQuery["operation"],
+    outcome: of.outcome,
+    upstream: of.upstream === undefined ? undefined : upstreams[of.upstream],
+    from: of.from_ms === undefined ? undefined : new Date(end_ms - of.from_ms),
+    to: of.to_ms === undefined ? undefined : new Date(end_ms - of.to_ms),
+  });
+
+  function matches(one: Known, query: Omit<RequestQuery, "limit">): boolean {
+    const hasEnded = one.outcome !== "running" && one.outcome !== "refused";
+    const at_ms = end_ms - one.ago_ms;
+    return (
+      (query.organizationId ?? one.organizationId) === one.organizationId &&
+      (query.keyId ?? keys[one.key]) === keys[one.key] &&
+      (query.model ?? models[one.model]) === models[one.model] &&
+      (query.outcome ?? one.outcome) === one.outcome &&
+      (query.upstream === undefined || (hasEnded && query.upstream === upstreams[one.upstream])) &&
+      (query.operation ?? operationOf(one)) === operationOf(one) &&
+      (query.from === undefined || at_ms >= query.from.getTime()) &&
+      (query.to === undefined || at_ms < query.to.getTime())
+    );
+  }
+
+  test("has every request that matches once, the newest first, whatever the pages and the filter", async () => {
+    const loads = fc.array(request, { minLength: 1, maxLength: 40 });
+    const filters = fc.array(fc.tuple(filter, fc.integer({ min: 1, max: 9 })), { minLength: 1, maxLength: 8 });
+    const property = fc.asyncProperty(loads, filters, fc.boolean(), async (asked, questions, isRolledUp) => {
+      const owners = await Promise.all([0, 1, 2].map(() => store.newOrganization()));
+      const known = await load(asked, owners, isRolledUp);
+      for (const [of, limit] of questions) {
+        const query = queryOf(owners, of);
+        const right = known.filter((one) => matches(one, query)).map(({ id }) => id);
         for (const read of [list, hasty]) {
-          const found = await all({ organizationId: owners[0], outcome }, limit, read);
+          const found = await all(query, limit, read);
           expect(found.map(({ requestId }) => requestId)).toEqual(right.toSorted().toReversed());
         }
       }
     });
+    await fc.assert(property, { numRuns: runs[name] });
+  });
 
-    test("has a request once that ends while the list is read", async () => {
-      const owner = await store.newOrganization();
-      await store.db.exec("truncate usage_record, usage_hold, usage_refusal");
-      await store.setClock(null);
-      const admits = Array.from({ length: 12 }, () => admitOf(owner));
-      await book.run(admits);
-      const seen: string[] = [];
-      let before: string | undefined;
-      for (const admit of admits) {
-        const page = await list.listRequests({ organizationId: owner, before, limit: 1 });
-        seen.push(...page.items.map(({ requestId }) => requestId));
-        before = page.next ?? before;
-        await book.run([settleOf(admit, 50)]);
+  test("has all of an organization with a request in every fourth hour, whose ids are of the hour before", async () => {
+    const owners = [await store.newOrganization()];
+    const hours = Array.from({ length: 14 }, (_, n) => 4 * (n + 1));
+    const lastHour_ms = Math.floor(end_ms / hour_ms) * hour_ms;
+    const asked = hours.flatMap((hour) =>
+      (["completed", "refused"] as const).map((outcome, at) => ({
+        ...{ organization: 0, key: 0, model: 0, upstream: 0, outcome },
+        ago_ms: end_ms - lastHour_ms + hour * hour_ms - 60_000 - at,
+        off_ms: -300_000,
+      })),
+    );
+    const known = await load(asked, owners, true);
+    for (const [outcome, limit] of [
+      [undefined, 3],
+      ["completed", 9],
+    ] as const) {
+      const right = known.filter((one) => (outcome ?? one.outcome) === one.outcome).map(({ id }) => id);
+      for (const read of [list, hasty]) {
+        const found = await all({ organizationId: owners[0], outcome }, limit, read);
+        expect(found.map(({ requestId }) => requestId)).toEqual(right.toSorted().toReversed());
       }
-      expect(seen).toEqual(
-        admits
-          .map(({ requestId }) => requestId)
-          .toSorted()
-          .toReversed(),
-      );
-    });
+    }
+  });
 
-    test("tells what each of them is", async () => {
-      const owner = await store.newOrganization();
-      await store.db.exec("truncate usage_record, usage_hold, usage_refusal");
-      const [running, ended] = [admitOf(owner), admitOf(owner)];
-      await book.run([running, ended]);
-      await book.run([settleOf(ended, 100, { outcome: "failed", errorCode: "internal_error" })]);
-      const items = await all({ organizationId: owner }, 50);
-      const of = (id: string) => items.find(({ requestId }) => requestId === id);
-      expect(of(running.requestId)).toMatchObject({ outcome: "running", held: 1000, charged: 0, endedAt: null });
-      expect(of(ended.requestId)).toMatchObject({
-        outcome: "failed",
-        errorCode: "internal_error",
-        charged: 100,
-        outputTokens: 10,
-        upstream: "main",
-        attempts: 1,
-        firstPart_ms: 12,
-      });
+  test("has a request once that ends while the list is read", async () => {
+    const owner = await store.newOrganization();
+    await emptied();
+    await store.setClock(null);
+    const admits = Array.from({ length: 12 }, () => admitOf(owner));
+    await book.run(admits);
+    const seen: string[] = [];
+    let before: string | undefined;
+    for (const admit of admits) {
+      const page = await list.listRequests({ organizationId: owner, before, limit: 1 });
+      seen.push(...page.items.map(({ requestId }) => requestId));
+      before = page.next ?? before;
+      await book.run([settleOf(admit, 50)]);
+    }
+    expect(seen).toEqual(
+      admits
+        .map(({ requestId }) => requestId)
+        .toSorted()
+        .toReversed(),
+    );
+  });
+
+  test("tells what each of them is", async () => {
+    const owner = await store.newOrganization();
+    await emptied();
+    const [running, ended] = [admitOf(owner), admitOf(owner)];
+    await book.run([running, ended]);
+    await book.run([settleOf(ended, 100, { outcome: "failed", errorCode: "internal_error" })]);
+    const items = await all({ organizationId: owner }, 50);
+    const of = (id: string) => items.find(({ requestId }) => requestId === id);
+    expect(of(running.requestId)).toMatchObject({ outcome: "running", held: 1000, charged: 0, endedAt: null });
+    expect(of(ended.requestId)).toMatchObject({
+      outcome: "failed",
+      errorCode: "internal_error",
+      charged: 100,
+      outputTokens: 10,
+      upstream: "main",
+      attempts: 1,
+      firstPart_ms: 12,
     });
   });
-}
+});
 
 test("asks for no more than the time of a page is enough for, however slow the database is", async () => {
   for (const row_ms of [0.001, 0.02, 0.05, 0.2]) {

@@ -1,17 +1,18 @@
-// A thousand requests at once against room for exactly five, whoever has the room and for whichever models: on three nodes of
-// one Postgres, and on the embedded database.
+// Two hundred requests at once (in `npm run test:deep` a thousand) against room for exactly five, whoever has the room and
+// for whichever models: on three nodes of one Postgres, and on the embedded database.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { noBudget } from "../../../src/core/store/budget.ts";
 import type { Admit, Ledger } from "../../../src/core/store/ledger.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
-import { databaseKinds } from "../../harness/depth.ts";
+import { databaseKinds, times } from "../../harness/depth.ts";
 import { admitOf, expectBalanced, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { house, limitModels, whose } from "./model-limits.ts";
 import { setBudget } from "./subject-limits.ts";
 
 setDefaultTimeout(60_000);
 
+const requests = times(200, 1_000);
 const model = "acme/large";
 const all = "all models";
 const patterns = [all, model, "acme/*"];
@@ -38,7 +39,7 @@ afterAll(async () => {
 });
 
 test.each(cases)(
-  "on %s, against room for five of the %s for %s, five of 1,000 are admitted",
+  `on %s, against room for five of the %s for %s, five of ${requests} are admitted`,
   async (name, one, pattern) => {
     const { store, nodes } = opened.get(name)!;
     const { organization, key, ids } = await house(store);
@@ -47,12 +48,13 @@ test.each(cases)(
       await setBudget(store.db, organization, ids[one], room, one === "key" ? ids.team : null);
     const limits = one === "organization" && pattern === all ? { ...unlimited, week: room.week } : unlimited;
     const asked = (of: string): Admit => ({ ...admitOf(organization, { limits }), keyId: key, model: of });
-    const commands = Array.from({ length: 1_000 }, () => asked(model));
-    const batches = Array.from({ length: 50 }, (_, at) => commands.slice(at * 20, at * 20 + 20));
+    const commands = Array.from({ length: requests }, () => asked(model));
+    const size = requests / 50;
+    const batches = Array.from({ length: 50 }, (_, at) => commands.slice(at * size, (at + 1) * size));
     const answers = (await Promise.all(batches.map((batch, at) => nodes[at % nodes.length]!.run(batch)))).flat();
     const granted = commands.filter((_, at) => answers[at]!.answer === "granted");
     expect(granted).toHaveLength(5);
-    expect(answers.filter(({ answer }) => answer === "reserved")).toHaveLength(995);
+    expect(answers.filter(({ answer }) => answer === "reserved")).toHaveLength(requests - 5);
     const [other] = await nodes[0]!.run([asked("other/small")]);
     expect(other!.answer as string).toBe(pattern === all ? "reserved" : "granted");
     await nodes[0]!.run(granted.map((admit) => settleOf(admit, 1_000)));

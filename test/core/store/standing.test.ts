@@ -1,37 +1,27 @@
 /** Standing: what organizations, teams and keys have used of their limits, from the one read that all views use. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
-import type { Ledger } from "../../../src/core/store/ledger.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
 import { tightestWindow } from "../../../src/core/store/standing.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
 import { databaseKinds } from "../../harness/depth.ts";
-import { admitOf, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
+import { admitOf, ledgerForTests, noon, settleOf, unlimited } from "./ledger-stores.ts";
 import { addKey, addTeam } from "./made.ts";
 import { limitModels } from "./model-limits.ts";
 
 setDefaultTimeout(60_000);
 
-const noon = new Date("2026-03-10T12:00:00.000Z");
 const limits = { ...unlimited, week: 10_000 };
 
 describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
-  let store: Store;
-  let book: Ledger;
+  const { store, book } = ledgerForTests(name, { isBalanced: false });
   let acts: ReturnType<typeof administration>;
   beforeAll(async () => {
-    store = await stores[name]();
     await store.setClock(noon);
     await plans(store.db).publish([{ ...noLimits, name: "test", week: limits.week }], 0);
-    book = ledger(store.db, { recovery: "checkpoint" });
     acts = administration(store.db);
-  });
-  afterAll(async () => {
-    await book.close();
-    await store.close();
   });
 
   async function newKey(organizationId: string, budget: Partial<Budget>, teamId: string | null = null) {

@@ -1,7 +1,7 @@
 // Teams and limits as an administrator sets them: two changes at once, teams that were removed, and what the audit log
 // keeps.
 
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { management } from "../../../src/admin/management/client.ts";
 import type { LimitValueChanges } from "../../../src/admin/management/limit-shape.ts";
 import { allOf } from "../../../src/admin/management/page.ts";
@@ -9,7 +9,6 @@ import { hashKey } from "../../../src/core/auth/credential.ts";
 import type { Budget } from "../../../src/core/store/budget.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
-import type { Database } from "../../../src/stores/postgres/database.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
 import { emptyLedger } from "../../admin/management/empty-ledger.ts";
@@ -18,11 +17,10 @@ import { inMoney, inNanos } from "../../harness/limits.ts";
 import { databaseForTests, openDatabase } from "../../stores/postgres/databases.ts";
 
 const pro = { ...noLimits, name: "pro", week: 1_000 };
-let db: Database;
 let organizations = 0;
 setDefaultTimeout(60_000);
-databaseForTests(openDatabase, async (owned) => {
-  ({ db } = owned);
+const db = databaseForTests(openDatabase);
+beforeAll(async () => {
   await plans(db).publish([pro], 0);
 });
 

@@ -1,11 +1,11 @@
 // What a report of engines says, against the requests as they were served: their number, ends, times and attempts.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { UpstreamMeasures, UpstreamQuery } from "../../../src/admin/store/upstream-report.ts";
-import type { Ledger, Settle } from "../../../src/core/store/ledger.ts";
+import type { Settle } from "../../../src/core/store/ledger.ts";
 import { upstreamReports } from "../../../src/stores/postgres/upstream-report.ts";
 import { chanceOf } from "../../faults/chance.ts";
 import { databaseKinds, seed, times } from "../../harness/depth.ts";
-import { admitOf, openLedger, type Store, settleOf } from "./ledger-stores.ts";
+import { admitOf, ledgerForTests, settleOf } from "./ledger-stores.ts";
 
 setDefaultTimeout(120_000);
 const hour_ms = 3_600_000;
@@ -25,101 +25,97 @@ interface Served {
   route: Settle["route"];
 }
 
-for (const name of databaseKinds(import.meta.path))
-  describe(`a report of engines on ${name}, seed ${seed}`, () => {
-    const chance = chanceOf(seed);
-    let store: Store;
-    let book: Ledger;
-    const all: Served[] = [];
-    let organizations: string[];
-    beforeAll(async () => {
-      ({ store, book } = await openLedger(name));
-      const organization = await store.newOrganization();
-      organizations = [organization, await store.newOrganization()];
-      const times_ms = Array.from({ length: served }, () => start_ms + chance.below(6 * hour_ms)).toSorted();
-      for (const at_ms of times_ms) await serve(chance.pick(organizations), at_ms);
-      // An entry of an operator, and a request that runs on, are in no report.
-      await book.adjust(`req_${Bun.randomUUIDv7().replaceAll("-", "")}`, organization, "month", 5);
-      await book.run([admitOf(organization, { lease_ms: 99 * hour_ms })]);
-    });
-    afterAll(() => store.close());
-
-    async function serve(organization: string, at_ms: number): Promise<void> {
-      const outcome = chance.pick(outcomes);
-      const upstream = chance.pick(upstreams);
-      const tried = [
-        ...Array.from({ length: chance.below(3) }, () => ({
-          ...{ upstream: chance.pick(["gpu-1", "gpu-2"] as const), ms: chance.below(90) },
-          outcome: chance.pick(["unreachable", "busy"] as const),
-        })),
-        { upstream: upstream ?? "", outcome: "answered", ms: 5 },
-      ];
-      const firstPart_ms = chance.below(4) === 0 ? null : chance.below(5000);
-      const route = upstream && { upstream, attempts: tried.length, firstPart_ms, ...(tried.length > 1 && { tried }) };
-      const code = outcome === "failed" ? chance.pick(["upstream_timeout", "upstream_unavailable"]) : null;
-      const one = {
-        organization,
-        at_ms,
-        model: chance.pick(models),
-        outcome,
-        code,
-        duration_ms: chance.below(90_000),
-        route,
-      };
-      await store.setClock(new Date(at_ms));
-      const requestId = `req_${Bun.randomUUIDv7("hex", at_ms + chance.below(600_000) - 300_000).replaceAll("-", "")}`;
-      const admit = admitOf(organization, { requestId, model: one.model, lease_ms: 99 * hour_ms });
-      await book.run([admit]);
-      await store.setClock(new Date(at_ms + one.duration_ms));
-      await book.run([settleOf(admit, 5, { outcome, errorCode: code, route })]);
-      all.push(one);
-    }
-
-    async function tells(query: UpstreamQuery): Promise<void> {
-      const { at: _, ...report } = await upstreamReports(store.db).reportUpstreams(query);
-      const spanned = all.filter(
-        ({ organization, at_ms, model }) =>
-          (query.organizationId === undefined || organization === query.organizationId) &&
-          at_ms >= query.from.getTime() &&
-          at_ms < query.to.getTime() &&
-          (query.model === undefined || model === query.model),
-      );
-      const asked = spanned.filter(({ route }) => query.upstream === undefined || route?.upstream === query.upstream);
-      const hours = Map.groupBy(asked, ({ at_ms }) => at_ms - (at_ms % hour_ms));
-      const engines = Map.groupBy(asked, ({ route }) => route?.upstream ?? null);
-      const attempts = spanned
-        .flatMap(({ route }) => route?.tried?.slice(0, -1) ?? [])
-        .filter(({ upstream }) => query.upstream === undefined || upstream === query.upstream);
-      expect({ ...report, upstreams: sorted(report.upstreams) }).toEqual({
-        total: measured(asked),
-        hours: [...hours].map(([hour_ms, some]) => ({ startsAt: new Date(hour_ms), ...measured(some) })),
-        upstreams: sorted([...engines].map(([upstream, some]) => ({ upstream, ...measured(some) }))),
-        failures: counted(
-          asked.filter(({ outcome }) => outcome === "failed"),
-          ({ route, code }) => ({ upstream: route?.upstream ?? null, code }),
-        ).map(([one, requests]) => ({ ...one, requests })),
-        followed: counted(attempts, ({ upstream, outcome }) => ({ upstream, outcome })).map(([one, attempts]) => ({
-          ...one,
-          attempts,
-        })),
-      });
-    }
-
-    test("adds up the requests of its span, by hour and by engine, with the times that they had", async () => {
-      const at = (hours: number) => new Date(start_ms + hours * hour_ms);
-      for (const span of [
-        { from: at(-1), to: at(20) },
-        { from: at(1.25), to: at(3) },
-        { from: at(30), to: at(31) },
-      ]) {
-        await tells(span);
-        await tells({ ...span, model: models[0] });
-        await tells({ ...span, upstream: "gpu-1" });
-        for (const organizationId of organizations) await tells({ ...span, organizationId });
-        await tells({ ...span, upstream: "gpu-2", model: models[1] });
-      }
-    });
+describe.each(databaseKinds(import.meta.path))(`a report of engines, seed ${seed}, on %s`, (name) => {
+  const { store, book } = ledgerForTests(name, { isBalanced: false });
+  const chance = chanceOf(seed);
+  const all: Served[] = [];
+  let organizations: string[];
+  beforeAll(async () => {
+    const organization = await store.newOrganization();
+    organizations = [organization, await store.newOrganization()];
+    const times_ms = Array.from({ length: served }, () => start_ms + chance.below(6 * hour_ms)).toSorted();
+    for (const at_ms of times_ms) await serve(chance.pick(organizations), at_ms);
+    // An entry of an operator, and a request that runs on, are in no report.
+    await book.adjust(`req_${Bun.randomUUIDv7().replaceAll("-", "")}`, organization, "month", 5);
+    await book.run([admitOf(organization, { lease_ms: 99 * hour_ms })]);
   });
+
+  async function serve(organization: string, at_ms: number): Promise<void> {
+    const outcome = chance.pick(outcomes);
+    const upstream = chance.pick(upstreams);
+    const tried = [
+      ...Array.from({ length: chance.below(3) }, () => ({
+        ...{ upstream: chance.pick(["gpu-1", "gpu-2"] as const), ms: chance.below(90) },
+        outcome: chance.pick(["unreachable", "busy"] as const),
+      })),
+      { upstream: upstream ?? "", outcome: "answered", ms: 5 },
+    ];
+    const firstPart_ms = chance.below(4) === 0 ? null : chance.below(5000);
+    const route = upstream && { upstream, attempts: tried.length, firstPart_ms, ...(tried.length > 1 && { tried }) };
+    const code = outcome === "failed" ? chance.pick(["upstream_timeout", "upstream_unavailable"]) : null;
+    const one = {
+      organization,
+      at_ms,
+      model: chance.pick(models),
+      outcome,
+      code,
+      duration_ms: chance.below(90_000),
+      route,
+    };
+    await store.setClock(new Date(at_ms));
+    const requestId = `req_${Bun.randomUUIDv7("hex", at_ms + chance.below(600_000) - 300_000).replaceAll("-", "")}`;
+    const admit = admitOf(organization, { requestId, model: one.model, lease_ms: 99 * hour_ms });
+    await book.run([admit]);
+    await store.setClock(new Date(at_ms + one.duration_ms));
+    await book.run([settleOf(admit, 5, { outcome, errorCode: code, route })]);
+    all.push(one);
+  }
+
+  async function tells(query: UpstreamQuery): Promise<void> {
+    const { at: _, ...report } = await upstreamReports(store.db).reportUpstreams(query);
+    const spanned = all.filter(
+      ({ organization, at_ms, model }) =>
+        (query.organizationId === undefined || organization === query.organizationId) &&
+        at_ms >= query.from.getTime() &&
+        at_ms < query.to.getTime() &&
+        (query.model === undefined || model === query.model),
+    );
+    const asked = spanned.filter(({ route }) => query.upstream === undefined || route?.upstream === query.upstream);
+    const hours = Map.groupBy(asked, ({ at_ms }) => at_ms - (at_ms % hour_ms));
+    const engines = Map.groupBy(asked, ({ route }) => route?.upstream ?? null);
+    const attempts = spanned
+      .flatMap(({ route }) => route?.tried?.slice(0, -1) ?? [])
+      .filter(({ upstream }) => query.upstream === undefined || upstream === query.upstream);
+    expect({ ...report, upstreams: sorted(report.upstreams) }).toEqual({
+      total: measured(asked),
+      hours: [...hours].map(([hour_ms, some]) => ({ startsAt: new Date(hour_ms), ...measured(some) })),
+      upstreams: sorted([...engines].map(([upstream, some]) => ({ upstream, ...measured(some) }))),
+      failures: counted(
+        asked.filter(({ outcome }) => outcome === "failed"),
+        ({ route, code }) => ({ upstream: route?.upstream ?? null, code }),
+      ).map(([one, requests]) => ({ ...one, requests })),
+      followed: counted(attempts, ({ upstream, outcome }) => ({ upstream, outcome })).map(([one, attempts]) => ({
+        ...one,
+        attempts,
+      })),
+    });
+  }
+
+  test("adds up the requests of its span, by hour and by engine, with the times that they had", async () => {
+    const at = (hours: number) => new Date(start_ms + hours * hour_ms);
+    for (const span of [
+      { from: at(-1), to: at(20) },
+      { from: at(1.25), to: at(3) },
+      { from: at(30), to: at(31) },
+    ]) {
+      await tells(span);
+      await tells({ ...span, model: models[0] });
+      await tells({ ...span, upstream: "gpu-1" });
+      for (const organizationId of organizations) await tells({ ...span, organizationId });
+      await tells({ ...span, upstream: "gpu-2", model: models[1] });
+    }
+  });
+});
 
 /** The smallest value that at least this share of the values does not exceed. */
 function within(share: number, values: readonly number[]): number | null {

@@ -53,14 +53,19 @@ export const kindsFor = (file: string) => kinds.filter(({ kind }) => databaseKin
  */
 export const openDatabase: Open = kinds[1]!.open;
 
-/** A database for a group of tests: opened before them, and dropped after them. */
-export function databaseForTests(open: Open, opened: (owned: Owned) => unknown): void {
-  let owned: Owned;
+/**
+ * A database for a group of tests, of a kind or as `open` opens it: opened before them, and dropped after them. It has
+ * its members as soon as the tests run.
+ */
+export function databaseForTests(open: Database["kind"] | Open, options?: Parameters<Open>[0]): Database {
+  const db = {} as Database;
+  let owned: Owned | undefined;
   beforeAll(async () => {
-    owned = await open();
-    await opened(owned);
+    owned = await (typeof open === "string" ? kinds.find(({ kind }) => kind === open)!.open : open)(options);
+    Object.assign(db, owned.db);
   });
-  afterAll(() => owned.drop());
+  afterAll(() => owned?.drop());
+  return db;
 }
 
 export function temporaryFolder(): string {
@@ -75,15 +80,29 @@ export async function emptied(db: Database): Promise<void> {
   await db.exec("drop schema public cascade; create schema public");
 }
 
+const withClocks = new WeakSet<object>();
+
+/** Sets the store's clock; null lets it run. */
+export async function setClock(db: Pick<Database, "exec" | "query">, at: Date | null): Promise<void> {
+  if (!withClocks.has(db)) {
+    await db.exec(`
+      create table if not exists test_clock (at timestamptz);
+      create or replace function store_now() returns timestamptz language sql volatile set enable_seqscan = on
+        as $$ select coalesce((select at from test_clock), date_trunc('milliseconds', clock_timestamp())) $$`);
+    withClocks.add(db);
+  }
+  // Sets the clock in one statement: between two statements, any other query would see the true time.
+  const set = "with was as (delete from test_clock) insert into test_clock select $1::timestamptz where $1 is not null";
+  await db.query(set, [at]);
+}
+
 /** Does `work` while the store's clock stands at `instant`. */
 export async function withClock<T>(db: Database, instant: Date, work: () => Promise<T>): Promise<T> {
-  const define = (body: string) =>
-    db.exec(`create or replace function store_now() returns timestamptz language sql volatile as $$ ${body} $$`);
-  await define(`select timestamptz '${instant.toISOString()}'`);
+  await setClock(db, instant);
   try {
     return await work();
   } finally {
-    await define("select date_trunc('milliseconds', clock_timestamp())");
+    await setClock(db, null);
   }
 }
 

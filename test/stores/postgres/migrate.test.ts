@@ -16,7 +16,7 @@ import { within } from "../../../src/core/time/cancellation.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { freshDatabase } from "../../harness/services.ts";
 import { until } from "../../harness/until.ts";
-import { databaseForTests, emptied, kinds, type Open, type Owned } from "./databases.ts";
+import { databaseForTests, emptied, kinds, type Open } from "./databases.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
 setDefaultTimeout(60_000);
@@ -27,14 +27,10 @@ const second: Migration = { name: "0002_second", sql: "insert into first values 
 for (const { kind, open } of kinds) describe(kind, () => contract(open));
 
 function contract(open: Open): void {
-  let owned: Owned;
-  databaseForTests(
-    () => open({ migrated: false }),
-    (opened) => (owned = opened),
-  );
+  const own = databaseForTests(open, { migrated: false });
   const fresh = async () => {
-    await emptied(owned.db);
-    return owned.db;
+    await emptied(own);
+    return own;
   };
 
   test("an empty database gets all of this build's migrations, and a second start finds nothing to do", async () => {

@@ -27,8 +27,8 @@ describe("upkeep", () => {
   });
   afterEach(() => bystander.close());
 
-  const asked = asking(() => book);
-  const serve = async () => expect(await asked.serve(admitOf(organization), 5)).toMatchObject({ answer: "settled" });
+  const serve = async () =>
+    expect(await asking(book).serve(admitOf(organization), 5)).toMatchObject({ answer: "settled" });
   /**
    * Serves requests as long as `work` is under way, and before and after it. Their ids are of today, whatever the
    * store's clock says, so today's month has records and its partition is kept.

@@ -57,7 +57,7 @@ describe("an old snapshot", () => {
   const pagesOfSweep = () => pages("select * from usage_recover(100, false, '{}', usage_record_id(store_now()))", []);
 
   test("costs a batch and a sweep no more after many batches than after a few", async () => {
-    const { serve } = asking(() => book);
+    const { serve } = asking(book);
     const spend = () => serve(admitOf(organization), 1);
     for (let count = 0; count < 40; count++) await spend();
     const [batch, sweep] = [await pagesOfBatch(), await pagesOfSweep()];

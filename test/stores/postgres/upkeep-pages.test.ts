@@ -1,9 +1,10 @@
 // The hourly upkeep reads the windows of a day, or those from before a year ago, and none of the windows between.
 
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { oldRows } from "../../../src/stores/postgres/partitions.ts";
-import { kindsFor } from "./databases.ts";
+import { databaseKinds } from "../../harness/depth.ts";
+import { databaseForTests } from "./databases.ts";
 
 setDefaultTimeout(120_000);
 
@@ -28,19 +29,15 @@ async function pagesOf(db: Database, text: string, parameters: unknown[] = []): 
   return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
 }
 
-for (const { kind, open } of kindsFor(import.meta.path)) {
-  test(`the hourly look and the upkeep leave alone what they do not ask for, on ${kind}`, async () => {
-    const { db, drop } = await open();
-    try {
-      await db.exec(fill);
-      for (const table of ["usage_past", "usage_seal"]) await db.query(`vacuum (analyze) ${table}`);
-      const [table] = await db.query<{ pages: number }>("select (pg_relation_size('usage_past') / 8192)::int as pages");
-      // The first time, plans and catalogs are read too.
-      for (let turn = 0; turn < 2; turn++) await pagesOf(db, "select * from usage_differences('open')");
-      expect(await pagesOf(db, "select * from usage_differences('open')")).toBeLessThan(table!.pages / 2);
-      expect(await pagesOf(db, oldRows("usage_past", "ends_at"), [14, 5_000])).toBeLessThan(table!.pages / 2);
-    } finally {
-      await drop();
-    }
+describe.each(databaseKinds(import.meta.path))("on %s", (kind) => {
+  const db = databaseForTests(kind);
+  test("the hourly look and the upkeep leave alone what they do not ask for", async () => {
+    await db.exec(fill);
+    for (const table of ["usage_past", "usage_seal"]) await db.query(`vacuum (analyze) ${table}`);
+    const [table] = await db.query<{ pages: number }>("select (pg_relation_size('usage_past') / 8192)::int as pages");
+    // The first time, plans and catalogs are read too.
+    for (let turn = 0; turn < 2; turn++) await pagesOf(db, "select * from usage_differences('open')");
+    expect(await pagesOf(db, "select * from usage_differences('open')")).toBeLessThan(table!.pages / 2);
+    expect(await pagesOf(db, oldRows("usage_past", "ends_at"), [14, 5_000])).toBeLessThan(table!.pages / 2);
   });
-}
+});

@@ -3,7 +3,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { DatabaseError } from "../../../src/stores/postgres/database-error.ts";
-import { databaseForTests, kinds, type Open, type Owned } from "./databases.ts";
+import { databaseForTests, kinds, type Open } from "./databases.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
 setDefaultTimeout(60_000);
@@ -11,11 +11,10 @@ setDefaultTimeout(60_000);
 for (const { kind, open } of kinds) describe(kind, () => contract(open));
 
 function contract(open: Open): void {
-  let owned: Owned;
-  databaseForTests(open, (opened) => (owned = opened));
+  const db = databaseForTests(open);
 
   const back = async (type: string, value: unknown): Promise<unknown> => {
-    const [row] = await owned.db.query<{ value: unknown }>(`select $1::${type} as value`, [value]);
+    const [row] = await db.query<{ value: unknown }>(`select $1::${type} as value`, [value]);
     return row!.value;
   };
   const returns = (type: string, values: fc.Arbitrary<unknown>) =>
@@ -88,7 +87,6 @@ function contract(open: Open): void {
   });
 
   test("a transaction is whole or nothing, a savepoint in it too, and what it threw comes out unchanged", async () => {
-    const { db } = owned;
     await db.exec("create table kept (n int primary key)");
     const mine = new Error("mine");
     await expect(
@@ -117,7 +115,6 @@ function contract(open: Open): void {
   });
 
   test("a statement beside transactions never falls into one of them, nor theirs out", async () => {
-    const { db } = owned;
     await db.exec("create table beside (n int primary key)");
     const busy = Array.from({ length: 120 }, (_, n) => {
       if (n % 3 !== 0) return db.query("insert into beside values ($1)", [n]);
@@ -137,7 +134,6 @@ function contract(open: Open): void {
   });
 
   test("a transaction in which a statement failed is no success, and one that is over takes nothing more", async () => {
-    const { db } = owned;
     await db.exec("create table once (n int primary key)");
     const swallowed = db.transaction(async (tx) => {
       await tx.query("insert into once values (1)");
@@ -150,7 +146,6 @@ function contract(open: Open): void {
   });
 
   test("a lane keeps the order of its calls without waiting for their answers", async () => {
-    const { db } = owned;
     await db.exec("create table ordered (place int generated always as identity, n int)");
     const lane = await db.lane();
     await Promise.all(Array.from({ length: 50 }, (_, n) => lane.query("insert into ordered (n) values ($1)", [n])));
@@ -160,7 +155,6 @@ function contract(open: Open): void {
   });
 
   test("a message is sent by the commit, and only then", async () => {
-    const { db } = owned;
     const heard: string[] = [];
     const stop = await db.listen("some_channel", (payload) => heard.push(payload));
     await db
@@ -177,10 +171,10 @@ function contract(open: Open): void {
   });
 
   test("closing twice is closing once, and a closed database says so", async () => {
-    const { db, drop } = await open({ migrated: false });
-    await Promise.all([db.close(), db.close()]);
-    await expect(db.query("select 1")).rejects.toBeInstanceOf(DatabaseError);
-    await expect(db.ping(100)).rejects.toBeInstanceOf(DatabaseError);
-    await drop();
+    const other = await open({ migrated: false });
+    await Promise.all([other.db.close(), other.db.close()]);
+    await expect(other.db.query("select 1")).rejects.toBeInstanceOf(DatabaseError);
+    await expect(other.db.ping(100)).rejects.toBeInstanceOf(DatabaseError);
+    await other.drop();
   });
 }
