@@ -1,20 +1,19 @@
 // A replica takes over from its primary. Nodes that run and one that starts afterwards notice and report what the primary
 // had confirmed and the replica never got; the service goes on. With a synchronous replica nothing is missing.
 
-import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { inWords, type Money } from "../../../src/core/inference/money.ts";
+import { endedAfterEach } from "../../harness/endings.ts";
 import { linesOf, linesThen } from "../../harness/log-lines.ts";
 import { type Pair, startPair } from "../../harness/replica.ts";
 import { redisUrl } from "../../harness/services.ts";
 import { type Sluice, type SluiceOptions, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
+import { chat, served } from "./served.ts";
 
 setDefaultTimeout(240_000);
 
-const running: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const stop of running.splice(0).reverse()) await stop();
-});
+const running = endedAfterEach();
 
 async function pairOf(...settings: string[]): Promise<Pair> {
   const pair = await startPair(settings);
@@ -29,24 +28,7 @@ async function nodeOn(pair: Pair, options: SluiceOptions = {}): Promise<Sluice> 
 }
 
 /** Serves requests, and returns their IDs once their receipts say that they have ended. */
-async function serve(sluice: Sluice, count: number): Promise<string[]> {
-  const { data } = (await (await sluice.fetch("/v1/models")).json()) as { data: { id: string }[] };
-  return Promise.all(
-    Array.from({ length: count }, async () => {
-      const body = { model: data[0]!.id, messages: [{ role: "user", content: "Hello" }] };
-      const response = await sluice.post("/v1/chat/completions", body);
-      expect(response.status).toBe(200);
-      const id = response.headers.get("x-service-request-id")!;
-      const hasEnded = async () => {
-        const found = (await (await receipt(sluice, id)).json()) as { ended_at?: string | null };
-        return typeof found.ended_at === "string";
-      };
-      await until(hasEnded, 20_000, "the receipt");
-      return id;
-    }),
-  );
-}
-
+const serve = (sluice: Sluice, count: number) => Promise.all(Array.from({ length: count }, () => served(sluice)));
 const receipt = (sluice: Sluice, id: string) => sluice.fetch(`/v1/service/requests/${id}`);
 const statuses = (sluice: Sluice, ids: string[]) =>
   Promise.all(ids.map(async (id) => (await receipt(sluice, id)).status));
@@ -116,11 +98,7 @@ for (const mode of ["on", "remote_apply"]) {
     const sluice = await nodeOn(pair);
     const ids = await serve(sluice, 5);
     await pair.cutOff();
-    const { data } = (await (await sluice.fetch("/v1/models")).json()) as { data: { id: string }[] };
-    const refused = await sluice.post("/v1/chat/completions", {
-      model: data[0]!.id,
-      messages: [{ role: "user", content: "Hello" }],
-    });
+    const refused = await chat(sluice);
     expect(refused.status).toBe(503);
     expect(await refused.text()).toContain("storage_unavailable");
 

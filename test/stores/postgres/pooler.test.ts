@@ -7,6 +7,7 @@ import { whyNoSessions } from "../../../src/stores/postgres/sessions.ts";
 import { type PoolerOptions, startPooler } from "../../harness/pooler.ts";
 import { freshDatabase } from "../../harness/services.ts";
 import { program, startSluice } from "../../harness/sluice.ts";
+import { chat } from "./served.ts";
 
 setDefaultTimeout(120_000);
 
@@ -71,9 +72,7 @@ test("behind a pooler of sessions a node serves, and its sessions have their set
   await behind({ mode: "session", sessions_max: 40 }, async (url) => {
     const sluice = await node(url);
     try {
-      const { data } = (await (await sluice.fetch("/v1/models")).json()) as { data: { id: string }[] };
-      const body = { model: data[0]!.id, messages: [{ role: "user", content: "Hello" }] };
-      expect((await sluice.post("/v1/chat/completions", body)).status).toBe(200);
+      expect((await chat(sluice)).status).toBe(200);
     } finally {
       expect(await sluice.stop()).toBe(0);
     }

@@ -12,8 +12,8 @@ import { lineOf } from "../../harness/log-lines.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { redisUrl, startPostgres } from "../../harness/services.ts";
 import { type Sluice, type SluiceOptions, startSluice } from "../../harness/sluice.ts";
-import { until } from "../../harness/until.ts";
 import { temporaryFolder } from "./databases.ts";
+import { endOf, served } from "./served.ts";
 
 setDefaultTimeout(240_000);
 
@@ -25,22 +25,6 @@ async function node(options: SluiceOptions): Promise<Sluice> {
   return sluice;
 }
 
-/** Serves a request, and returns its id once its receipt says that it has ended. */
-async function served(sluice: Sluice, key: string): Promise<string> {
-  const { data } = (await (await sluice.fetch("/v1/models", { key })).json()) as { data: { id: string }[] };
-  const body = { model: data[0]!.id, messages: [{ role: "user", content: "Hello" }] };
-  const response = await sluice.post("/v1/chat/completions", body, { key });
-  expect(response.status).toBe(200);
-  const id = response.headers.get("x-service-request-id")!;
-  await until(async () => (await ended(sluice, key, id)) !== null, 20_000, "the receipt");
-  return id;
-}
-
-async function ended(sluice: Sluice, key: string, id: string): Promise<string | null> {
-  const response = await sluice.fetch(`/v1/service/requests/${id}`, { key });
-  return ((await response.json()) as { ended_at?: string | null }).ended_at ?? null;
-}
-
 interface Shown {
   windows: { month: { used_nanos: number } };
 }
@@ -50,7 +34,7 @@ interface Shown {
  * counts on from there.
  */
 async function goesOn(restored: Sluice, key: string, ids: string[], organization: string): Promise<void> {
-  for (const id of ids) expect(await ended(restored, key, id)).not.toBeNull();
+  for (const id of ids) expect(await endOf(restored, id, key)).not.toBeNull();
   const before = JSON.stringify(await restored.json<Shown>("usage", "show", organization));
   await served(restored, key);
   expect(JSON.stringify(await restored.json<Shown>("usage", "show", organization))).not.toBe(before);

@@ -12,6 +12,7 @@ import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { freshDatabase } from "../../harness/services.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
+import { chat } from "./served.ts";
 
 setDefaultTimeout(180_000);
 
@@ -103,25 +104,13 @@ async function administers(sluice: Sluice): Promise<void> {
 }
 
 async function infers(sluice: Sluice): Promise<void> {
-  expect((await chat(sluice, sluice.key)).status).toBe(200);
-  const kept = await sluice.post("/v1/responses", { model: await modelOf(sluice), input: "hello" });
+  expect((await chat(sluice)).status).toBe(200);
+  const { data } = (await (await sluice.fetch("/v1/models")).json()) as { data: { id: string }[] };
+  const kept = await sluice.post("/v1/responses", { model: data[0]!.id, input: "hello" });
   const { id } = (await kept.json()) as { id: string };
   expect((await sluice.fetch(`/v1/responses/${id}`)).status).toBe(200);
   expect((await sluice.fetch(`/v1/responses/${id}`, { method: "DELETE" })).status).toBe(200);
   await until(async () => (await runner.query("select 1 from usage_record")).length >= 3, 60_000, "the records");
-}
-
-async function chat(sluice: Sluice, key: string): Promise<Response> {
-  return sluice.post(
-    "/v1/chat/completions",
-    { model: await modelOf(sluice), messages: [{ role: "user", content: "hi" }] },
-    { key },
-  );
-}
-
-async function modelOf(sluice: Sluice): Promise<string> {
-  const { data } = (await (await sluice.fetch("/v1/models")).json()) as { data: { id: string }[] };
-  return data[0]!.id;
 }
 
 test("its upkeep makes partitions that are missing and drops those that are too old", async () => {
