@@ -13,7 +13,7 @@ import { chanceOf } from "./chance.ts";
 import { rigForFile } from "./file-rig.ts";
 import { judge } from "./judge.ts";
 import { type Row, readBook } from "./ledger-book.ts";
-import { checkpoint_s, lease_s, model, type Node, post, price } from "./rig.ts";
+import { active, checkpoint_s, lease_s, made, model, type Node, post, price } from "./rig.ts";
 
 setDefaultTimeout(240_000);
 
@@ -110,8 +110,6 @@ async function rowsById(): Promise<Map<string, Row>> {
   return byId;
 }
 
-const made = () => rig.engines.flatMap(({ engine }) => engine.requests).reduce((sum, { tokens }) => sum + tokens, 0);
-
 const rowOf = (rows: Map<string, Row>, { requestId }: Begun) => rows.get(uuidOf(requestId, "req_")!)!;
 
 test(`of ${count} at once, with one of three nodes killed, each has an end, and the books agree`, async () => {
@@ -124,8 +122,8 @@ test(`of ${count} at once, with one of three nodes killed, each has an end, and 
   const elsewhere = ({ node }: Begun) => rig.nodes.find((other) => other !== node && other.running)!;
   const dying = rig.nodes[0]!;
   // Each response has some text by then.
-  const before = made();
-  await until(() => made() > before + 40 * count, 30_000, "some tokens of each");
+  const before = made(rig);
+  await until(() => made(rig) > before + 40 * count, 30_000, "some tokens of each");
   await dying.kill();
   await Promise.all(cancelled.map((one) => cancel(elsewhere(one), one)));
   const all = await Promise.all(begun.map(async (one) => ({ one, last: await ended(one) })));
@@ -167,10 +165,10 @@ test(`of ${count} at once, with one of three nodes killed, each has an end, and 
 
 test("of a node that is gone, the response of a key has failed, and the key begins another one", async () => {
   const [dying, other] = rig.nodes as [Node, Node, Node];
-  const before = made();
+  const before = made(rig);
   const firsts = await Promise.all([false, true].map((stream) => begin(dying, 1_000, `gone ${stream}`, stream)));
   // By then, the logs of both responses have the first tokens.
-  await until(() => made() > before + 200, 10_000, "some tokens");
+  await until(() => made(rig) > before + 200, 10_000, "some tokens");
   await dying.kill();
   const follow = async (first: Begun) => {
     const { stream, key } = first;
@@ -197,15 +195,14 @@ test("of a node that is gone, the response of a key has failed, and the key begi
 
 test("one that is cancelled at another node is let go within a second or two, and what was produced is charged", async () => {
   const [own, other] = rig.nodes as [Node, Node, Node];
-  const active = () => rig.engines.reduce((sum, { engine }) => sum + engine.counts.active, 0);
-  await until(() => active() === 0, 20_000, "the engines to be idle");
-  const before = made();
+  await until(() => active(rig) === 0, 20_000, "the engines to be idle");
+  const before = made(rig);
   const one = await begin(own, 4_000, null, true);
-  await until(() => active() === 1, 10_000, "its engine to be asked");
-  await until(() => made() > before + 100, 10_000, "some tokens");
+  await until(() => active(rig) === 1, 10_000, "its engine to be asked");
+  await until(() => made(rig) > before + 100, 10_000, "some tokens");
   const response = await cancel(other, one);
   expect(((await response.json()) as Now).status).toBe("cancelled");
-  await until(() => active() === 0, 3_000, "its engine to be let go");
+  await until(() => active(rig) === 0, 3_000, "its engine to be let go");
   for (const node of rig.nodes) expect((await now(node, one.id)).status).toBe("cancelled");
   await until(async () => (await rowsById()).has(uuidOf(one.requestId, "req_")!), 10_000, "its record");
   const row = rowOf(await rowsById(), one);

@@ -9,7 +9,7 @@ import type { Scene } from "./injuries.ts";
 import { isForgotten, type Row, readBook } from "./ledger-book.ts";
 import { type Charge, highestRaise, type LimitChange, pastSubjectLimits, type RaiseSet } from "./limits.ts";
 import type { Received } from "./load.ts";
-import { checkpoint_s, lease_s, price, type Rig } from "./rig.ts";
+import { active, checkpoint_s, lease_s, price, type Rig } from "./rig.ts";
 import { ask } from "./stores.ts";
 
 export interface Verdict {
@@ -66,8 +66,7 @@ export async function judge(rig: Rig, received: readonly Received[], happened: C
       () => -1,
     );
   await until(async () => (await holds()) === 0, quiet_ms, "every hold to be settled");
-  const active = () => rig.engines.reduce((sum, { engine }) => sum + engine.counts.active, 0);
-  await until(() => active() === 0, 8_000, "the engines to be let go");
+  await until(() => active(rig) === 0, 8_000, "the engines to be let go");
   return compared(rig, received, happened);
 }
 

@@ -17,48 +17,36 @@ const chat = (directives: string, words: number) => {
   return asked("/v1/chat/completions", { stream: true, messages: [{ role: "user", content }] });
 };
 const readiness = async () => (await fetch(`${rig.nodes[0]!.url}/readyz`)).status;
-const isReady = () => until(async () => (await readiness()) === 200, 10_000, "/readyz to be ready again");
 
-/** Postgres goes away, and the node reports that: requests that need Postgres are told to wait. */
-async function withoutPostgres(refused: () => Promise<Response>): Promise<void> {
-  await rig.postgres.kill();
-  await until(async () => (await readiness()) === 503, 5000, "/readyz to say so");
-  const response = await refused();
-  expect(response.status).toBe(503);
-  expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
-  expect(((await response.json()) as { error: { code: string } }).error.code).toBe("storage_unavailable");
-}
-
-test("a stream outlives an outage of Postgres; new requests wait for it; all is well after it, without a restart", async () => {
+test("streams outlive an outage of Postgres, whole; new requests wait for it; all is well after it, without a restart", async () => {
+  const responses = (body: object) => asked("/v1/responses", body);
   await (await chat("", 3)).text();
+  const first = (await (await responses({ input: "one" })).json()) as { id: string };
   const running = await chat("tps=40", 40);
   const whole = running.text();
-  await withoutPostgres(() => chat("", 3));
-  await rig.postgres.start();
-  expect((await whole).trimEnd()).toEndWith("data: [DONE]");
-  await isReady();
-  await until(async () => (await chat("", 3)).status === 200, 10_000, "a request to be answered");
-  const id = uuidOf(running.headers.get("x-service-request-id") ?? "", "req_")!;
-  await until(
-    async () =>
-      (await ask(rig.postgres.port, (db) => db.query("select 1 from usage_record where request_id = $1", [id])))
-        .length === 1,
-    10_000,
-    "the stream's record",
-  );
-}, 60_000);
+  // The response cannot be kept while Postgres is away, and a request that refers to one has to wait.
+  const response = await responses({ input: `[simulator: tps=40]${" hello".repeat(40)}`, stream: true });
+  const wholeResponse = response.text();
+  const asks = [() => chat("", 3), () => responses({ input: "two", previous_response_id: first.id })];
 
-test("a response whose stream meets the outage is answered whole, though it cannot be kept; what refers to one waits", async () => {
-  const responses = (body: object) => asked("/v1/responses", body);
-  const first = (await (await responses({ input: "one" })).json()) as { id: string };
-  const running = await responses({ input: `[simulator: tps=40]${" hello".repeat(40)}`, stream: true });
-  const whole = running.text();
-  const next = () => responses({ input: "two", previous_response_id: first.id });
-  await withoutPostgres(next);
-  const text = await whole;
+  await rig.postgres.kill();
+  await until(async () => (await readiness()) === 503, 5000, "/readyz to say so");
+  for (const again of asks) {
+    const refused = await again();
+    expect(refused.status).toBe(503);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect(((await refused.json()) as { error: { code: string } }).error.code).toBe("storage_unavailable");
+  }
+  const text = await wholeResponse;
   expect(text).toContain("event: response.completed");
   expect(text.trimEnd()).toEndWith("data: [DONE]");
   await rig.postgres.start();
-  await isReady();
-  await until(async () => (await next()).status === 200, 10_000, "a request to be answered");
+  expect((await whole).trimEnd()).toEndWith("data: [DONE]");
+  await until(async () => (await readiness()) === 200, 10_000, "/readyz to be ready again");
+  for (const again of asks) await until(async () => (await again()).status === 200, 10_000, "a request to be answered");
+  const id = uuidOf(running.headers.get("x-service-request-id") ?? "", "req_")!;
+  const hasRecord = async () =>
+    (await ask(rig.postgres.port, (db) => db.query("select 1 from usage_record where request_id = $1", [id])))
+      .length === 1;
+  await until(hasRecord, 10_000, "the stream's record");
 }, 60_000);

@@ -107,11 +107,14 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   const nodes: Node[] = [];
   for (let index = 0; index < options.nodes; index++)
     nodes.push(await nodeOf(`node ${index}`, folder, { postgres, redis }, options.isWithoutRedis));
-  // The nodes start one after the other, as the first one migrates the database.
-  for (const node of nodes) {
+  const started = async (node: Node) => {
     await node.start();
     if (!node.running) throw new Error(`${node.name} did not start: ${node.lastWords()}`);
-  }
+  };
+  // The first node migrates the database.
+  const [first, ...others] = nodes;
+  await started(first!);
+  await Promise.all(others.map(started));
   const database = `postgres://postgres@127.0.0.1:${postgres.port}/postgres`;
   const command = jsonCommands({ DATABASE_URL: database, SLUICE_CONFIG: join(folder, "sluice.yaml") });
   let organizations = 0;
@@ -142,6 +145,13 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     },
   };
 }
+
+/** How many output tokens the rig's engines have made until now. */
+export const made = ({ engines }: Rig): number =>
+  engines.flatMap(({ engine }) => engine.requests).reduce((sum, { tokens }) => sum + tokens, 0);
+
+/** How many requests the rig's engines work on at this moment. */
+export const active = ({ engines }: Rig): number => engines.reduce((sum, { engine }) => sum + engine.counts.active, 0);
 
 /** Starts a rig, does the work on it, and stops it. If the work fails, the error has the last words of each node. */
 export async function withRig<Result>(options: RigOptions, work: (rig: Rig) => Promise<Result>): Promise<Result> {

@@ -20,7 +20,7 @@ const runs = times(1, 5);
 const requests = times(100, 1_000);
 const tokens = 10;
 /** A pace so slow that all five requests still run when the last request is sent. */
-const pace = `tps=${times(4, 2)}`;
+const pace = `tps=${times(8, 2)}`;
 /**
  * A limit in nanos that fits this many holds and never one more. Each hold is ten tokens of 100 nanos and an input of
  * up to 150.

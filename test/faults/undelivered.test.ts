@@ -9,7 +9,7 @@ import { textOf } from "./background-client.ts";
 import { rigForFile } from "./file-rig.ts";
 import { type Row, readBook } from "./ledger-book.ts";
 import { protocols } from "./protocols.ts";
-import { lease_s, model, type Node, post } from "./rig.ts";
+import { active, lease_s, made, model, type Node, post } from "./rig.ts";
 import { ask } from "./stores.ts";
 
 const rig = rigForFile({ nodes: 2, plan: "{}", requests_max: 1000, engines: 2 });
@@ -33,16 +33,13 @@ async function recordsThen(before: readonly Row[], count: number): Promise<Row[]
   return rows;
 }
 
-const made = () => rig.engines.flatMap(({ engine }) => engine.requests).reduce((sum, { tokens }) => sum + tokens, 0);
-const running = () => rig.engines.reduce((sum, { engine }) => sum + engine.counts.active, 0);
-
 test("a node that dies", async () => {
   const { rows } = await readBook(rig.postgres.port);
   const [dying] = rig.nodes as [Node, Node];
   const asking = [...asked(dying, false), ...asked(dying, true)].map((answer) => answer.catch(() => null));
-  await until(() => running() === 6, 10_000, "all to be asked of an engine");
-  const begun = made();
-  await until(() => made() > begun + 120, 10_000, "a checkpoint's worth of tokens");
+  await until(() => active(rig) === 6, 10_000, "all to be asked of an engine");
+  const begun = made(rig);
+  await until(() => made(rig) > begun + 120, 10_000, "a checkpoint's worth of tokens");
   await dying.kill();
   await Promise.all(asking);
   const records = await recordsThen(rows, 6);
@@ -59,13 +56,13 @@ test("a database that stays away past the lease: the caller reads 503, and no ot
   const { rows } = await readBook(rig.postgres.port);
   const before = rig.engines.map(({ engine }) => engine.counts.requests);
   const asking = asked(rig.nodes[1]!, false);
-  await until(() => running() === 3, 10_000, "all to be asked of an engine");
+  await until(() => active(rig) === 3, 10_000, "all to be asked of an engine");
   await rig.postgres.kill();
   for (const { status, text } of await Promise.all(asking)) {
     expect(status).toBe(503);
     expect(text).toContain("storage_unavailable");
   }
-  await until(() => running() === 0, 3_000, "the engines to be let go");
+  await until(() => active(rig) === 0, 3_000, "the engines to be let go");
   await rig.postgres.start();
   for (const record of await recordsThen(rows, 3))
     expect(record).toMatchObject({ outcome: "failed", output_tokens: 0, input_tokens: 0, charged: 0, uncharged: 0 });
@@ -79,9 +76,9 @@ test("a background response whose beginning a failover has forgotten can be read
   const response = await post(node, "/v1/responses", rig.key, { model, input: directives, background: true });
   expect(response.status).toBe(200);
   const { id } = (await response.json()) as { id: string };
-  await until(() => running() === 1, 10_000, "an engine to be asked");
-  const begun = made();
-  await until(() => made() > begun + 60, 10_000, "a text");
+  await until(() => active(rig) === 1, 10_000, "an engine to be asked");
+  const begun = made(rig);
+  await until(() => made(rig) > begun + 60, 10_000, "a text");
   await ask(rig.postgres.port, (db) => db.exec("update kept_answer set response_id = null, response = null"));
   for (const { front } of rig.engines) front.cut();
   const [record] = await recordsThen(rows, 1);
