@@ -3,33 +3,11 @@
 
 import type { Command, LedgerAnswer } from "../../src/core/store/ledger.ts";
 import type { ModelPeople, OwnLimits } from "../core/store/budget-model.ts";
-import { LedgerModel } from "../core/store/ledger-model.ts";
 import type { Mutation } from "./mutations.ts";
-
-/** A store that carries out one command at a time, in the order of a batch, as in mutations.ts. */
-export abstract class CommandByCommand extends LedgerModel {
-  override run(commands: readonly Command[]): LedgerAnswer[] {
-    const answers: LedgerAnswer[] = [];
-    for (const verb of ["settle", "grow", "admit", "checkpoint"] as const)
-      for (const [index, command] of commands.entries()) if (command.verb === verb) answers[index] = this.one(command);
-    return answers;
-  }
-  protected one(command: Command): LedgerAnswer {
-    return super.run([command])[0]!;
-  }
-  /** Carries out a command as if these limits were set. */
-  protected under(own: OwnLimits | undefined, command: Command): LedgerAnswer {
-    const organization = this.organizations.get(command.organizationId);
-    if (!own || !organization) return super.run([command])[0]!;
-    this.organizations.set(command.organizationId, { ...organization, own });
-    const answer = super.run([command])[0]!;
-    this.organizations.set(command.organizationId, organization);
-    return answer;
-  }
-}
+import { countingIn, countingOthers, ledgerOf, OneByOne, relievedByExtra, unlimited } from "./one-by-one.ts";
 
 /** Breaks rule 2: a request whose key, person or team is limited is admitted by what its organization has left. */
-class LooksAtTheOrganizationAlone extends CommandByCommand {
+class LooksAtTheOrganizationAlone extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
     const own = this.organizations.get(command.organizationId)?.own;
     if (command.verb !== "admit" || !own) return super.one(command);
@@ -39,7 +17,7 @@ class LooksAtTheOrganizationAlone extends CommandByCommand {
 }
 
 /** Breaks rule 3: a running request keeps the limits of its admission when they are lowered. */
-export class KeepsTheBudgetOfTheAdmission extends CommandByCommand {
+export class KeepsTheBudgetOfTheAdmission extends OneByOne {
   readonly #admittedUnder = new Map<string, OwnLimits>();
 
   protected override one(command: Command): LedgerAnswer {
@@ -51,7 +29,7 @@ export class KeepsTheBudgetOfTheAdmission extends CommandByCommand {
 }
 
 /** Breaks rule 5: the running requests of a key that changes its team move to the new team, too. */
-class TakesAlongWhatRuns extends CommandByCommand {
+class TakesAlongWhatRuns extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
     const hold = command.verb === "settle" ? this.holds.get(command.requestId) : undefined;
     const subjects = this.organizations
@@ -63,65 +41,31 @@ class TakesAlongWhatRuns extends CommandByCommand {
 }
 
 /** Breaks rule 2: extra usage counts in no limit of a key or a team. */
-class ExtraEscapes extends CommandByCommand {
-  protected override one(command: Command): LedgerAnswer {
-    const answer = super.one(command);
-    const hold = this.holds.get(command.requestId);
-    if (command.verb !== "admit" || hold?.source !== "extra") return answer;
-    for (const { windows } of hold.own) for (const { total } of windows) total.held -= hold.nanos;
-    hold.own = [];
-    return answer;
-  }
-}
+const ExtraEscapes = relievedByExtra(() => true);
 
 /** Breaks rule 3: a growth looks at the organization's room alone, and counts for the organization alone. */
-class GrowsBesideTheBudget extends CommandByCommand {
-  protected override one(command: Command): LedgerAnswer {
-    const hold = command.verb === "grow" ? this.holds.get(command.requestId) : undefined;
-    if (!hold) return super.one(command);
-    const { own } = hold;
-    hold.own = [];
-    const answer = super.one(command);
-    hold.own = own;
-    return answer;
-  }
-}
+const GrowsBesideTheBudget = countingIn("grow", () => false);
 
 /** Breaks rule 5: a settlement leaves the team's hold behind. */
-class ForgetsTheTeam extends CommandByCommand {
-  protected override one(command: Command): LedgerAnswer {
-    const hold = command.verb === "settle" ? this.holds.get(command.requestId) : undefined;
-    if (hold) hold.own = hold.own.filter(({ subject }) => subject.subject === "key");
-    return super.one(command);
-  }
-}
+const ForgetsTheTeam = countingIn("settle", ({ subject }) => subject === "key");
 
 /** Breaks rule 2: each key of a person has the person's limits for itself. */
-class CountsEachKeyOfAPerson extends CommandByCommand {
-  protected override one(command: Command): LedgerAnswer {
-    const organization = this.organizations.get(command.organizationId);
-    const { subjectsOf } = organization ?? {};
-    if (!organization || !subjectsOf) return super.one(command);
-    const apart = (keyId: string, model: string) =>
-      subjectsOf(keyId, model).map((one) =>
-        one.subject !== "person" || one.models !== undefined
-          ? one
-          : {
-              ...{ id: `${one.id} with ${keyId}`, subject: one.subject },
-              get limits() {
-                return one.limits;
-              },
+const CountsEachKeyOfAPerson = countingOthers(
+  (subjectsOf) => (keyId, model) =>
+    subjectsOf(keyId, model).map((one) =>
+      one.subject !== "person" || one.models !== undefined
+        ? one
+        : {
+            ...{ id: `${one.id} with ${keyId}`, subject: one.subject },
+            get limits() {
+              return one.limits;
             },
-      );
-    this.organizations.set(command.organizationId, { ...organization, subjectsOf: apart });
-    const answer = super.one(command);
-    this.organizations.set(command.organizationId, organization);
-    return answer;
-  }
-}
+          },
+    ),
+);
 
 /** Breaks rule 5: the usage of a person who joins another organization moves there, too. */
-class TakesUseAlong extends CommandByCommand {
+class TakesUseAlong extends OneByOne {
   readonly #members = new Map<string, ModelPeople["memberships"]>();
 
   protected override one(command: Command): LedgerAnswer {
@@ -151,7 +95,7 @@ class TakesUseAlong extends CommandByCommand {
 }
 
 /** Breaks rule 5: a person who moves to another team has used nothing there. */
-class BeginsAnewInATeam extends CommandByCommand {
+class BeginsAnewInATeam extends OneByOne {
   readonly #teams = new Map<string, string | null>();
 
   protected override one(command: Command): LedgerAnswer {
@@ -164,64 +108,44 @@ class BeginsAnewInATeam extends CommandByCommand {
   }
 }
 
-export const unlimited = { session: null, week: null, month: null, concurrentRequests: null };
-
-export const ledgerOf = (model: typeof LedgerModel) => ({ store: { model } });
-
 export const budgetMutations: Record<string, Mutation> = {
-  "a key's own limit is not looked at": {
-    rule: 2,
-    defects: ledgerOf(LooksAtTheOrganizationAlone as typeof LedgerModel),
-    seenAs: ["limit"],
-  },
-  "extra usage escapes a key's limit": {
-    rule: 2,
-    defects: ledgerOf(ExtraEscapes as typeof LedgerModel),
-    seenAs: ["sums"],
-  },
-  "a growth is not counted in a key's limit": {
-    rule: 3,
-    defects: ledgerOf(GrowsBesideTheBudget as typeof LedgerModel),
-    seenAs: ["sums"],
-  },
+  "a key's own limit is not looked at": { rule: 2, defects: ledgerOf(LooksAtTheOrganizationAlone), seenAs: ["limit"] },
+  "extra usage escapes a key's limit": { rule: 2, defects: ledgerOf(ExtraEscapes), seenAs: ["sums"] },
+  "a growth is not counted in a key's limit": { rule: 3, defects: ledgerOf(GrowsBesideTheBudget), seenAs: ["sums"] },
   "who runs keeps the limits that its key had": {
     rule: 3,
     under: ["budget"],
-    defects: ledgerOf(KeepsTheBudgetOfTheAdmission as typeof LedgerModel),
+    defects: ledgerOf(KeepsTheBudgetOfTheAdmission),
     seenAs: ["limit", "plans"],
   },
   "a key that changes its team takes along what runs": {
     rule: 5,
     under: ["team"],
-    defects: ledgerOf(TakesAlongWhatRuns as typeof LedgerModel),
+    defects: ledgerOf(TakesAlongWhatRuns),
     seenAs: ["sums"],
   },
-  "a settlement leaves a team's hold behind": {
-    rule: 5,
-    defects: ledgerOf(ForgetsTheTeam as typeof LedgerModel),
-    seenAs: ["sums"],
-  },
+  "a settlement leaves a team's hold behind": { rule: 5, defects: ledgerOf(ForgetsTheTeam), seenAs: ["sums"] },
   "each key of a person has her limits for itself": {
     rule: 2,
-    defects: ledgerOf(CountsEachKeyOfAPerson as typeof LedgerModel),
+    defects: ledgerOf(CountsEachKeyOfAPerson),
     seenAs: ["sums", "limit"],
   },
   "a person who moves to another team takes along what runs": {
     rule: 5,
     under: ["person"],
-    defects: ledgerOf(TakesAlongWhatRuns as typeof LedgerModel),
+    defects: ledgerOf(TakesAlongWhatRuns),
     seenAs: ["sums"],
   },
   "a person who moves to another team begins anew": {
     rule: 5,
     under: ["person"],
-    defects: ledgerOf(BeginsAnewInATeam as typeof LedgerModel),
+    defects: ledgerOf(BeginsAnewInATeam),
     seenAs: ["sums"],
   },
   "a person who joins another organization takes her use along": {
     rule: 5,
     under: ["person"],
-    defects: ledgerOf(TakesUseAlong as typeof LedgerModel),
+    defects: ledgerOf(TakesUseAlong),
     seenAs: ["sums"],
   },
 };

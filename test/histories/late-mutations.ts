@@ -4,6 +4,7 @@
 import type { LedgerAnswer, Settle } from "../../src/core/store/ledger.ts";
 import { LedgerModel, lateIdOf, type ModelRecord } from "../core/store/ledger-model.ts";
 import type { Mutation } from "./mutations.ts";
+import { ledgerOf } from "./one-by-one.ts";
 
 /** The defect: a request that was recovered is over, whatever its node reports. */
 class ForgetsTheRest extends LedgerModel {
@@ -57,7 +58,7 @@ class ChangesTheRecord extends LedgerModel {
 
 const lateOf = (model: typeof LedgerModel, seenAs: Mutation["seenAs"]): Mutation => ({
   rule: 5,
-  defects: { store: { model } },
+  defects: ledgerOf(model),
   seenAs,
 });
 

@@ -18,6 +18,7 @@ import type { KeptAnswers } from "../../src/features/responses/store/kept.ts";
 import { LedgerModel } from "../core/store/ledger-model.ts";
 import { budgetMutations } from "./budget-mutations.ts";
 import { lateMutations } from "./late-mutations.ts";
+import { byOtherLimits, ledgerOf, OneByOne, recovering, unlimited } from "./one-by-one.ts";
 import { costOf } from "./prices.ts";
 import type { Rule } from "./rules.ts";
 import { type FaultPlan, lease_ms } from "./scenario.ts";
@@ -64,28 +65,6 @@ export interface Mutation {
   seenAs: readonly Rule[];
 }
 
-/** Carries out one command at a time, in the order of a batch, so that a mutation can act before or after each. */
-export abstract class OneByOne extends LedgerModel {
-  override run(commands: readonly Command[]): LedgerAnswer[] {
-    const answers: LedgerAnswer[] = [];
-    for (const verb of ["settle", "grow", "admit", "checkpoint"] as const)
-      for (const [index, command] of commands.entries()) if (command.verb === verb) answers[index] = this.one(command);
-    return answers;
-  }
-
-  protected one(command: Command): LedgerAnswer {
-    return super.run([command])[0]!;
-  }
-
-  /** The windows to which a hold is billed. */
-  protected billed(requestId: string) {
-    const hold = this.holds.get(requestId);
-    if (!hold) return [];
-    const { session, week, month, extra } = hold.windows;
-    return hold.source === "extra" ? [extra] : [session, week, month];
-  }
-}
-
 /** Breaks rule 2: a request that has a hold already is held for once more by a second admission. */
 class AdmitsAgain extends OneByOne {
   protected override one(command: Command): LedgerAnswer {
@@ -109,12 +88,10 @@ class AdmitsTheEnded extends OneByOne {
 }
 
 /** Breaks rule 2: only the session is looked at, not all three windows. */
-class LooksAtTheSessionAlone extends OneByOne {
-  protected override one(command: Command): LedgerAnswer {
-    if (command.verb === "checkpoint") return super.one(command);
-    return super.one({ ...command, limits: { ...command.limits, week: null, month: null } });
-  }
-}
+const LooksAtTheSessionAlone = byOtherLimits(["admit", "grow", "settle"], (limits) => ({
+  ...limits,
+  ...{ week: null, month: null },
+}));
 
 /** Breaks rule 3: a growth carries what is to be added, not the total. */
 class GrowsByDifference extends OneByOne {
@@ -130,13 +107,7 @@ class GrowsByDifference extends OneByOne {
 }
 
 /** Breaks rule 3: a growth is not checked. */
-class GrowsUnchecked extends OneByOne {
-  protected override one(command: Command): LedgerAnswer {
-    if (command.verb !== "grow") return super.one(command);
-    const limits = { session: null, week: null, month: null, concurrentRequests: null };
-    return super.one({ ...command, limits });
-  }
-}
+const GrowsUnchecked = byOtherLimits(["grow"], () => unlimited);
 
 /** Breaks rule 4: the checkpoint that arrives last counts, whatever came before it. */
 class Lowers extends OneByOne {
@@ -179,22 +150,12 @@ class SettlesAgain extends OneByOne {
 }
 
 /** Breaks rule 5: all that a request came to is charged, whatever the limits leave. */
-class ChargesPastLimits extends OneByOne {
-  protected override one(command: Command): LedgerAnswer {
-    if (command.verb !== "settle") return super.one(command);
-    const limits = { session: null, week: null, month: null, concurrentRequests: null };
-    return super.one({ ...command, limits });
-  }
-}
+const ChargesPastLimits = byOtherLimits(["settle"], () => unlimited);
 
 /** Breaks rule 6: recovery takes every hold, also those whose lease has not lapsed. */
-class RecoversTheLiving extends LedgerModel {
-  override recover(limit: number, range?: ClockRange): number {
-    for (const hold of this.holds.values())
-      if (limit > 0) hold.leaseUntil_ms = Math.min(hold.leaseUntil_ms, this.now_ms());
-    return super.recover(limit, range);
-  }
-}
+const RecoversTheLiving = recovering((hold, now_ms) => {
+  hold.leaseUntil_ms = Math.min(hold.leaseUntil_ms, now_ms);
+});
 
 /** Breaks rule 6: two recoveries at once both charge. */
 class RecoversTwice extends LedgerModel {
@@ -208,20 +169,14 @@ class RecoversTwice extends LedgerModel {
 }
 
 /** Breaks rule 6: recovery charges nothing. */
-class RecoversForNothing extends LedgerModel {
-  override recover(limit: number, range?: ClockRange): number {
-    for (const hold of this.holds.values()) if (hold.leaseUntil_ms <= this.now_ms()) hold.usage = noUsage;
-    return super.recover(limit, range);
-  }
-}
+const RecoversForNothing = recovering((hold, now_ms) => {
+  if (hold.leaseUntil_ms <= now_ms) hold.usage = noUsage;
+});
 
 /** Breaks rule 6: where the whole hold of a lapsed lease is charged, it is charged for an unstreamed answer as well. */
-class ChargesTheUndelivered extends LedgerModel {
-  override recover(limit: number, range?: ClockRange): number {
-    for (const hold of this.holds.values()) hold.facts = { ...hold.facts, stream: true };
-    return super.recover(limit, range);
-  }
-}
+const ChargesTheUndelivered = recovering((hold) => {
+  hold.facts = { ...hold.facts, stream: true };
+});
 
 /** Breaks rule 9: a request is booked in the windows in which it ends, not in those in which it was admitted. */
 class BooksWhereItEnds extends OneByOne {
@@ -389,8 +344,6 @@ function keepsRates(rates: Rates): Rates {
  * of the store's lease.
  */
 const marginless_ms = lease_ms / 0.9;
-
-export const ledgerOf = (model: NonNullable<StoreDefects["model"]>): Defects => ({ store: { model } });
 
 export const mutations: Record<string, Mutation> = {
   "no barrier behind a batch": { rule: 1, defects: { store: { withoutBarrier: true } }, seenAs: ["grant", "durable"] },

@@ -3,27 +3,25 @@
 
 import type { Command, LedgerAnswer } from "../../src/core/store/ledger.ts";
 import type { ModelRaise, OwnLimits } from "../core/store/budget-model.ts";
-import type { LedgerModel } from "../core/store/ledger-model.ts";
-import { CommandByCommand } from "./budget-mutations.ts";
 import type { Mutation } from "./mutations.ts";
+import { ledgerOf, OneByOne } from "./one-by-one.ts";
+import type { StoreDefects } from "./store.ts";
 
 type Raises = NonNullable<OwnLimits["raises"]>;
 
 /** A store that goes by other raises than those that are set. */
-abstract class ByOtherRaises extends CommandByCommand {
+abstract class ByOtherRaises extends OneByOne {
   protected abstract raisesOf(raises: Raises, organizationId: string, requestId: string): Raises;
 
   protected override one(command: Command): LedgerAnswer {
     const { organizationId, requestId } = command;
-    const organization = this.organizations.get(organizationId);
-    const raises = organization?.own?.raises;
-    if (!organization || !raises) return super.one(command);
-    const others = this.raisesOf(raises, organizationId, requestId);
-    const own = { ...organization.own!, raises: others };
-    this.organizations.set(organizationId, { ...organization, own, raise: others.get(organizationId) ?? null });
-    const answer = super.one(command);
-    this.organizations.set(organizationId, organization);
-    return answer;
+    return this.as(command, (organization) => {
+      const raises = organization.own?.raises;
+      if (!raises) return null;
+      const others = this.raisesOf(raises, organizationId, requestId);
+      const own = { ...organization.own!, raises: others };
+      return { ...organization, own, raise: others.get(organizationId) ?? null };
+    });
   }
 }
 
@@ -78,10 +76,10 @@ class RaisesAllInAnOrganization extends ByOtherRaises {
   }
 }
 
-const mutationOf = (model: unknown, seenAs: Mutation["seenAs"]): Mutation => ({
+const mutationOf = (model: NonNullable<StoreDefects["model"]>, seenAs: Mutation["seenAs"]): Mutation => ({
   rule: "docs/design/usage.md, Raises",
   under: ["raise"],
-  defects: { store: { model: model as typeof LedgerModel } },
+  defects: ledgerOf(model),
   seenAs,
 });
 
