@@ -1,4 +1,7 @@
-/** The check that holds every answer of a test run against the contract: it finds what it should, and nothing else. */
+/**
+ * The check that holds every answer of a test run against the contract: it finds what it should.
+ * That it finds nothing else is shown by all the tests whose answers it checks.
+ */
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { encodeFault as encodeMessagesFault } from "../../../src/core/protocol/anthropic-messages/fault.ts";
@@ -74,10 +77,8 @@ type Code = ConstructorParameters<typeof Fault>[0];
 const refusal = (code: Code, spoken = chat) => encoders[spoken]!(new Fault(code, "Because."), id);
 const refused = (path: string, status: number, code: Code, headers: Record<string, string> = {}, spoken = path) =>
   answer("POST", path, status, refusal(code, spoken), headers);
-const noModel = (spoken: string) => answer("GET", "/v1/models/a/b", 404, refusal("model_not_found", spoken));
 const chatFailure = `data: ${JSON.stringify(refusal("upstream_unavailable"))}\n\n`;
 const failure = event(refusal("overloaded", messages) as unknown as { type: string });
-const soon = { "retry-after": "1" };
 const final = { "x-should-retry": "false" };
 
 test("every example answer of the contract conforms to it", () => {
@@ -94,37 +95,21 @@ test("every example answer of the contract conforms to it", () => {
   }
 });
 
-describe("finds nothing wrong with", () => {
-  const fine: Record<string, string[]> = {
-    "a completion": answer("POST", chat, 200, completion),
-    "a refusal": refused(chat, 400, "unknown_field"),
-    "a refusal by default": answer("GET", "/v1/service/usage", 503, refusal("storage_unavailable"), soon),
-    "an unknown path": answer("GET", "/nothing", 404, refusal("route_not_found")),
-    "another method": answer("DELETE", chat, 405, refusal("method_not_allowed"), { allow: "POST" }),
-    "a body that is too large": refused(chat, 413, "request_too_large"),
-    HEAD: answer("HEAD", "/v1/models", 200, null),
-    "a stream": stream(`${chunk({ role: "assistant", content: "" })}: quiet\n\n${chunk({}, "stop")}data: [DONE]\n\n`),
-    "a stream that fails": stream(`${chunk({ content: "x" })}${chatFailure}data: [DONE]\n\n`),
-    "an answer that was not read": answer("POST", chat, 200, null),
-    "a refusal of Messages": refused(messages, 400, "invalid_value"),
-    "models, refused to a client of Messages": noModel(messages),
-    "models, refused to any other, by an id with a slash": noModel(chat),
-    "a stream of Messages": messagesStream(started, ping, block(0), block(1), ended),
-    "a stream of Messages that fails": messagesStream(started, blockStart(0), failure),
-    "a refusal of Responses": refused(responses, 400, "invalid_value"),
-    "a usage window that is full, in the word of Responses": refused(responses, 429, "usage_limit_reached", final),
-    "a minute that is full, with its limits": refused(chat, 429, "rate_limit_exceeded", {
-      ...soon,
-      "x-ratelimit-remaining-requests": "0",
-    }),
-    "windows, told with a refusal of Messages": refused(messages, 429, "usage_limit_reached", {
-      ...{ ...final, "x-service-usage-week-percent": "100", "anthropic-ratelimit-unified-status": "rejected" },
-    }),
-    "a response that is not kept": answer("DELETE", kept, 404, refusal("response_not_found", responses)),
-    "its items neither": answer("GET", `${kept}/input_items?limit=1`, 404, refusal("response_not_found", responses)),
-    "a WebSocket": answer("GET", responses, 426, refusal("upgrade_not_supported", responses)),
-  };
-  for (const [name, problems] of Object.entries(fine)) test(name, () => expect(problems).toEqual([]));
+test("what is right is let pass, and so is every kind of refusal and stream that is changed below", () => {
+  for (const problems of [
+    answer("POST", chat, 200, completion),
+    answer("POST", chat, 200, null),
+    answer("HEAD", "/v1/models", 200, null),
+    refused(chat, 400, "unknown_field"),
+    refused(messages, 429, "usage_limit_reached", final),
+    refused(responses, 429, "usage_limit_reached", final),
+    stream(`${chunk({ role: "assistant", content: "" })}: quiet\n\n${chunk({}, "stop")}data: [DONE]\n\n`),
+    stream(`${chunk({ content: "x" })}${chatFailure}data: [DONE]\n\n`),
+    messagesStream(started, ping, block(0), block(1), ended),
+    messagesStream(started, blockStart(0), failure),
+    answer("DELETE", kept, 404, refusal("response_not_found", responses)),
+  ])
+    expect(problems).toEqual([]);
 });
 
 describe("finds", () => {
