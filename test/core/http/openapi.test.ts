@@ -1,7 +1,11 @@
-/** The published contracts: what readers of openapi.json and management.json may rely on. */
+/**
+ * The published contracts: what readers of openapi.json and management.json may rely on, and the page that shows them,
+ * which requests nothing from any other host.
+ */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Errors } from "typebox/value";
 import { renderManagement } from "../../../src/admin/http/document.ts";
@@ -12,7 +16,7 @@ import { modelKinds } from "../../../src/core/inference/model.ts";
 import { type ContractModel, exampleModel } from "../../../src/core/operations/operation.ts";
 import { decode, encode } from "../../../src/core/schema/codec.ts";
 import { openapiDocument, renderOpenapi } from "../../../src/features/openapi/document.ts";
-import { docsPage } from "../../../src/features/openapi/page.ts";
+import { docsPage, docsScript } from "../../../src/features/openapi/page.ts";
 import { contract, operations } from "../../../src/node/operations.ts";
 
 const root = join(import.meta.dir, "../../..");
@@ -22,28 +26,21 @@ const text = renderOpenapi(contract, models, version);
 const document = openapiDocument(contract, models, version) as unknown as Document;
 
 interface Answer {
-  $ref?: string;
-  headers: Record<string, { $ref: string }>;
-  content: Record<string, { schema: { $ref?: string } }>;
+  headers: Record<string, object>;
+  content: Record<string, object>;
 }
 interface Described {
   responses: Record<string, Answer>;
-  parameters?: { name: string; in: string; example?: string; schema: Record<string, unknown> }[];
   requestBody?: { content: Record<string, { examples: Record<string, { value: unknown }> }> };
-  security: Record<string, string[]>[];
 }
 interface Document {
   paths: Record<string, Record<string, Described>>;
   components: {
     schemas: Record<string, { enum?: string[]; properties?: Record<string, unknown> }>;
-    headers: Record<string, unknown>;
     responses: Record<string, Answer>;
     securitySchemes: Record<string, Record<string, string>>;
   };
 }
-
-const jsonStatuses = (operation: Described) =>
-  Object.keys(operation.responses).filter((status) => "application/json" in operation.responses[status]!.content);
 
 describe.each([
   ["openapi.json", text, "openapi"],
@@ -75,82 +72,19 @@ test("the models are those of the catalog in force: 31 by default", () => {
   expect(document.components.schemas.ChatCompletionRequest?.properties).not.toHaveProperty("top_k");
 });
 
-describe("answers", () => {
-  test("chat lists exactly nine JSON bodies, and a stream that is not one of them", () => {
-    const chat = document.paths["/v1/chat/completions"]!.post!;
-    expect(jsonStatuses(chat)).toEqual(["200", "400", "401", "402", "403", "404", "429", "500", "503"]);
-    expect(Object.keys(chat.responses)).toHaveLength(9);
-    expect(Object.keys(chat.responses["200"]!.content)).toEqual(["application/json", "text/event-stream"]);
-  });
+test("chat lists exactly nine JSON bodies, and a stream that is not one of them", () => {
+  const { responses } = document.paths["/v1/chat/completions"]!.post!;
+  expect(Object.keys(responses)).toEqual(["200", "400", "401", "402", "403", "404", "429", "500", "503"]);
+  for (const { content } of Object.values(responses)) expect(content).toHaveProperty("application/json");
+  expect(Object.keys(responses["200"]!.content)).toEqual(["application/json", "text/event-stream"]);
+});
 
-  test("messages, their count, responses and usage list four", () => {
-    const messages = document.paths["/v1/messages"]!.post!;
-    const count = document.paths["/v1/messages/count_tokens"]!.post!;
-    const responses = document.paths["/v1/responses"]!.post!;
-    const usage = document.paths["/v1/service/usage"]!.get!;
-    for (const operation of [messages, count, responses, usage])
-      expect(jsonStatuses(operation)).toEqual(["200", "401", "403", "default"]);
-    for (const operation of [messages, responses])
-      expect(Object.keys(operation.responses["200"]!.content)).toEqual(["application/json", "text/event-stream"]);
-  });
-
-  test("what is kept of a response is fetched, deleted and listed, or is not found", () => {
-    const kept = document.paths["/v1/responses/{id}"]!;
-    const items = document.paths["/v1/responses/{id}/input_items"]!;
-    expect([Object.keys(kept), Object.keys(items)]).toEqual([["get", "delete"], ["get"]]);
-    for (const operation of [kept.get!, kept.delete!, items.get!]) {
-      expect(jsonStatuses(operation)).toEqual(["200", "401", "403", "404", "default"]);
-      expect(operation.security).toEqual(document.paths["/v1/responses"]!.post!.security);
-      expect(operation.parameters?.[0]).toMatchObject({
-        name: "id",
-        in: "path",
-        example: expect.stringMatching(/^resp_/),
-      });
-    }
-    const query = items.get!.parameters!.slice(1).map(({ name, in: place, schema }) => [name, place, schema]);
-    expect(query).toEqual([
-      ["limit", "query", { type: "integer", minimum: 1, maximum: 100, default: 20 }],
-      ["order", "query", { type: "string", enum: ["asc", "desc"], default: "desc" }],
-      ["after", "query", { type: "string", minLength: 1 }],
-    ]);
-  });
-
-  test("messages and responses refuse in their own words, models in those of whoever asks", () => {
-    const schemaOf = (path: string, method: string) =>
-      document.paths[path]![method]!.responses["401"]!.content["application/json"]!.schema;
-    const messages = { $ref: "#/components/schemas/MessagesError" };
-    const error = { $ref: "#/components/schemas/Error" };
-    expect(schemaOf("/v1/messages", "post")).toEqual(messages);
-    expect(schemaOf("/v1/messages/count_tokens", "post")).toEqual(messages);
-    expect(schemaOf("/v1/responses", "post")).toEqual({ $ref: "#/components/schemas/ResponsesError" });
-    expect(schemaOf("/v1/models", "get") as unknown).toEqual({ anyOf: [error, messages] });
-    expect(schemaOf("/v1/service/usage", "get")).toEqual(error);
-  });
-
-  test("405, 413 and 426 are described once, for the whole contract", () => {
-    for (const path of Object.values(document.paths))
-      for (const operation of Object.values(path))
-        for (const status of ["405", "413", "426"]) expect(operation.responses).not.toHaveProperty(status);
-    expect(Object.keys(document.components.responses)).toEqual([
-      "MethodNotAllowed",
-      "RequestTooLarge",
-      "RouteNotFound",
-      "UpgradeNotSupported",
-    ]);
-  });
-
-  test("every one carries x-service-request-id; successful inference carries usage and limit headers", () => {
-    const all = Object.values(document.paths).flatMap((path) =>
-      Object.values(path).flatMap((operation) => Object.values(operation.responses)),
-    );
-    for (const answer of [...all, ...Object.values(document.components.responses)])
-      expect(answer.headers).toHaveProperty("x-service-request-id");
-    for (const path of ["/v1/chat/completions", "/v1/responses"]) {
-      const inference = Object.keys(document.paths[path]!.post!.responses["200"]!.headers);
-      for (const name of ["x-service-usage-week-percent", "x-service-usage-month-reset-at", "x-ratelimit-reset-tokens"])
-        expect(inference).toContain(name);
-    }
-  });
+test("every answer carries x-service-request-id", () => {
+  const all = Object.values(document.paths).flatMap((path) =>
+    Object.values(path).flatMap((operation) => Object.values(operation.responses)),
+  );
+  for (const answer of [...all, ...Object.values(document.components.responses)])
+    expect(answer.headers).toHaveProperty("x-service-request-id");
 });
 
 test("every reference leads somewhere, and every component is used", () => {
@@ -166,16 +100,9 @@ test("every reference leads somewhere, and every component is used", () => {
   expect(json).not.toContain('"$id"');
 });
 
-test("keys are described: two ways to send one, the scope that each operation needs, and what a key looks like", () => {
-  const { bearer, apiKey } = document.components.securitySchemes;
-  expect(bearer).toMatchObject({ type: "http", scheme: "bearer" });
-  expect(apiKey).toMatchObject({ type: "apiKey", in: "header", name: "x-api-key" });
+test("what a key looks like is described", () => {
+  const { bearer } = document.components.securitySchemes;
   expect(`slk_${"a".repeat(38)}`).toMatch(new RegExp(bearer!["x-key-pattern"]!));
-  expect(document.paths["/v1/models"]!.get!.security).toEqual([
-    { bearer: ["models:read"] },
-    { apiKey: ["models:read"] },
-  ]);
-  expect(document.paths["/livez"]!.get!.security).toEqual([]);
 });
 
 test("every request example satisfies the contract, and is possible on some model: of chat, on one of the default catalog", () => {
@@ -194,9 +121,7 @@ test("every request example satisfies the contract, and is possible on some mode
   expect(Object.keys(shown)).toContain("structured_output");
 });
 
-test("the same catalog gives the same bytes, and nothing in them names the product", () => {
-  expect(renderOpenapi(contract, defaultModels(), version)).toBe(text);
-  expect(text.endsWith("}\n")).toBe(true);
+test("nothing in it names the product", () => {
   expect(text.toLowerCase()).not.toContain("sluice");
 });
 
@@ -210,17 +135,67 @@ describe("management.json", () => {
     }
   });
 
-  test("its page shows it, and asks no other host", async () => {
-    const html = await (await docsPage({ title: "Sluice management", document: "management.json" })()).text();
-    expect(html).toContain("<title>Sluice management</title>");
-    const loaded = [...html.matchAll(/\b(?:src|href|data-url)=["']([^"']*)["']/g)].map(([, url]) => url);
-    expect(loaded.sort()).toEqual(["docs/scalar.js", "management.json"]);
-  });
-
   test("clients of the API meet none of its faults, but for those with two statuses", () => {
     for (const code of managementFaultCodes.filter((one) => !("management" in faultCatalogue[one]))) {
       expect(clientFaultCodes).not.toContain(code);
       expect(text).not.toContain(`"${code}"`);
     }
+  });
+});
+
+const script = docsScript();
+const asking = (headers: Record<string, string>) => script(new Headers(headers));
+const pages = {
+  "openapi.json": docsPage(),
+  "management.json": docsPage({ title: "Sluice management", document: "management.json" }),
+};
+
+describe.each(Object.entries(pages))("the page of %s", async (name, page) => {
+  const response = await page();
+  const html = await response.text();
+  test("has its title: the API's is the service's, and names nothing of the product", () => {
+    const isApi = name === "openapi.json";
+    expect(html).toContain(`<title>${isApi ? "Model inference service" : "Sluice management"}</title>`);
+    expect(html.toLowerCase().includes("sluice")).toBe(!isApi);
+  });
+
+  test("loads its script and the document from this host, by relative addresses, and nothing else", () => {
+    const loaded = [...html.matchAll(/\b(?:src|href|data-url)=["']([^"']*)["']/g)].map(([, url]) => url);
+    expect(loaded.sort()).toEqual(["docs/scalar.js", name].sort());
+    expect(html).not.toMatch(/https?:|\/\/[a-z]/i);
+  });
+
+  test("has a policy that lets nothing come from another host, and no inline script", () => {
+    const policy = response.headers.get("content-security-policy") ?? "";
+    for (const rule of ["default-src 'none'", "script-src 'self'", "connect-src 'self'"])
+      expect(policy).toContain(rule);
+    expect(policy).not.toMatch(/https?:|\*|unsafe-eval/);
+    expect(html).not.toMatch(/<script[^>]*>\s*[^\s<]/);
+  });
+
+  test("switches off what would call home", () => {
+    const settings = JSON.parse(/data-configuration='([^']*)'/.exec(html)?.[1] ?? "") as Record<string, unknown>;
+    expect(settings).toMatchObject({ withDefaultFonts: false, telemetry: false, agent: { disabled: true } });
+    expect(settings).not.toHaveProperty("proxyUrl");
+  });
+});
+
+describe("the script", () => {
+  test("is sent as gzip to those who take it, and plain to others; both are the same", async () => {
+    const zipped = await asking({ "accept-encoding": "br, gzip;q=0.8" });
+    expect(zipped.headers.get("content-encoding")).toBe("gzip");
+    const plain = await asking({ "accept-encoding": "gzip;q=0, identity" });
+    expect(plain.headers.get("content-encoding")).toBeNull();
+    const bytes = Buffer.from(await plain.arrayBuffer());
+    expect(gunzipSync(await zipped.arrayBuffer()).equals(bytes)).toBe(true);
+    expect(bytes.toString("utf8", 0, 200_000)).toContain("scalar");
+    expect(plain.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
+  });
+
+  test("is not sent again to those who have it", async () => {
+    const etag = (await asking({})).headers.get("etag") ?? "";
+    const again = await asking({ "if-none-match": `"other", ${etag}` });
+    expect([again.status, await again.text()]).toEqual([304, ""]);
+    expect((await asking({ "if-none-match": '"other"' })).status).toBe(200);
   });
 });
