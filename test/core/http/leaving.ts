@@ -1,37 +1,43 @@
-/** Clients that leave when the engine has their request, and the receipts of the answers that they left. */
+/** Clients that leave an answer, and the receipts of the answers that they left. */
 import { expect } from "bun:test";
-import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
 import { model, type Service } from "../../harness/engine.ts";
+import { lineOf } from "../../harness/log-lines.ts";
 import { endedReceipt } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
 
-/** Asks for an answer that is not streamed, and leaves when the engine has the request. */
+interface Asked {
+  key?: string;
+  stream?: boolean;
+  /** The client leaves when the engine has the request and has produced this many tokens. */
+  tokens?: number;
+}
+
+/** Asks for an answer whose body is made with these directives, and leaves it. */
 export async function leftAt(
   of: Service,
   path: string,
   body: (directives: string) => object,
-  { directives, key = of.key }: { directives: string; key?: string | undefined },
+  directives: string,
+  { key = of.key, stream = false, tokens = 0 }: Asked = {},
 ) {
   const leaving = new AbortController();
   const marker = `marker-${crypto.randomUUID()}`;
-  const asking = { model, ...body(`${directives}] ${marker} [`), stream: false };
-  const answer = of.post(path, asking, { signal: leaving.signal, key }).catch(() => null);
+  const asking = { model, ...body(`${directives}] ${marker} [`), stream };
+  const headers = { "x-client-request-id": marker };
+  const answer = of
+    .post(path, asking, { signal: leaving.signal, key, headers })
+    .then((response) => response.text())
+    .catch(() => null);
   const asked = () => of.engine.requests.find((one) => JSON.stringify(one.body).includes(marker));
-  await until(() => asked() !== undefined, 5_000, "the engine to be asked");
+  await until(() => (asked()?.tokens ?? -1) >= tokens, 5_000, "the engine to be asked");
   leaving.abort();
   expect(await answer).toBeNull();
-  return { engine: asked()!, left_ms: performance.now() };
-}
-
-/**
- * The receipt of the only request at this path that was cancelled after position `from` of the log. Its id is read from
- * the log, because a client that left does not learn it.
- */
-export async function receiptOf(of: Service, path: string, from: number): Promise<RequestReceipt> {
-  const lines = () => of.stderr().slice(from).split("\n");
-  const line = () =>
-    lines().find((one) => one.includes('"outcome":"cancelled"') && one.includes(`"route":"${path}"`)) ?? "";
-  await until(() => line() !== "", 15_000, "the line of the log");
-  const { request_id } = JSON.parse(line());
-  return endedReceipt(of, request_id, { deadline_ms: 2_000 });
+  /** Only the log has the id of the request, because a client that left does not learn it. */
+  const logged = () => lineOf(of, { event: "request", x_client_request_id: marker });
+  return {
+    engine: asked()!,
+    left_ms: performance.now(),
+    logged,
+    receipt: async () => endedReceipt(of, (await logged()).request_id, { deadline_ms: 2_000 }),
+  };
 }
