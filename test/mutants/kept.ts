@@ -5,7 +5,6 @@ const background = "test/core/http/background.test.ts";
 const logs = "test/core/store/answer-log.test.ts";
 const nanos = "test/core/http/kept-log.test.ts";
 const edges = "test/core/http/kept-edges.test.ts";
-const departed = "test/core/http/kept-departed.test.ts";
 const rule = "docs/protocols.md, Repeating a request";
 
 export const kept: Mutant[] = [
@@ -110,7 +109,7 @@ export const kept: Mutant[] = [
     file: "src/features/responses/keeping.ts",
     find: "if (wentOn && !this.#begun) await",
     replace: "if (wentOn && !this.#begun && !this.#freesClaim) await",
-    caughtBy: [`${departed} > its key is revoked`],
+    caughtBy: [`${repeats} > its key is revoked`],
     rule,
   },
   {

@@ -510,7 +510,7 @@ export const usage: Mutant[] = [
     file: "src/core/usage/meter.ts",
     find: "    if (fetched) return !fetched.isKept || !this.#count.anyOutput;\n",
     replace: "",
-    caughtBy: ["test/core/http/background-text.test.ts"],
+    caughtBy: ["test/core/http/background.test.ts > is charged nothing: nobody can read it"],
     rule: "docs/design/usage.md, Settlement",
   },
   {

@@ -1,17 +1,17 @@
 /**
  * Background responses: their requests are answered at once, and they run on by themselves and can be fetched, followed
- * and cancelled, by OpenAI's SDK.
+ * and cancelled, by OpenAI's SDK. One is charged up to the text that its GET returns, which counts as delivered,
+ * whatever ended it, streamed or not; where it has an idempotency key and nobody can read its text, nothing.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import OpenAI from "openai";
 import { tokens } from "../../../src/features/simulator/text.ts";
 import { textOf } from "../../faults/background-client.ts";
-import { errorOf, model, startService } from "../../harness/engine.ts";
+import { errorOf, model, says, startService } from "../../harness/engine.ts";
 import { nanosOf } from "../../harness/money.ts";
 import { newKey } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
-import { asked, backgroundOf, type Created, idIn, readUntil } from "./background-responses.ts";
 
 setDefaultTimeout(60_000);
 
@@ -22,7 +22,50 @@ const service = await startService({
 const client = new OpenAI({ apiKey: service.key, baseURL: `${service.url}/v1`, maxRetries: 0 });
 afterAll(() => service.stop());
 
-const { begin, fetched, cancel, ended } = backgroundOf(service);
+interface Created {
+  id: string;
+  status: string;
+  background: boolean;
+  output: { content?: { text: string }[] }[];
+}
+
+const asked = (directives: string, more: object = {}) => ({
+  ...{ model, input: says(directives), background: true as const },
+  ...more,
+});
+
+const idIn = (text: string) => /"id":"(resp_[0-9a-f]{32})"/.exec(text)![1]!;
+
+/** Reads a stream until `isEnough` is true of the text that has come, and leaves it. */
+async function readUntil(response: Response, isEnough: (text: string) => boolean): Promise<string> {
+  let text = "";
+  for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
+    text += piece;
+    if (isEnough(text)) break;
+  }
+  return text;
+}
+
+/** Begins a response; the client of a stream leaves it when it has read the response's id. */
+async function begin(directives: string, more: object = {}, headers: Record<string, string> = {}) {
+  const response = await service.post("/v1/responses", asked(directives, more), { headers });
+  expect(response.status).toBe(200);
+  const text = await readUntil(response, (text) => /"id":"resp_\w{32}"/.test(text));
+  return { id: idIn(text), request: requestIdOf(response) };
+}
+
+const fetched = async (id: string) => (await (await service.fetch(`/v1/responses/${id}`)).json()) as Created;
+const cancel = async (id: string) => (await (await service.post(`/v1/responses/${id}/cancel`, {})).json()) as Created;
+
+async function ended(id: string): Promise<Created> {
+  let now = await fetched(id);
+  const isOver = async () => {
+    now = await fetched(id);
+    return now.status !== "in_progress" && now.status !== "queued";
+  };
+  await until(isOver, 10_000, "the end of the response");
+  return now;
+}
 const receiptOf = (id: string) => endedReceipt(service, id);
 
 test("it answers at once, completes, is stored, charged, and gone on from", async () => {
@@ -216,4 +259,63 @@ test("one that is too large for its log goes on when its client leaves", async (
   const stream = await service.post("/v1/responses", asked("tokens=2000 tps=1000", { stream: true }));
   const id = idIn(await readUntil(stream, (text) => text.length > 100_000));
   expect(await ended(id)).toMatchObject({ id, status: "completed" });
+});
+
+const withKey = () => ({ "idempotency-key": crypto.randomUUID() });
+const produced = () => service.engine.requests.at(-1)?.tokens ?? 0;
+
+/** Begins a response, and cancels it when it has produced some text. */
+async function cancelledAmid(more: object, headers = {}) {
+  const before = service.engine.counts.requests;
+  const begun = await begin("tokens=3000 tps=100", more, headers);
+  await until(() => service.engine.counts.requests > before && produced() > 20, 10_000, "some tokens");
+  const answer = await cancel(begun.id);
+  const receipt = await (await service.fetch(`/v1/service/requests/${begun.request}`)).json();
+  return { answer, receipt, ended: await settled(begun) };
+}
+
+/** What GET returns for a response that has ended and was settled, and what the response was charged. */
+async function settled({ id, request }: { id: string; request: string }) {
+  await ended(id);
+  const { outcome, usage, cost } = await receiptOf(request);
+  const { status, output } = await fetched(id);
+  return { status, outcome, text: textOf(output), charged: nanosOf(cost.charged), output_tokens: usage.output_tokens };
+}
+
+describe.each([false, true])("streamed: %p", (stream) => {
+  test("one whose engine breaks is charged for its text", async () => {
+    const ended = await settled(await begin("tokens=60 tps=100 error-after=25", { stream }));
+    expect(ended).toMatchObject({ status: "failed", outcome: "failed", output_tokens: 25 });
+    expect(tokens(ended.text)).toHaveLength(25);
+    expect(ended.charged).toBeGreaterThan(0);
+  });
+
+  test("one that is cancelled is charged for its text, which the answer to that has, too", async () => {
+    const { answer, receipt, ended } = await cancelledAmid({ stream });
+    // The answer comes after the settlement, so its text is what was charged.
+    expect(receipt).toMatchObject({ outcome: "cancelled", ended_at: expect.any(String) });
+    expect(ended).toMatchObject({ status: "cancelled", outcome: "cancelled" });
+    expect([answer.status, textOf(answer.output)]).toEqual(["cancelled", ended.text]);
+    expect(tokens(ended.text).length).toBe(ended.output_tokens);
+    expect(ended.output_tokens).toBeGreaterThan(15);
+  });
+
+  test("one that outgrows its log, and is cancelled, is charged nothing: nobody can read it", async () => {
+    const begun = await begin("tokens=16000 tps=1000", { stream });
+    await until(() => produced() > 2_000, 20_000, "more than its log takes");
+    await cancel(begun.id);
+    expect(await settled(begun)).toMatchObject({ status: "cancelled", text: "", charged: 0 });
+  });
+});
+
+test("one that fails before any text is charged nothing", async () => {
+  const ended = await settled(await begin("status=500"));
+  expect(ended).toMatchObject({ status: "failed", text: "", charged: 0 });
+});
+
+test("one with a key that is not streamed is charged nothing until it is whole, and then in full", async () => {
+  const { ended } = await cancelledAmid({}, withKey());
+  expect(ended).toMatchObject({ status: "cancelled", text: "", charged: 0 });
+  const whole = await settled(await begin("tokens=30 tps=100", {}, withKey()));
+  expect(whole).toMatchObject({ status: "completed", outcome: "completed", output_tokens: 30 });
 });
