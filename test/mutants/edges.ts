@@ -103,7 +103,7 @@ export const edges: Mutant[] = [
     file: "src/core/http/bounds.ts",
     find: "isProxy) ?? unknownAddress)",
     replace: "isProxy) ?? address)",
-    caughtBy: [addresses, "test/core/http/allowed-addresses.test.ts > a proxy's own address"],
+    caughtBy: [addresses, "test/core/http/client-address.test.ts > a proxy's own address"],
     rule: addressRule,
   },
   {

@@ -89,7 +89,7 @@ export const http: Mutant[] = [
     file: "src/core/operations/serve-operation.ts",
     find: "      await othersArrived();\n",
     replace: "",
-    caughtBy: ["test/core/http/arrivals.test.ts"],
+    caughtBy: ["test/core/http/frame.test.ts > requests of one poll"],
     rule: "docs/design/runtime.md, Bun as a server",
   },
   {
@@ -113,7 +113,7 @@ export const http: Mutant[] = [
       await othersArrived();
     }
     const parameters = guarded(call.request);`,
-    caughtBy: ["test/core/http/order-of-checks.test.ts"],
+    caughtBy: ["test/core/http/endpoints.test.ts > checks come in their order"],
     rule: "docs/design/service.md, Order of checks",
   },
   {
@@ -139,7 +139,7 @@ export const http: Mutant[] = [
     file: "src/core/http/frame.ts",
     find: "      draining = true;\n",
     replace: "",
-    caughtBy: [`${life} > lets a stream finish, says not ready`],
+    caughtBy: [`${life} > lets a stream finish at SIGTERM`],
     rule: "docs/design/service.md, What scripts rely on",
   },
   {
@@ -147,7 +147,7 @@ export const http: Mutant[] = [
     file: "src/core/http/frame.ts",
     find: "dependencies.lifecycle.draining || ",
     replace: "",
-    caughtBy: [`${life} > lets a stream finish, says not ready`],
+    caughtBy: [`${life} > lets a stream finish at SIGTERM`],
     rule: "docs/design/runtime.md, Bun as a server",
   },
   {
@@ -227,7 +227,7 @@ export const http: Mutant[] = [
     file: "src/core/http/stream.ts",
     find: "this.#isBegun && value.some(isTerminal)",
     replace: "!this.#isBegun && value.some(isTerminal)",
-    caughtBy: ["test/core/http/last-frames.test.ts > when the client reads the last frame"],
+    caughtBy: ["test/core/http/frame.test.ts > when the client reads the last frame"],
     rule: "docs/design/errors-and-streams.md, The end of a stream",
   },
   {
@@ -235,7 +235,7 @@ export const http: Mutant[] = [
     file: "src/core/http/stream.ts",
     find: 'if (decisive?.type === "response-failed") {',
     replace: "if (decisive === null) {",
-    caughtBy: ["test/core/http/chat.test.ts > refused by the engine has its true status"],
+    caughtBy: ["test/core/http/inference.test.ts > is refused by the engine has its true status"],
     rule: "docs/design/errors-and-streams.md, Status before the first byte",
   },
   {

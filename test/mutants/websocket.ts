@@ -1,6 +1,5 @@
 import type { Mutant } from "./mutant.ts";
 
-const talks = "test/core/http/websocket.test.ts";
 const life = "test/core/http/websocket-life.test.ts";
 const rule = "docs/design/service.md, WebSockets";
 
@@ -10,7 +9,7 @@ export const websocket: Mutant[] = [
     file: "src/features/responses/websocket/create.ts",
     find: "    await this.#turn(call);\n",
     replace: "",
-    caughtBy: [`${talks} > run side by side`],
+    caughtBy: [`${life} > run side by side`],
     rule,
   },
   {
@@ -18,7 +17,7 @@ export const websocket: Mutant[] = [
     file: "src/features/responses/websocket/create.ts",
     find: "if (!this.#isAnswered && this.#continued !== null)",
     replace: "if (this.#isAnswered && this.#continued !== null)",
-    caughtBy: [`${talks} > is forgotten when`],
+    caughtBy: [`${life} > is forgotten when`],
     rule,
   },
   {

@@ -2,12 +2,15 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
-import { errorOf, model, says, startService } from "../../harness/engine.ts";
+import { operations } from "../../../src/node/operations.ts";
+import { errorOf, model, plainModel, says, startService } from "../../harness/engine.ts";
 import { newKey, newMember } from "../../harness/organizations.ts";
-import { rawClient } from "../../harness/raw-client.ts";
-import { until } from "../../harness/until.ts";
+import { rawClient, untilClosed } from "../../harness/raw-client.ts";
 
-const service = await startService({ limits: "{ body_read_ms: 600 }" });
+const service = await startService({
+  limits: "{ body_read_ms: 600 }",
+  plans: { slow: "{ requests_per_minute: 60 }" },
+});
 afterAll(() => service.stop(), 60_000);
 
 const path = "/v1/chat/completions";
@@ -23,38 +26,22 @@ const authorized = `host: localhost\r\nauthorization: Bearer ${service.key}\r\n`
 /** The beginning of a request whose client sends its body slowly. */
 const begun = `POST ${path} HTTP/1.1\r\n${authorized}content-type: application/json\r\n`;
 
-describe("every answer", () => {
-  const requests: [string, string, RequestInit & { key?: string | null }][] = [
-    ["a list", "/v1/models", {}],
-    ["an unknown path", "/v1/nothing", {}],
-    ["a trailing slash", "/v1/models/", {}],
-    ["another method", path, { method: "GET" }],
-    ["OPTIONS", path, { method: "OPTIONS" }],
-    ["no key", "/v1/models", { key: null }],
-    ["a probe", "/livez", { key: null }],
-    ["the contract", "/openapi.json", { key: null }],
-    ["the documentation", "/docs", { key: null }],
-    ["HEAD", "/v1/models", { method: "HEAD" }],
-    ["what is not kept", "/v1/responses/resp_x/input_items?limit=x", {}],
-    ["DELETE of what is not kept", "/v1/responses/resp_x", { method: "DELETE" }],
-    ["a probe with a query", "/readyz?verbose", { key: null }],
-  ];
-  for (const [name, at, init] of requests) {
-    test(`to ${name} names its request in three headers`, async () => {
-      const headers = { "x-request-id": "mine", "x-service-request-id": "mine" };
-      const response = await service.fetch(at, { ...init, headers });
-      const id = response.headers.get("x-service-request-id");
-      expect(id).toMatch(/^req_[0-9a-f]{32}$/);
-      expect([response.headers.get("x-request-id"), response.headers.get("request-id")]).toEqual([id, id]);
-      expect(response.status).toBeLessThan(500);
-      if (response.status >= 400) expect((await errorOf(response)).request_id).toBe(id ?? "");
-    });
+test("every answer names its request by an id of the service, whatever id its client sent", async () => {
+  const headers = { "x-request-id": "mine", "x-service-request-id": "mine" };
+  for (const at of ["/v1/models", "/v1/models/", "/v1/nothing", path, "/v1/responses/resp_x", "/livez", "/docs"]) {
+    for (const method of ["GET", "HEAD", "OPTIONS", "DELETE"]) {
+      for (const key of [service.key, null]) {
+        const response = await service.fetch(at, { method, key, headers });
+        expect(response.headers.get("x-request-id")).toMatch(/^req_[0-9a-f]{32}$/);
+        expect([at, method, response.status < 500]).toEqual([at, method, true]);
+      }
+    }
   }
+});
 
-  test("a short host name is a host name", async () => {
-    const answer = await raw(`GET /v1/models HTTP/1.1\r\nhost: gw\r\nauthorization: Bearer ${service.key}\r\n\r\n`);
-    expect(answer).toStartWith("HTTP/1.1 200");
-  });
+test("a short host name is a host name", async () => {
+  const answer = await raw(`GET /v1/models HTTP/1.1\r\nhost: gw\r\nauthorization: Bearer ${service.key}\r\n\r\n`);
+  expect(answer).toStartWith("HTTP/1.1 200");
 });
 
 test("there is no CORS", async () => {
@@ -115,33 +102,6 @@ describe("models", () => {
     expect(response.status).toBe(404);
     expect(await errorOf(response)).toMatchObject({ code: "model_not_found", param: "model" });
   });
-});
-
-describe("credentials", () => {
-  test("revoked, expired and suspended are refused at once", async () => {
-    const made = await newMember(service, "unlimited");
-    const expires = new Date(Date.now() + 3000).toISOString();
-    const brief = await newKey(service, made.organization, "--expires", expires);
-    /** On Postgres the CLI's command is a process of its own, and the node learns of the change by a notification. */
-    const refused = async (key: string, code: string) => {
-      const codeNow = async () => {
-        const response = await service.fetch("/v1/models", { key });
-        return response.ok ? null : (await errorOf(response)).code;
-      };
-      if (service.store === "pglite") expect(await codeNow()).toBe(code);
-      else await until(async () => (await codeNow()) === code, 5_000, code);
-    };
-    const isServed = async (key: string) => (await service.fetch("/v1/models", { key })).status === 200;
-    expect(await isServed(made.key)).toBe(true);
-    await service.json("org", "suspend", made.organization);
-    await refused(made.key, "organization_suspended");
-    await service.json("org", "resume", made.organization);
-    await until(() => isServed(made.key), 5_000, "the organization to be served again");
-    await service.json("key", "revoke", made.id);
-    await refused(made.key, "revoked_api_key");
-    await until(async () => !(await isServed(brief.key)), 20_000, "the key to expire");
-    await refused(brief.key, "expired_api_key");
-  }, 30_000);
 });
 
 describe("bodies", () => {
@@ -235,4 +195,116 @@ describe("bodies", () => {
     }
     expect((await service.fetch("/livez")).status).toBe(200);
   }, 60_000);
+});
+
+/** A request that is wrong in every way gets the first error in the decided order; when that is fixed, the next one. */
+test("a chat completion's checks come in their order", async () => {
+  const { organization, key: whole } = await newMember(service, "unlimited");
+  await service.json("org", "plan", organization, "--none");
+  const { key: reader } = await newKey(service, organization, "--scopes", "models:read");
+  const { key: narrow } = await newKey(service, organization, "--models", "acme/writer-1");
+  const json = { "content-type": "application/json" };
+  const wrong = { messages: [{ role: "user", content: "x" }], model: "acme/none", nonsense: 1 };
+  const tool = { type: "function", function: { name: "f", parameters: { type: "object" } } };
+  const { nonsense: _, ...unknownModel } = wrong;
+  const incapable = { ...unknownModel, model: plainModel, tools: [tool] };
+  const { tools: __, ...unplanned } = incapable;
+  const asked: [string, string, string | null, Record<string, string>, string][] = [
+    ["method_not_allowed", "PUT", null, {}, "{"],
+    ["missing_api_key", "POST", null, {}, "{"],
+    ["missing_scope", "POST", reader, {}, "{"],
+    ["invalid_content_type", "POST", narrow, { "content-type": "text/plain" }, "{"],
+    ["invalid_json", "POST", narrow, json, "{"],
+    ["unknown_field", "POST", narrow, json, JSON.stringify(wrong)],
+    ["model_not_found", "POST", narrow, json, JSON.stringify(unknownModel)],
+    ["model_not_allowed", "POST", narrow, json, JSON.stringify(incapable)],
+    ["unsupported_feature", "POST", whole, json, JSON.stringify(incapable)],
+    ["no_active_plan", "POST", whole, json, JSON.stringify(unplanned)],
+  ];
+  const codes: string[] = [];
+  for (const [, method, key, headers, body] of asked) {
+    const response = await service.fetch("/v1/chat/completions", { method, key, headers, body });
+    codes.push(((await response.json()) as { error: { code: string } }).error.code);
+  }
+  expect(codes).toEqual(asked.map(([code]) => code));
+}, 30_000);
+
+/** Requests that are refused count too: a key that sends nothing but rubbish is told to wait before its body is read. */
+const attempts_max = 600;
+
+test("after ten minutes' worth of bad bodies each protocol says when to come back, and counts go on", async () => {
+  const { key } = await newMember(service, "slow");
+  const send = (path: string, body = "{") =>
+    fetch(service.url + path, {
+      ...{ method: "POST", body },
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    });
+  /** Sends until a request is refused because there were too many: the bucket refills while this machine is slow. */
+  const untilRefused = async (path: string) => {
+    for (let parsed = 0; parsed < 20 * attempts_max; ) {
+      const answers = await Promise.all(Array.from({ length: 50 }, () => send(path)));
+      parsed += answers.filter(({ status }) => status === 400).length;
+      const refused = answers.find(({ status }) => status === 429);
+      if (refused) return { refused, parsed };
+    }
+    throw new Error("no request is refused");
+  };
+  const { refused, parsed } = await untilRefused("/v1/chat/completions");
+  expect(parsed).toBeGreaterThanOrEqual(attempts_max);
+  expect(refused.headers.get("retry-after")).toBe("1");
+  expect(await refused.json()).toMatchObject({ error: { type: "rate_limit_error", code: "rate_limit_exceeded" } });
+
+  for (const path of ["/v1/messages", "/v1/responses"]) {
+    const { refused } = await untilRefused(path);
+    expect(refused.headers.get("retry-after")).toBe("1");
+    const { error } = (await refused.json()) as { error: Record<string, unknown> };
+    if (path === "/v1/messages")
+      expect(error).toMatchObject({ type: "rate_limit_error", details: { error_code: "rate_limit_exceeded" } });
+    else expect(error).toMatchObject({ code: "rate_limit_exceeded", message: expect.stringContaining("600 requests") });
+  }
+  const counted = await send("/v1/messages/count_tokens", JSON.stringify({ model, messages: says("", "hello") }));
+  expect(counted.status).toBe(200);
+}, 120_000);
+
+const stored = await service.post("/v1/responses", { model, input: "x" });
+const ids = {
+  response: ((await stored.json()) as { id: string }).id,
+  request: stored.headers.get("x-service-request-id") ?? "",
+};
+
+async function headAndBody(method: string, path: string, key: string | null) {
+  const client = await rawClient(service.url);
+  const credential = key === null ? "" : `authorization: Bearer ${key}\r\n`;
+  await client.write(`${method} ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n${credential}\r\n`);
+  const text = await client.read(untilClosed);
+  const [head = "", ...rest] = text.split("\r\n\r\n");
+  const [status, ...lines] = head.split("\r\n");
+  const headers = new Map(lines.map((line) => line.toLowerCase().split(": ") as [string, string]));
+  const body = rest.join("\r\n\r\n");
+  return { status, length: headers.get("content-length"), type: headers.get("content-type"), body };
+}
+
+/** The path with the id of an existing object in it. */
+function filled(path: string): string {
+  if (path.includes("/responses/")) return path.replace("{id}", ids.response);
+  return path.replace("{id}", path.includes("/requests/") ? ids.request : model);
+}
+
+/** HEAD answers as GET does, without the body: with GET's length, or with none (RFC 9110, 8.6). */
+describe("HEAD", () => {
+  const described = operations.filter(({ method }) => method === "get").map(({ path }) => path);
+  const others = ["/metrics", "/docs/scalar.js", "/v1/nothing", "/v1/chat/completions", "/v1/responses"];
+  for (const at of [...described, ...others]) {
+    test(`${at}`, async () => {
+      for (const key of [service.key, null]) {
+        const get = await headAndBody("GET", filled(at), key);
+        const head = await headAndBody("HEAD", filled(at), key);
+        expect(get.body).not.toBe("");
+        expect(head).toMatchObject({ status: get.status, type: get.type, body: "" });
+        // The length of these two paths' answers differs each time.
+        if (at === "/metrics" || at === "/readyz") expect(head.length).not.toBe("0");
+        else expect([get.length, undefined]).toContain(head.length);
+      }
+    });
+  }
 });

@@ -1,10 +1,24 @@
-// Whatever is thrown around a request, it is answered once and closed: docs/design/errors-and-streams.md, Errors.
+// Whatever is thrown around a request, it is answered once and closed: docs/design/errors-and-streams.md, Errors. And a
+// drain lasts no longer than the requests that are open. Requests that one poll of the event loop brings are read in their
+// order, once all of them have arrived: docs/design/runtime.md, Bun as a server.
 import { expect, test } from "bun:test";
+import Type from "typebox";
+import type { Call } from "../../../src/core/http/call.ts";
 import { frame, lifecycle } from "../../../src/core/http/frame.ts";
-import type { StreamOwner } from "../../../src/core/http/stream.ts";
+import { json } from "../../../src/core/http/json.ts";
+import { slowness } from "../../../src/core/http/slowness.ts";
+import { primed, type StreamOwner, sseAnswer } from "../../../src/core/http/stream.ts";
+import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
+import { createChatCompletion } from "../../../src/core/operations/chat.ts";
+import { countTokens } from "../../../src/core/operations/count-tokens.ts";
 import type { Dependencies } from "../../../src/core/operations/dependencies.ts";
 import { faultBodyOf } from "../../../src/core/operations/fault-body.ts";
+import type { Operation } from "../../../src/core/operations/operation.ts";
+import { serveOperation } from "../../../src/core/operations/serve-operation.ts";
+import { openaiChatCaller } from "../../../src/core/protocol/openai-chat/codec.ts";
+import { validateChatRequest } from "../../../src/core/protocol/openai-chat/validate.ts";
+import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import { plentifulBounds } from "../../harness/bounds.ts";
 
 const connection = { address: () => "192.0.2.1", isLocal: () => false, keepOpen() {} };
@@ -82,4 +96,162 @@ test("a stream that its client left is counted as 499, whatever it began with", 
   owner!.closed();
   while (seen.counted.length === 0) await Bun.sleep(1);
   expect(seen.counted).toEqual([499]);
+});
+
+test("a drain ends with the last open request, which ends as it would have", async () => {
+  const requests = lifecycle();
+  const ended: unknown[] = [];
+  const call = { end: (fault: unknown) => void ended.push(fault) } as unknown as Call;
+  const [first, second] = [requests.enter(call), requests.enter(call)];
+  const finished = requests.finish(60_000);
+  requests.leave(first);
+  await Bun.sleep(1);
+  expect(Bun.peek.status(finished)).toBe("pending");
+  requests.leave(second);
+  await finished;
+  expect(ended).toEqual([]);
+});
+
+/**
+ * A refusal that cost the caller nothing is sent after a wait. The wait ends when the caller leaves, and another
+ * refusal may then wait in its place.
+ */
+const limits = (wait_ms: number) => ({ waiting_max: 1, shortest_ms: wait_ms, longest_ms: wait_ms });
+
+test("a client that waits to the end is answered, and beyond the places no client waits", async () => {
+  const slow = slowness(limits(20), () => 0);
+  const first = slow.wait(new Cancellation());
+  expect(await slow.wait(new Cancellation())).toBe(false);
+  expect(await first).toBe(true);
+  expect(await slow.wait(new Cancellation())).toBe(true);
+});
+
+test("a client that leaves waits no longer, and its place is free", async () => {
+  const slow = slowness(limits(3_600_000), () => 0);
+  const leaving = new Cancellation();
+  const first = slow.wait(leaving);
+  leaving.abort(new Error("the caller left"));
+  expect(await first).toBe(false);
+  const next = new Cancellation();
+  const second = slow.wait(next);
+  expect(Bun.peek.status(second)).toBe("pending");
+  next.abort(new Error("the caller left"));
+  expect(await second).toBe(false);
+  expect(await slow.wait(next)).toBe(false);
+});
+
+const steps: string[] = [];
+const serves: Partial<Dependencies> = {
+  ...needing(noneSeen()),
+  async authenticate(headers) {
+    if (!headers.get("authorization")) throw new Fault("missing_api_key", "No key.");
+    const key = { id: "key_1", scopes: ["inference:create"], models: null };
+    return { key, organization: { id: "org_1", plan: null } } as never;
+  },
+  arrivals: { take() {} },
+  catalog: () => ({ models: new Map(), plans: new Map() }) as never,
+  metrics: { decision() {}, unauthenticated() {}, request() {} } as never,
+  traces: null,
+};
+const serving = (operation: Operation, more: Partial<Dependencies> = {}) =>
+  serveOperation({ ...serves, ...more } as Dependencies, {
+    ...operation,
+    request: {
+      schema: Type.Object({}),
+      read: async (_, call) => void steps.push(`${nameOf(call.request)} is read`) as never,
+    },
+    handle: () => json(200, {}),
+  });
+const serve = serving(createChatCompletion);
+const nameOf = (request: Request) => request.headers.get("x-name");
+
+async function arrived(name: string, headers: Record<string, string>): Promise<{ answer: Promise<Response> }> {
+  const request = new Request("http://localhost/v1/chat/completions", {
+    method: "POST",
+    headers: { ...headers, "x-name": name },
+  });
+  const answer = serve(request, connection);
+  // Everything that the request can do without waiting is done before the next request arrives.
+  for (let hops = 0; hops < 20; hops++) await Promise.resolve();
+  steps.push(`${name} has arrived`);
+  return { answer };
+}
+
+test("requests of one poll are read when all have arrived, in their order", async () => {
+  steps.length = 0;
+  const known = { authorization: "Bearer a" };
+  const [first, second] = [await arrived("first", known), await arrived("second", known)];
+  for (const { answer } of [first, second]) expect((await answer).status).toBe(200);
+  expect(steps).toEqual(["first has arrived", "second has arrived", "first is read", "second is read"]);
+});
+
+test("one that is refused before its body matters waits for nobody", async () => {
+  const { answer } = await arrived("stranger", {});
+  const refused = await Promise.race([answer, new Promise((resolve) => setImmediate(resolve, null))]);
+  expect((refused as Response | null)?.status).toBe(401);
+});
+
+test("a count of tokens takes nothing from what a key may ask of models, and the other way round", async () => {
+  const taken: string[] = [];
+  const arrivals = { take: (_: string, purpose: string) => void taken.push(purpose) };
+  for (const operation of [createChatCompletion, countTokens]) {
+    const headers = { authorization: "Bearer a" };
+    const asked = new Request(`http://localhost${operation.path}`, { method: "POST", headers });
+    expect((await serving(operation, { arrivals })(asked, connection)).status).toBe(200);
+  }
+  expect(taken).toEqual(["inference", "count"]);
+});
+
+const identity = { responseId: "chatcmpl-1", createdAtSeconds: 1, model: "acme/m" };
+const wire = validateChatRequest(
+  { model: "acme/m", stream: true, messages: [{ role: "user", content: "Say hello." }] },
+  [],
+);
+const batches: InferenceEvent[][] = [
+  [
+    { type: "response-start", ...identity },
+    { type: "part-start", index: 0, part: { kind: "text" } },
+  ],
+  [{ type: "part-delta", index: 0, delta: "hello" }],
+  [
+    { type: "part-end", index: 0 },
+    { type: "response-end", reason: "stop" },
+  ],
+];
+
+/** The frames that each read of the client brought, and whether the run had ended by then. */
+async function readOf(batches: readonly InferenceEvent[][], ended: () => Promise<void>) {
+  let isOver = false;
+  const closed: string[] = [];
+  async function* events() {
+    yield* batches;
+    await ended();
+    isOver = true;
+  }
+  const encoder = openaiChatCaller.stream.encoder(wire, { requestId: "req_1", identity, inputTokensEstimate: 1 });
+  const stream = await primed(events(), Number.POSITIVE_INFINITY);
+  const owner = { left: () => closed.push("left"), closed: () => closed.push("closed") };
+  const { body } = sseAnswer(stream, { encoder, heartbeat_ms: 60_000, headers: {} }).open(owner);
+  const reads: { text: string; isOver: boolean }[] = [];
+  for await (const bytes of body!) reads.push({ text: new TextDecoder().decode(bytes), isOver });
+  return { reads, closed };
+}
+
+test("a run has ended when the client reads the last frame, which leaves with the end of the body", async () => {
+  const { reads, closed } = await readOf(batches, async () => {
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+  });
+  expect(reads.map(({ isOver }) => isOver)).toEqual([false, false, true]);
+  expect(reads[0]!.text).toContain('"role":"assistant"');
+  expect(reads[1]!.text).toContain("hello");
+  expect(reads[2]!.text).toEndWith("data: [DONE]\n\n");
+  expect(closed).toEqual(["closed"]);
+});
+
+test("a run that fails behind its last event costs the client no frame", async () => {
+  const { reads, closed } = await readOf(batches, () => Promise.reject(new Error("a defect")));
+  const text = reads.map((read) => read.text).join("");
+  expect(text).toContain('"finish_reason":"stop"');
+  expect(text).toEndWith("data: [DONE]\n\n");
+  expect(closed).toEqual(["closed"]);
 });

@@ -179,17 +179,6 @@ describe.each(served.map((one) => [one.operationId, one] as const))("%s", (_, op
   });
 });
 
-test("what has not the form of an id is no path of an operation, whoever asks, whatever the method", async () => {
-  const prefixed = served.filter(({ idPrefix }) => idPrefix);
-  expect(prefixed.length).toBeGreaterThan(3);
-  for (const { path, method } of prefixed) {
-    for (const asked of [method.toUpperCase(), "PUT"]) {
-      const answer = await fetch(listening.url + path.replace("{id}", "x"), { method: asked });
-      expect([path, asked, answer.status]).toEqual([path, asked, 404]);
-    }
-  }
-});
-
 describe("what is served", () => {
   const idsOf = (elysia: ReturnType<typeof app>) =>
     new Set(

@@ -5,7 +5,6 @@ import type { Call } from "../../../src/core/http/call.ts";
 import { Socket, type SocketOwner } from "../../../src/core/http/socket.ts";
 import { Sockets } from "../../../src/core/http/sockets.ts";
 import { connectionLimits, ResponsesConnection } from "../../../src/features/responses/websocket/connection.ts";
-import { Lanes } from "../../../src/features/responses/websocket/lanes.ts";
 import { Recent } from "../../../src/features/responses/websocket/recent.ts";
 import type { NodeDependencies } from "../../../src/node/app.ts";
 import { plentifulBounds } from "../../harness/bounds.ts";
@@ -97,23 +96,6 @@ test("a node and a key have a number of sockets, and a place is given back once"
   sockets.retire();
   places[0]![Symbol.dispose]();
   expect(sockets.enter("d", socket)).toBeNull();
-});
-
-test("a lane is joined in order, and free when all have left", async () => {
-  const lanes = new Lanes(1);
-  const [first, second] = [lanes.join("a"), lanes.join("a")];
-  await first.turn;
-  expect(() => lanes.join("b")).toThrow("already runs 1 responses");
-  let isTurn = false;
-  void second.turn.then(() => {
-    isTurn = true;
-  });
-  await Bun.sleep(0);
-  expect(isTurn).toBe(false);
-  first[Symbol.dispose]();
-  await second.turn;
-  second[Symbol.dispose]();
-  lanes.join("b");
 });
 
 describe("conversations that are kept", () => {
