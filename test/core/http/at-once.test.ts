@@ -31,8 +31,10 @@ const bodies = Object.fromEntries(Object.entries(inferenceBodies).map(([path, bo
 const limit = 12_000;
 /** A limit in nanos that is set by a new file: higher, because a reload takes longer. */
 const reloaded = 40_000;
-/** The body of each of several streams that together reach the limit in a second, however many nodes run them. */
-const towardsLimit = (streams: number) => ({ messages: saying(`tokens=16000 ${pace(1200 / streams)}`) });
+/** The body of each of several streams that together produce 1,200 tokens a second, which cost 12,000 nanos. */
+const together = (streams: number, tokens = 16_000) => ({
+  messages: saying(`tokens=${tokens} ${pace(1200 / streams)}`),
+});
 /** The nodes that run one stream each; a single node runs two. */
 const places = (nodes: readonly Sluice[]) => (nodes.length > 1 ? nodes : [nodes[0]!, nodes[0]!]);
 
@@ -60,11 +62,14 @@ async function startFleet(store: "pglite" | "postgres", engine: Simulator) {
   const file = (node: number) => join(folder, `sluice-${node}.yaml`);
   const rewrite = (node: number, gold: string) => writeFileSync(file(node), configTo(engine.url, gold));
   const nodes: Sluice[] = [];
-  for (let index = 0; index < (database ? 3 : 1); index++) {
+  const start = (index: number) => {
     rewrite(index, "{}");
     const env = { SLUICE_CONFIG: file(index), ...(database ? { DATABASE_URL: database.url } : {}) };
-    nodes.push(await startSluice({ store: "pglite", env, dataDir: join(folder, `data-${index}`) }));
-  }
+    return startSluice({ store: "pglite", env, dataDir: join(folder, `data-${index}`) });
+  };
+  nodes.push(await start(0));
+  // The first node makes the organization that the others find.
+  if (database) nodes.push(...(await Promise.all([start(1), start(2)])));
   return {
     nodes,
     /** The URL of the nodes' common database; null if it is embedded. */
@@ -131,39 +136,48 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
     );
 
   /**
-   * Lets streams run on all nodes towards a limit in nanos, which `lower` sets. Checks that they end at that limit, are
-   * whole and charged for the text that they sent, and that the next request on each node is refused. Returns the
-   * errors of those requests.
+   * Lets streams of each member run on all nodes towards a limit in nanos, which `lower` sets. Checks that they end at
+   * that limit, are whole and charged for the text that they sent, and that the next request on each node is refused.
+   * Returns the errors of those requests, by the member's name in the test.
    */
-  async function endsAt(nanos: number, member: Member, lower: () => unknown) {
-    const body = towardsLimit(places(fleet.nodes).length);
-    const running = places(fleet.nodes).map((node) => run(node, member.key, chat, true, body));
-    await Promise.all(running.map(({ begun }) => begun));
-    await lower();
-    let charged = 0;
-    for (const { ended, node } of running) {
-      const { id, text } = await ended;
-      expect(text).toContain('"finish_reason":"length"');
-      expect(dataOf(text).at(-1)).toBe("[DONE]");
-      const receipt = await receiptOf(node, member.otherKey, id);
-      const whole = { outcome: "completed", stopped_by: "usage_window", cost: { uncharged: dollars(0) } };
-      expect(receipt).toMatchObject(whole);
-      charged += nanosOf(receipt.cost.charged);
+  async function endsAt(nanos: number, members: Record<string, { member: Member; lower(): unknown }>) {
+    const places_ = places(fleet.nodes);
+    const body = together(places_.length * Object.keys(members).length);
+    const all = Object.entries(members).map(([whose, { member, lower }]) => {
+      return { whose, member, lower, running: places_.map((node) => run(node, member.key, chat, true, body)) };
+    });
+    await Promise.all(all.flatMap(({ running }) => running.map(({ begun }) => begun)));
+    await Promise.all(all.map(({ lower }) => lower()));
+    for (const { whose, member, running } of all) {
+      let charged = 0;
+      for (const { ended, node } of running) {
+        const { id, text } = await ended;
+        expect([whose, text]).toEqual([whose, expect.stringContaining('"finish_reason":"length"')]);
+        expect(dataOf(text).at(-1)).toBe("[DONE]");
+        const receipt = await receiptOf(node, member.otherKey, id);
+        const whole = { outcome: "completed", stopped_by: "usage_window", cost: { uncharged: dollars(0) } };
+        expect([whose, receipt]).toMatchObject([whose, whole]);
+        charged += nanosOf(receipt.cost.charged);
+      }
+      expect([whose, charged > nanos * 0.9, charged <= nanos]).toEqual([whose, true, true]);
     }
-    expect(charged).toBeLessThanOrEqual(nanos);
-    expect(charged).toBeGreaterThan(nanos * 0.9);
     await holdsGone();
-    const refused = await Promise.all(fleet.nodes.map((node) => run(node, member.key, chat, true).ended));
-    expect(refused.map(({ status }) => status)).toEqual(fleet.nodes.map(() => 429));
-    return refused.map(({ text }) => JSON.parse(text).error as { code: string; limited_by: string });
+    const errors: [string, { code: string; limited_by: string }[]][] = [];
+    for (const { whose, member } of all) {
+      const refused = await Promise.all(fleet.nodes.map((node) => run(node, member.key, chat, true).ended));
+      expect([whose, ...refused.map(({ status }) => status)]).toEqual([whose, ...fleet.nodes.map(() => 429)]);
+      errors.push([whose, refused.map(({ text }) => JSON.parse(text).error)]);
+    }
+    return errors;
   }
 
   test("a plan that is lowered ends what runs at its new limit, on nodes with an older file too", async () => {
-    const refusals = await endsAt(reloaded, await fleet.member("gold"), () => {
+    const lower = () => {
       fleet.rewrite(0, `{ session: ${reloaded} }`);
       fleet.nodes[0]!.signal("SIGHUP");
-    });
-    for (const { code } of refusals) expect(code).toBe("usage_limit_reached");
+    };
+    const [[, errors] = []] = await endsAt(reloaded, { gold: { member: await fleet.member("gold"), lower } });
+    for (const { code } of errors!) expect(code).toBe("usage_limit_reached");
   });
 
   test("a plan made at run time is not removed while it is used, and a file that names it is refused", async () => {
@@ -171,8 +185,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
     await first!.json("plan", "create", "made");
     await fleet.member("made");
     await first!.json("plan", "update", "made", "--limit", `session=${typed(limit)}`);
-    const refused = await first!.cli("plan", "remove", "made");
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("is used by 1 organization")]);
+    await expect(first!.json("plan", "remove", "made")).rejects.toThrow("is used by 1 organization");
     // A file that names this plan too is refused, and everything that was in force stays.
     const file = fleet.file(0);
     writeFileSync(file, `${configTo(engine.url, "{}")}`.replace("  limitless: {}", "  limitless: {}\n  made: {}"));
@@ -257,45 +270,53 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
   // so one owner is enough here.
   const subjects = store === "postgres" || isDeep ? Object.keys(limited) : ["key"];
 
-  for (const whose of subjects) {
-    const begin = limited[whose]!;
-    for (const isFirst of whose === "extra usage" ? [false] : [false, true]) {
-      const name = `a limit of the ${whose} that is ${isFirst ? "its first" : "lowered"} ends what runs where it stands`;
-      test(name, async () => {
-        const { member, set } = await begin(isFirst);
-        const refusals = await endsAt(limit, member, () => set(limit));
-        for (const { limited_by } of refusals)
-          expect(limited_by).toBe(ownLimits.includes(whose) ? whose : "organization");
-      });
+  /** All owners of limits at once, each with a member and what sets the limit. */
+  const begun = async (isFirst: boolean, among = subjects) =>
+    Promise.all(among.map(async (whose) => ({ whose, ...(await limited[whose]!(isFirst)) })));
+
+  test.each([true, false])("a limit of anyone ends what runs where it stands (its first: %p)", async (isFirst) => {
+    const owners = await begun(isFirst, isFirst ? subjects.filter((whose) => whose !== "extra usage") : subjects);
+    const members = owners.map(({ whose, member, set }) => [whose, { member, lower: () => set(limit) }]);
+    for (const [whose, errors] of await endsAt(limit, Object.fromEntries(members))) {
+      const limited_by = ownLimits.includes(whose) ? whose : "organization";
+      for (const error of errors) expect([whose, error]).toMatchObject([whose, { limited_by }]);
     }
+  });
 
-    test(`a limit of the ${whose} below what is used ends what runs within a second`, async () => {
-      const { member, set } = await begin(false);
-      const running = fleet.nodes.map((node) => run(node, member.key, chat, true));
-      await Promise.all(running.map(({ begun }) => begun));
-      await set(10);
-      const set_ms = performance.now();
-      for (const { ended } of running) {
-        const { text, at_ms } = await ended;
-        expect(at_ms - set_ms).toBeLessThan(1_000 * busyness());
-        expect(text).toContain('"finish_reason":"length"');
-      }
-      await holdsGone();
-    });
+  test("a limit of anyone below what is used ends what runs within a second", async () => {
+    const owners = await begun(false);
+    const body = together(owners.length * fleet.nodes.length);
+    const running = owners.flatMap(({ whose, member }) =>
+      fleet.nodes.map((node) => ({ whose, ...run(node, member.key, chat, true, body) })),
+    );
+    await Promise.all(running.map(({ begun }) => begun));
+    await Promise.all(owners.map(({ set }) => set(10)));
+    const set_ms = performance.now();
+    for (const { whose, ended } of running) {
+      const { text, at_ms } = await ended;
+      expect([whose, at_ms - set_ms < 1_000 * busyness()]).toEqual([whose, true]);
+      expect([whose, text]).toEqual([whose, expect.stringContaining('"finish_reason":"length"')]);
+    }
+    await holdsGone();
+  });
 
-    test(`a limit of the ${whose} that is raised in time lets what runs go on`, async () => {
-      const { member, set } = await begin(false);
-      await set(10_000);
-      // The answer costs more than is left of the limit, but less than a request reserves at its beginning if enough is left.
-      const body = { messages: saying(`tokens=1300 ${pace(500)}`) };
-      const running = run(fleet.nodes.at(-1)!, member.key, chat, true, body);
-      await running.begun;
-      await set(1e9);
-      const { id, text } = await running.ended;
-      expect(text).toContain('"finish_reason":"stop"');
-      expect(nanosOf((await receiptOf(running.node, member.otherKey, id)).cost.charged)).toBeGreaterThan(13_000);
-    });
-  }
+  test("a limit of anyone that is raised in time lets what runs go on", async () => {
+    const owners = await begun(false);
+    await Promise.all(owners.map(({ set }) => set(5_000)));
+    // Each answer costs more than is left of the limit, but less than a request reserves at its beginning if enough is
+    // left.
+    const body = together(owners.length * 2, 700);
+    const node = fleet.nodes.at(-1)!;
+    const running = owners.map((owner) => ({ ...owner, ...run(node, owner.member.key, chat, true, body) }));
+    await Promise.all(running.map(({ begun }) => begun));
+    await Promise.all(owners.map(({ set }) => set(1e9)));
+    for (const { whose, member, ended } of running) {
+      const { id, text } = await ended;
+      expect([whose, text]).toEqual([whose, expect.stringContaining('"finish_reason":"stop"')]);
+      const { cost } = await receiptOf(node, member.otherKey, id);
+      expect([whose, nanosOf(cost.charged) > 7_000]).toEqual([whose, true]);
+    }
+  });
 
   test("a key that moves leaves what runs in its team, whose limit still ends it", async () => {
     const member = await fleet.member("limitless");
@@ -313,63 +334,63 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
     await holdsGone();
   });
 
-  const acts: [name: string, act: (member: Member) => string[], status: number, code: string][] = [
+  /** The error at the end of a stream, in the form of its protocol. */
+  function failureIn(path: string, text: string): unknown {
+    const data = dataOf(text);
+    if (path === "/v1/messages") {
+      expect(text).toContain("event: error\n");
+      expect(text).not.toContain("message_stop");
+      return JSON.parse(data.at(-1)!).error;
+    }
+    expect(data.at(-1)).toBe("[DONE]");
+    const last = JSON.parse(data.at(-2)!);
+    return path === "/v1/responses" && last.type === "response.failed" ? last.response.error : last.error;
+  }
+
+  test.each<[string, (member: Member) => string[], number, string]>([
     ["a key is revoked", ({ keyId }) => ["key", "revoke", keyId], 401, "revoked_api_key"],
     ["an organization is suspended", (one) => ["org", "suspend", one.organization], 403, "organization_suspended"],
     ["an organization is closed", (one) => ["org", "close", one.organization, "--yes"], 401, "revoked_api_key"],
-  ];
-
-  for (const [name, act, status, code] of acts) {
-    test(`where ${name}, its running requests end with their protocol's error`, async () => {
-      const member = await fleet.member("limitless");
-      const bystander = await fleet.member("limitless");
-      const other = run(fleet.nodes[0]!, bystander.key, chat, true);
-      const running = fleet.nodes.flatMap((node) =>
-        Object.keys(bodies).flatMap((path) => [true, false].map((stream) => run(node, member.key, path, stream))),
-      );
-      await Promise.all([other, ...running].filter(({ stream }) => stream).map(({ begun }) => begun));
-      const asked = engine.counts.requests;
-      expect(asked).toBeGreaterThanOrEqual(running.length);
-      await fleet.nodes[0]!.json(...act(member));
-      const acted_ms = performance.now();
-      const ended = await Promise.all(running.map(async (one) => ({ ...one, ...(await one.ended) })));
-      for (const one of ended) {
-        expect(one.at_ms - acted_ms).toBeLessThan(10_000 * busyness());
-        expect(one.status).toBe(one.stream ? 200 : status);
-        if (!one.stream) {
-          expect(one.text).toContain(code);
-          continue;
-        }
-        const data = dataOf(one.text);
-        if (one.path === "/v1/messages") {
-          expect(one.text).toContain("event: error\n");
-          expect(JSON.parse(data.at(-1)!).error.details.error_code).toBe(code);
-          expect(one.text).not.toContain("message_stop");
-        } else {
-          expect(data.at(-1)).toBe("[DONE]");
-          const last = JSON.parse(data.at(-2)!);
-          // The error codes of a failed response are OpenAI's own, so only its message gives the reason.
-          const error = { message: expect.stringMatching(code.startsWith("revoked") ? /revoked/ : /suspended/) };
-          if (one.path !== "/v1/responses") expect(last.error.code).toBe(code);
-          else expect(last).toMatchObject({ type: "response.failed", response: { error } });
-        }
-      }
-      // The receipts are read with a key of the organization, so a suspended organization is resumed first.
-      if (name.endsWith("suspended")) await fleet.nodes[0]!.json("org", "resume", member.organization);
-      for (const { id, node, stream } of ended) {
-        // No key of a closed organization can read the receipts; an operator can, as long as they are kept.
-        const receipt = await (name.endsWith("closed")
-          ? node.json<RequestReceipt>("request", "show", id)
-          : receiptOf(node, member.otherKey, id));
-        expect(receipt).toMatchObject({ outcome: "failed", error_code: code, recovered: false });
-        if (stream) expect(receipt.usage.output_tokens).toBeGreaterThan(0);
-        // An answer that was not streamed delivered nothing, so nothing is charged for it.
-        expect(nanosOf(receipt.cost.charged) > 0).toBe(stream);
-      }
-      // The other organization's request runs on until that organization's own plan is removed.
-      await fleet.nodes[0]!.json("org", "plan", bystander.organization, "--none");
-      expect((await other.ended).text).toContain("no_active_plan");
-      await holdsGone();
-    });
-  }
+  ])("where %s, its running requests end with their protocol's error", async (name, act, status, code) => {
+    const member = await fleet.member("limitless");
+    const bystander = await fleet.member("limitless");
+    const other = run(fleet.nodes[0]!, bystander.key, chat, true);
+    const running = fleet.nodes.flatMap((node) =>
+      Object.keys(bodies).flatMap((path) => [true, false].map((stream) => run(node, member.key, path, stream))),
+    );
+    await Promise.all([other, ...running].filter(({ stream }) => stream).map(({ begun }) => begun));
+    expect(engine.counts.requests).toBeGreaterThanOrEqual(running.length);
+    await fleet.nodes[0]!.json(...act(member));
+    const acted_ms = performance.now();
+    const ended = await Promise.all(running.map(async (one) => ({ ...one, ...(await one.ended) })));
+    // The error codes of a failed response are OpenAI's own, so only its message gives the reason.
+    const message = expect.stringMatching(code.startsWith("revoked") ? /revoked/ : /suspended/);
+    const told: Record<string, object> = {
+      [chat]: { code },
+      "/v1/messages": { details: { error_code: code } },
+      "/v1/responses": { message },
+    };
+    for (const { path, stream, text, at_ms, ...one } of ended) {
+      expect(at_ms - acted_ms).toBeLessThan(10_000 * busyness());
+      expect(one.status).toBe(stream ? 200 : status);
+      if (stream) expect(failureIn(path, text)).toMatchObject(told[path]!);
+      else expect(text).toContain(code);
+    }
+    // The receipts are read with a key of the organization, so a suspended organization is resumed first.
+    if (name.endsWith("suspended")) await fleet.nodes[0]!.json("org", "resume", member.organization);
+    for (const { id, node, stream } of ended) {
+      // No key of a closed organization can read the receipts; an operator can, as long as they are kept.
+      const receipt = await (name.endsWith("closed")
+        ? node.json<RequestReceipt>("request", "show", id)
+        : receiptOf(node, member.otherKey, id));
+      expect(receipt).toMatchObject({ outcome: "failed", error_code: code, recovered: false });
+      if (stream) expect(receipt.usage.output_tokens).toBeGreaterThan(0);
+      // An answer that was not streamed delivered nothing, so nothing is charged for it.
+      expect(nanosOf(receipt.cost.charged) > 0).toBe(stream);
+    }
+    // The other organization's request runs on until that organization's own plan is removed.
+    await fleet.nodes[0]!.json("org", "plan", bystander.organization, "--none");
+    expect((await other.ended).text).toContain("no_active_plan");
+    await holdsGone();
+  });
 });

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import type { Money } from "../../../src/core/inference/money.ts";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
 import { model, refusalOf, type Service, startService } from "../../harness/engine.ts";
+import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { nanosOf } from "../../harness/money.ts";
 import { newMember } from "../../harness/organizations.ts";
 import { eventsOf, finalOf, textOf } from "../../harness/responses.ts";
@@ -196,73 +197,66 @@ describe("a stored response", () => {
   });
 });
 
+/** Runs a test with a service of its own. */
+async function withService(options: Parameters<typeof startService>[0], work: (of: Service) => Promise<void>) {
+  const of = await startService(options);
+  try {
+    await work(of);
+  } finally {
+    await of.stop();
+  }
+}
+
 test("what was kept is there after a restart", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "sluice-kept-"));
-  const sluice = { store: "pglite" as const, dataDir };
-  const first = await startService({ sluice });
-  const { key } = await newMember(first, "unlimited");
-  const asked = await first.post(path, { model, input: "remember" }, { key });
-  const { id } = (await asked.json()) as ResponseObject;
-  await first.stop();
-  const second = await startService({ sluice });
-  try {
-    const next = await second.post(path, { model, input: "x", previous_response_id: id }, { key });
-    expect(next.status).toBe(200);
-  } finally {
-    await second.stop();
-    rmSync(dataDir, { recursive: true, force: true });
-  }
+  const database = await migratedDatabase();
+  const sluice = { store: "pglite" as const, dataDir, env: { DATABASE_URL: database.url } };
+  let asked = { key: "", id: "" };
+  await withService({ sluice }, async (first) => {
+    const { key } = await newMember(first, "unlimited");
+    const response = await first.post(path, { model, input: "remember" }, { key });
+    asked = { key, id: ((await response.json()) as ResponseObject).id };
+  });
+  await withService({ sluice }, async (second) => {
+    const body = { model, input: "x", previous_response_id: asked.id };
+    expect((await second.post(path, body, { key: asked.key })).status).toBe(200);
+  });
+  await database.drop();
+  rmSync(dataDir, { recursive: true, force: true });
 });
 
-describe("where the operator keeps nothing", () => {
-  test("answers say store: false, whatever was asked, and nothing is found", async () => {
-    const none = await startService({ more: "responses: { store: false }" });
-    try {
-      const answer = (await (await none.post(path, { model, input: "x", store: true })).json()) as ResponseObject;
-      expect(answer.store).toBe(false);
-      const next = await none.post(path, { model, input: "x", previous_response_id: answer.id });
-      expect(await refusalOf(next)).toEqual(gone);
-      expect((await none.fetch(`${path}/${answer.id}`)).status).toBe(404);
-    } finally {
-      await none.stop();
-    }
-  });
-});
+test("where the operator keeps nothing answers say store: false, whatever was asked, and nothing is found", () =>
+  withService({ more: "responses: { store: false }" }, async (none) => {
+    const answer = (await (await none.post(path, { model, input: "x", store: true })).json()) as ResponseObject;
+    expect(answer.store).toBe(false);
+    const next = await none.post(path, { model, input: "x", previous_response_id: answer.id });
+    expect(await refusalOf(next)).toEqual(gone);
+    expect((await none.fetch(`${path}/${answer.id}`)).status).toBe(404);
+  }));
 
-describe("limits", () => {
-  test("a response larger than an organization may keep is answered, and not kept; the oldest make room", async () => {
-    const tight = await startService({ more: "responses: { organization_bytes_max: 6000 }" });
-    try {
-      const say = async (text: string) =>
-        (await (await tight.post(path, { model, input: text })).json()) as ResponseObject;
-      const large = await say("x".repeat(7000));
-      expect(large.status).toBe("completed");
-      expect((await tight.fetch(`${path}/${large.id}`)).status).toBe(404);
-      await until(() => tight.stderr().includes("response_unkept"), 5000, "the log to say so");
-      const all = [];
-      for (let index = 0; index < 8; index++) all.push(await say(`small ${index}`));
-      const statuses = await Promise.all(all.map(async ({ id }) => (await tight.fetch(`${path}/${id}`)).status));
-      expect(statuses[0]).toBe(404);
-      expect(statuses.at(-1)).toBe(200);
-    } finally {
-      await tight.stop();
-    }
-  });
+test("a response larger than an organization may keep is answered, and not kept; the oldest make room", () =>
+  withService({ more: "responses: { organization_bytes_max: 6000 }" }, async (tight) => {
+    const say = async (text: string) =>
+      (await (await tight.post(path, { model, input: text })).json()) as ResponseObject;
+    const large = await say("x".repeat(7000));
+    expect(large.status).toBe("completed");
+    expect((await tight.fetch(`${path}/${large.id}`)).status).toBe(404);
+    await until(() => tight.stderr().includes("response_unkept"), 5000, "the log to say so");
+    const all = [];
+    for (let index = 0; index < 8; index++) all.push(await say(`small ${index}`));
+    const statuses = await Promise.all(all.map(async ({ id }) => (await tight.fetch(`${path}/${id}`)).status));
+    expect([statuses[0], statuses.at(-1)]).toEqual([404, 200]);
+  }));
 
-  test("a stored conversation larger than a body may be is refused, by name", async () => {
-    const tight = await startService({ limits: "{ body_bytes_max: 4000 }" });
-    try {
-      let previous: string | undefined;
-      let refused: Response | null = null;
-      for (let index = 0; index < 6 && !refused; index++) {
-        const body = { model, input: "y".repeat(1500), previous_response_id: previous };
-        const response = await tight.post(path, body);
-        if (response.status === 200) previous = ((await response.json()) as ResponseObject).id;
-        else refused = response;
-      }
-      expect(await refusalOf(refused!)).toEqual([400, "context_length_exceeded", "previous_response_id"]);
-    } finally {
-      await tight.stop();
+test("a stored conversation larger than a body may be is refused, by name", () =>
+  withService({ limits: "{ body_bytes_max: 4000 }" }, async (tight) => {
+    let previous: string | undefined;
+    let refused: Response | null = null;
+    for (let index = 0; index < 6 && !refused; index++) {
+      const body = { model, input: "y".repeat(1500), previous_response_id: previous };
+      const response = await tight.post(path, body);
+      if (response.status === 200) previous = ((await response.json()) as ResponseObject).id;
+      else refused = response;
     }
-  });
-});
+    expect(await refusalOf(refused!)).toEqual([400, "context_length_exceeded", "previous_response_id"]);
+  }));

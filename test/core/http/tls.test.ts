@@ -1,6 +1,6 @@
 // HTTPS with a certificate and a key from two files, and a new certificate without a restart: streams go on, new
 // connections get the new certificate, and files that cannot be served change nothing.
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { connect } from "node:tls";
 import { listen } from "../../../src/core/http/listen.ts";
 import { authority, daysFromNow, type Identity, written } from "../../harness/certificates.ts";
 import { linesOf, linesThen } from "../../harness/log-lines.ts";
-import { startSluice } from "../../harness/sluice.ts";
+import { program, type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 import { responseIn, type Talk, talk } from "../../harness/websocket.ts";
 
@@ -80,102 +80,76 @@ test("a listener that refuses connections is not opened again by a new certifica
   await listening.stop();
 });
 
-test("of TLS 1.2 it has no suite without authenticated encryption, also after a renewal", async () => {
-  const service = await https("suites", ours.issue(["localhost"])).start();
-  const isTaken = (ciphers: string) => {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const { port } = new URL(service.url);
-    const asked = { host: "127.0.0.1", port: Number(port), ca: ours.certificate, servername: "localhost" };
-    const socket = connect({ ...asked, ciphers, minVersion: "TLSv1.2", maxVersion: "TLSv1.2" });
-    socket.once("error", () => resolve(false)).once("secureConnect", () => resolve(true));
-    return promise.finally(() => socket.destroy());
-  };
-  const onlyGood = async () => {
-    for (const suite of [
-      "ECDHE-ECDSA-AES128-GCM-SHA256",
-      "ECDHE-ECDSA-AES256-GCM-SHA384",
-      "ECDHE-ECDSA-CHACHA20-POLY1305",
-    ])
-      expect([suite, await isTaken(suite)]).toEqual([suite, true]);
-    for (const suite of ["ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA"])
-      expect([suite, await isTaken(suite)]).toEqual([suite, false]);
-  };
-  await onlyGood();
-  written(folder, "suites", ours.issue(["localhost"]));
-  service.signal("SIGHUP");
-  await linesThen(service, "certificate_renewed", 1);
-  await onlyGood();
-  expect(await service.stop()).toBe(0);
-});
-
 describe("a new certificate", () => {
+  let service: Sluice;
+  let model: string;
+  const soon = ours.issue(["localhost"], { to: daysFromNow(3) });
+  beforeAll(async () => {
+    service = await https("node", soon).start();
+    ({ id: model } = ((await (await service.fetch("/v1/models")).json()) as { data: { id: string }[] }).data[0]!);
+  });
+  afterAll(() => service.stop());
+
+  /** Writes a new certificate into the node's files, and waits until it is served. */
+  async function renewed(): Promise<Identity> {
+    const seen = linesOf(service, "certificate_renewed").length;
+    const identity = ours.issue(["localhost"]);
+    written(folder, "node", identity);
+    service.signal("SIGHUP");
+    await linesThen(service, "certificate_renewed", seen + 1);
+    return identity;
+  }
+
   test("is served after SIGHUP, and a running stream goes on", async () => {
-    const [first, second] = [ours.issue(["localhost"], { to: daysFromNow(3) }), ours.issue(["localhost"])];
-    const service = await https("renewed", first).start();
     const warned = async () => (await service.json<{ warnings: string[] }>("fleet")).warnings;
     await until(async () => (await warned()).length > 0, 20_000, "the warning");
     expect(await warned()).toEqual([expect.stringMatching(/^The certificate of \S+ expires on \d{4}-\d\d-\d\d\. /)]);
-    const model = ((await (await service.fetch("/v1/models")).json()) as { data: { id: string }[] }).data[0]!.id;
     const messages = [{ role: "user", content: "@sim tps=4\nHello" }];
     const stream = await service.post("/v1/chat/completions", { model, messages, stream: true });
     const reader = stream.body!.getReader();
     const decoder = new TextDecoder();
     let text = decoder.decode((await reader.read()).value);
-    written(folder, "renewed", second);
-    service.signal("SIGHUP");
+    const second = await renewed();
     await until(() => shows(service.url, second), 20_000, "the new certificate");
     for (let part = await reader.read(); !part.done; part = await reader.read()) text += decoder.decode(part.value);
     expect(text).toContain("data: [DONE]");
     expect((await service.fetch("/v1/models")).status).toBe(200);
-    await until(() => service.stderr().includes('"event":"certificate_renewed"'), 20_000, "the log");
     await until(async () => (await warned()).length === 0, 20_000, "no warning");
-    expect(await service.stop()).toBe(0);
   });
 
-  test("leaves a WebSocket open, which then drains with the node", async () => {
-    const [first, second] = [ours.issue(["localhost"]), ours.issue(["localhost"])];
-    const service = await https("socket", first).start();
-    const model = ((await (await service.fetch("/v1/models")).json()) as { data: { id: string }[] }).data[0]!.id;
-    const authorization = `Bearer ${service.key}`;
-    using client = await talk(service.url, { authorization }, ours.certificate);
-    const ask = async (of: Talk) => responseIn(await of.create({ model, input: "Hello" })).status;
-    expect(await ask(client)).toBe("completed");
-    written(folder, "socket", second);
-    service.signal("SIGHUP");
-    await until(() => shows(service.url, second), 20_000, "the new certificate");
-    expect(await ask(client)).toBe("completed");
-    using other = await talk(service.url, { authorization }, ours.certificate);
-    expect(await ask(other)).toBe("completed");
-    service.signal("SIGTERM");
-    expect([await client.closed(), await other.closed()]).toEqual([1012, 1012]);
-    expect(await service.stop()).toBe(0);
-  });
-
-  test("is found without a signal", async () => {
-    const second = ours.issue(["localhost"]);
-    const service = await https("noticed", ours.issue(["localhost"])).start();
-    written(folder, "noticed", second);
-    await until(() => shows(service.url, second), 30_000, "the new certificate");
-    expect(await service.stop()).toBe(0);
+  test("of TLS 1.2 has no suite without authenticated encryption, either", async () => {
+    const isTaken = (ciphers: string) => {
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      const { port } = new URL(service.url);
+      const asked = { host: "127.0.0.1", port: Number(port), ca: ours.certificate, servername: "localhost" };
+      const socket = connect({ ...asked, ciphers, minVersion: "TLSv1.2", maxVersion: "TLSv1.2" });
+      socket.once("error", () => resolve(false)).once("secureConnect", () => resolve(true));
+      return promise.finally(() => socket.destroy());
+    };
+    for (const isRenewed of [false, true]) {
+      if (isRenewed) await renewed();
+      for (const suite of ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"])
+        expect([suite, await isTaken(`ECDHE-ECDSA-${suite}`)]).toEqual([suite, true]);
+      for (const suite of ["AES128-SHA", "AES256-SHA"])
+        expect([suite, await isTaken(`ECDHE-ECDSA-${suite}`)]).toEqual([suite, false]);
+    }
   });
 
   test("that cannot be served changes nothing, and the log says why once", async () => {
-    const own = ours.issue(["localhost"]);
-    const service = await https("refused", own).start();
-    writeFileSync(join(folder, "refused.key"), ours.issue(["localhost"]).key);
+    const own = await renewed();
+    const refusals = linesOf(service, "configuration_refused").length;
+    writeFileSync(join(folder, "node.key"), ours.issue(["localhost"]).key);
     service.signal("SIGHUP");
     const [refused] = await linesThen(service, "certificate_refused", 1);
     expect(JSON.stringify(refused)).toContain("does not belong to the certificate");
     service.signal("SIGHUP");
-    await linesThen(service, "configuration_refused", 2);
+    await linesThen(service, "configuration_refused", refusals + 2);
     expect(linesOf(service, "certificate_refused")).toHaveLength(1);
     expect(await seen(service.url)).toBe(serial(own));
     expect((await service.fetch("/v1/models")).status).toBe(200);
-    expect(await service.stop()).toBe(0);
   });
 
   test("may come again and again while clients connect", async () => {
-    const service = await https("often", ours.issue(["localhost"])).start();
     let [served, lost, isOver] = [0, 0, false];
     const clients = Array.from({ length: 4 }, async () => {
       while (!isOver) {
@@ -185,38 +159,55 @@ describe("a new certificate", () => {
         );
       }
     });
-    for (let round = 1; round <= 10; round++) {
-      written(folder, "often", ours.issue(["localhost"]));
-      service.signal("SIGHUP");
-      await until(() => service.stderr().match(/certificate_renewed/g)?.length === round, 20_000, `renewal ${round}`);
-    }
+    for (let round = 1; round <= 10; round++) await renewed();
     isOver = true;
     await Promise.all(clients);
     // A listener that closes serves everyone who had connected. Only handshakes that take longer than it waits are
     // lost.
     expect(lost).toBeLessThanOrEqual(clients.length);
     expect(served).toBeGreaterThan(lost);
-    expect(await service.stop()).toBe(0);
+  });
+
+  test("is found without a signal", async () => {
+    const next = ours.issue(["localhost"]);
+    written(folder, "node", next);
+    await until(() => shows(service.url, next), 30_000, "the new certificate");
+  });
+
+  test("leaves a WebSocket open, which then drains with the node", async () => {
+    const authorization = `Bearer ${service.key}`;
+    using client = await talk(service.url, { authorization }, ours.certificate);
+    const ask = async (of: Talk) => responseIn(await of.create({ model, input: "Hello" })).status;
+    expect(await ask(client)).toBe("completed");
+    await renewed();
+    expect(await ask(client)).toBe("completed");
+    using other = await talk(service.url, { authorization }, ours.certificate);
+    expect(await ask(other)).toBe("completed");
+    service.signal("SIGTERM");
+    expect([await client.closed(), await other.closed()]).toEqual([1012, 1012]);
+    expect(await service.exited).toBe(0);
   });
 });
 
 describe("a start is refused", () => {
-  const refused = async (env: Record<string, string>) => String(await startSluice({ env }).catch(String));
   const { certificate, key } = written(folder, "pair", ours.issue(["localhost"]));
   const other = written(folder, "other", ours.issue(["localhost"]));
-  test.each([
-    [{ SLUICE_TLS_CERTIFICATE_FILE: certificate }, "needs SLUICE_TLS_KEY_FILE, which is not set"],
-    [{ SLUICE_TLS_KEY_FILE: key }, "needs SLUICE_TLS_CERTIFICATE_FILE, which is not set"],
-    [
-      { SLUICE_TLS_CERTIFICATE_FILE: certificate, SLUICE_TLS_KEY_FILE: other.key },
-      "does not belong to the certificate",
-    ],
-    [{ SLUICE_TLS_CERTIFICATE_FILE: key, SLUICE_TLS_KEY_FILE: key }, "which holds no certificate in PEM"],
-    [{ SLUICE_TLS_CERTIFICATE_FILE: certificate, SLUICE_TLS_KEY_FILE: certificate }, "which holds no private key"],
-    [{ SLUICE_TLS_CERTIFICATE_FILE: `${certificate}.not`, SLUICE_TLS_KEY_FILE: key }, "which does not exist"],
-  ])("%j", async (env, why) => {
-    const said = await refused(env as unknown as Record<string, string>);
-    expect(said).toContain(why);
+  test.each<[string, string | null, string | null]>([
+    ["needs SLUICE_TLS_KEY_FILE, which is not set", certificate, null],
+    ["needs SLUICE_TLS_CERTIFICATE_FILE, which is not set", null, key],
+    ["does not belong to the certificate", certificate, other.key],
+    ["which holds no certificate in PEM", key, key],
+    ["which holds no private key", certificate, certificate],
+    ["which does not exist", `${certificate}.not`, key],
+  ])("with what %s", async (why, certificate, key) => {
+    const env = {
+      ...{ PATH: process.env.PATH ?? "", PORT: "0", SLUICE_DATA_DIR: join(folder, "data") },
+      ...(certificate && { SLUICE_TLS_CERTIFICATE_FILE: certificate }),
+      ...(key && { SLUICE_TLS_KEY_FILE: key }),
+    };
+    const started = Bun.spawn([...program, "serve"], { env, stdout: "pipe", stderr: "pipe" });
+    const said = await started.stderr.text();
+    expect([(await started.exited) === 0, said]).toEqual([false, expect.stringContaining(why)]);
     expect(said).not.toContain("PRIVATE KEY");
   });
 });

@@ -11,7 +11,7 @@ import { model, says, startService } from "../../harness/engine.ts";
 import { type Logging, lineOf, linesOf } from "../../harness/log-lines.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { startRedis } from "../../harness/services.ts";
-import { program, type Sluice, startSluice } from "../../harness/sluice.ts";
+import { program, type Sluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 
 /** Enough time to warm up on a machine that is busy with other work. */
@@ -54,12 +54,6 @@ async function countedBy(service: Sluice): Promise<string[]> {
   const counted = /^(http_|inference_|usage_|upstream_|authentication_)/;
   const upkeep = /^(usage_(partitions_ahead|ledger_mismatch|seals_behind)|upstream_read_pause_seconds)/;
   return lines.filter((line) => counted.test(line) && !upkeep.test(line) && !line.includes('"/metrics"'));
-}
-
-async function migrated() {
-  const database = await migratedDatabase();
-  await (await startSluice({ store: "pglite", env: { DATABASE_URL: database.url } })).stop();
-  return database;
 }
 
 describe("on Postgres and Redis", async () => {
@@ -116,7 +110,7 @@ describe("on Postgres and Redis", async () => {
   }, 120_000);
 
   test("a port that is taken is an error before the warm-up", async () => {
-    const database = await migrated();
+    const database = await migratedDatabase();
     const other = createServer();
     const port = await new Promise<number>((resolve) =>
       other.listen(0, "127.0.0.1", () => resolve((other.address() as { port: number }).port)),
