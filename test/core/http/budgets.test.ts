@@ -1,10 +1,13 @@
-/** What a key and its team may use, as a client and an operator meet it. */
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+/**
+ * What a key and its team may use, of all models or of some, as a client and an operator meet it: errors, receipts,
+ * usage, and limits that change while a request runs.
+ */
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { decimalOf, type Money } from "../../../src/core/inference/money.ts";
-import { model, says, startService, words } from "../../harness/engine.ts";
+import { model, plainModel, says, startService, words } from "../../harness/engine.ts";
 import { dollars, nanosOf } from "../../harness/money.ts";
 import { newKey, newOrganization } from "../../harness/organizations.ts";
-import { requestIdOf } from "../../harness/receipts.ts";
+import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
 
 setDefaultTimeout(60_000);
@@ -26,8 +29,8 @@ const organization = (plan: keyof typeof plans = "wide") => newOrganization(serv
 interface Refused {
   error: Record<string, unknown> & { code: string; message: string };
 }
-const chat = (key: string, content: string, max_tokens = 256) =>
-  service.post("/v1/chat/completions", { model, messages: says("", content), max_tokens }, { key });
+const chat = (key: string, content: string, max_tokens = 256, more: object = {}) =>
+  service.post("/v1/chat/completions", { model, messages: says("", content), max_tokens, ...more }, { key });
 /** Begins a slow stream, which counts as a running request until `leave` is called. */
 async function begun(key: string): Promise<{ leave(): void }> {
   const running = new AbortController();
@@ -54,9 +57,13 @@ interface Shown {
 
 /** A refusal as operators read it, once it is stored, which happens after its answer was sent. */
 async function storedRefusal({ request_id }: Refused["error"]): Promise<unknown> {
-  const show = () => service.cli("request", "show", String(request_id), "--json");
-  await until(async () => (await show()).code === 0, 10_000, "the refusal to be stored");
-  return JSON.parse((await show()).stdout);
+  let stored: unknown = null;
+  const isStored = async () => {
+    stored = await service.json("request", "show", String(request_id)).catch(() => null);
+    return stored !== null;
+  };
+  await until(isStored, 10_000, "the refusal to be stored");
+  return stored;
 }
 
 test("a key's five-hour limit refuses, says whose it is, and leaves its neighbours alone", async () => {
@@ -245,32 +252,104 @@ test("a team's tokens a minute bind all of its keys, and no request above them e
 });
 
 test("a change that is not possible is refused with the reason, and nothing of it is done", async () => {
-  const [org, other] = [await organization(), await organization()];
+  const [org, other, ofMinute] = [await organization(), await organization(), await organization("minute")];
   const foreign = await service.json<{ id: string }>("team", "create", "--org", other, "--name", "theirs");
-  const key = await newKey(service, org);
-  const problemOf = async (...words: string[]) => {
-    const { code, stderr } = await service.cli(...words);
-    expect(code).not.toBe(0);
-    return stderr;
-  };
-  expect(await problemOf("key", "update", key.id, "--team", foreign.id)).toContain("belongs to another organization");
-  expect(await problemOf("key", "create", "--org", org, "--name", "x", "--team", "theirs")).toContain(
-    "no team 'theirs'",
-  );
-  expect(await problemOf("limit", "set", "key", key.id, "week=0.200000001")).toContain(
-    `The limit 'week' of $0.20 for the key is above that of the organization '${org}', $0.20.`,
-  );
-  const other_minute = await organization("minute");
-  const minute = await newKey(service, other_minute);
-  expect(await problemOf("limit", "set", "key", minute.id, "tokens_per_minute=5001")).toContain(
-    `The limit 'tokens_per_minute' of 5,001 for the key is above that of the organization '${other_minute}', 5,000.`,
-  );
-  for (const wrong of ["requests_per_minute=0", "requests_per_minute=1000000000000001", "week=", "week=0.1.5"])
-    expect((await problemOf("limit", "set", "key", key.id, wrong)).length).toBeLessThan(400);
-  expect(await problemOf("team", "create", "--org", org, "--name", " ")).toContain("must be one line");
+  const [{ id: key }, { id: minute }] = [await newKey(service, org), await newKey(service, ofMinute)];
   await service.json("team", "create", "--org", org, "--name", "twice");
-  expect(await problemOf("team", "create", "--org", org, "--name", "twice")).toContain("already has a team 'twice'");
-  const { team } = await service.json<{ team: null }>("key", "show", key.id);
-  const { own } = await service.json<{ own: Record<string, null> }>("limit", "show", "key", key.id);
+  const wrong = ["requests_per_minute=0", "requests_per_minute=1000000000000001", "week=", "week=0.1.5"];
+  for (const [why, ...words] of [
+    ["belongs to another organization", "key", "update", key, "--team", foreign.id],
+    ["no team 'theirs'", "key", "create", "--org", org, "--name", "x", "--team", "theirs"],
+    [
+      `The limit 'week' of $0.20 for the key is above that of the organization '${org}', $0.20.`,
+      ...["limit", "set", "key", key, "week=0.200000001"],
+    ],
+    [
+      `The limit 'tokens_per_minute' of 5,001 for the key is above that of the organization '${ofMinute}', 5,000.`,
+      ...["limit", "set", "key", minute, "tokens_per_minute=5001"],
+    ],
+    ...wrong.map((limit) => ["must be", "limit", "set", "key", key, limit]),
+    ["must be one line", "team", "create", "--org", org, "--name", " "],
+    ["already has a team 'twice'", "team", "create", "--org", org, "--name", "twice"],
+  ] as string[][]) {
+    const problem = await service.json(...words).then(() => "done", String);
+    expect([words, problem]).toEqual([words, expect.stringContaining(why!)]);
+    expect(problem.length).toBeLessThan(500);
+  }
+  const { team } = await service.json<{ team: null }>("key", "show", key);
+  const { own } = await service.json<{ own: Record<string, null> }>("limit", "show", "key", key);
   expect([...Object.values(own), team]).toEqual(Array(7).fill(null));
+});
+
+describe("a limit for models", () => {
+  /** The pattern of all models of the model's maker. */
+  const maker = `${model.split("/")[0]}/*`;
+  const limitModels = (whose: "key" | "org", id: string, limit: string, models: string) =>
+    service.json("limit", "set", whose, id, limit, "--models", models);
+  const receiptOf = (key: string, response: Response) => endedReceipt(service, requestIdOf(response), { key });
+
+  test("that is full is named with its models by the error, its receipt and the usage", async () => {
+    const org = await organization();
+    const { id, key } = await newKey(service, org);
+    await limitModels("key", id, "session=0.000001", model);
+    await limitModels("org", org, "week=0.09", maker);
+    const response = await chat(key, "hello");
+    const named = { limited_by: "key", limited_models: model };
+    const error = await refused(response);
+    expect(error).toMatchObject({
+      code: "usage_limit_reached",
+      limit: "session",
+      limit_value: dollars(1_000),
+      ...named,
+    });
+    expect(error.message).toEndWith(`ask your administrator for a higher limit of the key for ${model}.`);
+    const its = { outcome: "refused", error_code: "usage_limit_reached", ...named };
+    expect(await receiptOf(key, response)).toMatchObject(its);
+    const served = await chat(key, "hello", 256, { model: plainModel });
+    expect(served.status).toBe(200);
+    expect(await receiptOf(key, served)).toMatchObject({ limited_by: null, limited_models: null });
+    expect(await usageOf(key)).toMatchObject({
+      models: { [maker]: { week: { usage_percent: expect.any(Number) } } },
+      key: { models: { [model]: { session: { usage_percent: 0 } } } },
+    });
+  });
+
+  test("of requests a minute counts at once, in errors and in the usage", async () => {
+    const { id, key } = await newKey(service, await organization());
+    await limitModels("key", id, "requests_per_minute=1", model);
+    expect((await chat(key, "hello")).status).toBe(200);
+    const named = { limited_by: "key", limited_models: model };
+    expect(await refused(await chat(key, "hello"))).toMatchObject({ code: "rate_limit_exceeded", ...named });
+    expect((await chat(key, "hello", 256, { model: plainModel })).status).toBe(200);
+    const full = { [model]: { requests_per_minute: { usage_percent: 100 } } };
+    expect((await usageOf(key)).key).toMatchObject({ models: full });
+  });
+
+  test("that is set while a request runs ends it where the limit is", async () => {
+    const org = await organization();
+    const { key } = await newKey(service, org);
+    const running = await chat(key, `[simulator: tps=20 echo]${" hello".repeat(200)}`, 256, { stream: true });
+    expect(running.status).toBe(200);
+    const whole = running.text();
+    await limitModels("org", org, "session=0.00003", maker);
+    await whole;
+    const receipt = await receiptOf(key, running);
+    expect(receipt).toMatchObject({
+      ...{ stopped_by: "usage_window", limited_models: maker, limited_by: "organization" },
+    });
+    expect(nanosOf(receipt.cost.charged)).toBeLessThanOrEqual(30_000);
+    expect(await usageOf(key)).toMatchObject({ models: { [maker]: { session: {} } } });
+  });
+
+  test("that cuts a whole answer short is named in its receipt", async () => {
+    const { id, key } = await newKey(service, await organization());
+    await limitModels("key", id, "week=0.0004", maker);
+    const cut = await chat(key, "", 16_000, { messages: says("tokens=16000") });
+    expect(await cut.json()).toMatchObject({ choices: [{ finish_reason: "length" }] });
+    expect(await receiptOf(key, cut)).toMatchObject({
+      ...{ stopped_by: "usage_window", limited_by: "key", limited_models: maker },
+    });
+    const { stdout } = await service.cli("request", "show", requestIdOf(cut));
+    expect(stdout).toContain(`a usage limit of the key for ${maker}`);
+  });
 });

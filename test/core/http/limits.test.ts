@@ -287,8 +287,7 @@ describe("extra usage", () => {
   test("that is used up has a reset, which is told", async () => {
     const { org, key } = await withExtra(1_000_000);
     await (await ask("chat", key)).text();
-    const used = ["--window", "extra", "--amount", "0.0009", "--reason", "test"];
-    expect((await service.cli("usage", "adjust", org, ...used)).code).toBe(0);
+    await service.json("usage", "adjust", org, "--window", "extra", "--amount", "0.0009", "--reason", "test");
     const response = await ask("chat", key);
     const { fields } = await saidBy(response);
     expect(fields).toMatchObject({ code: "usage_limit_reached", window: "month" });

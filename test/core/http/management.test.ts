@@ -11,15 +11,12 @@ import { isLoopback } from "../../../src/core/http/bounds.ts";
 import { Call } from "../../../src/core/http/call.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import type { Money } from "../../../src/core/inference/money.ts";
-import { scopes } from "../../../src/core/store/directory.ts";
-import { idOf } from "../../../src/core/store/ids.ts";
 import { roles } from "../../../src/features/identity/store/operators.ts";
-import { people } from "../../../src/stores/postgres/people.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { leaveAsked } from "../../harness/asked.ts";
 import { typed } from "../../harness/money.ts";
 import { type Owned, openDatabase } from "../../stores/postgres/databases.ts";
-import { type OperatorPort, operatorPort } from "./operator-port.ts";
+import { newPerson, type OperatorPort, operatorPort } from "./operator-port.ts";
 
 setDefaultTimeout(120_000);
 
@@ -27,6 +24,8 @@ let owned: Owned;
 let port: OperatorPort;
 /** The ids of objects of `globex`, which an administrator of `acme` cannot see. */
 let foreign: Record<string, string>;
+/** What is no operator's token, and the code of the refusal. */
+let strangers: (readonly [token: string | null, code: string])[];
 beforeAll(async () => {
   owned = await openDatabase();
   port = await operatorPort(owned);
@@ -38,8 +37,11 @@ beforeAll(async () => {
   await port.manage.createTeam({ organization: "acme", name: "own" });
   for (const organization of ["acme", "globex"])
     await port.manage.setNotices({ name: "webhook", organization, url: "https://hooks.example.com/sluice" });
-  const ofOwn = await personIn("acme");
-  const people = await personIn("globex");
+  const ofOwn = await newPerson(owned, "ann", "acme");
+  const people = await newPerson(owned, "bob", "globex");
+  const random = crypto.getRandomValues(new Uint8Array(64));
+  const made = ["slo_wrong", newKey(random, "slo_"), own.key!];
+  strangers = [[null, "missing_operator_token"], ...made.map((token) => [token, "invalid_operator_token"] as const)];
   await asksFor("acme", ofOwn);
   foreign = {
     ...{ organization: "globex", keys: key.id, requests: requestId, teams: team.id, people },
@@ -50,17 +52,6 @@ afterAll(async () => {
   await port?.stop();
   await owned?.drop();
 });
-
-/** Creates a person with a membership in this organization only, and returns the id. */
-async function personIn(organization: string): Promise<string> {
-  const membership = { organization, team: null, role: "member" as const, scopes, models: null };
-  const person = await people(owned.db).confirm({
-    ...{ id: idOf(Bun.randomUUIDv7(), "per_"), issuer: "https://login.example", subject: organization, kind: "person" },
-    ...{ email: `ann@${organization}.example`, isEmailVerified: true, name: "Ann" },
-    memberships: [membership],
-  });
-  return person.id;
-}
 
 async function asksFor(organization: string, personId: string): Promise<Record<string, string>> {
   const { id: organizationId } = await port.manage.findOrganization({ organization });
@@ -97,16 +88,14 @@ function exampleOf(verb: Verb, id = "nothing", secondId = `per_${"0".repeat(32)}
 }
 
 describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation) => {
+  const isRead = operation.method === "get";
+  const [path, asked] = exampleOf(operation);
+  const [, kind = ""] = operation.path.split("/");
+  /** Of these names, those that are sent in the body or the query. */
+  const sent = (names: string[]) => names.filter((name) => name !== operation.id && name !== operation.secondId);
+
   test("is for operators alone: not without a token, with a made-up token, or with an API key", async () => {
-    const [path, asked] = exampleOf(operation);
-    const { key: apiKey } = await port.manage.createKey({ organization: "acme", name: "not an operator" });
-    const random = crypto.getRandomValues(new Uint8Array(64));
-    for (const [token, code] of [
-      [null, "missing_operator_token"],
-      ["slo_wrong", "invalid_operator_token"],
-      [newKey(random, "slo_"), "invalid_operator_token"],
-      [apiKey, "invalid_operator_token"],
-    ] as const) {
+    for (const [token, code] of strangers) {
       const answer = await port.ask(path, { ...asked, token });
       expect([answer.status, answer.code]).toEqual([401, code]);
       expect(answer.headers.get("www-authenticate")).toBe("Bearer");
@@ -116,13 +105,9 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
 
   test("is for the roles that it names, and no others, before anything else is looked at", async () => {
     for (const role of roles) {
-      const [path] = exampleOf(operation);
       // The request is invalid: a role that is not allowed gets a 403, and one that is allowed is told what is wrong.
-      const wrong = { method: operation.method.toUpperCase(), token: port.tokens[role] };
-      const answer = await port.ask(
-        operation.method === "get" ? `${path}?stray=1` : path,
-        operation.method === "get" ? wrong : { ...wrong, body: "{" },
-      );
+      const wrong = { method: asked.method, token: port.tokens[role], ...(isRead ? {} : { body: "{" }) };
+      const answer = await port.ask(isRead ? `${path}?stray=1` : path, wrong);
       const may = operation.roles.includes(role);
       expect([role, answer.status]).toEqual([role, may ? 400 : 403]);
       if (!may) expect(answer.code).toBe("missing_role");
@@ -133,26 +118,22 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
     if (!operation.roles.includes("organization-admin")) return;
     const token = port.tokens["organization-admin"];
     const before = await port.manage.auditHead();
-    const [, kind = ""] = operation.path.split("/");
+    const nothing = { status: 404, code: "resource_not_found" };
     // The name of a destination of notices is looked up within the organization that `organization` names, so notices
     // are left out here.
     if (operation.id !== null && kind !== "plans" && kind !== "notices") {
       const named = kind === "organizations" ? foreign.organization : foreign[kind];
       const [path, asked] = exampleOf(operation, named, foreign.people);
-      expect(await port.ask(path, { ...asked, token })).toMatchObject({ status: 404, code: "resource_not_found" });
+      expect(await port.ask(path, { ...asked, token })).toMatchObject(nothing);
     }
-    const names = Object.keys(operation.takes.properties).filter(
-      (name) => name !== operation.id && name !== operation.secondId,
-    );
+    const names = sent(Object.keys(operation.takes.properties));
     if (names.includes("organization")) {
-      const [path, asked] = exampleOf(operation);
-      const answer =
-        operation.method === "get"
-          ? await port.ask(`${path}?organization=globex${names.includes("text") ? "&text=globex" : ""}`, { token })
-          : await port.ask(path, { ...asked, token, body: { ...sentBy(operation), organization: "globex" } });
-      expect(answer).toMatchObject({ status: 404, code: "resource_not_found" });
+      const query = `?organization=globex${names.includes("text") ? "&text=globex" : ""}`;
+      const body = { ...sentBy(operation), organization: "globex" };
+      const answer = isRead ? await port.ask(path + query, { token }) : await port.ask(path, { ...asked, token, body });
+      expect(answer).toMatchObject(nothing);
     }
-    // People can belong to several organizations: test/core/http/people.test.ts covers them.
+    // People can belong to several organizations: test/core/http/policies.test.ts covers them.
     if (operation.name.startsWith("page") && operation.name !== "pagePeople") {
       const { body } = await port.ask(operation.path, { token });
       expect(body.data!.length).toBeGreaterThan(0);
@@ -163,29 +144,24 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
   });
 
   test("refuses unknown parameters and fields", async () => {
-    const [path, asked] = exampleOf(operation);
-    const stray =
-      operation.method === "get"
-        ? await port.ask(`${path}?stray=1`)
-        : await port.ask(path, { ...asked, body: { ...sentBy(operation), stray: 1 } });
+    const stray = isRead
+      ? await port.ask(`${path}?stray=1`)
+      : await port.ask(path, { ...asked, body: { ...sentBy(operation), stray: 1 } });
     expect(stray).toMatchObject({ status: 400, code: "unknown_field", body: { error: { param: "stray" } } });
     expect(faultsOf(operation)).toContain("unknown_field");
-    if (operation.method === "get") return;
+    if (isRead) return;
     expect((await port.ask(path, { ...asked, body: "{" })).code).toBe("invalid_json");
-    const required = ((operation.takes.required ?? []) as string[]).filter(
-      (name) => name !== operation.id && name !== operation.secondId,
-    );
-    if (required.length > 0) expect((await port.ask(path, { ...asked, body: {} })).code).toBe("missing_field");
+    if (sent((operation.takes.required ?? []) as string[]).length > 0)
+      expect((await port.ask(path, { ...asked, body: {} })).code).toBe("missing_field");
   });
 
   test("answers 404 if a named object does not exist", async () => {
     // `setNotices` creates a destination of notices under any name.
     if (operation.id === null || operation.name === "setNotices") return;
-    const [, kind = ""] = operation.path.split("/");
     const prefixes: Record<string, string> = { requests: "req", "limit-requests": "lreq", invitations: "inv" };
     const [path, asked] = exampleOf(operation, `${prefixes[kind] ?? "key"}_${"0".repeat(32)}`);
     const body = operation.name === "setPlan" ? { plan: "pro" } : sentBy(operation);
-    const answer = await port.ask(path, operation.method === "get" ? asked : { ...asked, body });
+    const answer = await port.ask(path, isRead ? asked : { ...asked, body });
     expect([answer.status, answer.code]).toEqual([404, "resource_not_found"]);
   });
 });
@@ -276,17 +252,10 @@ describe("a key", () => {
     for (const wrong of [
       { allow_from: [] },
       { name: "wrong", allow_from: ["::1"] },
-      { allow_from: ["10.0.0.0/33"] },
-      { allow_from: ["everywhere"] },
       { expires_at: "2020-01-01" },
       { models: ["acme/unknown"] },
-      { scopes: [] },
-      { labels: { "No good": "1" } },
-      { labels: { a: "" } },
       { labels: { a: "two\nlines" } },
       { labels: Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`l${index}`, "x"])) },
-      { allow_from: Array.from({ length: 101 }, (_, index) => `10.0.0.${index}`) },
-      { owner: "" },
     ]) {
       expect([wrong, (await patch(wrong)).code]).toEqual([wrong, "invalid_value"]);
       // No key is created with the wrong value either.
@@ -312,7 +281,6 @@ describe("a key", () => {
     await owned.db.query("update api_key set created_at = created_at - interval '31 days' where name = 'old'");
     const found = await port.ask("/keys?organization=stale&unused_for=30d&state=active");
     expect(found.body.data!.map(({ id }) => id)).toEqual([key.id]);
-    expect((await port.ask("/keys?unused_for=soon")).code).toBe("invalid_value");
   });
 });
 
@@ -333,12 +301,8 @@ test("a team is made, read by its name, changed in part, and removed; what is wr
   for (const [body, code] of [
     [{ own: { weak: "1" } }, "invalid_value"],
     [{ own: { week: -1 } }, "invalid_value"],
-    [{ own: { week: "1e3" } }, "invalid_value"],
     [{ own: { week: "5EUR" } }, "invalid_value"],
-    [{ own: { concurrent_requests: 1.5 } }, "invalid_value"],
-    [{ own: 7 }, "invalid_value"],
     [{ limits: { week: "1" } }, "unknown_field"],
-    [{}, "invalid_value"],
     [{ models: { "acme/*": { week: "1" }, "acme/writer/*": { week: "1" } } }, "invalid_value"],
     [{ models: { "acme/nothing": { week: "1" } } }, "invalid_value"],
     [{ models: Object.fromEntries([..."abcdefghi"].map((one) => [`${one}/*`, { week: "1" }])) }, "invalid_value"],
@@ -396,28 +360,27 @@ describe("a list", () => {
   test("comes in parts that hold each item once, in a stable order, while others are made", async () => {
     const organization = (await port.manage.createOrganization({ slug: "many" })).slug;
     const made: string[] = [];
-    for (let index = 0; index < 25; index++)
+    for (let index = 0; index < 5; index++)
       made.push((await port.manage.createKey({ organization, name: `key ${index}` })).id);
     const seen: string[] = [];
     let cursor: string | null = "";
     while (cursor !== null) {
-      const { body } = await port.ask(`/keys?organization=many&limit=10${cursor && `&cursor=${cursor}`}`);
+      const { body } = await port.ask(`/keys?organization=many&limit=2${cursor && `&cursor=${cursor}`}`);
       seen.push(...body.data!.map(({ id }) => id as string));
-      if (seen.length === 10) made.push((await port.manage.createKey({ organization, name: "late" })).id);
+      if (seen.length === 2) made.push((await port.manage.createKey({ organization, name: "late" })).id);
       cursor = body.next_cursor as string | null;
     }
     expect(seen).toEqual(made);
     await port.manage.revokeKey({ id: made[3]! });
     const states = async (state: string) =>
       (await port.ask(`/keys?organization=many&state=${state}`)).body.data!.length;
-    expect([await states("active"), await states("revoked"), await states("expired")]).toEqual([25, 1, 0]);
+    expect([await states("active"), await states("revoked"), await states("expired")]).toEqual([5, 1, 0]);
   });
 
-  test("refuses a limit and a cursor that are none", async () => {
-    for (const query of ["limit=0", "limit=1001", "limit=ten", "cursor=nowhere", "state=lost"]) {
-      expect(await port.ask(`/keys?${query}`)).toMatchObject({ status: 400, code: "invalid_value" });
-    }
-  });
+  test.each(["limit=0", "limit=1001", "limit=ten", "cursor=nowhere", "state=lost", "unused_for=soon"])(
+    "refuses what is none: %s",
+    async (query) => expect(await port.ask(`/keys?${query}`)).toMatchObject({ status: 400, code: "invalid_value" }),
+  );
 });
 
 describe("an operator's token", () => {

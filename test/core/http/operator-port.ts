@@ -6,10 +6,13 @@ import type { OperatorTls } from "../../../src/config/configuration.ts";
 import { unreadBodies, unreadLimits } from "../../../src/core/body/unread.ts";
 import { lifecycle } from "../../../src/core/http/frame.ts";
 import { listen } from "../../../src/core/http/listen.ts";
+import { scopes } from "../../../src/core/store/directory.ts";
+import { idOf } from "../../../src/core/store/ids.ts";
 import type { Role } from "../../../src/features/identity/store/operators.ts";
 import { administering } from "../../../src/node/administering.ts";
 import { type NodeDependencies, operatorApp } from "../../../src/node/app.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { people } from "../../../src/stores/postgres/people.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { plansNamed } from "../../admin/management/empty-ledger.ts";
@@ -110,6 +113,16 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
       await book.close();
     },
   };
+}
+
+/** Makes a person with a membership in this organization alone, and returns the id. */
+export async function newPerson({ db }: Owned, name: string, organization: string): Promise<string> {
+  const person = await people(db).confirm({
+    ...{ id: idOf(Bun.randomUUIDv7(), "per_"), issuer: "https://login.example", subject: name, kind: "person" },
+    ...{ email: `${name}@example.com`, isEmailVerified: true, name, groups: ["secret-group"] },
+    memberships: [{ organization, team: null, role: "member", scopes, models: null }],
+  });
+  return person.id;
 }
 
 /** The dependencies that every port of a node needs; `more` has those that a test is about. */

