@@ -116,15 +116,6 @@ test("a response over a WebSocket is whole, and its usage exact", async () => {
   expect(responseIn(events)).toMatchObject({ status: "completed", usage: { output_tokens: 80 } });
 });
 
-test("an answer that is kept is read again as it was", async () => {
-  const init = { headers: { "idempotency-key": "pause-1" } };
-  const body = { model, ...inferenceBodies["/v1/chat/completions"]!("tps=200 tokens=60"), stream: true };
-  const first = await (await service.post("/v1/chat/completions", body, init)).text();
-  const again = await (await service.post("/v1/chat/completions", body, init)).text();
-  expect(textOf(again)).toBe(textOf(first));
-  expect(textOf(first).length).toBeGreaterThan(60);
-});
-
 test("the metrics say how long reads are paused", async () => {
   const text = await (await fetch(`${service.url}/metrics`)).text();
   expect(text).toContain("upstream_read_pause_seconds 0.1");

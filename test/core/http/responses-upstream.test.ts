@@ -72,11 +72,6 @@ afterAll(async () => {
 
 const question: Ask = { instructions: "INSTRUCTION", question: "QUESTION" };
 const plain: Answer = { reasoning: "", text: "Hello wörld 🌍", calls: [], end: "stop" };
-const twoCalls = [
-  { id: "call_a", name: "f", input: { x: 1 } },
-  { id: "call_b", name: "g", input: { y: [2] } },
-];
-
 const played = (answer: Answer) => ({
   stream: engines.responses.stream(answer),
   whole: engines.responses.whole(answer),
@@ -141,28 +136,6 @@ describe.each(each)("a %s client, answered as %s", (name, _, stream) => {
       });
       expect(JSON.stringify(body.input)).toContain("QUESTION");
     }
-  });
-
-  test("gets tool calls in parallel, with reasoning before them, and sends their results back", async () => {
-    const answer: Answer = { ...plain, reasoning: "Let me think.", calls: twoCalls, end: "tool_calls" };
-    engine.plays(played(answer));
-    const ask: Ask = { ...question, tools: ["f", "g"], effort: "high" };
-    expect(await answered(name, await post(name, ask, stream), stream)).toEqual(answer);
-    expect(engine.asked.at(-1)?.body).toMatchObject({
-      tools: [{ type: "function", name: "f" }, { name: "g" }],
-      reasoning: { effort: "high" },
-      include: ["reasoning.encrypted_content"],
-    });
-
-    engine.plays(played(plain));
-    const results = { ...ask, called: twoCalls, results: ["RESULT-A", "RESULT-B"] };
-    expect(await answered(name, await post(name, results, stream), stream)).toEqual(plain);
-    expect((engine.asked.at(-1)!.body.input as object[]).slice(1)).toMatchObject([
-      { type: "function_call", call_id: "call_a", name: "f", arguments: '{"x":1}' },
-      { type: "function_call", call_id: "call_b", name: "g" },
-      { type: "function_call_output", call_id: "call_a", output: "RESULT-A" },
-      { type: "function_call_output", call_id: "call_b", output: "RESULT-B" },
-    ]);
   });
 
   test("gets the usage with cached tokens, and is charged for it", async () => {

@@ -2,11 +2,11 @@
  * Who may use a response. Within the response's organization, every operation admits the person who made it and keys
  * that belong to no person, and nobody else; it admits nobody of another organization.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
-import { model, refusalOf, type Service, startService } from "../../harness/engine.ts";
-import { startIssuer, type TestIssuer } from "../../harness/issuer.ts";
-import { newMember } from "../../harness/organizations.ts";
+import { model, refusalOf, startService } from "../../harness/engine.ts";
+import { startIssuer } from "../../harness/issuer.ts";
+import { newKey, newMember } from "../../harness/organizations.ts";
 import { secretKey } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
 import { errorIn, responseIn, talk } from "../../harness/websocket.ts";
@@ -15,13 +15,8 @@ setDefaultTimeout(60_000);
 const path = "/v1/responses";
 const callers = ["ann by a token", "ann by her key", "bob by a token", "the service's key", "another's key"] as const;
 type Caller = (typeof callers)[number];
-let issuer: TestIssuer;
-let service: Service;
-const keys = {} as Record<Caller, string>;
-
-beforeAll(async () => {
-  issuer = await startIssuer();
-  const more = `
+const issuer = await startIssuer();
+const more = `
 identity:
   service_url: http://127.0.0.1:1
   issuers:
@@ -29,19 +24,19 @@ identity:
   rules:
     - { claim: groups, has: research, organization: acme, role: member }
 `;
-  service = await startService({ more, sluice: { env: { SLUICE_SECRET_KEY: secretKey } } });
-  await service.json("org", "create", "acme", "--plan", "unlimited");
-  const token = (sub: string) => issuer.sign({ sub, aud: "sluice-api", groups: ["research"] });
-  keys["ann by a token"] = await token("ann");
-  keys["bob by a token"] = await token("bob");
-  for (const key of Object.values(keys)) expect((await service.fetch("/v1/models", { key })).status).toBe(200);
-  const people = await service.json<{ id: string; subject: string }[]>("person", "list");
-  const newKey = async (name: string, ...words: string[]) =>
-    (await service.json<{ key: string }>("key", "create", "--org", "acme", "--name", name, ...words)).key;
-  keys["ann by her key"] = await newKey("ann", "--person", people.find(({ subject }) => subject === "ann")!.id);
-  keys["the service's key"] = await newKey("service");
-  keys["another's key"] = (await newMember(service, "unlimited")).key;
-});
+const service = await startService({ more, sluice: { env: { SLUICE_SECRET_KEY: secretKey } } });
+await service.json("org", "create", "acme", "--plan", "unlimited");
+const token = (sub: string) => issuer.sign({ sub, aud: "sluice-api", groups: ["research"] });
+const tokens = { "ann by a token": await token("ann"), "bob by a token": await token("bob") };
+for (const key of Object.values(tokens)) expect((await service.fetch("/v1/models", { key })).status).toBe(200);
+const people = await service.json<{ id: string; subject: string }[]>("person", "list");
+const ann = people.find(({ subject }) => subject === "ann")!.id;
+const keys: Record<Caller, string> = {
+  ...tokens,
+  "ann by her key": (await newKey(service, "acme", "--person", ann)).key,
+  "the service's key": (await newKey(service, "acme")).key,
+  "another's key": (await newMember(service, "unlimited")).key,
+};
 afterAll(async () => {
   await service.stop();
   await issuer[Symbol.asyncDispose]();
