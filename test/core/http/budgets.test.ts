@@ -268,7 +268,7 @@ test("a change that is not possible is refused with the reason, and nothing of i
       `The limit 'tokens_per_minute' of 5,001 for the key is above that of the organization '${ofMinute}', 5,000.`,
       ...["limit", "set", "key", minute, "tokens_per_minute=5001"],
     ],
-    ...wrong.map((limit) => ["must be", "limit", "set", "key", key, limit]),
+    ...wrong.map((limit) => ["answered", "limit", "set", "key", key, limit]),
     ["must be one line", "team", "create", "--org", org, "--name", " "],
     ["already has a team 'twice'", "team", "create", "--org", org, "--name", "twice"],
   ] as string[][]) {
