@@ -1,6 +1,6 @@
 /** An answer leaves in a few writes, whatever its size. Rule: docs/design/runtime.md, Bun as a server. */
 import { dlopen, ptr } from "bun:ffi";
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { json } from "../../../src/core/http/json.ts";
 import { until } from "../../harness/until.ts";
 
@@ -64,7 +64,7 @@ async function answer(port: number): Promise<{ segments: number; text: string }>
 const names = Array.from({ length: 20 }, (_, at) => `x-name-${at}`);
 const headers = Object.fromEntries(names.map((name) => [name, name.repeat(4)]));
 
-describe.each([
+test.each([
   ["10", "a", 10],
   ["12 KiB", "a", 12 * 1024 - 50],
   ["a little more", "a", 12 * 1024 + 50],
@@ -72,8 +72,9 @@ describe.each([
   ["35 KiB", "a", 35 * 1024],
   ["5,000 letters of three bytes", "一", 5000],
   ["4 MiB", "é", 2 * 1024 * 1024],
-] as const)("an answer of %s", (_, letter, count) => {
-  test("is whole and in few segments, with all of its head, however many end at once", async () => {
+] as const)(
+  "an answer of %s is whole and in few segments, with all of its head, however many end at once",
+  async (_, letter, count) => {
     const body = { text: letter.repeat(count) };
     const seen = await answers(body, headers);
     // At most as many segments as the bytes need, and a few more. If each name, value and punctuation mark had a
@@ -85,5 +86,5 @@ describe.each([
       expect(text).toMatch(/\r\ncontent-type: application\/json\r\n/i);
       expect(text.includes(JSON.stringify(body))).toBe(true);
     }
-  });
-});
+  },
+);

@@ -2,7 +2,7 @@
  * Whatever throws on a request's way, its grant is settled: the request is sent again and again, and each time another
  * of the function calls on its way throws. Then its organization holds nothing, and what was granted has one record.
  */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { Elysia } from "elysia";
 import { listen } from "../../../src/core/http/listen.ts";
 import type { Adapter, InferenceWire } from "../../../src/core/operations/adapter.ts";
@@ -20,6 +20,8 @@ import { startSimulator } from "../../harness/simulator.ts";
 import { until } from "../../harness/until.ts";
 import { coreNode, modelId } from "../core-node.ts";
 import { stores } from "../store/ledger-stores.ts";
+
+setDefaultTimeout(60_000);
 
 const store = await stores.postgres();
 const organizationId = await store.newOrganization();
@@ -159,40 +161,35 @@ const bodies: Record<string, object> = {
   responses: { model: modelId, input: "three words please", max_output_tokens: 16 },
 };
 
-describe.each(Object.keys(bodies))("a request of %s whose handling throws", (protocol) => {
-  test.each([false, true])(
-    "at any step has one record and holds nothing (streamed: %p)",
-    async (stream) => {
-      const saboteur = new Saboteur();
-      const bench = serve(saboteur);
-      const body = JSON.stringify({ ...bodies[protocol], stream });
-      let settledAfterThrow = 0;
-      try {
-        for (let step = 1; ; step++) {
-          saboteur.begin(step);
-          const before = bench.granted.length;
-          const response = await fetch(`${bench.url}/${protocol}`, {
-            method: "POST",
-            headers: { "content-type": "application/json" },
-            body,
-          });
-          await response.text().catch(() => {});
-          await until(() => bench.holds() === 0, 5_000, `the request that threw at step ${step} to be settled`);
-          const ids = bench.granted.slice(before);
-          expect(await recordsOf(ids)).toBe(ids.length);
-          if (!saboteur.hasStruck) break;
-          if (ids.length > 0) settledAfterThrow += 1;
-        }
-      } finally {
-        await bench.stop();
+const requests = Object.keys(bodies).flatMap((protocol) => [false, true].map((stream) => [protocol, stream] as const));
+test.each(requests)(
+  "a %s request (streamed: %p) that throws at any step has one record and holds nothing",
+  async (protocol, stream) => {
+    const saboteur = new Saboteur();
+    const bench = serve(saboteur);
+    const body = JSON.stringify({ ...bodies[protocol], stream });
+    let settledAfterThrow = 0;
+    try {
+      for (let step = 1; ; step++) {
+        saboteur.begin(step);
+        const before = bench.granted.length;
+        const headers = { "content-type": "application/json" };
+        const response = await fetch(`${bench.url}/${protocol}`, { method: "POST", headers, body });
+        await response.text().catch(() => {});
+        await until(() => bench.holds() === 0, 5_000, `the request that threw at step ${step} to be settled`);
+        const ids = bench.granted.slice(before);
+        expect(await recordsOf(ids)).toBe(ids.length);
+        if (!saboteur.hasStruck) break;
+        if (ids.length > 0) settledAfterThrow += 1;
       }
-      expect(settledAfterThrow).toBeGreaterThan(5);
-      const [held] = await store.db.query<{ count: string }>("select count(*) from usage_hold");
-      expect(Number(held?.count)).toBe(0);
-    },
-    60_000,
-  );
-});
+    } finally {
+      await bench.stop();
+    }
+    expect(settledAfterThrow).toBeGreaterThan(5);
+    const [held] = await store.db.query<{ count: string }>("select count(*) from usage_hold");
+    expect(Number(held?.count)).toBe(0);
+  },
+);
 
 async function recordsOf(requestIds: readonly string[]): Promise<number> {
   if (requestIds.length === 0) return 0;
