@@ -134,6 +134,7 @@ export class Watchdog {
   #what = "";
   #last_ms = Number.POSITIVE_INFINITY;
   #lastWhat = "";
+  #isResting = false;
 
   constructor(bark: (waitedFor: string) => void) {
     this.#countdown = new Countdown(() => bark(this.#isLast() ? this.#lastWhat : this.#what));
@@ -141,8 +142,19 @@ export class Watchdog {
 
   /** Sets the deadline of the next part to `ms` from now. `waitingFor` names the part in the error. */
   expect(ms: number, waitingFor: string): void {
+    this.#isResting = false;
     this.#what = waitingFor;
     this.#countdown.until(Math.min(this.#countdown.now_ms() + ms, this.#last_ms));
+  }
+
+  /** No part is expected until the next call of `expect`. Only the deadline of the whole answer counts. */
+  rest(): void {
+    this.#isResting = true;
+    this.#countdown.until(this.#last_ms);
+  }
+
+  get isResting(): boolean {
+    return this.#isResting;
   }
 
   /**

@@ -78,9 +78,15 @@ export async function* ask(question: EngineQuestion): AsyncGenerator<InferenceEv
   const work = signal.child();
   const answer: Reading = { reply: null, next_bytes: read_bytes_max, isEnded: false, isOver: false, isRead: false };
   const report: EngineReport = { usage: null, reason: null };
+  /** How the attempt ends if its time is over: a caller that does not read is not the engine's fault. */
+  let late: AttemptEnd["kind"] = "timeout";
   const dog = new Watchdog((waitedFor) => {
-    if (waitedFor === spareWait && !patience.spare?.take()) dog.expect(restOf(patience), firstWait);
-    else work.abort(tooSlow(waitedFor));
+    if (waitedFor === spareWait && !patience.spare?.take()) {
+      dog.expect(restOf(patience), firstWait);
+      return;
+    }
+    if (dog.isResting) late = "abandoned";
+    work.abort(tooSlow(waitedFor));
   });
   const leftOut = new Set<string>();
   const context = contextOf(question, leftOut);
@@ -114,12 +120,16 @@ export async function* ask(question: EngineQuestion): AsyncGenerator<InferenceEv
     const contentType = (reply.headers.get("content-type") ?? "").toLowerCase();
     const stream = readerOf(question, contentType, context);
     if (stream) {
-      const read = reading(question, stream, { answer, report, dog, told });
+      const read = reading(question, stream, { answer, report, told });
       // One loop and not nested generators, because each generator costs every batch several turns of the event loop.
       while (!answer.isOver) {
         const arrived = read(await reply.read(answer.next_bytes));
         const batch = arrived instanceof Promise ? await arrived : arrived;
-        if (batch.length > 0) yield batch;
+        if (batch.length === 0) continue;
+        dog.rest();
+        yield batch;
+        // A part that this process has delayed is noticed late, so the deadline for the next part is that much later.
+        dog.expect(patience.idle_ms + (question.gather_ms ?? 0) + reply.delay_ms, "the next part");
       }
     } else if (contentType.includes("json")) {
       const { value, bytes } = await readJson(reply, holding(question));
@@ -139,7 +149,7 @@ export async function* ask(question: EngineQuestion): AsyncGenerator<InferenceEv
     }
   } catch (cause) {
     const ours = work.reason instanceof Fault ? work.reason : null;
-    told(ours ? { kind: "timeout" } : endOfCause(cause));
+    told(ours ? { kind: late } : endOfCause(cause));
     yield [{ type: "response-failed", fault: ours ?? faultOfCause(cause) }];
   } finally {
     told({ kind: "abandoned" });
@@ -217,7 +227,6 @@ const rest_reads_max = 16;
 interface ReaderParts {
   answer: Reading;
   report: EngineReport;
-  dog: Watchdog;
   told(end: AttemptEnd): void;
 }
 
@@ -236,8 +245,8 @@ function readerOf(question: EngineQuestion, contentType: string, context: Answer
  * Makes the function that decodes an answer while it arrives. It takes the bytes of one read (null at the end) and
  * returns one batch of events: in a batch, an event costs a tenth of what it would cost alone.
  */
-function reading(question: EngineQuestion, stream: AnswerReader, { answer, report, dog, told }: ReaderParts) {
-  const { patience, gather_ms = 0 } = question;
+function reading(question: EngineQuestion, stream: AnswerReader, { answer, report, told }: ReaderParts) {
+  const { gather_ms = 0 } = question;
   const hold = holding(question);
   const size = new AnswerSize(gather_ms > 0);
   const calls = new CallArguments();
@@ -261,9 +270,6 @@ function reading(question: EngineQuestion, stream: AnswerReader, { answer, repor
       answer.reply?.flow();
       if (gather_ms > 0) answer.reply?.gather(gather_ms);
     }
-    // A part that this process has delayed is noticed late, so the deadline for the next part is that much later.
-    const delay_ms = gather_ms + (answer.reply?.delay_ms ?? 0);
-    if (batch.length > 0) dog.expect(patience.idle_ms + delay_ms, "the next part");
     return batch;
   };
   return (pieces: Uint8Array[] | null): InferenceEvent[] | Promise<InferenceEvent[]> => {

@@ -6,6 +6,7 @@ import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 import { Cancellation, type Signal } from "../../../src/core/time/cancellation.ts";
 import { yieldToEventLoop } from "../../../src/core/time/turns.ts";
 import { ask } from "../../../src/core/upstream/ask.ts";
+import type { AttemptEnd } from "../../../src/core/upstream/attempt.ts";
 import { type Client, client } from "../../../src/core/upstream/http1/client.ts";
 import { ReadPauses } from "../../../src/core/upstream/http1/read-pauses.ts";
 import type { UpstreamTimeouts } from "../../../src/core/upstream/target.ts";
@@ -239,6 +240,40 @@ describe("an engine", () => {
 
   test("that never comes to an end is given up, however steadily it writes", async () => {
     expect((await faultOf("endless", { timeouts: { total_ms: 100, idle_ms: 5_000 } })).code).toBe("upstream_timeout");
+  });
+
+  describe("that writes on while its caller does not read", () => {
+    /** Reads the first batch, pauses for 400 ms, and reads on: what came meanwhile, and more, but not to the end. */
+    async function readAfterAPause(timeouts: Partial<UpstreamTimeouts>) {
+      const ends: AttemptEnd[] = [];
+      const url = `http://127.0.0.1:${server.port}/endless`;
+      const ended = (end: AttemptEnd) => void ends.push(end);
+      const events = ask(question(url, { client: engines, patience: patience(timeouts), ended }));
+      await events.next();
+      await Bun.sleep(400);
+      let last: InferenceEvent | undefined;
+      for (let batches = 0; batches < 20; batches++) {
+        const { done, value } = await events.next();
+        if (done) break;
+        last = value.at(-1);
+      }
+      await events.return();
+      return { last, ends };
+    }
+
+    test("is read further, however long the pause was", async () => {
+      expect(await readAfterAPause({ idle_ms: 100 })).toEqual({
+        last: expect.objectContaining({ type: "part-delta" }),
+        ends: [{ kind: "abandoned" }],
+      });
+    });
+
+    test("is not blamed when the time for the whole answer passes meanwhile", async () => {
+      expect(await readAfterAPause({ total_ms: 100 })).toEqual({
+        last: { type: "response-failed", fault: expect.objectContaining({ code: "upstream_timeout" }) },
+        ends: [{ kind: "abandoned" }],
+      });
+    });
   });
 
   test("that closes its stream some time after the end of its answer serves the next request on the same connection", async () => {
