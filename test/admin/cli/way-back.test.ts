@@ -21,8 +21,9 @@ const toldOf = async (sluice: Sluice, words: string) => {
 };
 
 test.concurrent("the clock: the last token expires, which is told before and after", async () => {
-  const operatorPort = await freePort();
-  const sluice = await startSluice({ env: { SLUICE_OPERATOR_PORT: String(operatorPort) } });
+  const [port, operatorPort] = [await freePort(), await freePort()];
+  const env = { PORT: String(port), SLUICE_OPERATOR_PORT: String(operatorPort) };
+  const sluice = await startSluice({ env });
   const manage = async (token: string) => {
     const headers = { authorization: `Bearer ${token}` };
     return (await fetch(`http://127.0.0.1:${operatorPort}/management/v1/operators`, { headers })).status;
