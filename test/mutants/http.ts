@@ -5,6 +5,14 @@ const life = "test/core/http/life.test.ts";
 
 export const http: Mutant[] = [
   {
+    name: "a client that reads nothing keeps its stream",
+    file: "src/core/http/stream.ts",
+    find: "if (silent_ms > this.#unread_ms_max) this.#giveUp(controller);",
+    replace: "",
+    caughtBy: ["test/core/http/frame.test.ts > a client that reads nothing for long"],
+    rule: "docs/design/service.md, Slow readers",
+  },
+  {
     name: "large bodies take no turns",
     file: "src/core/http/bounds.ts",
     find: "if (!isSmall && call.memory) call.takeTurns(bounds.turns.ofBody(call.memory.keyId));",

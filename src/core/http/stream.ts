@@ -3,7 +3,7 @@
  * written event by event, as fast as the caller reads.
  */
 import { type InferenceEvent, isTerminal } from "../inference/event.ts";
-import { asFault } from "../inference/fault.ts";
+import { asFault, Fault } from "../inference/fault.ts";
 import { Fold, type Result } from "../inference/result.ts";
 import type { StreamEncoder } from "../protocol/codec.ts";
 import { encodeSse } from "../sse/decode.ts";
@@ -83,6 +83,8 @@ export interface StreamOwner {
 export interface SseOptions {
   encoder: StreamEncoder;
   heartbeat_ms: number;
+  /** How long the client may read nothing of what waits for it; five minutes by default. */
+  unread_ms_max?: number;
   headers: Record<string, string>;
 }
 
@@ -134,6 +136,12 @@ export function framesOf(encoder: StreamEncoder, batch: Batch): string {
 const text = new TextEncoder();
 
 /**
+ * How long a client may read nothing of what waits for it. After that it counts as gone: otherwise its stream would hold a
+ * slot at the engine for as long as an answer may last.
+ */
+const unread_ms_default = 300_000;
+
+/**
  * Writes the events of a stream to the body of its response. A class, because closures would be made again for each
  * stream (docs/design/runtime.md, Bun as a server).
  */
@@ -141,26 +149,33 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
   readonly #stream: Primed;
   readonly #encoder: StreamEncoder;
   readonly #heartbeat_ms: number;
+  readonly #unread_ms_max: number;
   readonly #owner: StreamOwner;
   #wrote_ms = performance.now();
   #isBegun = false;
   #beats: ReturnType<typeof setInterval> | undefined;
   #closed = false;
 
-  constructor(stream: Primed, { encoder, heartbeat_ms }: SseOptions, owner: StreamOwner) {
+  constructor(stream: Primed, options: SseOptions, owner: StreamOwner) {
+    const { encoder, heartbeat_ms, unread_ms_max = unread_ms_default } = options;
     this.#stream = stream;
     this.#encoder = encoder;
     this.#heartbeat_ms = heartbeat_ms;
+    this.#unread_ms_max = unread_ms_max;
     this.#owner = owner;
   }
 
   start(controller: Controller): void {
     const heartbeat_ms = this.#heartbeat_ms;
-    // A reader that is behind needs no heartbeat, which would only wait in its queue.
     this.#beats = setInterval(() => {
-      if (performance.now() - this.#wrote_ms < heartbeat_ms || (controller.desiredSize ?? 0) <= 0) return;
-      this.#wrote_ms = performance.now();
-      this.#beat(controller);
+      const silent_ms = performance.now() - this.#wrote_ms;
+      // A reader that is behind needs no heartbeat, which would only wait in its queue.
+      if ((controller.desiredSize ?? 0) <= 0) {
+        if (silent_ms > this.#unread_ms_max) this.#giveUp(controller);
+      } else if (silent_ms >= heartbeat_ms) {
+        this.#wrote_ms = performance.now();
+        this.#beat(controller);
+      }
     }, heartbeat_ms / 4);
     if (this.#stream.pending) this.#beat(controller);
   }
@@ -206,6 +221,15 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
     } catch (thrown) {
       this.#fail(controller, thrown);
     }
+  }
+
+  /** Ends the stream of a client that reads nothing. Should the client read on, it gets an error and no cut stream. */
+  #giveUp(controller: Controller): void {
+    this.#owner.left();
+    this.#fail(
+      controller,
+      new Fault("internal_error", "Nothing of this answer was read for minutes, so it was ended."),
+    );
   }
 
   /**

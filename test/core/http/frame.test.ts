@@ -20,6 +20,7 @@ import { openaiChatCaller } from "../../../src/core/protocol/openai-chat/codec.t
 import { validateChatRequest } from "../../../src/core/protocol/openai-chat/validate.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import { plentifulBounds } from "../../harness/bounds.ts";
+import { until } from "../../harness/until.ts";
 
 const connection = { address: () => "192.0.2.1", isLocal: () => false, keepOpen() {} };
 
@@ -246,6 +247,40 @@ test("a run has ended when the client reads the last frame, which leaves with th
   expect(reads[1]!.text).toContain("hello");
   expect(reads[2]!.text).toEndWith("data: [DONE]\n\n");
   expect(closed).toEqual(["closed"]);
+});
+
+/** An endless answer, of which the client must read something every 200 ms. */
+async function endless() {
+  const closed: string[] = [];
+  async function* events() {
+    yield* batches.slice(0, 1);
+    for (;;) yield [{ type: "part-delta" as const, index: 0, delta: "on" }];
+  }
+  const encoder = openaiChatCaller.stream.encoder(wire, { requestId: "req_1", identity, inputTokensEstimate: 1 });
+  const owner = { left: () => closed.push("left"), closed: () => closed.push("closed") };
+  const stream = await primed(events(), Number.POSITIVE_INFINITY);
+  const { body } = sseAnswer(stream, { encoder, heartbeat_ms: 10, unread_ms_max: 200, headers: {} }).open(owner);
+  return { reader: body!.getReader(), closed };
+}
+
+test("a client that reads nothing for long has left; should it read on, its stream ends with an error", async () => {
+  const { reader, closed } = await endless();
+  await until(() => closed.length === 2, 5_000, "the stream to be given up");
+  expect(closed).toEqual(["left", "closed"]);
+  let text = "";
+  for (let read = await reader.read(); !read.done; read = await reader.read())
+    text += new TextDecoder().decode(read.value);
+  expect(text).toContain("Nothing of this answer was read for minutes, so it was ended.");
+});
+
+test("a client that reads slowly, but reads, stays", async () => {
+  const { reader, closed } = await endless();
+  for (let reads = 0; reads < 6; reads++) {
+    await Bun.sleep(60);
+    expect((await reader.read()).done).toBe(false);
+  }
+  expect(closed).toEqual([]);
+  await reader.cancel();
 });
 
 test("a run that fails behind its last event costs the client no frame", async () => {

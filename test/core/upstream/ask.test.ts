@@ -243,13 +243,13 @@ describe("an engine", () => {
   });
 
   describe("that writes on while its caller does not read", () => {
-    /** Reads the first batch, pauses for 400 ms, and reads on: what came meanwhile, and more, but not to the end. */
+    /** Reads two batches, pauses for 400 ms, and reads on: what came meanwhile, and more, but not to the end. */
     async function readAfterAPause(timeouts: Partial<UpstreamTimeouts>) {
       const ends: AttemptEnd[] = [];
       const url = `http://127.0.0.1:${server.port}/endless`;
       const ended = (end: AttemptEnd) => void ends.push(end);
       const events = ask(question(url, { client: engines, patience: patience(timeouts), ended }));
-      await events.next();
+      for (let batches = 0; batches < 2; batches++) await events.next();
       await Bun.sleep(400);
       let last: InferenceEvent | undefined;
       for (let batches = 0; batches < 20; batches++) {
