@@ -23,8 +23,8 @@ export function answerFault(call: Call, fault: Fault, { faultBody, faultHeaders 
 }
 
 /**
- * Whether the same request cannot succeed within a minute. Then the header `x-should-retry` lets clients that obey it
- * stop at once, instead of hammering.
+ * Whether the request would fail again if it were repeated within a minute. The header `x-should-retry` tells clients
+ * so, and those that obey it stop at once.
  */
 function isFinal({ status, details }: Fault): boolean {
   if (status === 429 || status >= 500) return (details.retryAfterSeconds ?? 0) > 60;

@@ -27,7 +27,7 @@ export interface Counting {
 
 /** The model's tokenizer, for one request. */
 export interface Tokenizing {
-  /** Whether the prompt may still be counted. If not, the request's memory can be released earlier. */
+  /** Whether `prompt` can count the prompt. If not, the memory of the request can be released before the answer ends. */
   readonly hasPrompt: boolean;
   prompt(): Promise<number> | null;
   answer(parts: readonly AnswerPart[]): Promise<AnswerTokens>;

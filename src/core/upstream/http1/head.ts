@@ -113,8 +113,8 @@ function persists(isVersion11: boolean, headers: HeaderFields): boolean {
 }
 
 /**
- * Whether the bytes are a 408, with which a server may close an idle connection (RFC 9110, 15.5.9). Such a 408 answers
- * no request.
+ * Whether these bytes, which answer no request, begin a response with status 408: a server may send one before it
+ * closes an idle connection (RFC 9110, 15.5.9).
  */
 export function saysThatItCloses(bytes: Uint8Array): boolean {
   return /^HTTP\/1\.[01] 408 /.test(Buffer.prototype.toString.call(bytes, "latin1", 0, 13));
