@@ -217,15 +217,13 @@ function hourOf(at_ms: number, organization: string, keys: readonly string[], ch
 function endOf(chance: Chance): Partial<Settle> {
   const upstream = chance.pick(["simulator", "simulator", "spare"]);
   const outcome = chance.below(20) === 0 ? "failed" : chance.below(30) === 0 ? "cancelled" : "completed";
-  const followed =
-    chance.below(25) === 0
-      ? [
-          { upstream: "spare", outcome: chance.pick(["unreachable", "busy", "timeout"]), ms: 40 },
-          { upstream, outcome: "answered", ms: 900 },
-        ]
-      : null;
-  const tried =
-    followed ?? (outcome === "failed" ? [{ upstream, outcome, status: 500, ms: 900, said: engineText }] : null);
+  const isSecond = chance.below(25) === 0;
+  const first = { upstream: "spare", outcome: chance.pick(["unreachable", "busy", "timeout"]), ms: 40 };
+  const last =
+    outcome === "failed"
+      ? { upstream, outcome, status: 500, ms: 900, said: engineText }
+      : { upstream, outcome: "answered", ms: 900 };
+  const tried = isSecond ? [first, last] : outcome === "failed" ? [last] : null;
   const route = {
     upstream,
     attempts: tried?.length ?? 1,

@@ -69,7 +69,7 @@ export const tasks: readonly Task[] = [
       await hands.press(rail(hands, "People"));
       await hands.press(link(hands, "Kim Example"));
       const amount = 70 + Math.floor(Math.random() * 1e6) / 100;
-      await act(hands, button(hands, "Set limits"), { "Money in a month": String(amount) });
+      await act(hands, button(hands, "Set limits"), { "Money in a month": amount.toFixed(2) });
       await closed(hands);
       await shown(rowOf(hands, dollars(amount)));
     },
