@@ -54,7 +54,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "where the organization is limited, its keys are not",
-    file: "src/core/admission/entrance.ts",
+    file: "src/core/store/rates.ts",
     find: 'return [...own, { limitedBy: "organization"',
     replace: 'return [{ limitedBy: "organization"',
     caughtBy: ["test/core/admission/rates.test.ts > a key's own limit"],

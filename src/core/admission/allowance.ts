@@ -5,7 +5,7 @@
  */
 import { noActivePlan } from "../auth/verdict.ts";
 import type { Model, Prices } from "../inference/model.ts";
-import { costOf } from "../inference/money.ts";
+import { costOf, tokensFor } from "../inference/money.ts";
 import { inputTooLong, withOverflow } from "../inference/overflow.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Usage } from "../inference/usage.ts";
@@ -83,11 +83,62 @@ export function holdFor(inputTokens: number, model: Model, request: InferenceReq
 }
 
 /** The cost of the prompt that a usage reports, in nanos. */
-export function promptNanos(usage: Usage, prices: Prices): number {
+function promptNanos(usage: Usage, prices: Prices): number {
   const input = costOf(wholeUpTo(usage.inputTokens, tokens_max), prices.input);
   const cachedInput = costOf(wholeUpTo(usage.cachedInputTokens, tokens_max), prices.cachedInput);
   const cacheWrite = costOf(wholeUpTo(usage.cacheWriteTokens, tokens_max), prices.cacheWrite);
   return wholeUpTo(input + cachedInput + cacheWrite, nanos_max);
+}
+
+/**
+ * The number of tokens by which the hold grows at a time once the answer is longer than its cap, because the engine
+ * exceeded the cap or counts differently from Sluice.
+ */
+const beyondCapTokens = 256;
+
+/** The room of a hold: the part of its nanos that the prompt does not cost, and the output tokens which that part covers. */
+export class HoldRoom {
+  readonly #prices: Prices;
+  #heldNanos = 0;
+  #promptNanos = 0;
+  #tokens = 0;
+
+  constructor(prices: Prices, heldNanos: number, promptNanos: number) {
+    this.#prices = prices;
+    this.set(heldNanos, promptNanos);
+  }
+
+  get heldNanos(): number {
+    return this.#heldNanos;
+  }
+
+  /** The output tokens that are covered. */
+  get tokens(): number {
+    return this.#tokens;
+  }
+
+  set(heldNanos: number, promptNanos = this.#promptNanos): void {
+    this.#heldNanos = heldNanos;
+    this.#promptNanos = promptNanos;
+    this.#tokens = tokensFor(heldNanos - promptNanos, this.#prices.output);
+  }
+
+  /** Leaves less for the output if the prompt costs more, by this usage, than was held for it. */
+  promptCosts(usage: Usage): void {
+    const nanos = promptNanos(usage, this.#prices);
+    if (nanos > this.#promptNanos) this.set(this.#heldNanos, nanos);
+  }
+
+  /** The nanos of a hold that covers this many output tokens. */
+  nanosFor(tokens: number): number {
+    return wholeUpTo(this.#promptNanos + costOf(tokens, this.#prices.output), nanos_max);
+  }
+
+  /** The output tokens that the next growth is to cover: one step more, but at most the request's cap. */
+  target(wanted: number, cap: number): number {
+    if (wanted >= cap) return wanted + beyondCapTokens;
+    return Math.min(Math.max(wanted, this.#tokens) + stepTokens, cap);
+  }
 }
 
 /** A usage in a form that the ledger can record, whatever an engine reported: whole counts, none below zero. */

@@ -8,17 +8,15 @@ import type { Model } from "../inference/model.ts";
 import { type Currency, costOf, type MoneyWords, moneyWords } from "../inference/money.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { noUsage } from "../inference/usage.ts";
-import { matchesModel } from "../store/budget.ts";
 import type { Admit, AdmitAnswer, Operation, RequestFacts, SettleAnswer, UsageLimits } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 import {
   type RateAnswer,
+  type RateCaller,
   type RateRequest,
-  type RateSubject,
   type Rates,
-  type RatesOverPlan,
   type RateTaken,
-  ratesOverPlan,
+  rateSubjectsOf,
 } from "../store/rates.ts";
 import type { Clock } from "../time/clock.ts";
 import { starts } from "../time/turns.ts";
@@ -41,18 +39,12 @@ export interface EntranceSettings {
 
 export interface Entry {
   requestId: string;
-  /**
-   * `rates`: the rate limits of the subjects other than the plan (team, person, key), for all models; the narrowest
-   * first.
-   */
-  principal: {
+  principal: RateCaller & {
     readonly key: { readonly id: string; readonly name?: string };
     readonly organization: { readonly id: string; readonly name?: string };
     readonly person?: { readonly id: string } | null;
     /** The names of the key's team and person, for the words of a refusal. */
     readonly names?: { readonly team: string | null; readonly person: string | null } | undefined;
-    readonly rates?: readonly RateSubject[];
-    readonly overPlan?: RatesOverPlan | null;
   };
   operation: Operation;
   /** Whether the request has an idempotency key. */
@@ -181,19 +173,10 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       else ample.forget(organizationId);
       throw refusal;
     }
-    const { nanos, source, windows, at, teamId } = answer;
+    const { teamId } = answer;
     const { person } = entry.principal;
     const subjects = [organizationId, keyId, ...(teamId === undefined ? [] : [teamId]), ...(person ? [person.id] : [])];
     ample.granted(facts, answer);
-    const grant = {
-      nanos,
-      outputTokens: answer.outputTokens,
-      source,
-      windows,
-      at,
-      ...(teamId !== undefined && { teamId }),
-      ...(answer.subjects !== undefined && { subjects: answer.subjects }),
-    };
     holds += 1;
     return new HeldReservation({
       batcher,
@@ -205,7 +188,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       edition,
       subjects,
       hold,
-      grant,
+      grant: answer,
       isSlight: isSlight(),
       sentAt_ms,
       lease_ms,
@@ -262,15 +245,12 @@ function withPlanInForce(prepared: Entry, { planNow }: Admitting): Entry {
   return plan === prepared.plan ? prepared : { ...prepared, plan };
 }
 
-/**
- * Asks the engine before the grant. If `ahead` throws, the engine is asked after the grant, and the error is thrown
- * again when the request runs.
- */
+/** Asks the engine before the grant. */
 function askAhead(ahead: () => void): void {
   try {
     ahead();
   } catch {
-    // Ignored here: the error is thrown again when the request runs.
+    // The engine is asked after the grant then, and the error is thrown again.
   }
 }
 
@@ -284,12 +264,13 @@ async function takenFrom(
   { outputTokens, outputTokens_min }: HoldPlan,
   money: MoneyWords,
 ): Promise<RateTaken | null> {
-  const subjects = subjectsOf(entry);
+  const { principal, model } = entry;
+  const subjects = rateSubjectsOf(entry.plan, principal, model.id);
   if (subjects.length === 0) return null;
   // `tokens` is all that the request will hold, and `tokens_min` the least with which a hold may start.
   const tokens_min = entry.inputTokens + outputTokens_min;
   const request: RateRequest = {
-    organizationId: entry.principal.organization.id,
+    organizationId: principal.organization.id,
     requestId: entry.requestId,
     tokens: entry.inputTokens + outputTokens,
     tokens_min,
@@ -311,13 +292,3 @@ async function takenFrom(
   const headers = limitHeaders(entry.operation, answer.readings, Date.now());
   throw rateLimitExceeded(answer, tokens_min, { words, headers });
 }
-
-/** The subjects (key, person, team, organization) whose limits count for the request, the narrowest first. */
-function subjectsOf({ plan, principal, model }: Entry): readonly RateSubject[] {
-  const own = principal.rates?.filter(({ models = model.id }) => matchesModel(models, model.id)) ?? none;
-  const limits = ratesOverPlan(plan, principal.overPlan);
-  if (limits.requestsPerMinute === null && limits.tokensPerMinute === null) return own;
-  return [...own, { limitedBy: "organization", id: principal.organization.id, limits }];
-}
-
-const none: readonly RateSubject[] = [];

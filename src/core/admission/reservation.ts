@@ -6,7 +6,6 @@
  * a usage window is used up, and generation ends. When limits have changed, the hold is reviewed before anything more
  * leaves (docs/design/usage.md, Limits that change).
  */
-import { costOf, tokensFor } from "../inference/money.ts";
 import { promptTokens, type Usage } from "../inference/usage.ts";
 import {
   type Granted,
@@ -21,7 +20,7 @@ import type { Plan } from "../store/plan.ts";
 import type { RateReadings, RateTaken } from "../store/rates.ts";
 import type { Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
-import { bookable, type HoldPlan, promptNanos, stepTokens, wholeUpTo } from "./allowance.ts";
+import { bookable, type HoldPlan, HoldRoom, stepTokens, wholeUpTo } from "./allowance.ts";
 import type { Batcher } from "./batcher.ts";
 import { Lease } from "./lease.ts";
 import type { LimitChanges } from "./limit-changes.ts";
@@ -31,41 +30,6 @@ export type Settlement = Pick<
   Settle,
   "usage" | "searches" | "nanos" | "outcome" | "stoppedBy" | "errorCode" | "route" | "reportRejected"
 >;
-
-export interface Reservation {
-  readonly grant: Granted;
-  /**
-   * Whether the answer is not streamed, its hold covers the whole cap, and the hold is at most a hundredth of what each
-   * window has left.
-   */
-  readonly isSlight: boolean;
-  /** The state of the limits per minute before this request took from them. */
-  readonly rates: RateReadings;
-  /** Aborted with a Fault when another node may have settled the hold: nothing may be forwarded any more. */
-  readonly signal: Signal;
-  /**
-   * Whether this many output tokens in all may be delivered: true at once while they are held, else a promise that
-   * waits for the hold to grow. False: a usage window is used up, and generation ends with the protocol's length
-   * reason. Throws, or rejects with, the signal's Fault.
-   */
-  permits(outputTokens: number): true | Promise<boolean>;
-  /**
-   * The limit that leaves no room for more output. Before any limit is full: the one that left the least room at the
-   * grant.
-   */
-  stoppingLimit(): StoppingLimit;
-  /** Records the usage so far. If it was delivered, the next checkpoint has it. */
-  progress(usage: Usage, isDelivered: boolean): void;
-  /** Discards the usage so far, because the answer begins again. */
-  restart(): void;
-  /** Throws the signal's Fault if the lease is over, even if the signal has not been aborted yet. */
-  assertHeld(): void;
-  /**
-   * Ends the request, whatever its outcome. Only the first call counts. Resolves when the ledger has confirmed the
-   * settlement.
-   */
-  settle(settlement: Settlement): Promise<void>;
-}
 
 export interface ReservationParts {
   batcher: Batcher;
@@ -99,21 +63,14 @@ export interface ReservationParts {
 const unlimited: RateReadings = Object.freeze({ requests: null, tokens: null });
 
 /**
- * The number of tokens by which the hold grows at a time once the answer is longer than its cap, because the engine
- * exceeded the cap or counts differently from Sluice.
- */
-const beyondCapTokens = 256;
-
-/**
  * One admitted request as this node runs it. A class, because closures would be made again for each request
  * (docs/design/runtime.md, Bun as a server).
  */
-export class HeldReservation implements Reservation {
+export class HeldReservation {
   readonly #parts: ReservationParts;
   readonly #lease: Lease;
-  #promptNanos = 0;
-  #heldNanos = 0;
-  #covered = 0;
+  readonly #room: HoldRoom;
+  /** The most output tokens in all that were to be delivered so far. */
   #wanted = 0;
   /** The number of commands to grow the hold that were sent to the ledger. */
   #sent = 0;
@@ -139,7 +96,7 @@ export class HeldReservation implements Reservation {
   constructor(parts: ReservationParts) {
     this.#parts = parts;
     this.#lease = new Lease(parts);
-    this.#covers(parts.grant.nanos, parts.hold.inputNanos);
+    this.#room = new HoldRoom(parts.facts.prices, parts.grant.nanos, parts.hold.inputNanos);
     this.#plan = parts.plan;
     this.#edition = parts.edition;
   }
@@ -148,24 +105,35 @@ export class HeldReservation implements Reservation {
     return this.#parts.grant;
   }
 
+  /**
+   * Whether the answer is not streamed, its hold covers the whole cap, and the hold is at most a hundredth of what each
+   * window has left.
+   */
   get isSlight(): boolean {
     return this.#parts.isSlight;
   }
 
+  /** The state of the limits per minute before this request took from them. */
   get rates(): RateReadings {
     return this.#parts.taken?.readings ?? unlimited;
   }
 
+  /** Aborted with a Fault when another node may have settled the hold: nothing may be forwarded any more. */
   get signal(): Signal {
     return this.#lease.signal;
   }
 
+  /**
+   * Whether this many output tokens in all may be delivered: true at once while they are held, else a promise that
+   * waits for the hold to grow. False: a usage window is used up, and generation ends with the protocol's length
+   * reason. Throws, or rejects with, the signal's Fault.
+   */
   permits(outputTokens: number): true | Promise<boolean> {
     const { hold, grant } = this.#parts;
     this.#lease.assertHeld();
     const left = this.#wanted;
     this.#wanted = Math.max(left, outputTokens);
-    const covered = this.#covered;
+    const covered = this.#room.tokens;
     if (this.#limitsRead() !== this.#reviewed || outputTokens > covered) return this.#waitFor(outputTokens, left);
     const half = Math.min(stepTokens, grant.outputTokens) / 2;
     const isLow = covered < hold.outputTokensCap && covered - this.#wanted < half;
@@ -173,34 +141,35 @@ export class HeldReservation implements Reservation {
     return true;
   }
 
+  /** The limit that leaves no room for more output; before any limit is full, the one with the least room at the grant. */
   stoppingLimit(): StoppingLimit {
     return this.#fullBy ?? tightestLimit(this.#parts.grant);
   }
 
   /**
-   * Records the usage so far. By the latest count, the prompt may cost more than was held for it; then less is left for
-   * the output.
+   * Records the usage so far. If it was delivered, the next checkpoint has it. By the latest count, the prompt may cost
+   * more than was held for it; then less is left for the output.
    */
   progress(usage: Usage, isDelivered: boolean): void {
     if (isDelivered) this.#lease.count(usage);
-    const nanos = promptNanos(usage, this.#parts.facts.prices);
-    if (nanos <= this.#promptNanos) return;
-    this.#covers(this.#heldNanos, nanos);
+    this.#room.promptCosts(usage);
   }
 
-  /**
-   * Discards the usage so far. None of the counted tokens was delivered: the hold stays, and covers the answer that
-   * begins again.
-   */
+  /** Discards the usage so far, of which nothing was delivered. The hold stays for the answer that begins again. */
   restart(): void {
     this.#wanted = 0;
-    this.#covers(this.#heldNanos, this.#parts.hold.inputNanos);
+    this.#room.set(this.#room.heldNanos, this.#parts.hold.inputNanos);
   }
 
+  /** Throws the signal's Fault if the lease is over, even if the signal has not been aborted yet. */
   assertHeld(): void {
     this.#lease.assertHeld();
   }
 
+  /**
+   * Ends the request, whatever its outcome. Only the first call counts. Resolves when the ledger has confirmed the
+   * settlement.
+   */
   settle(settlement: Settlement): Promise<void> {
     this.#settled ??= this.#settle(settlement);
     return this.#settled;
@@ -247,30 +216,14 @@ export class HeldReservation implements Reservation {
     return this.#revision;
   }
 
-  /** Records the amount that is held, and the part of it that the prompt costs. */
-  #covers(heldNanos: number, promptNanos: number): void {
-    this.#heldNanos = heldNanos;
-    this.#promptNanos = promptNanos;
-    this.#covered = tokensFor(heldNanos - promptNanos, this.#parts.facts.prices.output);
-  }
-
-  #nanosFor(tokens: number): number {
-    return wholeUpTo(this.#promptNanos + costOf(tokens, this.#parts.facts.prices.output), nanos_max);
-  }
-
-  /** The output tokens that the next growth is to cover: one step more, but at most the request's cap. */
-  #target(): number {
-    const { outputTokensCap } = this.#parts.hold;
-    if (this.#wanted >= outputTokensCap) return this.#wanted + beyondCapTokens;
-    return Math.min(Math.max(this.#wanted, this.#covered) + stepTokens, outputTokensCap);
-  }
-
   /** Asks the ledger to let the hold cover more tokens. `least`: the fewest tokens that would be of use. */
   async #grow(least: number): Promise<void> {
-    await this.#ask(this.#nanosFor(Math.max(this.#target(), least)), this.#nanosFor(least), (answer) => {
+    const room = this.#room;
+    const target = room.target(this.#wanted, this.#parts.hold.outputTokensCap);
+    await this.#ask(room.nanosFor(Math.max(target, least)), room.nanosFor(least), (answer) => {
       if (answer.answer === "full") this.#fullBy = stoppingLimit(answer.limits);
-      if (answer.answer === "full" || answer.nanos <= this.#heldNanos) this.#full = true;
-      else this.#covers(answer.nanos, this.#promptNanos);
+      if (answer.answer === "full" || answer.nanos <= room.heldNanos) this.#full = true;
+      else room.set(answer.nanos);
     });
   }
 
@@ -280,9 +233,10 @@ export class HeldReservation implements Reservation {
    */
   async #review(left: number): Promise<void> {
     const current = this.#limitsRead();
-    await this.#ask(this.#heldNanos, Math.min(this.#heldNanos, this.#nanosFor(left)), (answer) => {
+    const room = this.#room;
+    await this.#ask(room.heldNanos, Math.min(room.heldNanos, room.nanosFor(left)), (answer) => {
       this.#reviewed = current;
-      if (answer.answer === "granted") this.#covers(answer.nanos, this.#promptNanos);
+      if (answer.answer === "granted") room.set(answer.nanos);
     });
   }
 
@@ -321,15 +275,18 @@ export class HeldReservation implements Reservation {
     try {
       if (this.#growing) await Promise.race([this.#growing, loss]);
       this.#full = false;
-      while (this.#limitsRead() !== this.#reviewed || (this.#covered < tokens && !this.#full)) {
+      while (this.#limitsRead() !== this.#reviewed || (this.#room.tokens < tokens && !this.#full)) {
         lease.assertHeld();
         this.#growing ??= this.#limitsRead() === this.#reviewed ? this.#grow(tokens) : this.#review(left);
         await Promise.race([this.#growing, loss]);
       }
       lease.assertHeld();
-      return this.#covered >= tokens;
+      return this.#room.tokens >= tokens;
     } finally {
       listening.stop();
     }
   }
 }
+
+/** The members of an admitted request that its callers use. */
+export type Reservation = Pick<HeldReservation, keyof HeldReservation>;

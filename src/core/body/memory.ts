@@ -30,8 +30,8 @@ export class MemoryBudget {
     return this.#bytes;
   }
 
-  reservation(keyId: string): Reservation {
-    return new Reservation(this, keyId);
+  reservation(keyId: string): MemoryReservation {
+    return new MemoryReservation(this, keyId);
   }
 
   /**
@@ -46,7 +46,7 @@ export class MemoryBudget {
     return this.isHigh() ? "process" : null;
   }
 
-  /** Called only by `Reservation`. */
+  /** Called only by `MemoryReservation`. */
   add(keyId: string, bytes: number): void {
     this.#bytes += bytes;
     const ofKey = (this.#ofKeys.get(keyId) ?? 0) + bytes;
@@ -56,7 +56,7 @@ export class MemoryBudget {
 }
 
 /** The memory that one request holds. */
-export class Reservation {
+export class MemoryReservation {
   /** All bytes that the request holds, the answer's included. */
   #bytes = 0;
   #answer_bytes = 0;

@@ -1,6 +1,6 @@
 /** One HTTP request on its way through the service: its caller, its start, and the signal that ends its work. */
 
-import type { Reservation } from "../body/memory.ts";
+import type { MemoryReservation } from "../body/memory.ts";
 import { Fault, type FaultCode, faultCatalogue } from "../inference/fault.ts";
 import type { BillingSource } from "../store/ledger.ts";
 import { Cancellation, type Signal } from "../time/cancellation.ts";
@@ -44,9 +44,9 @@ export class Call implements Caller {
   #headers: Readonly<Record<string, string>> = {};
   /** The error code with which the inference run ended; null if it ended without an error. */
   #runCode: string | null = null;
-  #memory: Reservation | null = null;
+  #memory: MemoryReservation | null = null;
   /** The reserved memory of the answer's text, which is kept until the answer is complete. */
-  #text: Reservation | null = null;
+  #text: MemoryReservation | null = null;
 
   constructor(
     /** The id of the request: `req_` + UUIDv7 hex, made here and never the client's. */
@@ -255,11 +255,11 @@ export class Call implements Caller {
   }
 
   /** The reservation of the node's memory; null while the caller is unknown. */
-  get memory(): Reservation | null {
+  get memory(): MemoryReservation | null {
     return this.#memory;
   }
 
-  holds(memory: Reservation): void {
+  holds(memory: MemoryReservation): void {
     this.#memory = memory;
     this.#text = memory.budget.reservation(memory.keyId);
   }

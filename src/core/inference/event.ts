@@ -53,6 +53,10 @@ export function isTerminal(event: InferenceEvent): event is TerminalEvent {
   return event.type === "response-end" || event.type === "response-failed";
 }
 
+export function isPartStart({ type }: InferenceEvent): boolean {
+  return type === "part-start";
+}
+
 /** One part of an answer as text, for a tokenizer to count. */
 export interface AnswerPart {
   kind: PartHead["kind"];

@@ -4,7 +4,7 @@
  * docs/design/usage.md, Sliding limits; docs/design/metering.md, Sliding limits in stores.
  */
 
-import { type Limited, limitedOf } from "./budget.ts";
+import { type Limited, limitedOf, matchesModel } from "./budget.ts";
 
 /** Limits per minute. Null means no limit. */
 export interface RateLimits {
@@ -232,3 +232,25 @@ export function ratesOverPlan(plan: RateLimits, over?: RatesOverPlan | null): Ra
   const inForce = (rate: keyof RateLimits) => overPlan(plan[rate], over?.own[rate], over?.raise[rate]);
   return { requestsPerMinute: inForce("requestsPerMinute"), tokensPerMinute: inForce("tokensPerMinute") };
 }
+
+/** A caller, with its limits per minute beside those of its plan. */
+export interface RateCaller {
+  readonly organization: { readonly id: string };
+  /** The subjects other than the organization, for all models; the narrowest first. */
+  readonly rates?: readonly RateSubject[];
+  readonly overPlan?: RatesOverPlan | null;
+}
+
+/** The subjects (key, person, team, organization) whose limits count for a request, the narrowest first. */
+export function rateSubjectsOf(
+  plan: RateLimits,
+  { organization, rates = none, overPlan }: RateCaller,
+  model: string,
+): readonly RateSubject[] {
+  const own = rates.filter(({ models = model }) => matchesModel(models, model));
+  const limits = ratesOverPlan(plan, overPlan);
+  if (limits.requestsPerMinute === null && limits.tokensPerMinute === null) return own;
+  return [...own, { limitedBy: "organization", id: organization.id, limits }];
+}
+
+const none: readonly RateSubject[] = [];

@@ -59,6 +59,11 @@ export function isReadAsProduced({ request, fetched }: Pick<RunRequest, "request
   return request.stream || fetched?.asProduced === true;
 }
 
+/** Whether the first part of an answer is delivered at once. */
+export function isShownAtOnce(asked: Pick<RunRequest, "request" | "fetched">): boolean {
+  return isReadAsProduced(asked) || asked.request.passed !== undefined;
+}
+
 /**
  * Makes those parameters of a call to an engine that follow from the request. `session`: returns the name by which
  * engines know the conversation.

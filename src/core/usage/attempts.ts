@@ -5,7 +5,7 @@
  * discarded when the answer begins again. The hold, the lease and the record stay the same: docs/routing.md, When
  * another is asked.
  */
-import type { InferenceEvent } from "../inference/event.ts";
+import { type InferenceEvent, isPartStart } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
 import type { Loss } from "../protocol/codec.ts";
 import { combinedFault, type Failure } from "../routing/after.ts";
@@ -19,12 +19,12 @@ import {
   type AttemptsSettings,
   type EngineRequest,
   engineRequestOf,
-  isReadAsProduced,
+  isShownAtOnce,
   type LesserDialects,
   patienceOf,
   questionOf,
 } from "./attempt-request.ts";
-import { type Finishing, finish_ms, finishing } from "./departure.ts";
+import { finish_ms, finishing, mayFinish } from "./departure.ts";
 import {
   type Attempted,
   type AttemptRequest,
@@ -176,19 +176,22 @@ export class Attempts implements EngineAnswer, EngineEvents {
 
   #begin({ route, begun_ms, release }: TakenSlot, isFresh: boolean): void {
     const attemptRequest = this.#attemptRequest;
-    const { upstream } = route;
-    this.#quickTokens = this.#quickTokensAt(route);
-    const stream = this.#engineRequest.stream && this.#quickTokens === null;
-    const finish = stream ? null : this.#finishing(route);
+    const { lost, lesser, now_ms, wholeAnswers, health, clock } = this.#parts;
+    const { model, principal } = attemptRequest.asked;
+    const { quickTokens } = this.#engineRequest;
+    const isQuick = quickTokens !== null && wholeAnswers.mayBeWhole(route, principal.key.id, quickTokens, now_ms());
+    this.#quickTokens = isQuick ? quickTokens : null;
+    const stream = this.#engineRequest.stream && !isQuick;
+    const isWell = () => mayFinish(health.stateOf(route, now_ms()));
+    const finish = stream ? null : finishing(attemptRequest, clock, isWell);
     this.progress.route = route;
     this.progress.attempts += 1;
     this.progress.isAtEngine = true;
     this.#end = null;
     this.#begun_ms = begun_ms;
     this.#lateBefore_ms = this.#parts.late_ms();
-    const { lost, lesser, now_ms } = this.#parts;
     const losses = new Set<Loss>();
-    const traced = attemptRequest.trace?.attempt(upstream, route.model);
+    const traced = attemptRequest.trace?.attempt(route.upstream, route.model);
     this.#attempt = ask({
       ...questionOf(this.#engineRequest, attemptRequest, route, () => this.#order.session()),
       stream,
@@ -196,7 +199,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
       dialect: lesser.of(route, now_ms()),
       refuses: (dialect) => lesser.learned(route, dialect, now_ms()),
       lost: (loss) => {
-        if (!losses.has(loss)) lost({ model: attemptRequest.asked.model.id, route, loss });
+        if (!losses.has(loss)) lost({ model: model.id, route, loss });
         losses.add(loss);
       },
       signal: finish?.signal ?? attemptRequest.signal,
@@ -222,16 +225,11 @@ export class Attempts implements EngineAnswer, EngineEvents {
       if (this.#end !== null) return events;
       if (events.some(isPartStart)) {
         this.#isBegun = true;
-        this.progress.isFinal = this.#isShown() || !this.#order.hasSpare;
+        this.progress.isFinal = isShownAtOnce(this.#attemptRequest.asked) || !this.#order.hasSpare;
         this.#wasShown(route);
         return events;
       }
     }
-  }
-
-  /** Whether the first part of an answer is delivered at once. */
-  #isShown(): boolean {
-    return isReadAsProduced(this.#attemptRequest.asked) || this.#attemptRequest.asked.request.passed !== undefined;
   }
 
   /**
@@ -244,17 +242,6 @@ export class Attempts implements EngineAnswer, EngineEvents {
     firstPart(route, ms);
     const taken_ms = Math.max(0, ms - this.#leeway_ms() - (late_ms() - this.#lateBefore_ms));
     health.shown(route, replicas.routesOf(this.#attemptRequest.asked.model), taken_ms, this.#begun_ms, now_ms());
-  }
-
-  /**
-   * The request's cap on output tokens, if this engine is asked not to stream the answer although the cap is above
-   * `unstreamed_tokens_max`; else null.
-   */
-  #quickTokensAt(route: Route): number | null {
-    const { quickTokens } = this.#engineRequest;
-    const { wholeAnswers, now_ms } = this.#parts;
-    const { id } = this.#attemptRequest.asked.principal.key;
-    return quickTokens !== null && wholeAnswers.mayBeWhole(route, id, quickTokens, now_ms()) ? quickTokens : null;
   }
 
   #ended(route: Route, end: AttemptEnd, { usage }: EngineReport): void {
@@ -279,18 +266,6 @@ export class Attempts implements EngineAnswer, EngineEvents {
     if (last?.type === "response-failed") this.#failures.push({ kind: end.kind, fault: last.fault });
     if (end.kind !== "answered" && end.kind !== "abandoned") this.progress.isAtEngine = false;
     return this.#order.isGivenUp ? null : this.#order.after(route, end, this.#rest_ms(route));
-  }
-
-  /**
-   * The signal of an attempt whose engine was asked not to stream: the engine may finish its answer after the caller
-   * has left, unless the engine is unhealthy.
-   */
-  #finishing(route: Route): Finishing {
-    const { clock, health, now_ms } = this.#parts;
-    return finishing(this.#attemptRequest, clock, () => {
-      const state = health.stateOf(route, now_ms());
-      return state !== "open" && state !== "down";
-    });
   }
 
   #rest_ms(route: Route): number {
@@ -322,8 +297,4 @@ export class Attempts implements EngineAnswer, EngineEvents {
 function isEmptyAnswer(batch: Batch): boolean {
   const last = batch.at(-1);
   return last?.type === "response-end" && last.reason === "stop" && !batch.some(isPartStart);
-}
-
-function isPartStart({ type }: InferenceEvent): boolean {
-  return type === "part-start";
 }

@@ -3,7 +3,7 @@
  * The caller sees one answer, and the run has one record. Only text is continued, never half a tool call:
  * docs/routing.md, Going on in mid-answer.
  */
-import type { InferenceEvent } from "../../core/inference/event.ts";
+import { type InferenceEvent, isPartStart } from "../../core/inference/event.ts";
 import type { InferenceRequest } from "../../core/inference/request.ts";
 import { nextAfter } from "../../core/routing/after.ts";
 import type { Route } from "../../core/routing/catalog.ts";
@@ -116,7 +116,7 @@ export class Continuing implements EngineAnswer, EngineEvents {
       this.#events = this.#open(continued, this.progress).events;
       const { done, value = [] } = await this.#events.next();
       const batch = joint.joined(value);
-      const isBegun = !done && value.some(({ type }) => type === "part-start");
+      const isBegun = !done && value.some(isPartStart);
       if (!isBegun) return [failure];
       for (const event of batch) this.#said.take(event);
       const last = batch.at(-1);

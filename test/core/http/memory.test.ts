@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { MemoryBudget, type Reservation } from "../../../src/core/body/memory.ts";
+import { MemoryBudget, type MemoryReservation } from "../../../src/core/body/memory.ts";
 import { memoryLimits } from "../../../src/core/http/bounds.ts";
 import { descriptorsKept, pressure } from "../../../src/core/http/garbage.ts";
 
@@ -11,10 +11,10 @@ describe("memory in flight", () => {
   test("a key has its share, the node its whole, and what ends gives back", () => {
     const budget = new MemoryBudget(limits, () => false);
     const [one, two, three, four] = ["a", "a", "b", "c"].map((key) => budget.reservation(key)) as [
-      Reservation,
-      Reservation,
-      Reservation,
-      Reservation,
+      MemoryReservation,
+      MemoryReservation,
+      MemoryReservation,
+      MemoryReservation,
     ];
     expect(one.growTo(300)).toBeNull();
     expect(two.growTo(101)).toBe("key");
@@ -101,7 +101,7 @@ describe("memory in flight", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
         const budget = new MemoryBudget(limits, () => false);
-        const held = new Map<number, Reservation>();
+        const held = new Map<number, MemoryReservation>();
         for (const { key, slot, bytes, ends } of steps) {
           const one = held.get(slot) ?? budget.reservation(key);
           held.set(slot, one);

@@ -152,8 +152,6 @@ export class Exchange implements ResponseSink, Reply {
     this.#unread_bytes += bytes.length;
   }
 
-  end(): void {}
-
   read(bytes_max = read_bytes_max): Promise<Uint8Array[] | null> {
     this.#read_bytes_max = bytes_max;
     this.#giveBack();
@@ -233,8 +231,7 @@ export class Exchange implements ResponseSink, Reply {
     if (this.#unread_bytes > this.#read_bytes_max && this.#gather_ms === 0 && !this.#isLast) return this.#takeSome();
     const pieces = this.#unread;
     this.#holdBack(false);
-    this.#unread = [];
-    this.#unread_bytes = 0;
+    this.#discardUnread();
     this.#isRest = false;
     if (this.#isLarge) this.#lent = pieces;
     return pieces;
@@ -251,18 +248,14 @@ export class Exchange implements ResponseSink, Reply {
     this.#lent = [];
   }
 
-  /**
-   * Returns the next part of many received bytes after a turn of the event loop, so that other requests can run in
-   * between.
-   */
+  /** Returns the next part of many received bytes after a turn of the event loop, in which other requests may run. */
   async #inTurn(): Promise<Uint8Array[]> {
     await yieldToEventLoop();
     return this.#take();
   }
 
   #takeSome(): Uint8Array[] {
-    const bytes_max = this.#read_bytes_max;
-    let left = bytes_max;
+    let left = this.#read_bytes_max;
     let whole = 0;
     for (; this.#unread[whole]!.length <= left; whole++) left -= this.#unread[whole]!.length;
     const pieces = this.#unread.splice(0, whole);
@@ -270,7 +263,7 @@ export class Exchange implements ResponseSink, Reply {
       pieces.push(this.#unread[0]!.subarray(0, left));
       this.#unread[0] = this.#unread[0]!.subarray(left);
     }
-    this.#unread_bytes -= bytes_max;
+    this.#unread_bytes -= this.#read_bytes_max;
     this.#isRest = true;
     if (this.#isLarge) this.#lent = pieces;
     return pieces;

@@ -8,8 +8,6 @@ export interface ResponseSink {
   /** Called with the final head. Interim heads (1xx) are skipped. */
   head(head: ResponseHead): void;
   body(bytes: Uint8Array): void;
-  /** Called at the end of the body. */
-  end(): void;
 }
 
 const line_bytes_max = 16 * 1024;
@@ -91,13 +89,8 @@ export class ResponseParser {
 
   /** Must be called when the peer has closed without an error. Throws if the response was not complete. */
   close(): void {
-    if (this.#state === "close") this.#finish();
+    if (this.#state === "close") this.#state = "over";
     else if (this.#state !== "over") throw new MalformedResponse("the connection closed in the middle of the answer");
-  }
-
-  #finish(): void {
-    this.#state = "over";
-    this.#sink.end();
   }
 
   /** Collects lines up to the empty line, and then parses them together. */
@@ -143,7 +136,7 @@ export class ResponseParser {
     // The trailer is not used, but must consist of header fields.
     else {
       fieldsOf(text);
-      this.#finish();
+      this.#state = "over";
     }
   }
 
@@ -161,7 +154,7 @@ export class ResponseParser {
     else {
       this.#state = "length";
       this.#left = framing.bytes;
-      if (this.#left === 0) this.#finish();
+      if (this.#left === 0) this.#state = "over";
     }
   }
 
@@ -171,7 +164,7 @@ export class ResponseParser {
     this.#left -= to - from;
     if (this.#left > 0) return to;
     if (this.#state === "chunk") this.#state = "chunk-cr";
-    else this.#finish();
+    else this.#state = "over";
     return to;
   }
 

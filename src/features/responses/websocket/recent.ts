@@ -2,7 +2,7 @@
  * Keeps the newest conversation of each lane in memory while the WebSocket is open, so that the next response can
  * continue it even if it is not stored. The memory is bounded; a conversation that does not fit is not kept.
  */
-import type { Reservation } from "../../../core/body/memory.ts";
+import type { MemoryReservation } from "../../../core/body/memory.ts";
 
 interface Conversation {
   responseId: string;
@@ -12,14 +12,14 @@ interface Conversation {
 }
 
 export class Recent implements Disposable {
-  readonly #memory: Reservation;
+  readonly #memory: MemoryReservation;
   readonly #bytes_max: number;
   readonly #lanes_max: number;
   /** The key is the lane, and the value its conversation; the oldest conversation is first. */
   readonly #kept = new Map<string, Conversation>();
   #bytes = 0;
 
-  constructor(memory: Reservation, { bytes_max, lanes_max }: { bytes_max: number; lanes_max: number }) {
+  constructor(memory: MemoryReservation, { bytes_max, lanes_max }: { bytes_max: number; lanes_max: number }) {
     this.#memory = memory;
     this.#bytes_max = bytes_max;
     this.#lanes_max = lanes_max;

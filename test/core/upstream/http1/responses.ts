@@ -21,13 +21,11 @@ export function reads(pieces: readonly Uint8Array[], closes = false): Read {
     head: ({ status, headers }) =>
       Object.assign(read, { status, headers: names.map((one) => [one, headers.get(one)]) }),
     body: (bytes) => void body.push(bytes.slice()),
-    end: () => {
-      read.end = "whole";
-    },
   });
   try {
     for (const piece of pieces) parser.push(piece);
     if (closes) parser.close();
+    if (parser.isOver) read.end = "whole";
   } catch {
     read.end = "malformed";
   }
