@@ -15,7 +15,8 @@
 //   --profile  the node on Postgres runs from source and says in which parts its time goes; with --only. Not written
 //
 // TEST_SLUICE names an executable; otherwise one is built from this checkout. TEST_SLUICE_BEFORE names an older one, which
-// takes turns with it, on a database of its own. bench/governed compares gateways with keys, budgets and limits.
+// takes turns with it, on a database of its own. TEST_BUSBAR names a Busbar, whose limits are on too. bench/governed compares
+// gateways with keys, budgets and limits.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,7 +29,7 @@ import { pool } from "./speed/client.ts";
 import { startEnvoy } from "./speed/envoy.ts";
 import { hostSpeed, hostText } from "./speed/host.ts";
 import { beforeHere, executable, machineOf, versionsOf } from "./speed/machine.ts";
-import { versions as othersVersions, startLitellm, startPortkey } from "./speed/others.ts";
+import { versions as othersVersions, startBusbar, startLitellm, startPortkey } from "./speed/others.ts";
 import { busyCores, pinOthers } from "./speed/process.ts";
 import { profileTable } from "./speed/profile.ts";
 import { grown, type Line, linesOf, markdown } from "./speed/report.ts";
@@ -208,6 +209,7 @@ async function started(
     ...(await ended(startBefore(node, on))),
     ...(isNeeded(names.workers) ? await ended(startPair(node, on)) : []),
     ...(isNeeded(names.embedded) ? await ended(startEmbedded(node)) : []),
+    ...(await ended(one(startBusbar(engine.url)))),
     ...(isWithOthers ? await ended(one(startPortkey(engine.url))) : []),
     ...(isWithOthers ? await ended(one(startLitellm(engine.url))) : []),
   ];

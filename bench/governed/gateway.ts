@@ -29,6 +29,10 @@ export interface Setup {
   requested: readonly KeyRequest[];
   /** The most milliseconds that making the keys may take. */
   keys_ms_max: number;
+  /** The words of the command line that come before the program, such as those of `taskset`. */
+  wrapper?: readonly string[];
+  /** The names of the engine's models, if there are several. */
+  models?: readonly string[];
 }
 
 export interface Running {

@@ -1,14 +1,17 @@
-// Other gateways, for `--others`: at pinned versions from their packages, and with everything turned off except passing
-// requests on. They are downloaded into .cache.
+// Other gateways. For `--others`: at pinned versions from their packages, which are downloaded into .cache, and with
+// everything turned off except passing requests on. For TEST_BUSBAR: Busbar with limits.
 
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pythonWith, succeed } from "../../test/clients/virtual-environment.ts";
 import { freePort } from "../../test/harness/daemon.ts";
 import { until } from "../../test/harness/until.ts";
+import { unlimited } from "../governed/checks.ts";
+import { busbar } from "../governed/gateways/busbar.ts";
 import { type Behaviour, modelOf, type Protocol } from "./asks.ts";
 import { pinned } from "./process.ts";
-import { names } from "./scenarios.ts";
+import { behaviours, names } from "./scenarios.ts";
 import { answers, type Target } from "./targets.ts";
 
 /** The file with LiteLLM's packages to install. */
@@ -49,6 +52,23 @@ export async function startLitellm(engineUrl: string): Promise<Target> {
     ...{ name: names.litellm, pid: child.pid, url, modelFor: engineModel, ...passes },
     headers: { authorization: "Bearer sk-bench" },
     stop: () => ended(child),
+  };
+}
+
+/** Starts the Busbar that TEST_BUSBAR names, with a key whose limits are never reached; null if it names none. */
+export async function startBusbar(engineUrl: string): Promise<Target | null> {
+  const program = process.env.TEST_BUSBAR;
+  if (!program) return null;
+  const place = mkdtempSync(join(tmpdir(), "sluice-bench-busbar-"));
+  const { url, keys, pids, stop } = await busbar.start(program, {
+    ...{ engine_url: engineUrl, folder: place, keys_ms_max: start_ms, wrapper: pinned([]) },
+    models: behaviours.map(modelOf),
+    requested: [{ name: "bench", limits: unlimited }],
+  });
+  return {
+    ...{ name: names.busbar, pid: pids.gateway, url: url.replace(/\/v1$/, ""), modelFor: engineModel, ...passes },
+    headers: { authorization: `Bearer ${keys[0]!.secret}` },
+    stop: () => stop().finally(() => rmSync(place, { recursive: true, force: true })),
   };
 }
 

@@ -27,6 +27,8 @@ export const names = {
   before: "before",
   portkey: "Portkey",
   litellm: "LiteLLM",
+  /** Busbar with a key, a budget and limits, and its books in memory. */
+  busbar: "Busbar",
 } as const;
 /** The targets that take part in special rows only. */
 const special: readonly string[] = [names.workers, names.whole, names.unpaused, names.floor];

@@ -27,7 +27,12 @@ export const busbar: Gateway = {
       ...{ BUSBAR_ADMIN_TOKEN: token, BENCH_ENGINE_KEY: "none" },
     };
     const isReady = () => answers(`http://127.0.0.1:${admin_port}/api/v1/admin/keys`);
-    const node = await start([program], { environment, folder, isReady, ready_ms_max: 60_000 });
+    const node = await start([...(setup.wrapper ?? []), program], {
+      environment,
+      folder,
+      isReady,
+      ready_ms_max: 60_000,
+    });
     const admin = `http://127.0.0.1:${admin_port}/api/v1/admin`;
     return {
       ...{ url: `http://127.0.0.1:${port}/v1`, model: "governed", keys: await keysOf(setup, admin) },
@@ -48,26 +53,27 @@ interface Places {
  * A budget is in cents, and a price in millionths of a dollar. At 10,000 millionths, a token of output costs a cent, so
  * a budget in cents is a number of output tokens. The configuration is written as JSON, which is valid YAML.
  */
-function configuration({ requested }: Setup, { port, admin_port, signing_key }: Places): string {
+function configuration({ requested, models = ["governed"] }: Setup, { port, admin_port, signing_key }: Places): string {
   const groups = requested.map(({ name, limits }) => [
     name,
     {
       limits: [
         { requests: limits.requests_per_minute, per: "minute" },
-        { tokens: 1_000_000_000, per: "minute" },
+        { tokens: 1_000_000_000_000, per: "minute" },
         { budget: limits.output_tokens, per: "month" },
       ],
     },
   ]);
+  const each = <Value>(value: Value) => Object.fromEntries(models.map((model) => [model, value]));
   return JSON.stringify({
     ...{ listen: `127.0.0.1:${port}`, admin_listen: `127.0.0.1:${admin_port}` },
     "identity-providers": { "admin-tokens": { module: "admin-tokens", token: { env: "BUSBAR_ADMIN_TOKEN" } } },
     auth: { signing_key: { file: signing_key }, chain: ["keys"], admin_auth: ["admin-tokens"] },
     groups: Object.fromEntries(groups),
-    rate_card: { governed: { input_utok: 0, output_utok: 10_000 } },
+    rate_card: each({ input_utok: 0, output_utok: 10_000 }),
     store: { module: "memory" },
     providers: { engine: { api_key: { env: "BENCH_ENGINE_KEY" } } },
-    models: { governed: { provider: "engine" } },
+    models: each({ provider: "engine" }),
     pools: { upstream_credentials: "own" },
   });
 }
