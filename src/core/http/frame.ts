@@ -139,7 +139,7 @@ export function frame(dependencies: FrameDependencies, framed: Framed): Serve {
       response = await worked(dependencies, framed, open);
     } catch (thrown) {
       isSlow = thrown instanceof SlowRefusal;
-      response = answerFault(call, reported(asFault(thrown), call, framed), framed);
+      response = refused(dependencies, call, reported(asFault(thrown), call, framed), framed);
     }
     if (!call.isStreaming) {
       if (!(await isWelcome(dependencies, call, isSlow))) response.headers.set("connection", "close");
@@ -227,6 +227,16 @@ function reported(fault: Fault, call: Call, { failed }: Framed): Fault {
     return fault;
   } catch (defect) {
     return asFault(defect);
+  }
+}
+
+/** The answer of a fault; without the headers of its form if they fail, which must not leave the request open. */
+function refused({ log }: FrameDependencies, call: Call, fault: Fault, form: FaultForm): Response {
+  try {
+    return answerFault(call, fault, form);
+  } catch (cause) {
+    log.event("error", "unhandled", { request_id: call.requestId, cause: String(cause) });
+    return answerFault(call, fault, { faultBody: form.faultBody });
   }
 }
 

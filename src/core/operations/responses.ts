@@ -73,7 +73,16 @@ export const createResponse = operation({
   handle: (dependencies, call, input) => infer(dependencies, call, input, responsesAdapter(dependencies)),
 });
 
-/** The header from which Codex takes its text for a usage limit, to which it adds `, or try again later.`. */
+/**
+ * The header from which Codex takes its text for a usage limit, to which it adds `, or try again later.`. Codex reads a
+ * header only if it is ASCII: letters lose their marks, signs of currencies are left out, and the rest is a question
+ * mark.
+ */
 function limitMessageHeaders({ code, message }: Fault): Record<string, string> {
-  return code === "usage_limit_reached" ? { "x-codex-promo-message": message.replace(/\.$/, "") } : {};
+  if (code !== "usage_limit_reached") return {};
+  const ascii = message
+    .normalize("NFKD")
+    .replace(/\p{M}|(?!\$)\p{Sc}/gu, "")
+    .replace(/[^\x20-\x7e]/gu, "?");
+  return { "x-codex-promo-message": ascii.replace(/\.$/, "") };
 }

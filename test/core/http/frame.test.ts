@@ -49,6 +49,15 @@ const answerOf = (framed: Framed, needed = needing(noneSeen()), init: RequestIni
     connection,
   );
 
+test("a refusal whose headers cannot be sent keeps its status, and the request is closed", async () => {
+  const seen = noneSeen();
+  const needed = needing(seen);
+  const response = await answerOf({ work: refuses, faultHeaders: () => ({ "x-said": "€ 5" }) }, needed);
+  expect(response.status).toBe(404);
+  expect(seen.logged).toEqual([404]);
+  expect(needed.lifecycle.openCount).toBe(0);
+});
+
 test("a defect in the record of a refusal is a 500, and the request is closed", async () => {
   const seen = noneSeen();
   const failed = () => {

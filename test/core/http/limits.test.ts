@@ -244,6 +244,15 @@ describe.each(limits)("above the %s's %s", (limited_by, limit, named, keyWith) =
   });
 });
 
+test("a refusal names what has letters that a header cannot have", async () => {
+  const org = await newOrganization(service, "wide");
+  const { key } = await newKey(service, org, "--name", "Žižkov 研究", "--limit", "month=0.00005");
+  const response = await ask("responses", key);
+  expect(response.status).toBe(429);
+  expect((await saidBy(response)).message).toContain("the key Žižkov 研究's");
+  expect(response.headers.get("x-codex-promo-message")).toContain("the key Zizkov ??'s");
+});
+
 test("of several whole limits the smallest is named, whosever it is", async () => {
   const org = await newOrganization(service, "session");
   const { key } = await newKey(service, org, "--limit", "month=0.00005");
