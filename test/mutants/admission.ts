@@ -9,6 +9,14 @@ const rates = "test/core/admission/rates.test.ts";
 
 export const admission: Mutant[] = [
   {
+    name: "an upper estimate of the input leaves an answer one token",
+    file: "src/core/admission/allowance.ts",
+    find: "Math.max(outputTokensReserved(model), model.contextTokens - inputTokens)",
+    replace: "Math.max(1, model.contextTokens - inputTokens)",
+    caughtBy: ["test/core/admission/allowance.test.ts"],
+    rule: "docs/design/usage.md, Growth",
+  },
+  {
     name: "a hold is slight where twenty of it fit",
     file: "src/core/admission/allowance.ts",
     find: "return this.#fits(question, slight_holds_fit_min);",

@@ -37,9 +37,20 @@ export function requireContext(model: Model, inputTokens: number): void {
   throw withOverflow(inputTooLong({}), model.contextTokens, inputTokens);
 }
 
-/** The output tokens that the model's own cap and the rest of its context allow. */
-export function outputTokensAllowed(model: Model, inputTokens: number): number {
-  return Math.min(model.outputTokens_max, Math.max(1, model.contextTokens - inputTokens));
+type ModelBounds = Pick<Model, "contextTokens" | "outputTokens_max">;
+
+/** The output tokens that a context has room for, whatever the input: enough for a summary, of a few thousand at most. */
+export function outputTokensReserved({ contextTokens, outputTokens_max }: ModelBounds): number {
+  return Math.max(1, Math.min(4096, outputTokens_max, Math.floor(contextTokens / 4)));
+}
+
+/**
+ * The output tokens that the model's own cap and the rest of its context allow. The input's length is an upper estimate,
+ * which may leave nothing of a context that has room. So the reserved tokens are always allowed, and the engine decides
+ * whether input and answer fit.
+ */
+export function outputTokensAllowed(model: ModelBounds, inputTokens: number): number {
+  return Math.min(model.outputTokens_max, Math.max(outputTokensReserved(model), model.contextTokens - inputTokens));
 }
 
 /**

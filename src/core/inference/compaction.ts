@@ -34,17 +34,6 @@ export function isSummary({ role, parts: [part] }: Turn): boolean {
   return role === "user" && part?.kind === "text" && part.text.startsWith(preface);
 }
 
-/** The output tokens to reserve in a context for a summary, which has a few thousand at most. */
-export function summaryTokens({
-  contextTokens,
-  outputTokens_max,
-}: {
-  contextTokens: number;
-  outputTokens_max: number;
-}) {
-  return Math.max(1, Math.min(4096, outputTokens_max, Math.floor(contextTokens / 4)));
-}
-
 const turnBytes = 32;
 /** The bytes of text that count as one token of media. */
 const bytesPerToken = 4;

@@ -5,13 +5,13 @@
  */
 
 import type { TSchema } from "typebox";
-import { activePlan, outputTokensAllowed, requireContext } from "../admission/allowance.ts";
+import { activePlan, outputTokensAllowed, outputTokensReserved, requireContext } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
 import { BodyItems } from "../body/body-items.ts";
 import { type JsonBody, readJson } from "../body/read.ts";
 import { reserve, reserveAnswer, takesTurns } from "../http/bounds.ts";
 import type { Call } from "../http/call.ts";
-import { bytesOf, leaveOut, summaryTokens } from "../inference/compaction.ts";
+import { bytesOf, leaveOut } from "../inference/compaction.ts";
 import { mediaOf, refuseImages } from "../inference/media.ts";
 import type { Model } from "../inference/model.ts";
 import { type InferenceRequest, withoutLostHints } from "../inference/request.ts";
@@ -98,10 +98,7 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
     inputBytes,
     own: body.own,
     inputTokensExpected: Math.min(expected, inputTokens),
-    outputTokensAllowed: Math.max(
-      outputTokensAllowed(model, inputTokens),
-      request.compaction ? summaryTokens(model) : 1,
-    ),
+    outputTokensAllowed: outputTokensAllowed(model, inputTokens),
   };
 }
 
@@ -117,7 +114,7 @@ async function fittedBytes(
 ): Promise<number> {
   const bytes = bytesOf(request.turns);
   const expected = inputEstimate.expected(model, mediaOf(request), bytes);
-  const room = model.contextTokens - summaryTokens(model);
+  const room = model.contextTokens - outputTokensReserved(model);
   await pause(bytes);
   if (expected <= room) return bytes;
   leaveOut(request, room / expected);

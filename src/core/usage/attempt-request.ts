@@ -2,6 +2,7 @@
  * The request as it is sent to engines. It is the same for all of them, except for fields that an engine does not allow
  * or has refused.
  */
+import { outputTokensAllowed } from "../admission/allowance.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Dialect } from "../protocol/dialect.ts";
 import { saltOf } from "../routing/affinity.ts";
@@ -131,7 +132,10 @@ export function engineRequestOf({ asked, room }: AttemptRequest, settings: Attem
     at(route) {
       const context = contextTokensOf(model, route);
       const largest = request.passed?.largestTokens ?? inputTokens;
-      const most = context < model.contextTokens ? Math.max(1, context - largest) : Number.POSITIVE_INFINITY;
+      const most =
+        context < model.contextTokens
+          ? outputTokensAllowed({ ...model, contextTokens: context }, largest)
+          : Number.POSITIVE_INFINITY;
       const lowered = Math.min(most, windowTokens ?? cap);
       const isAsAsked = !isCapped || lowered === request.outputTokens_max;
       return {

@@ -40,6 +40,12 @@ const asked = () =>
   service.engine.requests.at(-1)?.body as Record<string, unknown> & { messages: { role: string; content: unknown }[] };
 const broken = ["tps=100 cut-after=3", "malformed-after=3", "error-after=3", "no-finish no-done"];
 
+test("near the end of a context an answer keeps its cap, though the estimate of its input leaves little room", async () => {
+  const content = "word ".repeat(2_600);
+  await message({ model: smallModel, max_tokens: 200, messages: says("", content) });
+  expect(asked().max_tokens).toBe(200);
+});
+
 describe("a chat completion", () => {
   test("with a small cap comes from the engine in one piece, else as a stream, and the client sees no difference", async () => {
     expect((await chat({ messages: says(""), max_tokens: 16 })).status).toBe(200);

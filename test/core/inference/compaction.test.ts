@@ -3,13 +3,7 @@
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import {
-  bytesOf,
-  instructionTurn,
-  leaveOut,
-  summaryTokens,
-  summaryTurn,
-} from "../../../src/core/inference/compaction.ts";
+import { bytesOf, instructionTurn, leaveOut, summaryTurn } from "../../../src/core/inference/compaction.ts";
 import type { InferenceRequest, Turn } from "../../../src/core/inference/request.ts";
 import { forAll } from "../protocol/for-all.ts";
 
@@ -124,13 +118,6 @@ describe("what is left out", () => {
     leaveOut(request, 0.5);
     expect(request.turns.slice(1, -1)).toEqual(told.slice(2));
   });
-});
-
-test("a context leaves room for a summary, however small it is", () => {
-  expect(summaryTokens({ contextTokens: 131_072, outputTokens_max: 16_384 })).toBe(4096);
-  expect(summaryTokens({ contextTokens: 131_072, outputTokens_max: 512 })).toBe(512);
-  expect(summaryTokens({ contextTokens: 4_096, outputTokens_max: 4_096 })).toBe(1024);
-  expect(summaryTokens({ contextTokens: 2, outputTokens_max: 2 })).toBe(1);
 });
 
 test("a model is told what to write, last of all", () => {
