@@ -21,6 +21,22 @@ const partners = "docs/engines.md, Engines that are full";
 
 export const routing: Mutant[] = [
   {
+    name: "nobody waits where a slow spell was the last that was learned",
+    file: "src/core/routing/queues.ts",
+    find: "slots.waiting === 0 ? 0 : (slots.wait_ms(claim, now_ms) ?? 0)",
+    replace: "slots.wait_ms(claim, now_ms) ?? 0",
+    caughtBy: [`${queues} > a slow spell does not close`],
+    rule,
+  },
+  {
+    name: "a route is slow beside a quick one of another priority",
+    file: "src/core/routing/health.ts",
+    find: "other.priority === route.priority && ",
+    replace: "",
+    caughtBy: [`${breaker} > a route is not late because`],
+    rule: "docs/routing.md, Health",
+  },
+  {
     name: "an engine whose queue is full counts as ill",
     file: "src/core/upstream/attempt.ts",
     find: 'if (status === 429 || fault.code === "capacity_exceeded") return "busy";',
@@ -367,7 +383,7 @@ export const routing: Mutant[] = [
   {
     name: "a wait that will be too long is begun all the same",
     file: "src/core/routing/queues.ts",
-    find: "(slots.wait_ms(claim, now_ms) ?? 0) <= slots.capacity.queue_ms_max",
+    find: "expected_ms <= slots.capacity.queue_ms_max",
     replace: "true",
     caughtBy: [queues],
     rule,

@@ -204,8 +204,10 @@ function capacityOf(route: Route): Capacity | null {
 
 /**
  * Whether the request may wait at these slots. A request that would wait too long is refused at once, with the time
- * after which the client may try again.
+ * after which the client may try again. The first in an empty queue may always wait, because the pace of the slots is
+ * only learned while somebody waits: a slow spell would otherwise close the queue for good.
  */
 function mayWait(slots: Slots, claim: Claim, now_ms: number): boolean {
-  return slots.mayWait(claim) && (slots.wait_ms(claim, now_ms) ?? 0) <= slots.capacity.queue_ms_max;
+  const expected_ms = slots.waiting === 0 ? 0 : (slots.wait_ms(claim, now_ms) ?? 0);
+  return slots.mayWait(claim) && expected_ms <= slots.capacity.queue_ms_max;
 }

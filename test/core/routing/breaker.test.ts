@@ -148,6 +148,14 @@ test("far later than its peers is a failure; without peers that are known, nothi
   expect(known.stateOf(one, 2)).toBe("open");
 });
 
+test("a route is not late because one of another priority is quicker", () => {
+  const [own, hosted] = [route("own"), { ...route("hosted"), priority: 1 }] as const;
+  const known = health();
+  for (let count = 0; count < 10; count++) known.shown(hosted, [own, hosted], 400, 1, 1);
+  for (let count = 0; count < 3; count++) known.shown(own, [own, hosted], 6_000, 1, 1);
+  expect(known.stateOf(own, 1)).toBe("closed");
+});
+
 test("an engine whose check fails is not asked, unless there is no other", () => {
   const known = health();
   const routes = [route("one"), { ...route("two"), upstream: { name: "two", url: "http://f/v1" } } as Route];

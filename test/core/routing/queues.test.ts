@@ -44,6 +44,30 @@ test("one that gives up leaves the queue, and whoever is behind it is served", a
   expect((await behind.slot)!.route).toBe(only);
 });
 
+test("a slow spell does not close the queue: when it is over, requests wait again", async () => {
+  let now_ms = 0;
+  const only = route("only", { concurrent_max: 1, queue_ms_max: 30_000 });
+  const at = queues(() => now_ms);
+  const first = at.enter(only, claim("a"));
+  const waiting = at.wait([only], claim("b"));
+  now_ms = 50_000;
+  first.release();
+  const slow = (await waiting.slot)!;
+  now_ms = 52_000;
+  slow.release();
+  for (const organization of ["c", "d", "e"]) {
+    const running = at.enter(only, claim("a"));
+    const next = at.wait([only], claim(organization));
+    now_ms += 1_000;
+    running.release();
+    (await next.slot)!.release();
+  }
+  const running = at.enter(only, claim("a"));
+  at.wait([only], claim("f"));
+  expect(faultOf(() => at.wait([only], claim("g")))?.details.retryAfterSeconds ?? 0).toBeLessThan(60);
+  running.release();
+});
+
 test("one that is larger than all the room has it to itself", async () => {
   const only = route("only", { tokens_in_flight_max: 1000 });
   const at = queues(() => 0);
