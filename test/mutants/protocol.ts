@@ -14,6 +14,22 @@ const compacted = "test/core/http/compaction.test.ts";
 
 export const protocol: Mutant[] = [
   {
+    name: "reasoning that nobody signed goes to an engine that looks for its own",
+    file: "src/core/protocol/openai-responses/encode-turns.ts",
+    find: "proof === undefined && dialect.reasoning.out.length === 0",
+    replace: "proof === undefined && dialect.reasoning.out.length > 9",
+    caughtBy: ["test/core/protocol/dialect-requests.test.ts > a thought that nobody signed"],
+    rule: "docs/design/protocols.md, Reasoning effort",
+  },
+  {
+    name: "long numbers in a call's arguments are rounded",
+    file: "src/core/protocol/tool-input.ts",
+    find: "manyDigits.test(source) ? raw(source) : value",
+    replace: "manyDigits.test(source) ? value : value",
+    caughtBy: ["test/core/protocol/anthropic-messages/answer.test.ts > the digits of a number"],
+    rule: compaction,
+  },
+  {
     name: "a summary that comes back is dropped",
     file: "src/core/protocol/openai-responses/decode-request.ts",
     find: "      return summaryTurn(unsealCompaction(item.encrypted_content));",

@@ -73,16 +73,25 @@ export function toolInputOf(written: string): JsonObject {
 
 function objectIn(text: string): JsonObject | null {
   try {
-    const value = JSON.parse(text, halfEscape.test(text) ? wholeCharacters : undefined);
+    const value = JSON.parse(text, unusual.test(text) ? asWritten : undefined);
     return isObject(value) ? value : null;
   } catch {
     return null;
   }
 }
 
-const halfEscape = /\\u[dD][89a-fA-F]/;
+/** Matches a text with an escape of half a character, or with more digits in a row than a number may hold exactly. */
+const unusual = /\\u[dD][89a-fA-F]|\d{16}/;
+const manyDigits = /\d{16}/;
 
-/** A JSON reviver that replaces a lone half of a character, which the model wrote as an escape, by U+FFFD. */
-function wholeCharacters(_: string, value: unknown): unknown {
-  return typeof value === "string" ? value.toWellFormed() : value;
+/**
+ * A JSON reviver. It replaces a lone half of a character, which the model wrote as an escape, by U+FFFD, and keeps the
+ * digits of numbers such as long ids.
+ */
+function asWritten(_: string, value: unknown, { source = "" }: { source?: string } = {}): unknown {
+  if (typeof value === "string") return value.toWellFormed();
+  return typeof value === "number" && manyDigits.test(source) ? raw(source) : value;
 }
+
+/** A value that JSON.stringify writes as this text. */
+const raw = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON;

@@ -13,7 +13,7 @@ import {
 import type { Dialect } from "../../core/protocol/dialect.ts";
 import { dialects } from "../../core/protocol/dialects.ts";
 import { unsupportedByEngine } from "../../core/protocol/engine-options.ts";
-import type { JsonObject } from "../../core/protocol/json.ts";
+import { compact, type JsonObject } from "../../core/protocol/json.ts";
 import { errorOf, refusalFault } from "../../core/protocol/refusal.ts";
 
 /** Holds the client's request until it is not needed any more. */
@@ -64,7 +64,8 @@ export function engineCodec<Wire>(
     path,
     headers: bearer,
     request: {
-      encode: (request, ask) => encode(held.wire, ask, request),
+      // Strict engines refuse a null, which means the same as an absent field.
+      encode: (request, ask) => compact(encode(held.wire, ask, request)),
       refusal(_, dialect = dialects.generic) {
         const lack = lacks?.(held.wire, dialect);
         return lack ? unsupportedByEngine(lack.feature, lack.param) : null;

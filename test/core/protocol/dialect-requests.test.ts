@@ -93,6 +93,35 @@ describe("a replayed thought", () => {
   });
 });
 
+test("a thought that nobody signed goes to no Responses engine that looks for its own under an id, and is said to be lost", () => {
+  for (const request of Object.values(thoughtful)) {
+    for (const name of ["openai", "azure"] as const) {
+      const { body, lost } = encoded("responses", request, dialects[name]);
+      expect(JSON.stringify(body)).not.toContain('"reasoning"');
+      expect(lost).toEqual(["thoughts"]);
+    }
+    for (const name of ["generic", "vllm"] as const) {
+      const { body, lost } = encoded("responses", request, dialects[name]);
+      expect(JSON.stringify(body)).toContain(thought);
+      expect(lost).toEqual([]);
+    }
+  }
+});
+
+test.each(Object.keys(upstreams) as EngineName[])("fields that only engines know reach a %s engine", (engine) => {
+  const extra = { top_k: 77, thinking: { type: "enabled" }, mirostat: 2 };
+  expect(encoded(engine, { ...chat({}), extra }, dialects.generic).body).toMatchObject(extra);
+});
+
+test("a tool that must be called has one name in the list of tools and in the choice", () => {
+  for (const name of ["fs.read", "x".repeat(100)]) {
+    const tools = [{ type: "function", name, parameters: { type: "object", properties: {} } }];
+    const { body } = encoded("responses", responses({ tools, tool_choice: { type: "function", name } }), dialects.vllm);
+    const [tool] = body.tools as Body[];
+    expect((body.tool_choice as Body).name).toBe(tool!.name as never);
+  }
+});
+
 test("a thought without a text is said to be lost at chat engines, and goes on to the others", () => {
   const content = [
     { type: "redacted_thinking", data: "sealed" },

@@ -57,6 +57,13 @@ async function answerOf<One extends Answer>(asking: Promise<Response>): Promise<
   expect(response.status).toBe(200);
   return (await response.json()) as One;
 }
+test("a null means that the field is absent: no engine is sent one", async () => {
+  await embedded({ input: "a", dimensions: null, encoding_format: null, user: null });
+  expect(asked()).toEqual({ model: engineModel, input: "a" });
+  await ranked({ query: "a", documents: ["b"], top_n: null, return_documents: null });
+  expect(asked()).toEqual({ model: engineModel, query: "a", documents: ["b"] });
+});
+
 const embedded = (body: object) => answerOf<Embedded>(embed(body));
 const ranked = (body: object, path?: string) => answerOf<Ranked>(rank(body, path));
 

@@ -24,7 +24,6 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
   const { tools, choice } = allowed(request);
   const max_tokens = request.outputTokens_max ?? ask.outputTokens_max;
   const body: JsonObject = {
-    ...request.extra,
     model: ask.model,
     max_tokens,
     system: rest.length > 0 ? encodeSystem(textBlocks(parts)) : undefined,
@@ -38,6 +37,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
     top_k: sampling.topK,
     thinking: request.reasoning && encodeThinking(request.reasoning, max_tokens),
     output_config: encodeConfig(request),
+    ...request.extra,
     ...wireOf(request.native),
   };
   return stripped(body, dialect, ask.lost);

@@ -18,7 +18,7 @@ import {
   refusedTuning,
   unsupportedByEngine,
 } from "../engine-options.ts";
-import { isObject, type JsonObject } from "../json.ts";
+import { isObject, type JsonObject, textOf } from "../json.ts";
 import { mended } from "../tool-schema.ts";
 import { encodeTurns } from "./encode-turns.ts";
 import { wireOf } from "./native.ts";
@@ -55,7 +55,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
     temperature: sampling.temperature,
     top_p: sampling.topP,
     tools: tools.length > 0 ? encodeTools(tools, dialect) : undefined,
-    tool_choice: named ? { type: "function", name: named } : tools.length > 0 ? choice : undefined,
+    tool_choice: named ? { type: "function", name: nameSent(tools, named) } : tools.length > 0 ? choice : undefined,
     parallel_tool_calls: tools.length > 0 ? parallel : undefined,
     text: request.format && { format: encodeFormat(request.format) },
     reasoning: request.reasoning && encodeReasoning(request.reasoning, dialect),
@@ -92,6 +92,11 @@ function encodeTools(tools: readonly Tool[], dialect: Dialect): Readonly<JsonObj
     } else out.push(wire ? withMended(withoutNulls(wire), dialect) : encodeTool(tool, dialect));
   }
   return out;
+}
+
+/** The name under which a tool is sent: the caller's own, if the caller speaks this protocol. */
+function nameSent(tools: readonly Tool[], name: string): string {
+  return textOf(wireOf(tools.find((tool) => tool.name === name)?.native)?.name) || name;
 }
 
 /** Whether the tool is a plain function. Custom tools and tools of a namespace cannot be chosen by a plain name. */

@@ -84,6 +84,12 @@ function reasoningItems(
   if (isCarried(signature)) lost?.("carried");
   const proof = dialect.unsignedThoughts && text !== "" ? undefined : proofOf(part);
   if (proof === undefined && isCarried(signature) && text === "") return [];
+  // An engine that takes back no text of reasoning looks for its own reasoning under the id, and refuses what it does
+  // not find.
+  if (proof === undefined && dialect.reasoning.out.length === 0) {
+    if (text !== "") lost?.("thoughts");
+    return [];
+  }
   if (proof === undefined)
     return [{ type: "reasoning", id: `rs_${nextId()}`, summary: [], content: [{ type: "reasoning_text", text }] }];
   return [

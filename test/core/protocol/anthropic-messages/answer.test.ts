@@ -243,6 +243,12 @@ describe("a message", () => {
   });
 });
 
+test("the digits of a number in a call's arguments are as the model wrote them", () => {
+  const written = '{"id":1790123456789012345,"at":0.12345678901234567890,"text":"1790123456789012345"}';
+  const { content } = whole(begin(0, call("f", "a")), piece(0, written), finish(0), over("tool_calls"));
+  expect(JSON.stringify(content[0])).toContain(`"input":${written}`);
+});
+
 describe("the arguments of a call", () => {
   const inputs: Record<string, [written: string[], input: object, fragments: string]> = {
     "an object": [['{"a":', '"}{"}'], { a: "}{" }, '{"a":"}{"}'],
