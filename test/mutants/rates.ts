@@ -13,6 +13,14 @@ const rule = "docs/design/usage.md, Sliding limits";
 
 export const rates: Mutant[] = [
   {
+    name: "a server that became a replica keeps its clients",
+    file: "src/stores/redis/connection.ts",
+    find: 'reconnectOnError: ({ message }) => message.includes("READONLY"),',
+    replace: "",
+    caughtBy: ["test/stores/redis/connection.test.ts > a server that became a replica"],
+    rule,
+  },
+  {
     name: "in Redis the organization's limit decides alone",
     file: script,
     find: "taken = taken and subject.requests_over <= 0 and subject.tokens_over <= 0",

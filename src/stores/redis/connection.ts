@@ -52,6 +52,8 @@ export function redisConnection(
     autoResendUnfulfilledCommands: false,
     enableOfflineQueue: false,
     enableAutoPipelining: true,
+    // A server that became a replica keeps its connections. A new connection may lead to the server that took its place.
+    reconnectOnError: ({ message }) => message.includes("READONLY"),
   } satisfies RedisOptions;
   const retryAfter_ms = (attempt: number) => Math.min(retry_ms_max, 50 * 2 ** attempt);
   const single = reporting(new Redis(url, { ...options, retryStrategy: retryAfter_ms }), failed);

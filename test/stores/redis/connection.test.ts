@@ -41,17 +41,37 @@ test("one server takes keys of several tags; a cluster does not, nor does a prox
   await Promise.all([server.stop(), cluster.stop()]);
 });
 
+test("a server that became a replica is left: the name may lead to another one", async () => {
+  let connections = 0;
+  const replica = answering({ evalsha: readOnly, eval: readOnly }, () => {
+    connections += 1;
+  });
+  const connection = redisConnection(replica.url, () => {});
+  await connection.ping(10_000);
+  expect(connections).toBe(1);
+  await expect(connection.script("return 1")(["{a}"], [])).rejects.toThrow("READONLY");
+  await until(() => connections === 2, 10_000, "another connection");
+  connection.close();
+  replica.stop();
+});
+
+const readOnly = "-READONLY You can't write against a read only replica.\r\n";
+
 /** A server that says that it belongs to no cluster, but refuses every script as a cluster's server does. */
-function sharding() {
+const sharding = () => answering({ evalsha: "-CROSSSLOT Keys in request don't hash to the same slot\r\n" });
+
+/** A server that answers commands with these words. `opened`: called for each connection. */
+function answering(words: Record<string, string>, opened = () => {}) {
   const answers: Record<string, string> = {
     info: "$30\r\nloading:0\r\ncluster_enabled:0\r\n\r\n",
     ping: "+PONG\r\n",
-    evalsha: "-CROSSSLOT Keys in request don't hash to the same slot\r\n",
+    ...words,
   };
   const listener = Bun.listen({
     hostname: "127.0.0.1",
     port: 0,
     socket: {
+      open: opened,
       data(socket, data) {
         for (const [, name] of data.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n/g))
           socket.write(answers[name!.toLowerCase()] ?? "+OK\r\n");
