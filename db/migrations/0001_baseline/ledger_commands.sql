@@ -149,7 +149,8 @@ create function usage_hold_of(request uuid, owner integer, ids uuid[], starts ti
   $$;
 
 -- The limits of an organization's windows in force: with its own limits and its raise applied, and reduced to a share for
--- windows that are shorter than others. `extra` is the index of the organization's last counter.
+-- windows that are shorter than others. A window without a limit takes at most 9007199254740991. `extra` is the index of the
+-- organization's last counter.
 create function usage_limits_in_force(
   limits bigint[], plan integer, extra integer, own bigint[], raised bigint[],
   starts timestamptz[], ends timestamptz[], wholes timestamptz[]
@@ -163,8 +164,8 @@ create function usage_limits_in_force(
   begin
     for k in 1..3 loop
       counter := extra - 4 + k;
-      bounds[k] := usage_in_proportion(
-        usage_own(limits[plan][k], own[counter], raised[counter]), starts[counter], ends[counter], wholes[counter]);
+      bounds[k] := usage_in_proportion(coalesce(usage_own(limits[plan][k], own[counter], raised[counter]), 9007199254740991),
+        starts[counter], ends[counter], wholes[counter]);
     end loop;
     return bounds;
   end $$;
@@ -196,7 +197,8 @@ create function usage_past_bounds(
     past usage_past;
   begin
     for k in 1..3 loop
-      whole[extra - 4 + k] := usage_own(limits[plan][k], book.own[extra - 4 + k], book.raised[extra - 4 + k]);
+      whole[extra - 4 + k] := coalesce(
+        usage_own(limits[plan][k], book.own[extra - 4 + k], book.raised[extra - 4 + k]), 9007199254740991);
     end loop;
     for i in 1..cardinality(counters) loop
       continue when counters[i] = now[i];

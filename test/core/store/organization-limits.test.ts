@@ -1,6 +1,7 @@
 // An organization's own limits: they replace its plan's, limit by limit, higher or lower, wherever the ledger decides.
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
+import { uuidOf } from "../../../src/core/store/ids.ts";
 import type { AdmitAnswer, WindowKind } from "../../../src/core/store/ledger.ts";
 import { not_limited } from "../../../src/core/store/rates.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
@@ -30,6 +31,18 @@ describe.each(databaseKinds(import.meta.path))("an organization's own limits on 
   beforeEach(async () => {
     await store.setClock(noon);
     organization = await store.newOrganization();
+  });
+
+  test("that are lifted leave the most that a window takes: beyond it, requests are refused, and no batch fails", async () => {
+    await set({ session: not_limited, week: not_limited, month: not_limited });
+    await run(asked());
+    const use = (nanos: string) =>
+      store.db.query("update usage_now set used[3] = $2 where subject_id = $1", [uuidOf(organization, "org_")!, nanos]);
+    await use("9007199254740491");
+    const elsewhere = await store.newOrganization();
+    const answers = (await book.run([asked(), asked(elsewhere)])) as AdmitAnswer[];
+    expect(answers.map(({ answer }) => answer)).toEqual(["exhausted", "granted"]);
+    await use("0");
   });
 
   test("are admitted, grown, settled and shown by, and another organization on the plan is as before", async () => {
