@@ -43,10 +43,9 @@ export function utf8Text(bytes: Uint8Array): string | null {
   }
 }
 
-/** The milliseconds since a file was changed; null if it does not exist. A date in the future counts as now. */
-export function fileAge_ms(path: string, now_ms: number): number | null {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  return stats ? Math.max(0, now_ms - stats.mtime.getTime()) : null;
+/** When a file was changed, in milliseconds since the epoch; null if it does not exist. */
+export function changedAt_ms(path: string): number | null {
+  return statSync(path, { throwIfNoEntry: false })?.mtime.getTime() ?? null;
 }
 
 /** The reason why a file cannot be read, in words. */

@@ -18,7 +18,7 @@ import { coresOf, descriptorLimit, memoryMarkBytes } from "../config/machine.ts"
 import { ConfigurationError } from "../config/problem.ts";
 import { type Reloadable, reloadable } from "../config/reload.ts";
 import { needsSimulator, withSimulatorAt } from "../config/simulator.ts";
-import { fileAge_ms, type ReadFile, readFileBounded } from "../config/source.ts";
+import { type ReadFile, readFileBounded } from "../config/source.ts";
 import { type MachineRoom, workersIn } from "../config/workers.ts";
 import type { Simulator } from "../features/simulator/server.ts";
 import type { Member } from "../features/workers/member.ts";
@@ -145,8 +145,8 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
     },
     serve: async ({ migrate, worker, waitForDatabase_ms }) => {
       const member = worker === undefined ? null : await (await import("./worker.ts")).joinedAs(worker);
-      const readFile = member ? await readingOf(member, environment) : readFileBounded;
-      const first = await loaded(environment, readFile);
+      const file = await fileOf(member, environment);
+      const first = await loaded(environment, file.readFile);
       const workers = member ? 1 : workersIn(first.server.workers, roomHere(first));
       if (workers > 1) {
         const say = terminal.out;
@@ -165,7 +165,7 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
       const wait_ms = waitOf(first, member, waitForDatabase_ms);
       const [start, { configuration, stop }, { serve }] = await Promise.all([
         opened({ open, wait_ms, stopping, configuration: first, member }),
-        configurationInForce(environment, first, readFile),
+        configurationInForce(environment, first, file.readFile),
         setImmediate().then(() => import("./serve.ts")),
       ]);
       try {
@@ -182,7 +182,7 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
           stopping,
           stopAsked,
           onReload: member?.onReload ?? signals.onReload,
-          fileAge_ms: () => fileAge_ms(configurationPath(environment).path, Date.now()),
+          fileAge_ms: file.age_ms,
           member,
         });
       } finally {
@@ -225,9 +225,10 @@ function roomHere({ limits }: Configuration): MachineRoom {
   return { cores: coresOf(), memory_bytes: limits.memory_bytes || memoryMarkBytes() };
 }
 
-async function readingOf(member: Member, environment: NodeJS.ProcessEnv): Promise<ReadFile> {
-  const { readingWith } = await import("./worker.ts");
-  return readingWith(member, configurationPath(environment).path, readFileBounded);
+async function fileOf(member: Member | null, environment: NodeJS.ProcessEnv) {
+  const { configurationFile, fileRead } = await import("./configuration-file.ts");
+  const { path } = configurationPath(environment);
+  return configurationFile(path, readFileBounded, member?.file ?? (() => fileRead(path, readFileBounded)));
 }
 
 interface Supervised {
@@ -242,7 +243,10 @@ interface Supervised {
 
 async function supervised(parts: Supervised): Promise<number> {
   const { environment, configuration, workers, migrate, waitForDatabase_ms: wait_ms, signals, say } = parts;
-  const [{ supervise }, { fileRead }] = await Promise.all([import("./supervise.ts"), import("./worker.ts")]);
+  const [{ supervise }, { fileRead }] = await Promise.all([
+    import("./supervise.ts"),
+    import("./configuration-file.ts"),
+  ]);
   const { path } = configurationPath(environment);
   return supervise({
     workers,

@@ -7,6 +7,7 @@ import { isatty } from "node:tty";
 export interface Signals {
   /** Resolves with the name of the signal to stop. Call it again for a second signal. */
   stopAsked(): Promise<NodeJS.Signals>;
+  /** If the process was asked to reload before, but not before `stopAsked`, `reload` is called at once. */
   onReload(reload: () => void): void;
 }
 
@@ -15,19 +16,23 @@ export function processSignals(): Signals {
   const hasLostTerminal = () => terminals.some((descriptor) => !isatty(descriptor));
   // The system and the shell both send SIGHUP when a terminal closes, and the second signal does not ask to hurry.
   let isHungUp = false;
+  let isReloadAsked = false;
   return {
     stopAsked: () =>
       new Promise((resolve) => {
         for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, resolve);
         process.on("SIGHUP", () => {
+          if (!hasLostTerminal()) isReloadAsked = true;
           if (isHungUp || !hasLostTerminal()) return;
           isHungUp = true;
           resolve("SIGHUP");
         });
       }),
-    onReload: (reload) =>
-      void process.on("SIGHUP", () => {
+    onReload(reload) {
+      process.on("SIGHUP", () => {
         if (!hasLostTerminal()) reload();
-      }),
+      });
+      if (isReloadAsked) reload();
+    },
   };
 }

@@ -1,7 +1,6 @@
 /** A process that is one worker of a node: its channel to the supervisor, and the signals that it receives itself. */
-import type { ReadFile } from "../config/source.ts";
 import { type Channel, joinNode, type Member } from "../features/workers/member.ts";
-import type { FileRead, Order, Word } from "../features/workers/messages.ts";
+import type { Order, Word } from "../features/workers/messages.ts";
 
 export async function joinedAs(number: number): Promise<Member> {
   return joinNode(number, channelToParent(), signalled());
@@ -29,23 +28,4 @@ function channelToParent(): Channel {
     onOrder: (take) => void process.on("message", (order) => take(order as Order)),
     onLost: (lost) => void process.on("disconnect", lost),
   };
-}
-
-/** Reads sluice.yaml as the supervisor sent it, and all other files from disk. */
-export function readingWith(member: Member, path: string, readFile: ReadFile): ReadFile {
-  return (wanted) => (wanted === path ? bytesOf(member.file()) : readFile(wanted));
-}
-
-function bytesOf(file: FileRead): Uint8Array | null {
-  if ("bytes" in file) return file.bytes;
-  throw Object.assign(new Error("the file cannot be read"), { code: file.code });
-}
-
-/** Reads sluice.yaml in the supervisor, on behalf of all workers. */
-export function fileRead(path: string, readFile: ReadFile): FileRead {
-  try {
-    return { bytes: readFile(path) };
-  } catch (cause) {
-    return { code: cause instanceof Error && "code" in cause ? String(cause.code) : "unknown" };
-  }
 }

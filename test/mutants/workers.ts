@@ -6,6 +6,14 @@ const living = "test/features/workers/life.test.ts";
 
 export const workers: Mutant[] = [
   {
+    name: "a reload that comes before anybody serves is forgotten",
+    file: "src/features/workers/supervisor.ts",
+    find: "voting !== null || voters.length === 0",
+    replace: "voting !== null",
+    caughtBy: [`${watching} > a reload that is asked for before`],
+    rule,
+  },
+  {
     name: "a worker that died is not replaced",
     file: "src/features/workers/crew.ts",
     find: "      pauses.delete(pause);\n      start(number);\n",

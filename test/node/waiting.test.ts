@@ -2,7 +2,7 @@
 // somebody has to mend it, the node ends at once.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -123,6 +123,56 @@ test("a Postgres that starts late is waited for: probes and clients learn why, a
   const waiting = ofSeveral.filter(({ event }) => event === "database_awaited").map(({ worker }) => worker);
   expect([...new Set(waiting)]).toEqual([1]);
   expect(ofSeveral.filter(({ event }) => event === "worker_lost")).toEqual([]);
+});
+
+/** Writes a configuration file that has a plan with this limit, changed so many minutes ago. */
+function planFile(name: string, month: number, age_min = 0): string {
+  const file = join(folder, name);
+  writeFileSync(file, `plans: { gold: { month: ${month} } }`);
+  const changedAt_s = Date.now() / 1000 - 60 * age_min;
+  utimesSync(file, changedAt_s, changedAt_s);
+  return file;
+}
+
+/** The limit of the plan that is in force, as a command reads it. */
+async function monthOf(DATABASE_URL: string): Promise<string> {
+  const env = { PATH: process.env.PATH ?? "", HOME: folder, DATABASE_URL };
+  const child = Bun.spawn([...program, "plan", "show", "gold", "--json"], { cwd: folder, env, stdout: "pipe" });
+  return ((await child.stdout.json()) as { month: { amount: string } }).month.amount;
+}
+
+test("a node that is asked to reload while it waits serves by the new file", async () => {
+  const port = await freePort();
+  const DATABASE_URL = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const SLUICE_CONFIG = planFile("reloaded.yaml", 1);
+  const nodes = await Promise.all([
+    started({ DATABASE_URL, SLUICE_CONFIG }),
+    started({ DATABASE_URL, SLUICE_CONFIG, SLUICE_WORKERS: "2", REDIS_URL: await redisUrl() }),
+  ]);
+  await Promise.all(nodes.map((node) => node.waits()));
+  planFile("reloaded.yaml", 2);
+  for (const { child } of nodes) child.kill("SIGHUP");
+  const late = await startPostgres(port);
+  await Promise.all(nodes.map((node) => node.serves()));
+  for (const { err } of nodes)
+    await until(() => err().includes("configuration_reloaded"), 20_000, "the reload that was asked for");
+  expect(await monthOf(DATABASE_URL)).toStartWith("2.0");
+  expect(await Promise.all(nodes.map((node) => node.stops()))).toEqual([0, 0]);
+  await late.stop();
+});
+
+test("plans have the age of the file that was read, though the file was changed since", async () => {
+  const port = await freePort();
+  const DATABASE_URL = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const first = await started({ DATABASE_URL, SLUICE_CONFIG: planFile("first.yaml", 1, 60) });
+  const second = await started({ DATABASE_URL, SLUICE_CONFIG: planFile("second.yaml", 2, 30) });
+  await Promise.all([first.waits(), second.waits()]);
+  planFile("first.yaml", 3);
+  const late = await startPostgres(port);
+  await Promise.all([first.serves(), second.serves()]);
+  expect(await monthOf(DATABASE_URL)).toStartWith("2.0");
+  expect(await Promise.all([first.stops(), second.stops()])).toEqual([0, 0]);
+  await late.stop();
 });
 
 test.each(["1", "2"])("SIGTERM ends a wait at once, with 0: %s workers", async (SLUICE_WORKERS) => {

@@ -71,7 +71,7 @@ export async function joinNode(number: number, channel: Channel, signalled: Prom
   const questions = new Map<number, (answer: string | WorkerRoute[]) => void>();
   const reloads: (() => void)[] = [];
   let nextQuestion = 0;
-  let file: FileRead = { bytes: null };
+  let file: FileRead = { bytes: null, changedAt_ms: null };
   let node: NodeState = { wanted: 1, serving: 1, deaths: 0, failing: [], open_mean: 0 };
   /**
    * The key is the number of a vote; the value resolves with its verdict, the objections of all workers. A verdict may

@@ -9,10 +9,11 @@ import type { RouteView } from "../../core/routing/view.ts";
 import type { NodeIdentity } from "../../core/store/fleet.ts";
 
 /**
- * The contents of sluice.yaml. The supervisor reads the file and sends the bytes to the workers, which do not read it
+ * The contents of sluice.yaml, and when they were changed, in milliseconds since the epoch; both null if there is no
+ * file. `code`: why it cannot be read. The supervisor reads the file and sends it to the workers, which do not read it
  * themselves.
  */
-export type FileRead = { bytes: Uint8Array | null } | { code: string };
+export type FileRead = { bytes: Uint8Array | null; changedAt_ms: number | null } | { code: string };
 
 /** The state of the node, as the supervisor knows it. */
 export interface NodeState {

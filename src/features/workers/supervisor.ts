@@ -179,8 +179,9 @@ function reloads({ readFile }: Pick<SupervisorParts, "readFile">, serving: () =>
 
   function reload(next: FileRead): void {
     const voters = serving();
-    isWanted = voting !== null;
-    if (isWanted || voters.length === 0) return;
+    // Without voters, the first worker that serves begins the vote.
+    isWanted = voting !== null || voters.length === 0;
+    if (isWanted) return;
     round += 1;
     toAll({ order: "reload", round, file: next }, voters);
     const numbers = voters.map(({ number }) => number);
@@ -192,7 +193,8 @@ function reloads({ readFile }: Pick<SupervisorParts, "readFile">, serving: () =>
     reload: () => reload(readFile()),
     /** A worker that was still starting during the vote may have started with the old file. */
     serves(worker: Worker) {
-      if (worker.file !== file) reload(file);
+      if (isWanted && voting === null) reload(readFile());
+      else if (worker.file !== file) reload(file);
     },
     vote(worker: number, vote: { round: number; problems: readonly string[] }) {
       if (vote.round === round) voting?.vote(worker, vote.problems);

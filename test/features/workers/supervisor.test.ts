@@ -25,7 +25,7 @@ function rig(workers: number) {
   const node = supervisor({
     identity: { id: "0193a3b4-5c6d-7e8f-9a0b-1c2d3e4f5a6b", startedAt: new Date(0) },
     ...{ workers, port: 1, operatorPort: null, now_ms: () => performance.now() },
-    readFile: () => ({ bytes }),
+    readFile: () => ({ bytes, changedAt_ms: 0 }),
     metrics: merger(),
     log: { event: (_level, event, fields) => void events.push(`${event} ${JSON.stringify(fields)}`) },
     start(number, hear): Child {
@@ -180,6 +180,13 @@ test("a reload is taken by all or none; one that starts meanwhile is told afterw
   await Bun.sleep(5);
   const verdicts = played[0]!.orders.filter(({ order }) => order === "verdict");
   expect(verdicts.at(-1)).toEqual({ order: "verdict", round: 2, problems: [] });
+});
+
+test("a reload that is asked for before anybody serves is made by the first worker that does", async () => {
+  const { node, played, serve } = rig(2);
+  node.reload();
+  await serve(0);
+  expect(played[0]!.orders.map(({ order }) => order)).toContain("reload");
 });
 
 test("a reload does not wait for a worker that does not vote, and says which", async () => {
