@@ -51,11 +51,15 @@ export function operatorAuthentication(options: {
   };
 }
 
-/** The operator whose token has this hash, by a new look-up. Throws as `OperatorAuthentication` does. */
+/**
+ * The operator of a session that was begun with the token that has this hash, by a new look-up. Throws as
+ * `OperatorAuthentication` does. A token that was rotated serves programs until its grace is over, but no session.
+ */
 export async function operatorNow(operators: Operators, tokenHash: Uint8Array, address: string): Promise<Operator> {
-  return validOperator(
-    await available(within(operators.operatorOf(tokenHash, address), lookup_ms, "the list of operators")),
-  );
+  const looked = within(operators.operatorOf(tokenHash, address), lookup_ms, "the list of operators");
+  const found = await available(looked);
+  if (found?.secret.expiresAt) throw rotated();
+  return validOperator(found);
 }
 
 function tokenOf(authorization: string | null): string {
@@ -81,7 +85,7 @@ function validOperator(found: FoundOperator | null): Operator {
   const { operator, secret, readAt } = found;
   const over = (deadline: Date | null) => deadline !== null && readAt.getTime() >= deadline.getTime();
   if (operator.revokedAt) throw invalid("This operator was revoked. Ask an administrator for a new token.");
-  if (secret.revokedAt || over(secret.expiresAt)) throw invalid("This operator token was rotated. Use the new one.");
+  if (secret.revokedAt || over(secret.expiresAt)) throw rotated();
   if (over(operator.expiresAt)) throw invalid("This operator has expired. Ask an administrator for a new token.");
   return operator;
 }
@@ -98,4 +102,5 @@ async function available<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
+const rotated = () => invalid("This operator token was rotated. Use the new one.");
 const invalid = (message: string) => unauthorized("invalid_operator_token", message);

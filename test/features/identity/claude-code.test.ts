@@ -2,7 +2,9 @@
 // limits.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { modelsFor } from "../../../src/admin/people/claude-code/settings.ts";
 import { decimalOf } from "../../../src/core/inference/money.ts";
+import { modelOf } from "../../core/routing/models.ts";
 import { type Laptop, laptop } from "../../harness/laptop.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
@@ -64,6 +66,18 @@ test("a sign-in of Claude Code takes its models from the catalog, and is told wh
   const again = await get("/managed/settings", token, { "if-none-match": `"${checksum}"` });
   expect([again.status, await again.text()]).toEqual([304, ""]);
   expect((await get("/managed/settings", token, { "if-none-match": '"sha256:other"' })).status).toBe(200);
+});
+
+test("a sign-in of Claude Code is named models that are served and that its key may call, by their ids", () => {
+  const tools = { capabilities: new Set(["tools"] as const) };
+  const retired = modelOf([], { id: "acme/old", ...tools, retirement: { at_ms: 1_000, replacedBy: null } as never });
+  const renamed = modelOf([], { id: "acme/new", aliases: ["acme/former"], ...tools });
+  const catalog = { models: new Map([retired, renamed].map((one) => [one.id, one])) } as never;
+  const named = (allowed: string[] | null, now_ms = 2_000) => modelsFor(allowed, catalog, now_ms).map(({ id }) => id);
+  expect(named(null, 0)).toEqual(["acme/old", "acme/new"]);
+  expect(named(null)).toEqual(["acme/new"]);
+  expect(named(["acme/former"])).toEqual(["acme/new"]);
+  expect(named(["acme/other"])).toEqual([]);
 });
 
 test("a sign-in of Claude Code needs a credential for settings and usage", async () => {

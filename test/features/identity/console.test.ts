@@ -245,6 +245,18 @@ describe("the console", () => {
     await until(() => node.sluice.stderr().includes('"event":"issuer_logout"'), 5_000, "the log to say so");
   });
 
+  test("ends an operator's session when the token is rotated, whatever grace the token has", async () => {
+    const [id, token] = await node.sluice
+      .json<{ id: string; token: string }>("operator", "create", "rotated", "--role", "admin")
+      .then((made) => [made.id, made.token]);
+    const page = await browser.visit(node.consoleUrl);
+    const { body } = await browser.call(page, "/session/operator", { method: "POST", body: { token } });
+    const secret = body?.secret as string;
+    expect((await session(page, secret)).status).toBe(200);
+    await node.sluice.json("operator", "rotate", id!, "--grace", "1h");
+    expect((await session(page, secret)).status).toBe(401);
+  });
+
   test("writes no code, state or secret into its log", async () => {
     const { page, secret } = await signedIn();
     const answer = new URL(page.way.at(-1)!);

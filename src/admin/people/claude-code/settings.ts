@@ -8,6 +8,7 @@ import type { Model } from "../../../core/inference/model.ts";
 import type { Operation } from "../../../core/operations/operation.ts";
 import { authorize } from "../../../core/operations/serve-operation.ts";
 import { notThere, unlisted } from "../../../core/operations/unlisted.ts";
+import { type Catalog, type CatalogModel, isAllowed, servedNames } from "../../../core/routing/catalog.ts";
 import type { IdentityParts } from "../../../features/identity/identity.ts";
 
 export function managedSettings({ identity }: Pick<IdentityParts, "identity">): Operation {
@@ -18,9 +19,7 @@ export function managedSettings({ identity }: Pick<IdentityParts, "identity">): 
     faultShape: "messages",
     async handle(dependencies, call) {
       const { key } = await authorize(dependencies, call, "any");
-      const models = [...dependencies.catalog().models.values()]
-        .filter(({ capabilities }) => capabilities.has("tools"))
-        .filter(({ id }) => key.models?.includes(id) ?? true);
+      const models = modelsFor(key.models, dependencies.catalog(), Date.now());
       if (!identity()?.claudeCodeSettings || models.length === 0) throw notThere(call);
       const settings = settingsFor(models);
       const checksum = `sha256:${Bun.SHA256.hash(canonical(settings), "hex")}`;
@@ -30,6 +29,14 @@ export function managedSettings({ identity }: Pick<IdentityParts, "identity">): 
       return json(200, { uuid: key.id, checksum, settings }, headers);
     },
   });
+}
+
+/** The models for Claude Code that a key may use at this time, in milliseconds since the epoch. */
+export function modelsFor(allowedModels: readonly string[] | null, catalog: Catalog, now_ms: number): CatalogModel[] {
+  const served = servedNames(catalog, now_ms).filter(({ name, model }) => name === model.id);
+  return served
+    .map(({ model }) => model)
+    .filter((model) => model.capabilities.has("tools") && isAllowed(model, allowedModels));
 }
 
 function settingsFor(models: readonly Model[]) {
