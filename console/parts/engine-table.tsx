@@ -62,7 +62,7 @@ export function drainOf(engine: Engine, drains: readonly Drain[]): Drain | undef
 }
 
 /** The words for a breaker's states: a closed one lets requests pass, which readers know as ready. */
-const words: Record<string, string> = { closed: "ready", half_open: "on trial", open: "failing" };
+const words: Record<string, string> = { closed: "ready", "half-open": "on trial", open: "failing" };
 
 export function RoutesState({ of, drain }: { of: Engine; drain: Drain | undefined }) {
   return (

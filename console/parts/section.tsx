@@ -103,7 +103,7 @@ const tones: Record<string, Tone> = {
   silent: "bad",
   not_ready: "bad",
   open: "bad",
-  half_open: "warn",
+  "half-open": "warn",
   draining: "warn",
   drained: "warn",
   expired: "warn",

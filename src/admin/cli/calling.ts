@@ -1,4 +1,7 @@
-/** Calls to another server: `reached` throws an Error that names the URL if the server cannot be reached. */
+/** Calls to a running server. */
+import type { Verb } from "../management/verb.ts";
+
+/** Throws an Error that names the URL if the server cannot be reached. */
 export async function reached({ url }: { url: string }, work: () => Promise<Response>): Promise<Response> {
   try {
     return await work();
@@ -7,6 +10,13 @@ export async function reached({ url }: { url: string }, work: () => Promise<Resp
     throw new Error(`${url} cannot be reached: ${why}`, { cause });
   }
 }
+
+const call_ms = 60_000;
+/** The time limit of a check of all records, which can take long. */
+const check_ms = 30 * 60_000;
+
+/** How long a command waits for the answer to a verb. */
+export const wait_ms = ({ name }: Pick<Verb, "name">): number => (name === "checkUsage" ? check_ms : call_ms);
 
 export async function jsonOf(response: Response): Promise<unknown> {
   try {

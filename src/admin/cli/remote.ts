@@ -4,7 +4,7 @@ import { client } from "../management/client.ts";
 import { ManagementError, refusalFrom } from "../management/error.ts";
 import type { Verb } from "../management/verb.ts";
 import type { Management } from "../management/verbs.ts";
-import { jsonOf, reached } from "./calling.ts";
+import { jsonOf, reached, wait_ms } from "./calling.ts";
 
 export interface RemoteServer {
   /** The operator's port: `https://sluice.example:9090`. */
@@ -13,10 +13,6 @@ export interface RemoteServer {
 }
 
 type Input = Record<string, unknown>;
-
-const call_ms = 60_000;
-/** The time limit of a check of all records, which can take long. */
-const check_ms = 30 * 60_000;
 
 /** The verbs of management at another node. Sends nothing until a verb is called. */
 export function remoteManagement(server: RemoteServer, send: typeof fetch = fetch): Management {
@@ -31,7 +27,7 @@ export function remoteManagement(server: RemoteServer, send: typeof fetch = fetc
           ...(typeof version === "number" ? { "if-match": `"${version}"` } : {}),
         },
         redirect: "manual",
-        signal: AbortSignal.timeout(verb.name === "checkUsage" ? check_ms : call_ms),
+        signal: AbortSignal.timeout(wait_ms(verb)),
         ...(verb.method === "get" ? {} : { body: JSON.stringify(taken) }),
       }),
     );

@@ -74,8 +74,10 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   program.hook("preAction", (_, command) => {
     const { server } = program.opts<{ server?: string }>();
     if (server === undefined) return;
-    const [first = command.name()] = namesTo(command);
-    if (onTheNode.includes(first)) command.error(`error: ${first} works on the node itself, without --server`);
+    const words = namesTo(command);
+    const [first = command.name()] = words;
+    const local = [first, words.join(" ")].find((name) => onTheNode.includes(name));
+    if (local) command.error(`error: ${local} works on the node itself, without --server`);
     if (forClients.includes(first)) command.error(`error: ${first} calls no operator's port and takes no --server`);
     environment.SLUICE_SERVER = server;
   });
@@ -125,6 +127,8 @@ const onTheNode = [
   "doctor",
   "healthcheck",
   "completion",
+  "upstream check",
+  "person try",
 ];
 
 /** Commands that call the API of clients. */

@@ -8,17 +8,18 @@ import { chmodSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { ClientConnection } from "../../core/http/call.ts";
 import type { Serve } from "../../core/http/frame.ts";
+import { body_bytes_max } from "../http/gate.ts";
 import { triedQuery } from "../http/try-model.ts";
 import { client, type Transport } from "../management/client.ts";
 import { ManagementError, refusalFrom } from "../management/error.ts";
 import type { Verb } from "../management/verb.ts";
 import { type Management, verbs } from "../management/verbs.ts";
+import { wait_ms } from "./calling.ts";
 import { userNumbered } from "./user.ts";
 
 /** Changes when a verb changes its meaning, so that a CLI and a server of different versions notice it. */
 const protocol_version = 2;
-const body_bytes_max = 64 * 1024;
-const call_ms = 30_000;
+const idle_ms = 30_000;
 const probe_ms = 2000;
 const answer_ms = 15 * 60_000;
 const origin = "http://sluice";
@@ -57,8 +58,9 @@ export async function adminSocket(options: {
     unlinkSync(path);
   }
   const server = listen(path, (request) => {
-    server.timeout(request, call_ms / 1000);
     const { actAs, tryAs } = options;
+    // A verb's caller gives up by itself, and some verbs may take many minutes.
+    server.timeout(request, 0);
     if (tryAs && new URL(request.url).pathname === tryPath)
       return tried(request, connectionOf(server, request), (claimed) => tryAs(actorOf(owner, claimed)));
     return answer(request, { ...options, actAs: (claimed) => actAs(actorOf(owner, claimed)) });
@@ -167,7 +169,7 @@ function connectionOf(server: Bun.Server<undefined>, request: Request): ClientCo
   return {
     address: () => "127.0.0.1",
     isLocal: () => true,
-    keepOpen: (isKept) => server.timeout(request, isKept ? 0 : call_ms / 1000),
+    keepOpen: (isKept) => server.timeout(request, isKept ? 0 : idle_ms / 1000),
   };
 }
 
@@ -237,20 +239,20 @@ async function isLive(path: string): Promise<boolean> {
   }
 }
 
-async function call(path: string, actor: string, { name }: Verb, input: unknown): Promise<unknown> {
-  const body = JSON.stringify({ version: protocol_version, actor, verb: name, input });
-  const answer = await exchange(path, { method: "POST", body }, call_ms);
+async function call(path: string, actor: string, verb: Verb, input: unknown): Promise<unknown> {
+  const body = JSON.stringify({ version: protocol_version, actor, verb: verb.name, input });
+  const answer = await exchange(path, { method: "POST", body }, wait_ms(verb));
   if ("refusal" in answer) throw refusalFrom(answer.refusal, answer.code);
   if ("failure" in answer) throw new Error(`the running server failed: ${answer.failure}`);
   return answer.result;
 }
 
-async function exchange(path: string, init: BunFetchRequestInit, wait_ms: number): Promise<Reply> {
+async function exchange(path: string, init: BunFetchRequestInit, limit_ms: number): Promise<Reply> {
   const response = await fetch(`${origin}/`, {
     ...init,
     unix: path,
     keepalive: false,
-    signal: AbortSignal.timeout(wait_ms),
+    signal: AbortSignal.timeout(limit_ms),
   });
   return (await response.json()) as Reply;
 }

@@ -24,10 +24,13 @@ function addListCommand(group: Command, { services }: CommandContext): void {
   group
     .command("list")
     .description("list routes with their health, load, and queue, as the server knows them now")
-    .option("--url <url>", "operator's URL of the server (default: by SLUICE_OPERATOR_HOST and SLUICE_OPERATOR_PORT)")
+    .option(
+      "--url <url>",
+      "operator's URL of the server (default: by --server, else by SLUICE_OPERATOR_HOST and SLUICE_OPERATOR_PORT)",
+    )
     .addOption(jsonOption())
     .action(async ({ url, json }: JsonFlag & { url?: string }) => {
-      const routes = await routesAt(url ?? operatorUrl(services.environment));
+      const routes = await routesAt(url === undefined ? operatorOf(services.environment) : { url, isOwn: false });
       if (json) return printJson(services.terminal, routes);
       const has = { REPLICA: routes.some(({ replica }) => replica), WORKER: routes.some(({ worker }) => worker) };
       const listed = columns.filter(({ head }) => has[head as keyof typeof has] ?? true);
@@ -49,24 +52,39 @@ const columns: Column<Route>[] = [
   { head: "WAITING", cell: (route) => grouped(route.waiting) },
 ];
 
-async function routesAt(origin: string): Promise<Route[]> {
+/** Reads the routes. The certificate of our own server has its public name, so it is not verified; nothing secret is sent. */
+async function routesAt({ url: origin, isOwn }: Operator): Promise<Route[]> {
   if (!URL.canParse(origin) || !/^https?:$/.test(new URL(origin).protocol)) throw new Error(`'${origin}' is not a URL`);
   const signal = AbortSignal.timeout(answer_ms);
-  const answer = await fetch(new URL("/readyz?verbose", origin), { proxy: false, redirect: "manual", signal }).catch(
-    () => null,
-  );
+  const tls = { rejectUnauthorized: !isOwn };
+  const answer = await fetch(new URL("/readyz?verbose", origin), {
+    proxy: false,
+    redirect: "manual",
+    signal,
+    tls,
+  }).catch(() => null);
   if (!answer) throw new Error(`nothing answers at ${origin}`);
   const body = (await answer.json().catch(() => null)) as { routes?: unknown } | null;
   if (Array.isArray(body?.routes)) return body.routes as Route[];
   throw new Error(`${origin} names no routes: is it the operator's port (SLUICE_OPERATOR_PORT)?`);
 }
 
-function operatorUrl(environment: Readonly<Record<string, string | undefined>>): string {
+/** The operator's port of a server. `isOwn`: it is that of the server on this machine. */
+interface Operator {
+  url: string;
+  isOwn: boolean;
+}
+
+/** The operator's port that `--server` names, else that of the server on this machine. */
+function operatorOf(environment: Readonly<Record<string, string | undefined>>): Operator {
+  const url = environment.SLUICE_SERVER?.trim();
+  if (url) return { url, isOwn: false };
   const { operator } = localSettings(environment);
   if (!operator) {
     throw new Error(
       "engines are shown on the operator's port alone: start the server with SLUICE_OPERATOR_PORT, and set it for this command too",
     );
   }
-  return `http://${urlHost(operator.host)}:${operator.port}`;
+  const scheme = operator.tls === "on" ? "https" : "http";
+  return { url: `${scheme}://${urlHost(operator.host)}:${operator.port}`, isOwn: true };
 }

@@ -123,7 +123,7 @@ function formatOf({ formats = {}, live }: Verb) {
 }
 
 /** The largest body of a request that is accepted. No sensible request reaches it. */
-const body_bytes_max = 256 * 1024;
+export const body_bytes_max = 256 * 1024;
 
 export function gate(entrance: ManagementEntrance, verb: Verb, followers: Followers) {
   const read = readerOf(verb);

@@ -1,5 +1,6 @@
 /** The fleet in words: the sums over its nodes, its engines, and the organizations nearest to a limit. */
 import { counted, grouped } from "../../core/inference/money.ts";
+import type { RouteState } from "../../core/routing/health.ts";
 import { minute } from "../../core/time/written.ts";
 import { type Column, type Facts, type Said, tablePiece } from "./command.ts";
 import type { Fleet, NearOrganization, SeenEngine } from "./fleet-shape.ts";
@@ -46,13 +47,18 @@ function factsOf(fleet: Fleet): Facts {
 }
 
 /** A breaker that is closed lets requests pass; people read that as ready. */
-const routeWords: Readonly<Record<string, string>> = { closed: "ready", half_open: "on trial", open: "failing" };
+const routeWords: Readonly<Partial<Record<RouteState, string>>> = {
+  closed: "ready",
+  "half-open": "on trial",
+  open: "failing",
+};
 
 const engineColumns: Column<SeenEngine>[] = [
   { head: "ENGINE", cell: ({ upstream, replica }) => (replica === null ? upstream : `${upstream} ${replica}`) },
   {
     head: "ROUTES",
-    cell: ({ states }) => states.map(({ state, routes }) => `${routes} ${routeWords[state] ?? state}`).join(", "),
+    cell: ({ states }) =>
+      states.map(({ state, routes }) => `${routes} ${routeWords[state as RouteState] ?? state}`).join(", "),
     breaks: true,
   },
   {

@@ -138,7 +138,7 @@ function raisesAfter(
   const others = change === null ? [] : now.raises.filter((one) => one.models !== models);
   if (change?.limits != null)
     return [...others, raiseOf({ ...change, models, limits: change.limits }, now, organization, known)];
-  if (change?.until != null)
+  if (change && (change.limits === undefined || change.until != null))
     fail("Specify the limits to increase, such as week=20. To end a temporary increase, give no instant.");
   if (others.length === now.raises.length)
     fail(`The limits of this ${now.subject} have no temporary increase, so there is nothing to end.`, "wrong_state");

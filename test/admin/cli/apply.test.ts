@@ -142,6 +142,16 @@ organizations:
     );
   });
 
+  test("a limit may be as high as the organization's, whatever the decimals", async () => {
+    for (const amount of ["4.1", "8.2", "0.51", "2.05"]) {
+      const slug = `equal-${amount.replace(".", "-")}`;
+      const { out, err } = await apply(
+        `plans: { exact: { month: ${amount} } }\norganizations: { ${slug}: { plan: exact, teams: { t: { limits: { own: { month: ${amount} } } } } } }`,
+      );
+      expect([out, err]).toEqual([expect.stringContaining("Applied: "), ""]);
+    }
+  });
+
   test("warns of limits for models that nobody serves, with the line and what was perhaps meant, and sets them", async () => {
     const text = `organizations:
   waiting:

@@ -15,6 +15,7 @@ import { directory } from "../../../src/stores/postgres/directory.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { revocations } from "../../../src/stores/postgres/revocations.ts";
 import { type OperatorPort, operatorPort } from "../../core/http/operator-port.ts";
+import { authority, written } from "../../harness/certificates.ts";
 import { newMember } from "../../harness/members.ts";
 import { dollars, typed } from "../../harness/money.ts";
 import { until } from "../../harness/until.ts";
@@ -63,6 +64,34 @@ afterAll(async () => {
   await port?.stop();
   await owned?.drop();
   rmSync(folder, { recursive: true, force: true });
+});
+
+describe("the routes", () => {
+  test("are those of the server that is named, over TLS at a port that has it", async () => {
+    const routes = [{ upstream: "far", model: "acme/writer-1", state: "closed", requests: 0, tokens: 0, waiting: 0 }];
+    const answer = () => Response.json({ routes });
+    const certificate = authority().issue(["sluice.example"]);
+    await using far = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: answer });
+    await using secure = Bun.serve({
+      ...{ port: 0, hostname: "127.0.0.1", fetch: answer },
+      tls: { cert: certificate.certificate, key: certificate.key },
+    });
+    const here = { SLUICE_OPERATOR_PORT: `${secure.port}`, SLUICE_OPERATOR_TLS: "on" };
+    const files = written(folder, "here", certificate);
+    const tls = { SLUICE_TLS_CERTIFICATE_FILE: files.certificate, SLUICE_TLS_KEY_FILE: files.key };
+    const cli = shell({ environment: { ...here, ...tls } });
+    const elsewhere = shell({ environment: { SLUICE_OPERATOR_PORT: "1" } });
+    for (const [one, words] of [
+      [cli, "upstream list --json"],
+      [elsewhere, `--server ${far.url.origin} upstream list --json`],
+    ] as const)
+      expect(await one.json(words)).toEqual(routes as never);
+  });
+
+  test.each(["upstream check gpu-1", "person try ann"])("'%s' takes no other server", async (words) => {
+    const { code, err } = await shell().typed(`--server http://127.0.0.1:1 ${words}`);
+    expect([code, err]).toEqual([2, expect.stringContaining("works on the node itself, without --server")]);
+  });
 });
 
 describe("every verb", () => {

@@ -1,6 +1,8 @@
 /** Combines the reports of processes into nodes: states, sums, waits, and configurations that differ. */
 import { describe, expect, test } from "bun:test";
+import { exampleFleet } from "../../../src/admin/management/fleet-shape.ts";
 import { fleetOf, nodesOf, quantile_ms, warningsOf } from "../../../src/admin/management/fleet-view.ts";
+import { fleetSaid } from "../../../src/admin/management/fleet-words.ts";
 import { storedReport } from "./fleet-reports.ts";
 
 const states = (reports: Parameters<typeof nodesOf>[0]) => nodesOf(reports).map(({ state }) => state);
@@ -176,4 +178,12 @@ test("a summary is bounded, whatever is reported", () => {
   expect(summary.enginesLeftOut).toBe(20 * 256 - 512);
   expect(summary.warnings).toHaveLength(6);
   expect(JSON.stringify(summary).length).toBeLessThan(100_000);
+});
+
+test("the states of routes are said in words that people know", () => {
+  const states = ["closed", "half-open", "open", "down"].map((state, at) => ({ state, routes: at + 1 }));
+  const fleet = { ...exampleFleet, engines: [{ ...exampleFleet.engines[0]!, states }] };
+  const { pieces } = fleetSaid(fleet) as { pieces: object[] };
+  const { columns, rows } = pieces[1] as { columns: { head: string; cell(row: unknown): string }[]; rows: unknown[] };
+  expect(columns.find(({ head }) => head === "ROUTES")!.cell(rows[0])).toBe("1 ready, 2 on trial, 3 failing, 4 down");
 });

@@ -20,6 +20,20 @@ function inForce({ inForce: all }: SubjectLimitsShown): Record<string, string> {
   );
 }
 
+test("a temporary increase ends when it is said, and not by a change that names no limits", () =>
+  apart(world, async ({ root: manage }) => {
+    const team = world.teams.research;
+    const until = new Date(Date.now() + 86_400_000).toISOString();
+    await manage.updateTeamLimits({ team, own: { week: "5" } });
+    await manage.updateTeamLimits({ team, raise: { limits: { week: "9" }, until } });
+    for (const raise of [{}, { models: null }]) {
+      const refused = manage.updateTeamLimits({ team, raise }).catch((cause: Error) => cause.message);
+      expect(await refused).toStartWith("Specify the limits to increase");
+    }
+    expect((await manage.findTeamLimits({ team })).raises).toHaveLength(1);
+    expect((await manage.updateTeamLimits({ team, raise: { limits: null } })).raises).toEqual([]);
+  }));
+
 test("keys and people inherit limit by limit, live: their own, their team's, the organization's", () =>
   apart(world, async ({ root: manage }) => {
     const [organization, team, person, id] = ["acme", world.teams.research, world.people.ann, world.keys.key];

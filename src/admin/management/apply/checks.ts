@@ -3,7 +3,7 @@
  * already. Pure.
  */
 
-import { decimalOf, grouped, nanos_per_one } from "../../../core/inference/money.ts";
+import { decimalOf, grouped } from "../../../core/inference/money.ts";
 import { camelName } from "../../../core/schema/codec.ts";
 import type { Path } from "../../../core/schema/walk.ts";
 import type { Budget } from "../../../core/store/budget.ts";
@@ -13,7 +13,7 @@ import { withinOrganization } from "../limit-change.ts";
 import { isWindow } from "../limit-shape.ts";
 import { plan_default } from "../organizations.ts";
 import { countedLimits } from "../plans.ts";
-import { type Amount, organizationsLimits, trimmed, valuesSet } from "./limits.ts";
+import { type Amount, nanosOf, organizationsLimits, trimmed, valuesSet } from "./limits.ts";
 import type { Step } from "./step.ts";
 import { type Diff, type OrganizationEntry, ownOf } from "./wanted.ts";
 
@@ -146,7 +146,7 @@ function planOf({ wanted: file, state: { plans } }: Diff, { wanted, state }: Org
   const known = plans.get(name);
   const written = Object.entries(file.plans?.[name] ?? {}).map(([limit, amount]) => [
     camelName(limit),
-    isWindow(limit) && amount !== null ? Number(amount) * nanos_per_one : amount,
+    nanosOf(limit, amount as Amount),
   ]);
   return { ...noLimits, ...(known && countedLimits(known)), ...Object.fromEntries(written), name };
 }

@@ -166,7 +166,8 @@ export function valuesSet(flat: Flat): Map<string, Budget> {
   return values;
 }
 
-function nanosOf(name: string, limit: Amount): number | null {
+/** A limit as limits are counted: money in nanos, and the rest as it is. */
+export function nanosOf(name: string, limit: Amount): number | null {
   if (limit === null) return null;
   if (limit === "none") return not_limited;
   return isWindow(name) ? wholeOf(decimalText(limit), 9) : Number(limit);
