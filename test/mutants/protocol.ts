@@ -429,4 +429,12 @@ export const protocol: Mutant[] = [
     caughtBy: ["test/core/protocol/sdk-types.test.ts"],
     rule: "docs/design/protocols.md, Tools in force",
   },
+  {
+    name: "a written stream is read only up to a line separator in its text",
+    file: "src/core/protocol/openai-responses/broken-stream.ts",
+    find: "(\\{[^\\n]*\\})$/gm",
+    replace: "(\\{.*\\})$/gm",
+    caughtBy: ["test/core/protocol/endings.test.ts > stays whole"],
+    rule: "docs/protocols.md, Repeating a request",
+  },
 ];

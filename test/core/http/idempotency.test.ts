@@ -156,6 +156,15 @@ describe.each(paths)("%s", (path) => {
   });
 });
 
+test("a streamed response whose text has U+2028 after a brace is repeated byte for byte", async () => {
+  const more = { input: says("echo", "if (x) {\n}\u2028else {\n}\u2029") };
+  const asked = { key: idempotencyKey(), stream: true, more };
+  const text = await (await ask("/v1/responses", asked)).text();
+  expect(text).toContain("}\u2028else");
+  const again = await ask("/v1/responses", asked);
+  expect(await again.text()).toBe(text);
+});
+
 test("a key is an organization's, a key's and an operation's own", async () => {
   const key = idempotencyKey();
   const before = service.engine.counts.requests;

@@ -8,7 +8,7 @@ import { Fault } from "../../../src/core/inference/fault.ts";
 import type { CallerCodec, UpstreamCodec } from "../../../src/core/protocol/codec.ts";
 import { encodeSse } from "../../../src/core/sse/decode.ts";
 import { callers, upstreams } from "./codecs.ts";
-import { begin, call, part, piece, text } from "./events.ts";
+import { begin, call, over, part, piece, text, writtenBy } from "./events.ts";
 import { grammarProblem } from "./grammar.ts";
 import { bytes, decodedBy } from "./reading.ts";
 
@@ -75,5 +75,20 @@ test("responses: the numbers go on without a gap, and one that never began begin
       identity.responseId,
     ]);
     expect(whole.endsWith("data: [DONE]\n\n")).toBeTrue();
+  }
+});
+
+test("responses: a text with U+2028 and U+2029, which end lines in JavaScript alone, stays whole", () => {
+  const deltas = ["a\u2028b", "if (x) {\n}\u2028", "}\u2029data: {"];
+  const { stream } = callers.responses;
+  const encoder = stream.encoder(wires.responses as never, { requestId, identity, inputTokensEstimate: 1 });
+  const sent = writtenBy(encoder, [start, ...part(0, text, ...deltas), over("stop")]).map(encodeSse);
+  const frames = sent.filter((frame) => !/response\.completed|\[DONE\]/.test(frame));
+  for (const cut of [frames.length, frames.findIndex((frame) => frame.includes("output_text.done"))]) {
+    const ending = stream.ending(wires.responses as never, identity);
+    ending.saw(frames.slice(0, cut).join(""));
+    const data = ending.end(gone, requestId).split("\n")[1]!.slice("data: ".length);
+    const { sequence_number, response } = JSON.parse(data);
+    expect([sequence_number, response.output[0].content[0].text]).toEqual([cut, deltas.join("")]);
   }
 });

@@ -54,9 +54,12 @@ export class WrittenStream implements StreamEnding {
   }
 }
 
-/** The events in frames that this service wrote: each has one line of JSON. */
+/**
+ * The events in frames that this service wrote: each has one line of JSON. A text in it may have U+2028 and U+2029,
+ * which end no line of a stream, but which `.` doesn't match.
+ */
 function eventsIn(frames: string): WrittenEvent[] {
-  return [...frames.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => JSON.parse(data!));
+  return [...frames.matchAll(/^data: (\{[^\n]*\})$/gm)].map(([, data]) => JSON.parse(data!));
 }
 
 function take(event: WrittenEvent, items: JsonObject[]): void {
