@@ -9,6 +9,22 @@ const rule = "docs/protocols.md, Repeating a request";
 
 export const kept: Mutant[] = [
   {
+    name: "a key that comes again after a day leaves the first log without a name, for ever",
+    file: "src/stores/postgres/kept.ts",
+    find: "await db.query(expiring, [held.request_id]);",
+    replace: 'await db.query("delete from kept_answer where request_id = $1", [held.request_id]);',
+    caughtBy: ["test/core/store/kept.test.ts > whose key came again"],
+    rule: "docs/configuration.md, answers",
+  },
+  {
+    name: "an answer is forgotten in one statement and its log in another, which may never come",
+    file: "src/stores/postgres/kept.ts",
+    find: "where request_id in (select request_id from gone)",
+    replace: "where request_id in (select request_id from gone) and false",
+    caughtBy: ["test/core/store/kept.test.ts > whose key came again"],
+    rule: "docs/configuration.md, answers",
+  },
+  {
     name: "a node that was away for too long makes a settled answer a background response",
     file: "src/stores/postgres/kept.ts",
     find: "    and not exists (select from usage_record r where r.request_id = $1)\n  returning",

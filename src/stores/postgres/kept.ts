@@ -26,7 +26,8 @@ export function keptAnswers(db: Pick<Database, "query">, { kept_hours }: KeptSet
       if ((await db.query(beginning, row)).length > 0) return "begun";
       const [held] = await db.query<KeptRow>(`${selecting} claim = decode($1, 'hex')`, [claim]);
       if (held && held.age_ms < kept_hours() * 3_600_000) return keptOf(held);
-      if (held) await db.query("delete from kept_answer where request_id = $1", [held.request_id]);
+      // The row stays, because it names the log that `forget` removes.
+      if (held) await db.query(expiring, [held.request_id]);
     }
   }
 
@@ -155,6 +156,8 @@ const ending = `
     claim = case when $5::boolean then null else claim end, body = case when $5::boolean then null else body end
   where request_id = $1 and state = 'open' returning request_id`;
 
+const expiring = "update kept_answer set claim = null, body = null where request_id = $1";
+
 const abandoning = `
   with gone as (
     update kept_answer k set state = 'ended', claim = null, body = null where k.request_id = $1
@@ -181,16 +184,22 @@ const makingRoom = `
 
 /**
  * Finds expired rows by their ids, which begin with the time by the clock of the node that made them. They are kept a
- * day longer, because that clock may be slow.
+ * day longer, because that clock may be slow. Logs in the database go with their rows: after a crash in between, nothing
+ * would name them.
  */
 const forgetting = `
-  delete from kept_answer where request_id in (
-    select request_id from kept_answer
-    where request_id < (select usage_record_id(store_now() - ($1::integer + 24) * interval '1 hour'))
-    order by request_id limit $2
-  ) or organization_id in (
-    select id from organization where not keeps_content or status = 'closed'
-  ) returning request_id, organization_id`;
+  with gone as (
+    delete from kept_answer where request_id in (
+      select request_id from kept_answer
+      where request_id < (select usage_record_id(store_now() - ($1::integer + 24) * interval '1 hour'))
+      order by request_id limit $2
+    ) or organization_id in (
+      select id from organization where not keeps_content or status = 'closed'
+    ) returning request_id, organization_id
+  ), emptied as (
+    delete from kept_answer_entry where request_id in (select request_id from gone)
+  )
+  select request_id, organization_id from gone`;
 
 const forgettingNotes = `
   delete from answer_note where request_id in (

@@ -3,6 +3,7 @@
 import { beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { KeptAnswers, NewKept } from "../../../src/features/responses/store/kept.ts";
+import { databaseLogs } from "../../../src/stores/postgres/answer-log.ts";
 import { keptAnswers } from "../../../src/stores/postgres/kept.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { databaseKinds } from "../../harness/depth.ts";
@@ -66,6 +67,21 @@ describe.each(databaseKinds(import.meta.path))("kept answers on %s", (name) => {
     await store.setClock(new Date(Date.now() + 24 * 3_600_000 + 60_000));
     try {
       await begun(of("a"));
+    } finally {
+      await store.setClock(null);
+    }
+  });
+
+  test("the log of an answer whose key came again after it had expired is removed with those of its day", async () => {
+    const logs = databaseLogs(store.db);
+    const first = await begun(of("a"));
+    await logs.append(first, 0, { text: "secret", isEnd: true });
+    try {
+      await store.setClock(new Date(Date.now() + 24 * 3_600_000 + 60_000));
+      await begun(of("a"));
+      await store.setClock(new Date(Date.now() + 49 * 3_600_000));
+      expect((await kept.forget()).map(({ requestId }) => requestId)).toContain(first.requestId);
+      expect(await logs.read(first, 0)).toEqual([]);
     } finally {
       await store.setClock(null);
     }
