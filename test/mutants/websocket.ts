@@ -60,4 +60,12 @@ export const websocket: Mutant[] = [
     caughtBy: ["test/core/http/socket.test.ts > holds one message"],
     rule,
   },
+  {
+    name: "a response that is stored when its socket has closed keeps memory that nobody gives back",
+    file: "src/features/responses/websocket/recent.ts",
+    find: "if (this.#isDisposed) return;",
+    replace: "",
+    caughtBy: ["test/core/http/socket.test.ts > given back at the end"],
+    rule,
+  },
 ];

@@ -129,5 +129,8 @@ describe("conversations that are kept", () => {
     expect([recent.find("resp_2")?.items, memory.bytes]).toEqual(["1", 99]);
     recent[Symbol.dispose]();
     expect(memory.bytes).toBe(98);
+    // A response of a socket that has closed is stored.
+    recent.keep("a", "resp_3", "1");
+    expect([recent.find("resp_3"), memory.bytes]).toEqual([null, 98]);
   });
 });

@@ -18,6 +18,7 @@ export class Recent implements Disposable {
   /** The key is the lane, and the value its conversation; the oldest conversation is first. */
   readonly #kept = new Map<string, Conversation>();
   #bytes = 0;
+  #isDisposed = false;
 
   constructor(memory: MemoryReservation, { bytes_max, lanes_max }: { bytes_max: number; lanes_max: number }) {
     this.#memory = memory;
@@ -31,8 +32,12 @@ export class Recent implements Disposable {
     return null;
   }
 
-  /** Keeps the conversation, in place of its lane's earlier one. */
+  /**
+   * Keeps the conversation, in place of its lane's earlier one. A response may still be stored when its socket has
+   * closed: then its conversation is not kept, since nobody would give its memory back.
+   */
   keep(lane: string, responseId: string, items: string): void {
+    if (this.#isDisposed) return;
     this.#remove(lane);
     const bytes = Buffer.byteLength(items);
     if (bytes > this.#bytes_max) return;
@@ -54,6 +59,7 @@ export class Recent implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#isDisposed = true;
     this.#kept.clear();
     this.#memory[Symbol.dispose]();
   }
