@@ -192,4 +192,12 @@ export const kept: Mutant[] = [
     caughtBy: [`${nanos} > was only slow`],
     rule,
   },
+  {
+    name: "a response that is deleted when it has just ended is stored after that",
+    file: "src/features/responses/operations.ts",
+    find: "await lookUp(() => untilSettled(dependencies, kept));",
+    replace: "",
+    caughtBy: ["test/features/responses/deleting.test.ts > stays deleted"],
+    rule: "docs/protocols.md, Background responses",
+  },
 ];

@@ -76,7 +76,8 @@ export async function cancelled(needs: KeepingNeeds, kept: Kept): Promise<Respon
   return now && currentResponse(needs, now);
 }
 
-async function untilSettled({ kept: { clock }, ledger }: KeepingNeeds, name: LogName): Promise<void> {
+/** Waits until the run of a response is settled, which it is only after its response was stored; not for ever. */
+export async function untilSettled({ kept: { clock }, ledger }: KeepingNeeds, name: LogName): Promise<void> {
   const until_ms = clock.now_ms() + stops_ms_max;
   while (clock.now_ms() < until_ms) {
     const receipt = await ledger.receipt(name.organizationId, name.requestId);

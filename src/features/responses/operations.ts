@@ -17,7 +17,7 @@ import {
   ResponsesStreamEvent,
 } from "../../core/protocol/openai-responses/contract.ts";
 import { publicItem, type StoredItem } from "../../core/protocol/openai-responses/references.ts";
-import { cancelled, followedResponse as followedLog } from "./background.ts";
+import { cancelled, followedResponse as followedLog, untilSettled } from "./background.ts";
 import { currentResponse } from "./current-response.ts";
 import type { ResponsesDependencies } from "./dependencies.ts";
 import { lookUp, readerOf } from "./records.ts";
@@ -146,8 +146,11 @@ export const deleteResponse = operation({
     const kept = await keptResponse(dependencies, principal, id);
     if (kept) {
       await lookUp(() => cancelled(dependencies, kept));
-      await lookUp(() => parts.answers.free(kept.requestId));
+      // A response that has just ended may still be about to be stored.
+      await lookUp(() => untilSettled(dependencies, kept));
+      // The row goes last, because it names the log.
       await lookUp(() => parts.logs.remove([kept]));
+      await lookUp(() => parts.answers.free(kept.requestId));
     }
     const wasStored = await lookUp(() => responses.store.remove(readerOf(principal), id));
     if (!wasStored && !kept) throw notFound();
