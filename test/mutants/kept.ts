@@ -200,4 +200,12 @@ export const kept: Mutant[] = [
     caughtBy: ["test/features/responses/deleting.test.ts > stays deleted"],
     rule: "docs/protocols.md, Background responses",
   },
+  {
+    name: "a whole answer without its end takes its key for a day, although it was charged nothing",
+    file: "src/features/responses/follower.ts",
+    find: "if (!this.#head.stream) return this.#whole();",
+    replace: "",
+    caughtBy: ["test/core/http/kept-ends.test.ts > between its text and its end"],
+    rule,
+  },
 ];

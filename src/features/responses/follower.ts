@@ -72,21 +72,41 @@ export class Follower {
     return this.#head!;
   }
 
+  /** The text of an answer that is not streamed. */
+  get text(): string {
+    return entriesText(this.#unread);
+  }
+
   /**
-   * Waits for the first text of the answer, for a stream at most `first_event_hold_ms`. False if the idempotency key is
-   * free, so that it can be claimed again. Throws Faults.
+   * Waits for the first text of a stream, at most `first_event_hold_ms`, or for the end of an answer that is not
+   * streamed. False if the idempotency key is free, so that it can be claimed again. Throws Faults.
    */
   async begun(): Promise<boolean> {
     const first = await this.read();
     if (typeof first === "string") return this.#over(first);
     this.#head = JSON.parse(first.shift()!.text) as LogHead;
     this.#unread = first;
+    if (!this.#head.stream) return this.#whole();
     if (first.length > 0) return true;
-    const hold_ms = this.#head.stream ? this.#needs.limits.first_event_hold_ms : Number.POSITIVE_INFINITY;
-    const entries = await this.read(this.#now_ms + hold_ms);
+    const entries = await this.read(this.#now_ms + this.#needs.limits.first_event_hold_ms);
     if (entries === "cut") return true;
     if (typeof entries === "string") return this.#over(entries);
     this.#unread = entries;
+    return true;
+  }
+
+  /**
+   * Waits for the whole answer. The node may have written all of the text, and be gone before its end and its charge:
+   * then the answer counts as never given.
+   */
+  async #whole(): Promise<boolean> {
+    const whole = this.#unread.splice(0);
+    while (!whole.at(-1)?.isEnd) {
+      const entries = await this.read();
+      if (typeof entries === "string") return this.#over(entries);
+      whole.push(...entries);
+    }
+    this.#unread = whole;
     return true;
   }
 

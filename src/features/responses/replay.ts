@@ -15,7 +15,7 @@ import { hexOf } from "../../core/store/ids.ts";
 import type { Operation } from "../../core/store/ledger.ts";
 import { EarlierResponse } from "./current-response.ts";
 import type { Follower } from "./follower.ts";
-import { answerLost, entriesText, type KeepingNeeds } from "./needs.ts";
+import { entriesText, type KeepingNeeds } from "./needs.ts";
 
 export async function replay<Wire extends InferenceWire, Reply>(
   dependencies: KeepingNeeds,
@@ -29,7 +29,7 @@ export async function replay<Wire extends InferenceWire, Reply>(
   const named = { "x-service-replay-of": earlier.name.requestId };
   if (earlier instanceof EarlierResponse) return json(200, earlier.response, named);
   const headers = { ...earlier.head.headers, ...named };
-  if (!earlier.head.stream) return jsonText(200, await wholeText(earlier), headers);
+  if (!earlier.head.stream) return jsonText(200, earlier.text, headers);
   const ending = codec.stream.ending(wire, earlier.identity ?? unknownIdentity(earlier, idPrefix, wire));
   return replayed(earlier, { headers, heartbeat_ms: dependencies.limits.heartbeat_ms, ending });
 }
@@ -63,16 +63,6 @@ function unknownIdentity({ name }: Follower, idPrefix: string, { model }: Infere
   // The first 48 bits of a UUIDv7 are its milliseconds.
   const createdAtSeconds = Math.floor(Number.parseInt(hex.slice(0, 12), 16) / 1000);
   return { responseId: idPrefix + hex, createdAtSeconds, model };
-}
-
-async function wholeText(earlier: Follower): Promise<string> {
-  let text = "";
-  for (;;) {
-    const entries = await earlier.read();
-    if (typeof entries === "string") throw answerLost();
-    for (const entry of entries) text += entry.text;
-    if (entries.at(-1)?.isEnd) return text;
-  }
 }
 
 interface ReplayOptions {

@@ -182,6 +182,16 @@ test("a repeat that ends the log of a node that comes back in between says what 
   expect(await second!.endAs("free", readerEnding)).toBe("more;gone;");
 });
 
+test("the key of a whole answer is free if its node died between its text and its end, and it was charged nothing", async () => {
+  const it = stores();
+  it.log.append("log", 0, { text: '{"stream":false,"headers":{}}', isEnd: false });
+  // A text of this size is written before its end (src/features/responses/log-writer.ts).
+  it.log.append("log", 1, { text: "x".repeat(70_000), isEnd: false });
+  Object.assign(it.needs.kept.answers, { begin: async () => (it.kept.body === null ? "begun" : { ...it.kept }) });
+  expect(await keepingOf(it.needs, waitingCall, {}).begin()).toBeNull();
+  expect(it.done).toEqual(["free"]);
+});
+
 test("a stream that its node settled, and whose end it did not write, is ended by its first reader, and keeps its key", async () => {
   const { time, it } = storesInTime();
   Object.assign(it.receipt, { recovered: false, nanos: { charged: 5 } });
