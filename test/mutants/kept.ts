@@ -208,4 +208,12 @@ export const kept: Mutant[] = [
     caughtBy: ["test/core/http/kept-ends.test.ts > between its text and its end"],
     rule,
   },
+  {
+    name: "who follows a response that went on without its log is told that it failed",
+    file: "src/features/responses/replay.ts",
+    find: 'fate === "lost" && lost ?',
+    replace: 'fate === "cut" && lost ?',
+    caughtBy: ["test/features/responses/following.test.ts > own end"],
+    rule: "docs/protocols.md, Background responses",
+  },
 ];

@@ -6,14 +6,15 @@ import type { Call } from "../../core/http/call.ts";
 import type { HttpAnswer } from "../../core/http/frame.ts";
 import { json } from "../../core/http/json.ts";
 import type { InferenceEvent } from "../../core/inference/event.ts";
-import { asFault, type Fault } from "../../core/inference/fault.ts";
-import { framesAfter } from "../../core/protocol/openai-responses/broken-stream.ts";
+import { asFault, Fault } from "../../core/inference/fault.ts";
+import type { StreamEnding } from "../../core/protocol/codec.ts";
+import { framesAfter, WrittenStream } from "../../core/protocol/openai-responses/broken-stream.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
 import { passed } from "../../core/time/clock.ts";
 import { currentResponse } from "./current-response.ts";
 import { Follower } from "./follower.ts";
 import type { Keeping } from "./keeping.ts";
-import { type KeepingNeeds, poll_ms } from "./needs.ts";
+import { available, type KeepingNeeds, poll_ms } from "./needs.ts";
 import type { LogName } from "./store/answer-log.ts";
 import type { Kept } from "./store/kept.ts";
 
@@ -86,17 +87,43 @@ export async function untilSettled({ kept: { clock }, ledger }: KeepingNeeds, na
   }
 }
 
+/** A background response that is followed as a stream. */
+interface Followed {
+  follower: Follower;
+  ending: StreamEnding;
+  /** Returns the part of the text to send. */
+  excerpt(text: string): string;
+  /** Writes the end of the stream if its log is lost. */
+  lost(): Promise<string>;
+}
+
 /**
  * Streams the events of a background response that follow the event `after`, until its end. Null if the response was
- * not created as a stream.
+ * not created as a stream, or its events are lost.
  */
 export async function followedResponse(
   needs: KeepingNeeds,
   call: Call,
   kept: Kept,
   after: number,
-): Promise<{ follower: Follower; excerpt: (text: string) => string } | null> {
+): Promise<Followed | null> {
   const follower = new Follower(needs, call, kept);
   if (!(await follower.opened()) || !follower.head.stream) return null;
-  return { follower, excerpt: (text) => framesAfter(text, after) };
+  const ending = new WrittenStream(JSON.parse(kept.response!));
+  const excerpt = (text: string) => framesAfter(text, after);
+  return { follower, ending, excerpt, lost: () => endOf(needs, kept, ending) };
+}
+
+/** The end of a stream whose log is lost: the response went on without it, and its own end is stored. */
+async function endOf(needs: KeepingNeeds, { requestId }: LogName, stream: WrittenStream): Promise<string> {
+  const now = await available(needs, needs.kept.answers.find(requestId));
+  const response = now && (await available(needs, currentResponse(needs, now)));
+  return (response && stream.endAs(response)) || stream.end(eventsLost(), requestId);
+}
+
+function eventsLost(): Fault {
+  return new Fault(
+    "storage_unavailable",
+    "The further events of this response were too many to be kept, or are lost. Fetch the response without 'stream'.",
+  );
 }

@@ -9,7 +9,6 @@ import { Fault } from "../../core/inference/fault.ts";
 import { jsonSuccess, jsonType, operation } from "../../core/operations/operation.ts";
 import { completed, hex, id, path, responseStream } from "../../core/operations/responses-examples.ts";
 import { wrongParameter } from "../../core/operations/serve-operation.ts";
-import { WrittenStream } from "../../core/protocol/openai-responses/broken-stream.ts";
 import {
   DeletedResponse,
   InputItemList,
@@ -121,13 +120,12 @@ async function followedResponse(
   if (!followed) {
     throw new Fault(
       "unsupported_feature",
-      "Only a background response that was created with 'stream': true can be streamed, for a day after it began. Fetch it without 'stream'.",
+      "Only a background response that was created with 'stream': true can be streamed, for a day after it began, and while its events are kept. Fetch it without 'stream'.",
       { param: "stream" },
     );
   }
-  const ending = new WrittenStream(JSON.parse(kept.response!));
-  const { heartbeat_ms } = dependencies.limits;
-  return replayed(followed.follower, { headers: {}, heartbeat_ms, ending, excerpt: followed.excerpt });
+  const { follower, ...stream } = followed;
+  return replayed(follower, { headers: {}, heartbeat_ms: dependencies.limits.heartbeat_ms, ...stream });
 }
 
 export const deleteResponse = operation({

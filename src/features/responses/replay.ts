@@ -14,7 +14,7 @@ import { comment } from "../../core/sse/decode.ts";
 import { hexOf } from "../../core/store/ids.ts";
 import type { Operation } from "../../core/store/ledger.ts";
 import { EarlierResponse } from "./current-response.ts";
-import type { Follower } from "./follower.ts";
+import type { Fate, Follower } from "./follower.ts";
 import { entriesText, type KeepingNeeds } from "./needs.ts";
 
 export async function replay<Wire extends InferenceWire, Reply>(
@@ -72,6 +72,8 @@ interface ReplayOptions {
   ending: StreamEnding;
   /** Returns the part of the text to send; absent: all of the text is sent. */
   excerpt?(text: string): string;
+  /** Writes the end of a stream whose log is lost; absent: the stream ends in a failure. */
+  lost?(): Promise<string>;
 }
 
 export function replayed(earlier: Follower, options: ReplayOptions): StreamedAnswer {
@@ -99,8 +101,7 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
       for (;;) {
         const entries = await this.#earlier.read(performance.now() + this.#options.heartbeat_ms);
         if (this.#isClosed) return;
-        if (typeof entries === "string")
-          return this.#end(controller, await this.#earlier.endAs(entries, this.#options.ending));
+        if (typeof entries === "string") return this.#end(controller, await this.#endAs(entries));
         if (entries.length === 0) return controller.enqueue(silence);
         const all = entriesText(entries);
         this.#options.ending.saw(all);
@@ -114,6 +115,11 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
     } catch (thrown) {
       this.#end(controller, this.#options.ending.end(asFault(thrown), this.#earlier.name.requestId));
     }
+  }
+
+  #endAs(fate: Fate): Promise<string> {
+    const { ending, lost } = this.#options;
+    return fate === "lost" && lost ? lost() : this.#earlier.endAs(fate, ending);
   }
 
   cancel(): void {

@@ -48,8 +48,13 @@ export class WrittenStream implements StreamEnding {
 
   end(fault: Fault, requestId: string): string {
     const error = encodeFailure(fault, requestId);
+    return this.endAs({ ...this.#response, status: "failed", error, output: this.output });
+  }
+
+  /** Ends the stream with a response that has ended, although events in between are missing. "" if it has not. */
+  endAs(response: ResponseObject): string {
     const writer = new ResponseWriter(this.#response, this.#events);
-    writer.finish({ ...this.#response, status: "failed", error, output: this.output });
+    writer.finish(response);
     return writer.take().map(encodeSse).join("");
   }
 }

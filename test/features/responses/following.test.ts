@@ -1,0 +1,53 @@
+/** Who follows a background response whose log is lost learns how the response ended, which went on without its log. */
+import { expect, test } from "bun:test";
+import type { Call } from "../../../src/core/http/call.ts";
+import type { HttpAnswer } from "../../../src/core/http/frame.ts";
+import type { StreamedAnswer } from "../../../src/core/http/stream.ts";
+import { getResponse } from "../../../src/features/responses/operations.ts";
+import type { Kept } from "../../../src/features/responses/store/kept.ts";
+import { endedRun, name, needsOf, openAnswer, waitingCall } from "../../core/http/keeping-parts.ts";
+
+const id = `resp_${"0".repeat(32)}`;
+const principal = { organization: { id: name.organizationId, keepsContent: true }, person: null };
+const call = { ...waitingCall, watchClient() {} } as unknown as Call;
+const begun = { id, object: "response", status: "in_progress", output: [], background: true };
+const message = { type: "message", content: [{ type: "output_text", text: "Twelve geese." }] };
+const frame = (type: string, more: object, number: number) =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...more }).slice(0, -1)},"sequence_number":${number}}\n\n`;
+
+/** The events of a followed response with this state, whose log has lost all after its first event. */
+async function followed(state: Partial<Kept>): Promise<{ type: string; sequence_number: number; response: unknown }[]> {
+  const kept = openAnswer({ responseId: id, body: null, response: JSON.stringify(begun), ...state });
+  const log = [
+    { text: '{"stream":true,"headers":{}}', isEnd: false },
+    { text: frame("response.created", { response: begun }, 0), isEnd: false },
+  ];
+  const read = async (_: unknown, from: number) => (from < log.length ? log.slice(from) : "lost");
+  const answers = { response: async () => kept, find: async () => kept };
+  const receipt = () => ({ ...endedRun(5), ...(kept.state === "open" ? { endedAt: null } : {}) });
+  const needs = needsOf({ answers, logs: { read } }, receipt);
+  const dependencies = { ...needs, limits: { heartbeat_ms: 60_000 } } as never;
+  const asked = { principal, params: { id }, query: { stream: true } } as never;
+  const answer: HttpAnswer = await getResponse.handle(dependencies, call, asked);
+  const text = await (await (answer as StreamedAnswer).open({ left() {}, closed() {} })).text();
+  return [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => JSON.parse(data!));
+}
+
+test("the response's own end, with its whole output", async () => {
+  for (const status of ["completed", "incomplete"]) {
+    const response = JSON.stringify({ ...begun, status, output: [message] });
+    const events = await followed({ state: "ended", response });
+    expect(events).toMatchObject([
+      { type: "response.created", sequence_number: 0 },
+      { type: `response.${status}`, sequence_number: 1, response: { id, status, output: [message] } },
+    ]);
+  }
+});
+
+test("while the response still runs, that it can be fetched", async () => {
+  const last = (await followed({})).at(-1)!;
+  expect(last).toMatchObject({ type: "response.failed", sequence_number: 1 });
+  const text = JSON.stringify(last);
+  expect(text).toContain("Fetch the response without 'stream'");
+  expect(text).not.toContain("idempotency-key");
+});
