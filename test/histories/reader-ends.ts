@@ -3,18 +3,20 @@
 
 import type { Fault } from "../../src/core/inference/fault.ts";
 import type { StreamEnding } from "../../src/core/protocol/codec.ts";
-import { gone } from "../../src/features/responses/current-response.ts";
+import { gone, neverBegun } from "../../src/features/responses/current-response.ts";
 import { answerLost } from "../../src/features/responses/needs.ts";
 
 /**
- * The endings for an answer whose node is gone, for one that its node had settled, and for one whose log is incomplete.
+ * The endings for an answer whose node is gone, for one that its node had settled, for one whose log is incomplete, and
+ * for one that never began.
  */
-export const readerEnds = { dead: "gone;", cut: "cut;", lost: "lost;" } as const;
+export const readerEnds = { dead: "gone;", cut: "cut;", lost: "lost;", refused: "refused;" } as const;
 
 export const readerEnding: StreamEnding = {
   saw() {},
   end({ code, message }: Fault): string {
     if (code === answerLost().code) return readerEnds.lost;
+    if (message === neverBegun().message) return readerEnds.refused;
     return message === gone().message ? readerEnds.dead : readerEnds.cut;
   },
 };

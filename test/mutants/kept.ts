@@ -216,4 +216,12 @@ export const kept: Mutant[] = [
     caughtBy: ["test/features/responses/following.test.ts > own end"],
     rule: "docs/protocols.md, Background responses",
   },
+  {
+    name: "a repeat is told that a node is gone, where the first request failed at its engine",
+    file: "src/features/responses/follower.ts",
+    find: 'if (kept === null) return "refused";',
+    replace: 'if (kept === null) return "free";',
+    caughtBy: ["test/core/http/kept-ends.test.ts > is not told that a node is gone"],
+    rule: "docs/design/core.md, Five promises, and who keeps them",
+  },
 ];

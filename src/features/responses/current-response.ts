@@ -160,3 +160,17 @@ export function gone(): Fault {
     { retryAfterSeconds: 1 },
   );
 }
+
+/** The fault of a repeat whose first request has failed, and told its own client alone why. */
+export function neverBegun(): Fault {
+  return new Fault(
+    "upstream_unavailable",
+    "The first request with this 'idempotency-key' failed before its answer began. Send the request again.",
+    { retryAfterSeconds: 1 },
+  );
+}
+
+/** The fault of a stream whose background response was deleted. */
+export function deleted(): Fault {
+  return new Fault("response_not_found", "The response was deleted, so its events have ended.");
+}

@@ -7,7 +7,7 @@ import type { Fault } from "../../core/inference/fault.ts";
 import type { ResponseIdentity, StreamEnding } from "../../core/protocol/codec.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
 import { passed } from "../../core/time/clock.ts";
-import { cutShort, endedAsGone, gone } from "./current-response.ts";
+import { cutShort, deleted, endedAsGone, gone, neverBegun } from "./current-response.ts";
 import {
   answerLost,
   available,
@@ -28,11 +28,12 @@ import type { Kept } from "./store/kept.ts";
 const look_ms = 2_000;
 
 /**
- * Why there will be no more entries in the log. `free`: the first request was refused or failed, and its idempotency
- * key is free. `dead`: its node is gone, and nothing was charged. `cut`: its node has settled the run, and was gone
- * before it wrote the end of the stream; the log has all of the text. `lost`: the log is incomplete.
+ * Why there will be no more entries in the log. `refused`: the first request was refused or failed before the first
+ * part of its answer, or its response was deleted. `free`: another reader found its node gone, and freed its idempotency
+ * key. `dead`: its node is gone, and nothing was charged. `cut`: its node has settled the run, and was gone before it
+ * wrote the end of the stream; the log has all of the text. `lost`: the log is incomplete.
  */
-export type Fate = "free" | "dead" | "cut" | "lost";
+export type Fate = "refused" | "free" | "dead" | "cut" | "lost";
 
 export class Follower {
   readonly #needs: KeepingNeeds;
@@ -144,6 +145,7 @@ export class Follower {
    */
   async endAs(fate: Fate, ending: StreamEnding): Promise<string> {
     if (fate === "lost") return ending.end(answerLost(), this.#kept.requestId);
+    if (fate === "refused") return ending.end(this.#kept.responseId ? deleted() : neverBegun(), this.#kept.requestId);
     if (fate === "dead") await this.#bury();
     const end = await this.#endLog(ending, fate === "cut" ? cutShort() : gone());
     if (fate === "cut") await this.#close();
@@ -235,7 +237,8 @@ export class Follower {
     this.#looked_ms = now_ms;
     const { requestId, organizationId, age_ms } = this.#kept;
     const kept = await this.#needs.kept.answers.find(requestId);
-    if (kept === null || (this.#kept.body !== null && kept.body === null)) return "free";
+    if (kept === null) return "refused";
+    if (this.#kept.body !== null && kept.body === null) return "free";
     if (kept.state === "lost" || (this.#kept.state === "ended" && this.#kept.responseId === null)) return "lost";
     const receipt = await this.#needs.ledger.receipt(organizationId, requestId);
     // While the run is open, its node may still write the end of the log. If that node is gone, its lease lapses.

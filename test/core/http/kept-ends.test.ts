@@ -182,6 +182,14 @@ test("a repeat that ends the log of a node that comes back in between says what 
   expect(await second!.endAs("free", readerEnding)).toBe("more;gone;");
 });
 
+test("a repeat that has joined a stream which failed before it began is not told that a node is gone", async () => {
+  const it = stores();
+  saying(it);
+  const follower = await reader(it);
+  Object.assign(it.needs.kept.answers, { find: async () => null });
+  expect(await readToEnd(follower)).toBe("said;refused;");
+});
+
 test("the key of a whole answer is free if its node died between its text and its end, and it was charged nothing", async () => {
   const it = stores();
   it.log.append("log", 0, { text: '{"stream":false,"headers":{}}', isEnd: false });

@@ -1,4 +1,4 @@
-/** Who follows a background response whose log is lost learns how the response ended, which went on without its log. */
+/** Who follows a background response whose log is lost, or that is deleted, learns how it ended. */
 import { expect, test } from "bun:test";
 import type { Call } from "../../../src/core/http/call.ts";
 import type { HttpAnswer } from "../../../src/core/http/frame.ts";
@@ -15,15 +15,21 @@ const message = { type: "message", content: [{ type: "output_text", text: "Twelv
 const frame = (type: string, more: object, number: number) =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...more }).slice(0, -1)},"sequence_number":${number}}\n\n`;
 
-/** The events of a followed response with this state, whose log has lost all after its first event. */
-async function followed(state: Partial<Kept>): Promise<{ type: string; sequence_number: number; response: unknown }[]> {
+/**
+ * The events of a followed response with this state, whose log has lost all after its first event. `isDeleted`: the
+ * response was deleted after that event.
+ */
+async function followed(
+  state: Partial<Kept>,
+  isDeleted = false,
+): Promise<{ type: string; sequence_number: number; response: unknown }[]> {
   const kept = openAnswer({ responseId: id, body: null, response: JSON.stringify(begun), ...state });
   const log = [
     { text: '{"stream":true,"headers":{}}', isEnd: false },
     { text: frame("response.created", { response: begun }, 0), isEnd: false },
   ];
-  const read = async (_: unknown, from: number) => (from < log.length ? log.slice(from) : "lost");
-  const answers = { response: async () => kept, find: async () => kept };
+  const read = async (_: unknown, from: number) => (from < log.length ? log.slice(from) : isDeleted ? [] : "lost");
+  const answers = { response: async () => kept, find: async () => (isDeleted ? null : kept) };
   const receipt = () => ({ ...endedRun(5), ...(kept.state === "open" ? { endedAt: null } : {}) });
   const needs = needsOf({ answers, logs: { read } }, receipt);
   const dependencies = { ...needs, limits: { heartbeat_ms: 60_000 } } as never;
@@ -50,4 +56,10 @@ test("while the response still runs, that it can be fetched", async () => {
   const text = JSON.stringify(last);
   expect(text).toContain("Fetch the response without 'stream'");
   expect(text).not.toContain("idempotency-key");
+});
+
+test("that the response was deleted, and not that a node is gone", async () => {
+  const text = JSON.stringify((await followed({}, true)).at(-1));
+  expect(text).toContain("was deleted");
+  expect(text).not.toContain("node");
 });
