@@ -16,6 +16,7 @@ import { forgetting } from "../core/usage/forgetting.ts";
 import { inputEstimate } from "../core/usage/input-estimate.ts";
 import { outputCalibration } from "../core/usage/output-calibration.ts";
 import { refusedLog } from "../core/usage/refused.ts";
+import { followCancels } from "../features/responses/background.ts";
 import type { KeptMetrics, KeptParts } from "../features/responses/parts.ts";
 import { roomOf } from "../features/responses/room.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
@@ -136,15 +137,8 @@ function startKept({ serving, outage }: Foundation, redis: RedisConnection | nul
   return { parts, stop: () => Promise.all([rounds.stop(), cancels.stop(), room.stop()]).then(() => {}) };
 }
 
-/** How often a node asks which of its background responses were cancelled on another node. */
+/** How often a node asks which of its background responses were cancelled or deleted on another node. */
 const cancels_ms = 1_000;
-
-async function followCancels({ answers, open }: KeptParts): Promise<void> {
-  const running = [...open].filter(({ isBackground }) => isBackground);
-  if (running.length === 0) return;
-  const ended = new Set(await answers.ended(running.map(({ requestId }) => requestId)));
-  for (const one of running) if (ended.has(one.requestId)) one.cancel();
-}
 
 /** Starts the periodic work on the ledger: comparing its totals with its records, and creating partitions ahead. */
 function startUpkeep(book: Ledger, log: Log, outage: Foundation["outage"]) {

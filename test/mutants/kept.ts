@@ -224,4 +224,12 @@ export const kept: Mutant[] = [
     caughtBy: ["test/core/http/kept-ends.test.ts > is not told that a node is gone"],
     rule: "docs/design/core.md, Five promises, and who keeps them",
   },
+  {
+    name: "a response that was deleted on another node before this one looked runs to its end, and is charged",
+    file: "src/features/responses/background.ts",
+    find: "if (!running.has(one.requestId)) one.cancel();",
+    replace: "if (running.size > 99) one.cancel();",
+    caughtBy: ["test/features/responses/deleting.test.ts > is cancelled there"],
+    rule: "docs/protocols.md, Background responses",
+  },
 ];

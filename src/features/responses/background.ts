@@ -15,6 +15,7 @@ import { currentResponse } from "./current-response.ts";
 import { Follower } from "./follower.ts";
 import type { Keeping } from "./keeping.ts";
 import { available, type KeepingNeeds, poll_ms } from "./needs.ts";
+import type { KeptParts } from "./parts.ts";
 import type { LogName } from "./store/answer-log.ts";
 import type { Kept } from "./store/kept.ts";
 
@@ -75,6 +76,17 @@ export async function cancelled(needs: KeepingNeeds, kept: Kept): Promise<Respon
   await untilSettled(needs, kept);
   const now = await answers.find(kept.requestId);
   return now && currentResponse(needs, now);
+}
+
+/**
+ * Cancels those responses of this node that were cancelled on another node, or deleted there: then they have no row any
+ * more.
+ */
+export async function followCancels({ answers, open }: Pick<KeptParts, "answers" | "open">): Promise<void> {
+  const begun = [...open].filter(({ hasBegun }) => hasBegun);
+  if (begun.length === 0) return;
+  const running = new Set(await answers.open(begun.map(({ requestId }) => requestId)));
+  for (const one of begun) if (!running.has(one.requestId)) one.cancel();
 }
 
 /** Waits until the run of a response is settled, which it is only after its response was stored; not for ever. */

@@ -65,6 +65,10 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return this.#kept.isBackground;
   }
 
+  get hasBegun(): boolean {
+    return this.#begun !== null;
+  }
+
   /** Whether a request with the same idempotency key gets this answer. */
   get isRepeatable(): boolean {
     return this.#kept.claim !== null;

@@ -20,8 +20,8 @@ export interface KeptParts {
 
 export interface OpenAnswer {
   readonly requestId: string;
-  /** Whether the answer is a background response, which another node may cancel. */
-  readonly isBackground: boolean;
+  /** Whether the answer is a background response that has begun, which another node may cancel or delete. */
+  readonly hasBegun: boolean;
   /** Ends the work on the answer. Has no effect after its end. */
   cancel(): void;
 }

@@ -69,10 +69,10 @@ export function keptAnswers(db: Pick<Database, "query">, { kept_hours }: KeptSet
       const [row] = await db.query<{ is_free: boolean }>(abandoning, [bare(requestId, "req_")]);
       return row!.is_free;
     },
-    async ended(requestIds) {
+    async open(requestIds) {
       if (requestIds.length === 0) return [];
       const rows = await db.query<{ request_id: string }>(
-        "select request_id from kept_answer where request_id = any($1::uuid[]) and state <> 'open'",
+        "select request_id from kept_answer where request_id = any($1::uuid[]) and state = 'open'",
         [requestIds.map((id) => bare(id, "req_"))],
       );
       return rows.map(({ request_id }) => idOf(request_id, "req_"));

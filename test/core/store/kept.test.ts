@@ -119,12 +119,12 @@ describe.each(databaseKinds(import.meta.path))("kept answers on %s", (name) => {
 
   test("an answer ends once", async () => {
     const { requestId } = await begun(of("a"));
-    expect(await kept.ended([requestId, newRequestId()])).toEqual([]);
+    expect(await kept.open([requestId, newRequestId()])).toEqual([requestId]);
     expect(await another.end(requestId, { state: "ended", bytes: 10 })).toBeTrue();
     expect(await kept.end(requestId, { state: "lost", bytes: 0 })).toBeFalse();
     expect(await kept.find(requestId)).toMatchObject({ state: "ended" });
-    expect(await kept.ended([requestId, newRequestId()])).toEqual([requestId]);
-    expect(await kept.ended([])).toEqual([]);
+    expect(await kept.open([requestId, newRequestId()])).toEqual([]);
+    expect(await kept.open([])).toEqual([]);
   });
 
   test("a background response is found by its own organization alone, as it stands", async () => {

@@ -1,6 +1,7 @@
 /** The deletion of a background response: nothing of it is left, although its end is being stored or a store is away. */
 import { expect, test } from "bun:test";
 import type { Call } from "../../../src/core/http/call.ts";
+import { followCancels } from "../../../src/features/responses/background.ts";
 import { deleteResponse } from "../../../src/features/responses/operations.ts";
 import { codeOf, endedRun, name, needsOf, openAnswer } from "../../core/http/keeping-parts.ts";
 import { until } from "../../harness/until.ts";
@@ -50,6 +51,19 @@ test("one that is complete, and is deleted before it is stored, stays deleted", 
   it.isSettled = true;
   expect(await deleting).toMatchObject({ status: 200 });
   expect([it.row, it.log, [...it.stored]]).toEqual([false, false, []]);
+});
+
+test("one that runs on another node is cancelled there, although that node looks only when its row is gone", async () => {
+  const rows = new Set(["req_runs"]);
+  const cancelled: string[] = [];
+  const running = (requestId: string, hasBegun = true) => ({
+    ...{ requestId, hasBegun },
+    cancel: () => void cancelled.push(requestId),
+  });
+  const answers = { open: async (ids: readonly string[]) => ids.filter((one) => rows.has(one)) };
+  const open = new Set([running("req_runs"), running("req_deleted"), running("req_claims", false)]);
+  await followCancels(needsOf({ answers, open }).kept);
+  expect(cancelled).toEqual(["req_deleted"]);
 });
 
 test("while the store of its log is away, its row stays, which names the log, and it can be deleted later", async () => {

@@ -87,8 +87,8 @@ export interface KeptAnswers {
    * then seem to run for ever. Returns whether the claim is free. The log stays for its readers.
    */
   abandon(requestId: string): Promise<boolean>;
-  /** Those of the given request ids whose answers are no longer open. */
-  ended(requestIds: readonly string[]): Promise<string[]>;
+  /** Those of the given request ids whose answers are still open. The others have ended, or are forgotten. */
+  open(requestIds: readonly string[]): Promise<string[]>;
   /**
    * Gives up the logs of the organization's oldest ended answers until the remaining logs together are within this
    * size. Returns the names of logs to remove.
