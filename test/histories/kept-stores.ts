@@ -23,7 +23,7 @@ function keptPartsOf(world: World, node: Node): KeptParts {
     carriedOnce(world, node, `${about}-${requestIds[0]}`, (flush_ms) => world.store.keep(requestIds, flush_ms, act));
   const answers: Pick<
     KeptAnswers,
-    "begin" | "find" | "respond" | "end" | "free" | "abandon" | "makeRoom" | "writeNote"
+    "begin" | "find" | "respond" | "end" | "measured" | "free" | "abandon" | "makeRoom" | "writeNote"
   > = {
     begin: (kept) => statement("claim", [kept.requestId], (rows) => rows.begin(kept)),
     find: (requestId) => statement("find", [requestId], (rows) => rows.find(requestId)),
@@ -40,6 +40,7 @@ function keptPartsOf(world: World, node: Node): KeptParts {
         return goesOn ? !rows.isClaimed(requestId) : rows.abandon(requestId);
       }),
     free: (requestId) => statement("free", [requestId], (rows) => rows.free(requestId)),
+    measured: async () => {},
     makeRoom: async () => [],
     writeNote: async () => {},
   };

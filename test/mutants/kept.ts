@@ -232,4 +232,20 @@ export const kept: Mutant[] = [
     caughtBy: ["test/features/responses/deleting.test.ts > is cancelled there"],
     rule: "docs/protocols.md, Background responses",
   },
+  {
+    name: "the log of a cancelled response counts as some hundred bytes",
+    file: "src/features/responses/keeping.ts",
+    find: "this.#isEndedElsewhere = !isOwnEnd;",
+    replace: "this.#isEndedElsewhere = false;",
+    caughtBy: ["test/features/responses/sizes.test.ts > was cancelled"],
+    rule: "docs/configuration.md, answers",
+  },
+  {
+    name: "the log of a response whose node is gone counts as some hundred bytes",
+    file: "src/features/responses/current-response.ts",
+    find: "if (isGone && bytes > 0)",
+    replace: "if (isGone && bytes < 0)",
+    caughtBy: ["test/features/responses/sizes.test.ts > whose node is gone"],
+    rule: "docs/configuration.md, answers",
+  },
 ];

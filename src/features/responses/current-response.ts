@@ -42,24 +42,31 @@ export async function currentResponse(needs: KeepingNeeds, kept: Kept): Promise<
   const isGone = kept.state === "open" && (await isAbandoned(needs, kept));
   const response = (isGone && (await endedAsGone(needs, kept, begun))) || begun;
   const isCutShort = response.status === "failed" || response.status === "cancelled";
-  return isCutShort ? { ...response, output: await delivered(needs, kept, begun) } : response;
+  if (!isCutShort) return response;
+  const { output, bytes } = await delivered(needs, kept, begun);
+  if (isGone && bytes > 0) await needs.kept.answers.measured(kept.requestId, bytes);
+  return { ...response, output };
 }
 
-/** The items in the log of a background response; none if it has no log. */
+/** The items in the log of a background response, and the size of that log; none if it has no log. */
 async function delivered(
   { kept: { logs } }: KeepingNeeds,
   name: LogName,
   begun: ResponseObject,
-): Promise<ResponseObject["output"]> {
+): Promise<Pick<ResponseObject, "output"> & { bytes: number }> {
   const written = new WrittenStream(begun);
+  let bytes = 0;
   // The log's first entry, number 0, is its head.
   for (let next = 1; ; ) {
     const entries = await logs.read(name, next);
-    if (entries === "lost" || entries.length === 0) return written.output;
-    written.saw(entriesText(entries));
-    if (entries.at(-1)!.isEnd) return written.output;
+    if (entries === "lost" || entries.length === 0) break;
+    const text = entriesText(entries);
+    written.saw(text);
+    bytes += Buffer.byteLength(text);
+    if (entries.at(-1)!.isEnd) break;
     next += entries.length;
   }
+  return { output: written.output, bytes };
 }
 
 /**
@@ -71,13 +78,15 @@ export async function endedAsGone(
   { kept: { answers }, ledger }: KeepingNeeds,
   { requestId, organizationId }: LogName,
   begun: ResponseObject,
+  log_bytes = 0,
 ): Promise<ResponseObject | null> {
   const receipt = await ledger.receipt(organizationId, requestId);
   if (receipt !== null && receipt.endedAt === null) return null;
   const isCharged = receipt !== null && !receipt.recovered && receipt.nanos.charged > 0;
   const failed = failedResponse(begun, isCharged ? endLost() : gone(), requestId);
   const text = JSON.stringify(failed);
-  await answers.end(requestId, { state: "ended", bytes: text.length, response: text, freesClaim: !isCharged });
+  const bytes = Math.max(text.length, log_bytes);
+  await answers.end(requestId, { state: "ended", bytes, response: text, freesClaim: !isCharged });
   return (await responseIn(answers, requestId)) ?? failed;
 }
 

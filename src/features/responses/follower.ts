@@ -163,7 +163,7 @@ export class Follower {
     // freed.
     if (kept.state === "ended") return void (await available(this.#needs, answers.abandon(kept.requestId)));
     const begun = JSON.parse(kept.response) as ResponseObject;
-    if ((await available(this.#needs, endedAsGone(this.#needs, kept, begun))) === null) throw goesOn();
+    if ((await available(this.#needs, endedAsGone(this.#needs, kept, begun, this.#bytes))) === null) throw goesOn();
   }
 
   /**

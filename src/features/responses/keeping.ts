@@ -35,6 +35,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   #end: Promise<void> | null = null;
   #begun: ResponseObject | null = null;
   #isFinished = false;
+  /** Whether the background response was ended by a cancellation, or as gone, and not by its own run. */
+  #isEndedElsewhere = false;
   /** Whether the database has noted that the log is lost; null while the log is not lost. */
   #lossNoted: Promise<boolean> | null = null;
   /** Whether the store has the complete background response. */
@@ -122,7 +124,9 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     const until_ms = clock.now_ms() + storePatience_ms;
     for (;;) {
       try {
-        return await withinClaimTime(clock, isEnd());
+        const isOwnEnd = await withinClaimTime(clock, isEnd());
+        this.#isEndedElsewhere = !isOwnEnd;
+        return isOwnEnd;
       } catch (cause) {
         if (clock.now_ms() >= until_ms) {
           this.#failed(cause);
@@ -261,6 +265,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     const { outcome } = this.#call.notes;
     try {
       if (this.#freesClaim) await this.#free();
+      if (this.#isEndedElsewhere && this.isKept) await answers.measured(this.requestId, this.#writer!.bytes);
       const wentOn = outcome !== undefined && this.#call.request.signal.aborted;
       // Nobody reads the log of a response that is not streamed: its object is complete.
       if (this.#isWhole && this.#writer && !this.#kept.isStream) await logs.remove([this.#name]);

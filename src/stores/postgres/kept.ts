@@ -55,6 +55,9 @@ export function keptAnswers(db: Pick<Database, "query">, { kept_hours }: KeptSet
       const values = [bare(requestId, "req_"), state, bytes, response ?? null, freesClaim, responseUuid];
       return (await db.query(ending, values)).length > 0;
     },
+    async measured(requestId, bytes) {
+      await db.query(measuring, [bare(requestId, "req_"), bytes]);
+    },
     async respond(requestId, responseId, response) {
       const values = [bare(requestId, "req_"), bare(responseId, "resp_"), response];
       return (await db.query(responding, values)).length > 0;
@@ -155,6 +158,8 @@ const ending = `
     response_id = coalesce(response_id, $6::uuid),
     claim = case when $5::boolean then null else claim end, body = case when $5::boolean then null else body end
   where request_id = $1 and state = 'open' returning request_id`;
+
+const measuring = "update kept_answer set bytes = $2 where request_id = $1 and state = 'ended'";
 
 const expiring = "update kept_answer set claim = null, body = null where request_id = $1";
 

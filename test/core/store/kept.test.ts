@@ -168,6 +168,17 @@ describe.each(databaseKinds(import.meta.path))("kept answers on %s", (name) => {
     expect(await kept.makeRoom(organizationId, 0)).toEqual([]);
   });
 
+  test("the log of a response that was cancelled makes room by its size, which is known when its node has stopped", async () => {
+    const { requestId } = await begun(of(null));
+    await kept.measured(requestId, 200_000);
+    await another.end(requestId, { state: "ended", bytes: 500, response: '{"status":"cancelled"}' });
+    expect(await kept.makeRoom(organizationId, 100_000)).toEqual([]);
+    await kept.measured(requestId, 200_000);
+    expect(await kept.makeRoom(organizationId, 100_000)).toEqual([{ requestId, organizationId }]);
+    await kept.measured(requestId, 200_000);
+    expect(await kept.makeRoom(organizationId, 100_000)).toEqual([]);
+  });
+
   test("what has expired is forgotten, and everything of an organization that keeps no content", async () => {
     const one = await begun(of("a"));
     expect((await kept.forget()).map(({ requestId }) => requestId)).not.toContain(one.requestId);

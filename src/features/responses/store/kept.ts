@@ -74,6 +74,8 @@ export interface KeptAnswers {
   response(organizationId: string, responseId: string): Promise<Kept | null>;
   /** Ends an open answer. Returns whether it was open. */
   end(requestId: string, end: KeptEnd): Promise<boolean>;
+  /** Notes the size of an ended answer's log, which was not known where the answer was ended. */
+  measured(requestId: string, bytes: number): Promise<void>;
   /**
    * Makes an open answer a background response with this object. Refuses if its run is settled: its node was away for too
    * long, and another node has settled it. Returns whether the answer is a background response now.
