@@ -248,4 +248,12 @@ export const kept: Mutant[] = [
     caughtBy: ["test/features/responses/sizes.test.ts > whose node is gone"],
     rule: "docs/configuration.md, answers",
   },
+  {
+    name: "an idempotency key is a key's own, not its person's",
+    file: "src/features/responses/key.ts",
+    find: "person?.id ?? key.id",
+    replace: "key.id",
+    caughtBy: ["test/core/http/whose-responses.test.ts > an idempotency key is a person's own"],
+    rule,
+  },
 ];

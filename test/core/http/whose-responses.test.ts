@@ -119,6 +119,19 @@ test("a background response is fetched, followed, cancelled and deleted by its m
   expect(await status("the service's key", `${path}/${id}`, "DELETE")).toBe(200);
 });
 
+test("an idempotency key is a person's own, whichever credential it comes with, or that of a key without a person", async () => {
+  const headers = { "idempotency-key": crypto.randomUUID() };
+  const asked = async (caller: Caller) => {
+    const response = await service.post(path, { model, input: "Hello." }, { key: keys[caller], headers });
+    expect(response.status).toBe(200);
+    return response.headers.get("x-service-replay-of") ?? response.headers.get("x-request-id");
+  };
+  const runs: Record<string, string | null> = {};
+  for (const caller of callers) runs[caller] = await asked(caller);
+  expect(runs["ann by her key"]).toBe(runs["ann by a token"]!);
+  expect(new Set(Object.values(runs)).size).toBe(callers.length - 1);
+});
+
 test("the receipt of a refused request is its maker's", async () => {
   let at = "";
   // Only ten refusals a second have receipts, and the tests above may have used them up.
