@@ -256,4 +256,12 @@ export const kept: Mutant[] = [
     caughtBy: ["test/core/http/whose-responses.test.ts > an idempotency key is a person's own"],
     rule,
   },
+  {
+    name: "a compaction takes an idempotency key, and is charged for each repeat",
+    file: "src/features/responses/compact.ts",
+    find: '    refuseKey(call, "compactions");\n',
+    replace: "",
+    caughtBy: ["test/core/http/compaction.test.ts > is not repeated by an idempotency key"],
+    rule,
+  },
 ];

@@ -1,5 +1,7 @@
 /** The header `idempotency-key`, with which a request can be repeated without being carried out twice. */
 import Type from "typebox";
+import type { Call } from "../http/call.ts";
+import { Fault } from "../inference/fault.ts";
 
 export const keyHeader = "idempotency-key";
 
@@ -14,3 +16,13 @@ export const keyHeaders = Type.Object({
     }),
   ),
 });
+
+/** Refuses the header, for operations whose answers are not kept: a repeat would be charged again. */
+export function refuseKey({ request }: Pick<Call, "request">, answers: string): void {
+  if (!request.headers.has(keyHeader)) return;
+  throw new Fault(
+    "unsupported_feature",
+    `This service keeps no answers of ${answers}, so an '${keyHeader}' has no effect there. Remove the header: a repeat is a request of its own, and is charged.`,
+    { param: keyHeader },
+  );
+}

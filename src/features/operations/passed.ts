@@ -6,11 +6,10 @@ import type { JsonBody } from "../../core/body/read.ts";
 import { giveBackBody } from "../../core/http/bounds.ts";
 import type { Call } from "../../core/http/call.ts";
 import type { HttpAnswer } from "../../core/http/frame.ts";
-import { Fault } from "../../core/inference/fault.ts";
 import { admittedHeaders } from "../../core/operations/answer.ts";
 import type { Dependencies } from "../../core/operations/dependencies.ts";
 import { inferenceHeaderNames, limitHeaderNames, limitRefusalHeaderNames } from "../../core/operations/headers.ts";
-import { keyHeader } from "../../core/operations/idempotency.ts";
+import { refuseKey } from "../../core/operations/idempotency.ts";
 import { startRun } from "../../core/operations/infer.ts";
 import { inferenceFaults } from "../../core/operations/inference-faults.ts";
 import { type Content, type Example, jsonType, type Operation, operation } from "../../core/operations/operation.ts";
@@ -84,7 +83,7 @@ function pass<Wire extends PassedWire>(
   { principal, body }: { principal: Principal; body: JsonBody<Wire> },
   passing: Passing<Wire>,
 ): Promise<HttpAnswer> {
-  refuseKey(call, passing);
+  refuseKey(call, passing.operation);
   const prepared = preparePassed(dependencies, call, { principal, body }, passing);
   const { identity, inputTokensExpected, request } = prepared;
   const around = passing.around(body.value, identity);
@@ -96,14 +95,4 @@ function pass<Wire extends PassedWire>(
     if (encoder) return streamedAnswer(run, { encoder, headers }, dependencies.limits, () => giveBackBody(call));
     return wholeAnswer(run, around, headers, () => giveBackBody(call));
   });
-}
-
-/** Refuses `idempotency-key`: answers of these operations are not kept, so a repeat would be charged again. */
-function refuseKey({ request }: Call, { operation: name }: Passing<never>): void {
-  if (!request.headers.has(keyHeader)) return;
-  throw new Fault(
-    "unsupported_feature",
-    `This service keeps no answers of ${name}, so an '${keyHeader}' has no effect there. Remove the header: a repeat is a request of its own, and is charged.`,
-    { param: keyHeader },
-  );
 }

@@ -3,6 +3,7 @@
 import type { Adapter } from "../../core/operations/adapter.ts";
 import type { Dependencies } from "../../core/operations/dependencies.ts";
 import { limitHeaderNames, limitRefusalHeaderNames, usageHeaderNames } from "../../core/operations/headers.ts";
+import { refuseKey } from "../../core/operations/idempotency.ts";
 import { infer } from "../../core/operations/infer.ts";
 import { jsonSuccess, operation } from "../../core/operations/operation.ts";
 import { inferenceBody } from "../../core/operations/prepare.ts";
@@ -47,5 +48,8 @@ export const compactResponse = operation({
   limitRefusalHeaders: limitRefusalHeaderNames,
   faultShape: "responses",
   examples: compactRequests,
-  handle: (dependencies, call, input) => infer(dependencies, call, input, compactAdapter(dependencies)),
+  handle(dependencies, call, input) {
+    refuseKey(call, "compactions");
+    return infer(dependencies, call, input, compactAdapter(dependencies));
+  },
 });

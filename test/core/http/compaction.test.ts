@@ -270,7 +270,15 @@ describe("a stored conversation", () => {
 });
 
 describe("POST /v1/responses/compact", () => {
-  const compact = (body: object) => service.post(`${path}/compact`, { model, ...body });
+  const compact = (body: object, headers: Record<string, string> = {}) =>
+    service.post(`${path}/compact`, { model, ...body }, { headers });
+
+  test("is not repeated by an idempotency key: it is refused in words, before any engine is asked", async () => {
+    play({ text: summary });
+    const refused = await compact({ input: talk }, { "idempotency-key": "k1" });
+    expect(await refusalOf(refused)).toEqual([400, "unsupported_feature", "idempotency-key"]);
+    expect(engine.asked).toHaveLength(0);
+  });
 
   test("answers the user's messages, then the summary, is metered, and stores nothing", async () => {
     play({ reasoning: "I think.", text: summary }, { text: "Good." });
