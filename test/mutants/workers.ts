@@ -101,4 +101,12 @@ export const workers: Mutant[] = [
     caughtBy: ["test/features/workers/ports.test.ts > connections that live long"],
     rule,
   },
+  {
+    name: "a worker that ends during a scrape is counted twice",
+    file: "src/features/workers/questions.ts",
+    find: "if (one.answers.has(worker)) one.answers.set(worker, null);",
+    replace: "",
+    caughtBy: ["test/features/telemetry/merged.test.ts > ends during a scrape"],
+    rule,
+  },
 ];

@@ -3,7 +3,10 @@
  */
 
 export interface Questions<Told> {
-  /** Resolves when all workers have answered or ended, or the time is over. A missing answer is null. */
+  /**
+   * Resolves when all workers have answered or ended, or the time is over. A missing answer is null, and so is that of
+   * a worker that has ended meanwhile.
+   */
   ask(workers: readonly number[], send: (question: number) => void): Promise<Map<number, Told | null>>;
   told(worker: number, question: number, told: Told): void;
   gone(worker: number): void;
@@ -42,7 +45,11 @@ export function questions<Told>(wait_ms: number): Questions<Told> {
       closed(one, worker);
     },
     gone(worker) {
-      for (const one of open.values()) closed(one, worker);
+      for (const one of open.values()) {
+        // An answer that it gave is left out: the caller counts the worker among those that have ended by now.
+        if (one.answers.has(worker)) one.answers.set(worker, null);
+        closed(one, worker);
+      }
     },
   };
 }

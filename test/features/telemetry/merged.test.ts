@@ -1,7 +1,9 @@
 /** The metrics of a node of several workers. */
 import { expect, test } from "bun:test";
+import type { Told } from "../../../src/core/http/observer.ts";
 import { merger } from "../../../src/features/telemetry/merged.ts";
 import { instruments } from "../../../src/features/telemetry/registry.ts";
+import { questions } from "../../../src/features/workers/questions.ts";
 
 const route = "/v1/models";
 const ended = { route, status: "200", code: "" };
@@ -52,9 +54,10 @@ test("one worker's metrics are rendered as without workers, but for the labels o
   }
 });
 
+const count = (text: string) => /^http_requests_total\{.*\} (\d+)$/m.exec(text)?.[1];
+
 test("what a worker had counted is counted on when it is gone, or does not answer", async () => {
   const merging = merger();
-  const count = (text: string) => /^http_requests_total\{.*\} (\d+)$/m.exec(text)?.[1];
   const [one, two] = [worker(3), worker(4)];
   two.read("http_open_requests", () => 9);
   two.read("process_open_fds", () => 9);
@@ -69,4 +72,22 @@ test("what a worker had counted is counted on when it is gone, or does not answe
   one.inc("http_requests_total", ended);
   merging.gone(2);
   expect(count(await merging.text(await told(one, worker(0)), "prometheus"))).toBe("9");
+});
+
+test("a worker that ends during a scrape, after its answer, is counted once, and no count falls in the next", async () => {
+  const merging = merger();
+  const [one, two] = [worker(3), worker(4)];
+  expect(count(await merging.text(await told(one, two), "prometheus"))).toBe("7");
+  two.inc("http_requests_total", ended, 5);
+  const asking = questions<Told[]>(60_000);
+  let question = -1;
+  const asked = asking.ask([1, 2], (number) => {
+    question = number;
+  });
+  asking.told(2, question, await two.values());
+  asking.gone(2);
+  merging.gone(2);
+  asking.told(1, question, await one.values());
+  expect(count(await merging.text(await asked, "prometheus"))).toBe("7");
+  expect(count(await merging.text(await told(one), "prometheus"))).toBe("7");
 });
