@@ -9,7 +9,8 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { migrate } from "../db/migrate.ts";
-import { type Budget, noBudget } from "../src/core/store/budget.ts";
+import { noBudget } from "../src/admin/store/budget.ts";
+import type { Budget } from "../src/core/store/budget.ts";
 import { bare, idOf } from "../src/core/store/ids.ts";
 import type { Admit, Command } from "../src/core/store/ledger.ts";
 import { ledger } from "../src/stores/postgres/ledger.ts";

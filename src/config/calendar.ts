@@ -1,5 +1,5 @@
 /** The calendar of organizations that are created without one, from the section `metering`. Pure. */
-import type { Calendar } from "../core/store/calendar.ts";
+import type { Calendar } from "../admin/store/calendar.ts";
 import { filled } from "./settings/row.ts";
 import { calendar, type Sections } from "./settings/sections.ts";
 

@@ -1,5 +1,6 @@
 /** Finds plans that organizations have but the catalog lacks: their inference is refused with 402. Pure. */
-import type { Plan, PlanUse } from "../core/store/plan.ts";
+import type { PlanUse } from "../admin/store/plan.ts";
+import type { Plan } from "../core/store/plan.ts";
 
 type Plans = ReadonlyMap<string, Plan>;
 

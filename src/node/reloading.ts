@@ -1,10 +1,11 @@
 /** Checks, publishes and logs the configuration, at a start and at a reload. */
 import { isDeepStrictEqual } from "node:util";
+import type { PlanStore, PlanUse } from "../admin/store/plan.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { lostPlans, takesPlansAway, usedBy } from "../config/plan-use.ts";
 import type { Agree, Reloadable } from "../config/reload.ts";
 import type { Log } from "../core/http/log.ts";
-import type { Plan, PlanStore, PlanUse } from "../core/store/plan.ts";
+import type { Plan } from "../core/store/plan.ts";
 import { problemOfCurrencies } from "../stores/postgres/currency.ts";
 
 /** Reads which plans organizations have. */

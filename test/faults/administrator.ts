@@ -3,12 +3,12 @@
 
 import { connect, type Socket } from "node:net";
 import type { Administration } from "../../src/admin/store/administration.ts";
+import { noBudget } from "../../src/admin/store/budget.ts";
 import type { LimitSubject } from "../../src/admin/store/limits.ts";
-import { noBudget } from "../../src/core/store/budget.ts";
 import { scopes } from "../../src/core/store/directory.ts";
 import { idOf } from "../../src/core/store/ids.ts";
 import { noLimits, type Plan } from "../../src/core/store/plan.ts";
-import { type StandingSubject, standingSubjects } from "../../src/core/store/standing.ts";
+import { type StandingSubject, standingSubjects } from "../../src/features/telemetry/store/standing.ts";
 import { administration } from "../../src/stores/postgres/administration.ts";
 import type { Database } from "../../src/stores/postgres/database.ts";
 import { DatabaseError } from "../../src/stores/postgres/database-error.ts";

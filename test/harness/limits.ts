@@ -1,9 +1,10 @@
 // Limits in tests: amounts in nanos, converted to the money that the verbs take.
 
 import type { LimitValueChanges } from "../../src/admin/management/limit-shape.ts";
+import { noBudget } from "../../src/admin/store/budget.ts";
 import type { LimitSubject } from "../../src/admin/store/limits.ts";
 import { decimalOf } from "../../src/core/inference/money.ts";
-import { type Budget, noBudget } from "../../src/core/store/budget.ts";
+import type { Budget } from "../../src/core/store/budget.ts";
 import { bare } from "../../src/core/store/ids.ts";
 import { administration } from "../../src/stores/postgres/administration.ts";
 import type { Database, Transaction } from "../../src/stores/postgres/database.ts";

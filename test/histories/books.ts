@@ -1,7 +1,7 @@
 // The store's totals, added up anew by the judge from records and holds after each of the store's steps.
 
+import type { Calendar } from "../../src/admin/store/calendar.ts";
 import { crowdedBy } from "../../src/core/admission/limited-by.ts";
-import type { Calendar } from "../../src/core/store/calendar.ts";
 import type {
   Admit,
   BillingSource,

@@ -1,7 +1,7 @@
 // Everything else that happens in a history besides its faults: an administrator decides something while requests run,
 // clocks are set, the store stands still, or a failover sets the store back to the past.
 
-import { type Calendar, weekDays } from "../../src/core/store/calendar.ts";
+import { type Calendar, weekDays } from "../../src/admin/store/calendar.ts";
 import type { WindowKind } from "../../src/core/store/ledger.ts";
 import type { Plan } from "../../src/core/store/plan.ts";
 import type { Chance } from "../faults/chance.ts";

@@ -1,9 +1,9 @@
 // The judge watches a history (a simulated sequence) from outside, knows what was asked, answered, forwarded and reported,
 // and says which rule is broken.
 
+import type { Calendar } from "../../src/admin/store/calendar.ts";
 import type { InferenceEvent } from "../../src/core/inference/event.ts";
 import type { Fault } from "../../src/core/inference/fault.ts";
-import type { Calendar } from "../../src/core/store/calendar.ts";
 import { type Command, type LedgerAnswer, type SubjectReading, windowKinds } from "../../src/core/store/ledger.ts";
 import type { RateAnswer } from "../../src/core/store/rates.ts";
 import type { Ending } from "../../src/core/usage/record.ts";

@@ -1,7 +1,7 @@
 // The store of a history: the ledger's rules in memory (test/core/store/ledger-model.ts) behind a log. What was carried out
 // is seen by all at once; it is on the disk when a later barrier has been written. A crash loses what was not on the disk.
 
-import type { Calendar } from "../../src/core/store/calendar.ts";
+import type { Calendar } from "../../src/admin/store/calendar.ts";
 import type { ClockRange, Command, LedgerAnswer, Recovered, WindowKind } from "../../src/core/store/ledger.ts";
 import type { Plan } from "../../src/core/store/plan.ts";
 import type { OwnLimits } from "../core/store/budget-model.ts";

@@ -33,7 +33,7 @@ export const standing: Mutant[] = [
   },
   {
     name: "the tightest limit is the first one",
-    file: "src/core/store/standing.ts",
+    file: "src/features/telemetry/store/standing.ts",
     find: "most && most.percent >= one.percent ? most : one",
     replace: "most ?? one",
     caughtBy: [`${law} equal what admission`],

@@ -2,8 +2,8 @@
 
 import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
-import { type Calendar, weekDays } from "../../core/store/calendar.ts";
 import { instantIn, instant as instantWritten, isZone } from "../../core/time/written.ts";
+import { type Calendar, weekDays } from "../store/calendar.ts";
 import type { Organization } from "../store/organization.ts";
 import { instant } from "../store/shapes.ts";
 import { type Facts, flag } from "./command.ts";

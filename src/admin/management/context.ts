@@ -2,23 +2,23 @@
 
 import { hashKey } from "../../core/auth/credential.ts";
 import type { Currency } from "../../core/inference/money.ts";
-import type { Calendar } from "../../core/store/calendar.ts";
 import type { Actor } from "../../core/store/directory.ts";
-import type { DrainAdministration } from "../../core/store/drain.ts";
 import type { Fleet } from "../../core/store/fleet.ts";
 import type { Ledger } from "../../core/store/ledger.ts";
-import type { Repeat } from "../../core/store/page.ts";
 import type { Plan } from "../../core/store/plan.ts";
 import type { RefusedRequests } from "../../core/store/refused.ts";
-import type { Standings } from "../../core/store/standing.ts";
+import type { Standings } from "../../features/telemetry/store/standing.ts";
 import type { Administration } from "../store/administration.ts";
 import { canonical } from "../store/audit-chain.ts";
+import type { Calendar } from "../store/calendar.ts";
+import type { DrainAdministration } from "../store/drain.ts";
 import type { InvitationAdministration } from "../store/invitations.ts";
 import type { StoredKey } from "../store/key.ts";
 import type { LimitRequestAdministration } from "../store/limit-requests.ts";
 import type { NoticeAdministration } from "../store/notices.ts";
 import type { OperatorAdministration } from "../store/operators.ts";
 import type { Organization } from "../store/organization.ts";
+import type { Repeat } from "../store/page.ts";
 import type { PeopleAdministration } from "../store/people.ts";
 import type { PlanAdministration } from "../store/plan.ts";
 import type { RequestList } from "../store/request-list.ts";

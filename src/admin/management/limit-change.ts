@@ -2,8 +2,9 @@
 
 import type { Currency } from "../../core/inference/money.ts";
 import { snakeName } from "../../core/schema/codec.ts";
-import { type Budget, budgetNames, noBudget } from "../../core/store/budget.ts";
+import type { Budget } from "../../core/store/budget.ts";
 import { not_limited, raisedTo } from "../../core/store/rates.ts";
+import { budgetNames, noBudget } from "../store/budget.ts";
 import type { LimitsChange, NewRaise, Raise, SubjectLimits } from "../store/limits.ts";
 import { fail } from "./error.ts";
 import { type LimitValueChanges, limitInWords, valueAfter, valueShown } from "./limit-shape.ts";

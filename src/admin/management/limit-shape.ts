@@ -14,9 +14,10 @@ import {
 } from "../../core/inference/money.ts";
 import { Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { camelName, snakeName, type Value } from "../../core/schema/codec.ts";
-import { type Budget, budgetNames, noBudget } from "../../core/store/budget.ts";
+import type { Budget } from "../../core/store/budget.ts";
 import { nanos_max } from "../../core/store/ledger.ts";
 import { not_limited } from "../../core/store/rates.ts";
+import { budgetNames, noBudget } from "../store/budget.ts";
 import type { SubjectLimits } from "../store/limits.ts";
 import { id, instant, type LimitName, limitNames } from "../store/shapes.ts";
 import type { ManagementContext } from "./context.ts";

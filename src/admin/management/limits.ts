@@ -5,7 +5,8 @@
 
 import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
-import { type Budget, noBudget } from "../../core/store/budget.ts";
+import type { Budget } from "../../core/store/budget.ts";
+import { noBudget } from "../store/budget.ts";
 import type { LimitSubject, SubjectLimits } from "../store/limits.ts";
 import type { Organization } from "../store/organization.ts";
 import { isClosed, type ManagementContext, noKey, noOrganization } from "./context.ts";

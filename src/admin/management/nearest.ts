@@ -1,6 +1,6 @@
 /** The organizations that have used the largest share of a limit: docs/design/usage.md, Standing. */
 
-import { type Standings, tightestWindow } from "../../core/store/standing.ts";
+import { type Standings, tightestWindow } from "../../features/telemetry/store/standing.ts";
 import type { Administration } from "../store/administration.ts";
 import type { NearOrganization } from "./fleet-shape.ts";
 

@@ -1,5 +1,5 @@
 /** Lists in parts, each with the cursor of the next one. Pure. */
-import type { PageOf } from "../../core/store/page.ts";
+import type { PageOf } from "../store/page.ts";
 
 export interface Part<Item> {
   data: Item[];

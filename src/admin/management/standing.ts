@@ -4,8 +4,8 @@ import { type Currency, grouped, inWords, isNothing, moneyOf, percentOf } from "
 import { count, Money, nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { type WindowReading, windowKinds } from "../../core/store/ledger.ts";
-import { type Standing as StoredStanding, tightestWindow } from "../../core/store/standing.ts";
 import { minute } from "../../core/time/written.ts";
+import { type Standing as StoredStanding, tightestWindow } from "../../features/telemetry/store/standing.ts";
 import { instant, limit } from "../store/shapes.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";

@@ -1,7 +1,7 @@
 /** Turns the store's result of a change into the answer of a verb of management, or into a refusal in words. */
 import type { TSchema } from "typebox";
 import { encode, type Value } from "../../core/schema/codec.ts";
-import type { Stale } from "../../core/store/change.ts";
+import type { Stale } from "../store/change.ts";
 import type { ManagementContext } from "./context.ts";
 import { ManagementError } from "./error.ts";
 

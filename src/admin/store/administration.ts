@@ -1,14 +1,14 @@
 /** The administration of organizations, teams, keys and the audit log. Implemented by `postgres`. */
 import type { Budget } from "../../core/store/budget.ts";
-import type { Calendar } from "../../core/store/calendar.ts";
-import type { Stale, VersionedChange } from "../../core/store/change.ts";
 import type { Actor, KeyKind, NewSecret, OrganizationStatus } from "../../core/store/directory.ts";
 import type { WindowKind } from "../../core/store/ledger.ts";
-import type { OverShare, Page, PageOf, Repeat, Repeated } from "../../core/store/page.ts";
+import type { Calendar } from "./calendar.ts";
+import type { Stale, VersionedChange } from "./change.ts";
 import type { Revocation, Rotation } from "./credential.ts";
 import type { KeyChange, KeyState, StoredKey } from "./key.ts";
 import type { LimitAdministration } from "./limits.ts";
 import type { Organization, Policies } from "./organization.ts";
+import type { OverShare, Page, PageOf, Repeat, Repeated } from "./page.ts";
 import type { Searching } from "./search.ts";
 import type { StoredTeam, TeamChange } from "./team.ts";
 

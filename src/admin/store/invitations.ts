@@ -4,8 +4,8 @@
  */
 import type { Budget } from "../../core/store/budget.ts";
 import type { Actor } from "../../core/store/directory.ts";
-import type { Page, PageOf } from "../../core/store/page.ts";
 import type { memberRoles } from "../../core/store/people.ts";
+import type { Page, PageOf } from "./page.ts";
 
 export const invitationStates = ["open", "taken", "revoked", "expired"] as const;
 export type InvitationState = (typeof invitationStates)[number];

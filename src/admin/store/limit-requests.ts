@@ -4,8 +4,8 @@
  */
 import type { Budget } from "../../core/store/budget.ts";
 import type { Actor } from "../../core/store/directory.ts";
-import type { Page, PageOf } from "../../core/store/page.ts";
 import type { LimitSubject, LimitsChange, SubjectLimits } from "./limits.ts";
+import type { Page, PageOf } from "./page.ts";
 
 export const limitRequestStates = ["open", "approved", "declined", "withdrawn", "expired"] as const;
 export type LimitRequestState = (typeof limitRequestStates)[number];

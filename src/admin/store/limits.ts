@@ -4,11 +4,11 @@
  */
 import { createHash } from "node:crypto";
 import type { Budget } from "../../core/store/budget.ts";
-import type { Stale } from "../../core/store/change.ts";
 import type { Actor } from "../../core/store/directory.ts";
 import { bare } from "../../core/store/ids.ts";
-import type { Page, PageOf } from "../../core/store/page.ts";
-import type { StandingSubject } from "../../core/store/standing.ts";
+import type { StandingSubject } from "../../features/telemetry/store/standing.ts";
+import type { Stale } from "./change.ts";
+import type { Page, PageOf } from "./page.ts";
 
 /** Whose limits they are: the ID of an organization, a team, a person or a key. */
 export interface LimitSubject {

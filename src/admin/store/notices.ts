@@ -7,8 +7,8 @@ import { id, instant } from "../../core/operations/fields.ts";
 import { count, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import type { Actor } from "../../core/store/directory.ts";
-import type { Page, PageOf } from "../../core/store/page.ts";
 import { type NoticeOwner, noticeForms } from "../../features/notices/store/notice.ts";
+import type { Page, PageOf } from "./page.ts";
 
 export const NoticeDestination = Type.Object(
   {

@@ -1,8 +1,8 @@
 /** The administration of OPERATORS. Implemented by `postgres`. */
 import type { Actor, NewSecret } from "../../core/store/directory.ts";
-import type { Page, PageOf, Repeat, Repeated } from "../../core/store/page.ts";
 import type { Operator, Operators } from "../../features/identity/store/operators.ts";
 import type { Revocation, Rotation } from "./credential.ts";
+import type { Page, PageOf, Repeat, Repeated } from "./page.ts";
 
 export interface OperatorAdministration extends Operators {
   createOperator(

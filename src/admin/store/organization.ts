@@ -3,8 +3,8 @@ import Type from "typebox";
 import { id, instant, version } from "../../core/operations/fields.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
-import { weekDays } from "../../core/store/calendar.ts";
 import { organizationStatuses } from "../../core/store/directory.ts";
+import { weekDays } from "./calendar.ts";
 
 const days = (description: string) => nullable(Type.Integer({ minimum: 1, description }));
 const calendar = () =>

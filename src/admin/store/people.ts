@@ -1,9 +1,9 @@
 /** The administration of PEOPLE: lists of them, and what is set for a person by hand. Implemented by `postgres`. */
-import type { Stale } from "../../core/store/change.ts";
 import type { Actor } from "../../core/store/directory.ts";
-import type { OverShare, Page, PageOf } from "../../core/store/page.ts";
 import type { NamedMembership } from "../../core/store/people.ts";
 import type { KnownPerson, People } from "../../features/identity/store/people.ts";
+import type { Stale } from "./change.ts";
+import type { OverShare, Page, PageOf } from "./page.ts";
 
 export interface PersonQuery extends Page, OverShare {
   organizationId?: string | undefined;

@@ -2,9 +2,9 @@
 import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
-import type { Stale } from "../../core/store/change.ts";
-import type { Repeat, Repeated } from "../../core/store/page.ts";
-import type { Plan as PlanInForce, PlanLimits, PlanUse } from "../../core/store/plan.ts";
+import type { Plan as PlanInForce, PlanLimits } from "../../core/store/plan.ts";
+import type { Stale } from "./change.ts";
+import type { Repeat, Repeated } from "./page.ts";
 import { instant, limit, version } from "./shapes.ts";
 
 /** The fields of a plan that answers show as they are stored. Money is not among them: it is stored in nanos. */
@@ -41,6 +41,33 @@ export interface PlanAdministration {
     actor: string,
     version?: number | null,
   ): Promise<Plan | Stale<Plan> | "of_file" | PlanUse | null>;
+}
+
+/** How many organizations are on a plan, with the names of the first few. */
+export interface PlanUse {
+  plan: string;
+  organizations: number;
+  /** The first few organizations on the plan, in alphabetical order. */
+  slugs: string[];
+}
+
+/**
+ * The plans in force, the same on every node. Limits are read from them when a hold grows and when a request is settled
+ * (docs/design/usage.md, Plans that change). A thrown error is an outage.
+ */
+export interface PlanStore {
+  inForce(): Promise<PlanInForce[]>;
+  /**
+   * Replaces the plans of the last published configuration file by the plans of this file, unless the published file
+   * was changed later than this one. `fileAge_ms`: how long ago this file was changed; null: there is no file, and any
+   * file takes precedence. Changes nothing if the file names plans that were created at run time.
+   */
+  publish(
+    plans: readonly PlanInForce[],
+    fileAge_ms: number | null,
+  ): Promise<"published" | "same" | "older" | { taken: string[] }>;
+  /** Returns those of the names that belong to plans created at run time. */
+  taken(names: readonly string[]): Promise<string[]>;
 }
 
 /** The refusal of a new plan: a plan of this source has the name already. */

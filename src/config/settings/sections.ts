@@ -1,5 +1,5 @@
 /** The sections of sluice.yaml other than engines, models and plans: one row for each setting. */
-import { weekDays } from "../../core/store/calendar.ts";
+import { weekDays } from "../../admin/store/calendar.ts";
 import { identity } from "./identity.ts";
 import {
   choice,

@@ -1,9 +1,9 @@
 /**
  * The limits of keys, people and teams, in addition to those of their organization's plan (docs/design/usage.md,
- * Budgets). The ledger counts the usage under them (ledger.ts); an administrator sets them here.
+ * Budgets). The ledger counts the usage under them (ledger.ts).
  */
 import type { LimitMet } from "../inference/fault.ts";
-import { noLimits, type PlanLimits } from "./plan.ts";
+import type { PlanLimits } from "./plan.ts";
 
 /** The kinds of subjects that have limits. */
 export type LimitedBy = LimitMet["limitedBy"];
@@ -35,16 +35,3 @@ export const narrowestFirst = (one: Limited, other: Limited): number =>
 
 /** Limits in the same units as a plan's limits: amounts are nanos (billionths of the currency). Null: no limit. */
 export type Budget = PlanLimits;
-
-const { name: _, ...unlimited } = noLimits;
-export const noBudget: Budget = Object.freeze(unlimited);
-
-/** The names of the limits in the order of the ledger's arrays. */
-export const budgetNames = [
-  "session",
-  "week",
-  "month",
-  "concurrentRequests",
-  "requestsPerMinute",
-  "tokensPerMinute",
-] as const satisfies readonly (keyof Budget)[];

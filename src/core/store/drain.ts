@@ -24,13 +24,3 @@ export interface DrainStore {
    */
   listen(changed: () => void): Promise<() => Promise<void>>;
 }
-
-export interface DrainAdministration extends Pick<DrainStore, "listDrains"> {
-  /** Drains the engine, and replaces an earlier drain of it. Returns "past" if `until` is not in the future. */
-  drain(engine: DrainedEngine, until: Date | null, actor: Actor): Promise<Drain | "past">;
-  /**
-   * Ends the drain of this replica, or all drains of the upstream if no replica is given. Returns the drains that
-   * ended.
-   */
-  resume(engine: DrainedEngine, actor: Actor): Promise<Drain[]>;
-}

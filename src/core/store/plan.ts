@@ -21,40 +21,15 @@ export const noLimits: Plan = Object.freeze({
   concurrentRequests: null,
 });
 
-/** How many organizations are on a plan, with the names of the first few. */
-export interface PlanUse {
-  plan: string;
-  organizations: number;
-  /** The first few organizations on the plan, in alphabetical order. */
-  slugs: string[];
-}
-
 export type PlanLimits = Omit<Plan, "name">;
-
-/**
- * The plans in force, the same on every node. Limits are read from them when a hold grows and when a request is settled
- * (docs/design/usage.md, Plans that change). A thrown error is an outage.
- */
-export interface PlanStore {
-  inForce(): Promise<Plan[]>;
-  /**
-   * Replaces the plans of the last published configuration file by the plans of this file, unless the published file
-   * was changed later than this one. `fileAge_ms`: how long ago this file was changed; null: there is no file, and any
-   * file takes precedence. Changes nothing if the file names plans that were created at run time.
-   */
-  publish(
-    plans: readonly Plan[],
-    fileAge_ms: number | null,
-  ): Promise<"published" | "same" | "older" | { taken: string[] }>;
-  /** Returns those of the names that belong to plans created at run time. */
-  taken(names: readonly string[]): Promise<string[]>;
-}
 
 /**
  * The limits whose changes nodes apply while requests run (docs/design/usage.md, Limits that change). A thrown error is
  * an outage.
  */
-export interface LimitStore extends Pick<PlanStore, "inForce"> {
+export interface LimitStore {
+  /** The plans in force, the same on every node. */
+  inForce(): Promise<Plan[]>;
   /**
    * The changes of limits after the change with this number, and the raises (temporary increases of limits) that ended
    * since `from`, an instant of the store's clock. `since` null: only changes from now on.

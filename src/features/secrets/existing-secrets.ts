@@ -5,9 +5,9 @@
  * secret in this set is looked up like any other.
  */
 import type { SecretHint } from "../../core/auth/authenticate.ts";
-import { type ExistingSecretsStore, fingerprint_bytes } from "../../core/store/existing-secrets.ts";
 import { type Clock, idleClock } from "../../core/time/clock.ts";
 import { Fingerprints } from "./fingerprints.ts";
+import { type ExistingSecretsStore, fingerprint_bytes } from "./store/existing-secrets.ts";
 
 /** The number of fingerprints that 32 MiB hold. */
 const existingSecrets_max = 3 * 2 ** 20;

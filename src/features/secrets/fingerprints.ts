@@ -3,7 +3,7 @@
  * bytes an entry; at least a quarter of the entries is free. The hashes are of random secrets, so their own bits serve
  * as the index. Pure.
  */
-import { fingerprint_bytes } from "../../core/store/existing-secrets.ts";
+import { fingerprint_bytes } from "./store/existing-secrets.ts";
 
 const places_min = 1024;
 

@@ -11,13 +11,13 @@ import type { SharedLimit } from "../../core/routing/seen.ts";
 import type { Tally } from "../../core/routing/tallies.ts";
 import type { RouteView } from "../../core/routing/view.ts";
 import type { SettleAnswer } from "../../core/store/ledger.ts";
-import type { StoreName, StoreWatcher } from "../../core/store/watcher.ts";
 import type { AttemptKind } from "../../core/upstream/attempt.ts";
 import type { Ended, Waited } from "../../core/usage/record.ts";
 import { divergence } from "./divergence.ts";
 import { largest } from "./largest.ts";
 import { other } from "./metric.ts";
 import { type Instruments, instruments, type MetricReading } from "./registry.ts";
+import type { StoreName, StoreWatcher } from "./store/watcher.ts";
 import type { LabelsOf, NameOf } from "./table.ts";
 import { unchargedAttempts } from "./uncharged.ts";
 

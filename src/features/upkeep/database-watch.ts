@@ -2,9 +2,8 @@
  * For the metrics, reads once a minute the state of the database, and how many organizations, teams, people and keys
  * are near a limit.
  */
-import type { DatabaseSigns } from "../../core/store/signs.ts";
-import type { NearLimit } from "../../core/store/standing.ts";
 import { repeating } from "../../core/time/clock.ts";
+import type { DatabaseSigns } from "./store/signs.ts";
 
 export interface Watch<State> {
   /** The last state that was read; `unknown` before the first answer, and while the database is away. */
@@ -23,8 +22,8 @@ export function databaseWatch(read: () => Promise<DatabaseSigns>, times_ms = min
   return watch(read, unknownSigns, times_ms);
 }
 
-export function nearLimitsWatch(read: () => Promise<NearLimit[]>, times_ms = minutely): Watch<readonly NearLimit[]> {
-  return watch<readonly NearLimit[]>(read, [], times_ms);
+export function nearLimitsWatch<Item>(read: () => Promise<Item[]>, times_ms = minutely): Watch<readonly Item[]> {
+  return watch<readonly Item[]>(read, [], times_ms);
 }
 
 function watch<State>(read: () => Promise<State>, unknown: State, times_ms: typeof minutely): Watch<State> {

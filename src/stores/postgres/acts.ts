@@ -7,11 +7,11 @@ import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lt, type SQLW
 import { administrationRepeat, auditEntry, auditHead } from "../../../db/schema.ts";
 import type { AuditHead, AuditQuery, NamedEntry } from "../../admin/store/administration.ts";
 import { chainedHash } from "../../admin/store/audit-chain.ts";
+import type { Repeat, Repeated } from "../../admin/store/page.ts";
 import { masked, maskedDeep } from "../../core/inference/masked.ts";
 import { decimalOf, nano_decimals } from "../../core/inference/money.ts";
 import { snakeName } from "../../core/schema/codec.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
-import type { Repeat, Repeated } from "../../core/store/page.ts";
 import type { Database, Transaction } from "./database.ts";
 import { unwrapErrors } from "./rows.ts";
 

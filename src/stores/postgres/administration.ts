@@ -4,6 +4,7 @@
  */
 
 import type { Administration } from "../../admin/store/administration.ts";
+import type { DrainAdministration } from "../../admin/store/drain.ts";
 import type { InvitationAdministration } from "../../admin/store/invitations.ts";
 import type { LimitRequestAdministration } from "../../admin/store/limit-requests.ts";
 import type { NoticeAdministration } from "../../admin/store/notices.ts";
@@ -13,10 +14,9 @@ import type { PeopleAdministration } from "../../admin/store/people.ts";
 import type { PlanAdministration } from "../../admin/store/plan.ts";
 import type { RequestList } from "../../admin/store/request-list.ts";
 import type { UpstreamReports } from "../../admin/store/upstream-report.ts";
-import type { DrainAdministration } from "../../core/store/drain.ts";
 import type { Fleet } from "../../core/store/fleet.ts";
 import type { Sealing } from "../../core/store/sealing.ts";
-import type { Standings } from "../../core/store/standing.ts";
+import type { Standings } from "../../features/telemetry/store/standing.ts";
 import { listAudit, readAuditHead, withAddress } from "./acts.ts";
 import type { Database } from "./database.ts";
 import { drainAdministration } from "./drains.ts";

@@ -4,7 +4,7 @@
  * gets the thing as it is under the lock, so that of two changes to different members both take effect. A caller that
  * gives no version has read nothing that could be overwritten unnoticed, so nothing is compared.
  */
-import type { Stale, VersionedChange } from "../../core/store/change.ts";
+import type { Stale, VersionedChange } from "../../admin/store/change.ts";
 import { appendAuditEntry, storeNow, transact } from "./acts.ts";
 import { sumAll } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";

@@ -6,8 +6,8 @@
  */
 import type { Socket } from "node:net";
 import postgres from "postgres";
-import type { StoreWatcher } from "../../core/store/watcher.ts";
 import { Countdown } from "../../core/time/cancellation.ts";
+import type { StoreWatcher } from "../../features/telemetry/store/watcher.ts";
 import type { Address } from "./address.ts";
 import type { Session } from "./database.ts";
 import { DatabaseError, faultOf } from "./database-error.ts";

@@ -6,8 +6,8 @@
 import type { PgDatabase } from "drizzle-orm/pg-core";
 import { drizzle, type PgRemoteDatabase } from "drizzle-orm/pg-proxy";
 import * as schema from "../../../db/schema.ts";
-import type { ConnectionsInUse, StoreWatcher } from "../../core/store/watcher.ts";
 import { within } from "../../core/time/cancellation.ts";
+import type { ConnectionsInUse, StoreWatcher } from "../../features/telemetry/store/watcher.ts";
 import { DatabaseError } from "./database-error.ts";
 
 type ResultKind = PgRemoteDatabase extends PgDatabase<infer Kind> ? Kind : never;

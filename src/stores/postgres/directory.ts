@@ -18,7 +18,7 @@ import { type Limited, narrowestFirst } from "../../core/store/budget.ts";
 import type { Directory } from "../../core/store/directory.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
 import type { RateLimits, RateSubject } from "../../core/store/rates.ts";
-import { modelLimitsPrefix, standingSubjects } from "../../core/store/standing.ts";
+import { modelLimitsPrefix, standingSubjects } from "../../features/telemetry/store/standing.ts";
 import { batched } from "./batched.ts";
 import type { Database } from "./database.ts";
 import { secretEnds } from "./key-life.ts";

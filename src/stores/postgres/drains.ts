@@ -1,7 +1,8 @@
 /** Stores over SQL which engines are drained. */
 import { and, eq } from "drizzle-orm";
 import { drainedEngine } from "../../../db/schema.ts";
-import type { Drain, DrainAdministration, DrainStore } from "../../core/store/drain.ts";
+import type { DrainAdministration } from "../../admin/store/drain.ts";
+import type { Drain, DrainStore } from "../../core/store/drain.ts";
 import { appendAuditEntry, storeNow, transact } from "./acts.ts";
 import type { Database } from "./database.ts";
 

@@ -2,8 +2,8 @@
  * Reads the secrets of keys that may be used. The secrets of thousands of keys come as one value, because a row for
  * each key would take ten times as long.
  */
-import { type ExistingSecretsStore, fingerprint_bytes } from "../../core/store/existing-secrets.ts";
 import { uuid_max } from "../../core/store/ids.ts";
+import { type ExistingSecretsStore, fingerprint_bytes } from "../../features/secrets/store/existing-secrets.ts";
 import type { Database } from "./database.ts";
 
 const piece_keys_max = 5_000;

@@ -1,4 +1,5 @@
 /** Invitations over SQL, and how a sign-in accepts them. */
+import { budgetNames } from "../../admin/store/budget.ts";
 import {
   type InvitationAdministration,
   type InvitationState,
@@ -8,7 +9,7 @@ import {
   openInvitations_max,
   type StoredInvitation,
 } from "../../admin/store/invitations.ts";
-import { type Budget, budgetNames } from "../../core/store/budget.ts";
+import type { Budget } from "../../core/store/budget.ts";
 import { bare, idOf, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import { appendAuditEntry, type NewAuditEntry, storeNow, transact } from "./acts.ts";
 import { budgetShown } from "./budgets.ts";

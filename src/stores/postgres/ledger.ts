@@ -6,7 +6,7 @@
 
 import { eq, sql } from "drizzle-orm";
 import { usageWindowNow } from "../../../db/schema.ts";
-import { type Calendar, weekDays } from "../../core/store/calendar.ts";
+import { type Calendar, weekDays } from "../../admin/store/calendar.ts";
 import { bare } from "../../core/store/ids.ts";
 import type {
   Command,

@@ -1,10 +1,11 @@
 /** Reads the limits of subjects, and for each limit in force the subject that sets it (docs/limits.md). */
 
+import { budgetNames, noBudget } from "../../admin/store/budget.ts";
 import type { LimitOrigin, LimitSubject, LimitValues, Raise, SubjectLimits } from "../../admin/store/limits.ts";
-import { type Budget, budgetNames, noBudget } from "../../core/store/budget.ts";
+import type { Budget } from "../../core/store/budget.ts";
 import { bare, type IdPrefix, idOf, uuidOf } from "../../core/store/ids.ts";
 import { not_limited } from "../../core/store/rates.ts";
-import { modelLimitsPrefix, type StandingSubject, standingSubjects } from "../../core/store/standing.ts";
+import { modelLimitsPrefix, type StandingSubject, standingSubjects } from "../../features/telemetry/store/standing.ts";
 import type { Transaction } from "./database.ts";
 
 type Statements = Pick<Transaction, "query">;

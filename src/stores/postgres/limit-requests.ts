@@ -14,7 +14,7 @@ import {
 import { camelName, snakeName } from "../../core/schema/codec.ts";
 import type { Budget } from "../../core/store/budget.ts";
 import { bare, idOf, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import { type StandingSubject, standingSubjects } from "../../core/store/standing.ts";
+import { type StandingSubject, standingSubjects } from "../../features/telemetry/store/standing.ts";
 import { appendAuditEntry, storeNow, transact } from "./acts.ts";
 import { change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";

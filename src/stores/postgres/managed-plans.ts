@@ -1,8 +1,8 @@
 /** Plans that are created at run time, in addition to those of the file (docs/design/usage.md, Plans that change). */
 import { asc, eq } from "drizzle-orm";
 import { plan } from "../../../db/schema.ts";
-import type { Plan as KnownPlan, PlanAdministration } from "../../admin/store/plan.ts";
-import type { PlanLimits, PlanUse } from "../../core/store/plan.ts";
+import type { Plan as KnownPlan, PlanAdministration, PlanUse } from "../../admin/store/plan.ts";
+import type { PlanLimits } from "../../core/store/plan.ts";
 import { amountWritten, appendAuditEntry, repeated, storeNow, transact, unrepeated } from "./acts.ts";
 import { type Changeable, change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";

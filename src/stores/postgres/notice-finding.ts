@@ -2,8 +2,8 @@
  * Finds conditions that notices should report, and adds a notice to the queue of each destination that wants it. The
  * same thing is reported to each destination once.
  */
-import { standingSubjects } from "../../core/store/standing.ts";
 import type { Condition, NewNotice } from "../../features/notices/store/notice.ts";
+import { standingSubjects } from "../../features/telemetry/store/standing.ts";
 import type { Database, Transaction } from "./database.ts";
 import { expiresAt } from "./key-life.ts";
 import { shownId } from "./rows.ts";

@@ -1,8 +1,8 @@
 /** The common parts of all changes of an organization. */
 import { eq, type SQL, sql } from "drizzle-orm";
 import { organization } from "../../../db/schema.ts";
+import { type Calendar, weekDays } from "../../admin/store/calendar.ts";
 import type { Organization } from "../../admin/store/organization.ts";
-import { type Calendar, weekDays } from "../../core/store/calendar.ts";
 import { uuidOf } from "../../core/store/ids.ts";
 import type { Changeable } from "./change.ts";
 import type { Transaction } from "./database.ts";

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { and, eq, gt } from "drizzle-orm";
 import { organization } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
-import type { Calendar } from "../../core/store/calendar.ts";
+import type { Calendar } from "../../admin/store/calendar.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import { amountWritten, appendAuditEntry, detailsOf, repeated, storeNow, transact, unrepeated } from "./acts.ts";
 import { change } from "./change.ts";

@@ -1,8 +1,9 @@
 /**
  * Writes one value of a subject's limits. The SQL function `limits_refresh` then computes the limits that are in force.
  */
+import { budgetNames } from "../../admin/store/budget.ts";
 import type { NewRaise } from "../../admin/store/limits.ts";
-import { type Budget, budgetNames } from "../../core/store/budget.ts";
+import type { Budget } from "../../core/store/budget.ts";
 import { saysAny } from "./budgets.ts";
 import type { Transaction } from "./database.ts";
 

@@ -4,7 +4,7 @@
  * the engine itself (a full disk, a trap of its code) every call fails, because its answers can no longer be trusted.
  * Data that was confirmed before is safe in the folder, and a new start reads it.
  */
-import type { StoreWatcher } from "../../core/store/watcher.ts";
+import type { StoreWatcher } from "../../features/telemetry/store/watcher.ts";
 import {
   answeredWithin,
   type Database,

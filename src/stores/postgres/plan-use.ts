@@ -1,5 +1,5 @@
 /** Reads which plans organizations have, and whether there are any organizations. */
-import type { PlanUse } from "../../core/store/plan.ts";
+import type { PlanUse } from "../../admin/store/plan.ts";
 import type { Database } from "./database.ts";
 
 const named_max = 20;

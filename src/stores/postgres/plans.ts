@@ -2,7 +2,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, getTableColumns, inArray, notInArray, sql } from "drizzle-orm";
 import { plan } from "../../../db/schema.ts";
-import type { Plan, PlanStore } from "../../core/store/plan.ts";
+import type { PlanStore } from "../../admin/store/plan.ts";
+import type { Plan } from "../../core/store/plan.ts";
 import { appendAuditEntry, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { lockPlans, planLimitsWritten, plansChanged } from "./managed-plans.ts";

@@ -2,8 +2,8 @@
 import { type Column, type GetColumnData, type SQL, sql } from "drizzle-orm";
 import { DrizzleQueryError } from "drizzle-orm/errors";
 import type * as schema from "../../../db/schema.ts";
+import type { PageOf } from "../../admin/store/page.ts";
 import { type IdPrefix, idOf } from "../../core/store/ids.ts";
-import type { PageOf } from "../../core/store/page.ts";
 
 export type OrganizationRow = typeof schema.organization.$inferSelect;
 export type KeyRow = typeof schema.apiKey.$inferSelect;

@@ -3,7 +3,7 @@
  * ends a statement that takes too long. If the server itself is silent (a cut network, a frozen machine), the
  * connection is given up, its waiting statements fail, and a new one is tried.
  */
-import type { StoreWatcher } from "../../core/store/watcher.ts";
+import type { StoreWatcher } from "../../features/telemetry/store/watcher.ts";
 import { type Address, addressOf } from "./address.ts";
 import { connectionTo, type DatabaseConnection, type Dialing } from "./connection.ts";
 import { answeredWithin, type Database, inTransaction, statementsOn, type Transaction } from "./database.ts";

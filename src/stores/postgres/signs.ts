@@ -1,5 +1,5 @@
 /** Reads the figures of a server that an operator should watch: docs/databases.md, What to watch. */
-import type { DatabaseSigns } from "../../core/store/signs.ts";
+import type { DatabaseSigns } from "../../features/upkeep/store/signs.ts";
 import type { Database } from "./database.ts";
 
 /** Reads the figures in one statement over views of the server; any role may read these columns. */

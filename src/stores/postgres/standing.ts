@@ -11,7 +11,7 @@ import {
   type StandingSubject,
   type Standings,
   standingSubjects,
-} from "../../core/store/standing.ts";
+} from "../../features/telemetry/store/standing.ts";
 import type { Database } from "./database.ts";
 
 type Querying = Pick<Database, "query">;

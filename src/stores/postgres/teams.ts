@@ -5,8 +5,9 @@
 import { and, eq, getTableColumns, gt, isNull, type SQL, sql } from "drizzle-orm";
 import { organization, team, usageSubject } from "../../../db/schema.ts";
 import type { TeamAdministration } from "../../admin/store/administration.ts";
+import { noBudget } from "../../admin/store/budget.ts";
 import type { StoredTeam } from "../../admin/store/team.ts";
-import { type Budget, noBudget } from "../../core/store/budget.ts";
+import type { Budget } from "../../core/store/budget.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import { appendAuditEntry, repeated, storeNow, transact, unrepeated } from "./acts.ts";
 import { budgetShown, setTeam } from "./budgets.ts";

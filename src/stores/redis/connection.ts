@@ -5,8 +5,8 @@
  * as a proxy, is recognised because it refuses keys of several tags.
  */
 import { Cluster, Redis, type RedisOptions, ReplyError } from "ioredis";
-import type { StoreWatcher } from "../../core/store/watcher.ts";
 import { within } from "../../core/time/cancellation.ts";
+import type { StoreWatcher } from "../../features/telemetry/store/watcher.ts";
 
 export interface RedisConnection {
   /** Rejects unless Redis answers in time. A connection that is still being made is waited for. */

@@ -3,7 +3,7 @@
  * answers to all.
  */
 import { countedSingly, type RateRequest, type RateSubject } from "../../core/store/rates.ts";
-import { standingSubjects } from "../../core/store/standing.ts";
+import { standingSubjects } from "../../features/telemetry/store/standing.ts";
 import type { ChangeAsked, RatesAsked, TakeAsked, TakeReply } from "./rates-script.ts";
 import type { Change } from "./waiting-changes.ts";
 

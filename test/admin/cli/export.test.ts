@@ -8,7 +8,7 @@ import fc from "fast-check";
 import type { SubjectLimitsShown } from "../../../src/admin/management/limit-shape.ts";
 import { allOf } from "../../../src/admin/management/page.ts";
 import type { Management } from "../../../src/admin/management/verbs.ts";
-import { weekDays } from "../../../src/core/store/calendar.ts";
+import { weekDays } from "../../../src/admin/store/calendar.ts";
 import { holds, times } from "../../harness/depth.ts";
 import { inMoney } from "../../harness/limits.ts";
 import { typed } from "../../harness/money.ts";

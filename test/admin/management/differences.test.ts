@@ -6,7 +6,7 @@ import { differences } from "../../../src/admin/management/apply/difference.ts";
 import type { State } from "../../../src/admin/management/apply/state.ts";
 import { valueShown } from "../../../src/admin/management/limit-shape.ts";
 import { examplePerson } from "../../../src/admin/management/people.ts";
-import { noBudget } from "../../../src/core/store/budget.ts";
+import { noBudget } from "../../../src/admin/store/budget.ts";
 
 const own = valueShown({ ...noBudget, week: 5 }, "USD");
 const limits = new Map([["acme", { own, keys: null, members: null, models: {} }]]);

@@ -3,9 +3,9 @@
  * limits.ts, nothing more.
  */
 import type { TeamAdministration } from "../../../src/admin/store/administration.ts";
+import { noBudget } from "../../../src/admin/store/budget.ts";
 import type { LimitAdministration, LimitSubject, SubjectLimits } from "../../../src/admin/store/limits.ts";
 import type { StoredTeam } from "../../../src/admin/store/team.ts";
-import { noBudget } from "../../../src/core/store/budget.ts";
 
 export function memoryBudgets(
   now: () => Date,

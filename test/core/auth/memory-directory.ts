@@ -2,11 +2,11 @@
 
 import type { Administration, AuditEntry } from "../../../src/admin/store/administration.ts";
 import { chainBeginning, chainedHash } from "../../../src/admin/store/audit-chain.ts";
+import { noBudget } from "../../../src/admin/store/budget.ts";
 import type { StoredKey } from "../../../src/admin/store/key.ts";
 import type { Organization } from "../../../src/admin/store/organization.ts";
-import { noBudget } from "../../../src/core/store/budget.ts";
+import type { Page, PageOf } from "../../../src/admin/store/page.ts";
 import { type Credential, type Directory, useNoted_ms } from "../../../src/core/store/directory.ts";
-import type { Page, PageOf } from "../../../src/core/store/page.ts";
 import { memoryBudgets } from "./memory-budgets.ts";
 
 const day_ms = 86_400_000;

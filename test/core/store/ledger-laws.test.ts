@@ -2,8 +2,8 @@
 // of commands, clocks, plans, anchors and extra usage, every answer and every total compared.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { weekDays } from "../../../src/admin/store/calendar.ts";
 import { noUsage, type Usage } from "../../../src/core/inference/usage.ts";
-import { weekDays } from "../../../src/core/store/calendar.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
 import type { Admit, Command, UsageLimits } from "../../../src/core/store/ledger.ts";
 import { setCalendar } from "../../../src/stores/postgres/ledger.ts";

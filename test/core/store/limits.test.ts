@@ -1,7 +1,8 @@
 // The store's announcements of changed limits: numbered in the order of commits, and sent to every node.
 
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
+import { noBudget } from "../../../src/admin/store/budget.ts";
+import type { Budget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { AdmitAnswer } from "../../../src/core/store/ledger.ts";
 import type { LimitStore } from "../../../src/core/store/plan.ts";

@@ -1,9 +1,9 @@
 // Organizations, teams and keys, made in a database as an administrator makes them.
 
+import { noBudget } from "../../../src/admin/store/budget.ts";
 import type { StoredKey } from "../../../src/admin/store/key.ts";
 import type { Organization } from "../../../src/admin/store/organization.ts";
 import type { StoredTeam } from "../../../src/admin/store/team.ts";
-import { noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";

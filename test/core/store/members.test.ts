@@ -1,7 +1,8 @@
 // A person as a subject of the ledger: all keys of a person in an organization share the person's limits, in every store.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { noBudget } from "../../../src/admin/store/budget.ts";
 import { memberIdOf } from "../../../src/admin/store/limits.ts";
-import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
+import type { Budget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import type { Command } from "../../../src/core/store/ledger.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";

@@ -1,7 +1,7 @@
 // A limit for a pattern of models, set for any subject, takes effect at the ledger and in the directory.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { noBudget } from "../../../src/admin/store/budget.ts";
 import type { LimitSubject } from "../../../src/admin/store/limits.ts";
-import { noBudget } from "../../../src/core/store/budget.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { AdmitAnswer } from "../../../src/core/store/ledger.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";

@@ -1,5 +1,5 @@
 /** The fields that tests give a new key. */
-import { noBudget } from "../../../src/core/store/budget.ts";
+import { noBudget } from "../../../src/admin/store/budget.ts";
 import type { NewSecret } from "../../../src/core/store/directory.ts";
 
 /** The fields of a key that never expires, may do all that its scopes allow, and has no limits and no team. */

@@ -1,6 +1,7 @@
 // An organization's own limits: they replace its plan's, limit by limit, higher or lower, wherever the ledger decides.
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
+import { noBudget } from "../../../src/admin/store/budget.ts";
+import type { Budget } from "../../../src/core/store/budget.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
 import type { AdmitAnswer, WindowKind } from "../../../src/core/store/ledger.ts";
 import { not_limited } from "../../../src/core/store/rates.ts";

@@ -1,7 +1,8 @@
 /** The plans in force: which node's file wins, on both databases. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { PlanStore } from "../../../src/admin/store/plan.ts";
 import { limitsInForce } from "../../../src/core/admission/limits-in-force.ts";
-import { noLimits, type Plan, type PlanStore } from "../../../src/core/store/plan.ts";
+import { noLimits, type Plan } from "../../../src/core/store/plan.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { limits } from "../../../src/stores/postgres/limits.ts";

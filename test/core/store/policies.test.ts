@@ -2,9 +2,9 @@
 
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
+import { noBudget } from "../../../src/admin/store/budget.ts";
 import type { Organization, Policies } from "../../../src/admin/store/organization.ts";
 import { judge } from "../../../src/core/auth/verdict.ts";
-import { noBudget } from "../../../src/core/store/budget.ts";
 import { useNoted_ms } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";

@@ -1,6 +1,7 @@
 // Raises: limits that count until an instant, on top of those of a plan, a team, a person or a key, on every store.
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
+import { noBudget } from "../../../src/admin/store/budget.ts";
+import type { Budget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, AdmitAnswer, Command, GrowAnswer } from "../../../src/core/store/ledger.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";

@@ -2,7 +2,7 @@
 // for whichever models: on three nodes of one Postgres, and on the embedded database.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { noBudget } from "../../../src/core/store/budget.ts";
+import { noBudget } from "../../../src/admin/store/budget.ts";
 import type { Admit, Ledger } from "../../../src/core/store/ledger.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { databaseKinds, times } from "../../harness/depth.ts";

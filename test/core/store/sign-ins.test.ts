@@ -1,9 +1,9 @@
 // Sessions of browsers, sign-ins of devices, devices that wait, and counted uses: what ends, and what happens once.
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { noBudget } from "../../../src/admin/store/budget.ts";
 import { hashKey, key_random_bytes, newKey, secretOf } from "../../../src/core/auth/credential.ts";
 import { judge } from "../../../src/core/auth/verdict.ts";
-import { noBudget } from "../../../src/core/store/budget.ts";
 import { type KeyKind, scopes } from "../../../src/core/store/directory.ts";
 import { bare, idOf } from "../../../src/core/store/ids.ts";
 import type { BrowserSession } from "../../../src/features/identity/store/browser-sessions.ts";

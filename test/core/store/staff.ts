@@ -1,7 +1,8 @@
 // The keys, people and teams of an organization in budget-laws.test.ts, in a store and in memory at once.
 
+import { noBudget } from "../../../src/admin/store/budget.ts";
 import { memberIdOf } from "../../../src/admin/store/limits.ts";
-import { matchesModel, noBudget } from "../../../src/core/store/budget.ts";
+import { matchesModel } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { UsageLimits } from "../../../src/core/store/ledger.ts";

@@ -1,9 +1,10 @@
 /** Standing: what organizations, teams and keys have used of their limits, from the one read that all views use. */
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
+import { noBudget } from "../../../src/admin/store/budget.ts";
+import type { Budget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
-import { tightestWindow } from "../../../src/core/store/standing.ts";
+import { tightestWindow } from "../../../src/features/telemetry/store/standing.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
 import { databaseKinds } from "../../harness/depth.ts";

@@ -1,6 +1,7 @@
 // Limits of keys and teams, set directly in the ledger.
 
-import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
+import { noBudget } from "../../../src/admin/store/budget.ts";
+import type { Budget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";

@@ -2,7 +2,7 @@
 // test/histories. A window is a function of the organization's anchor, or of the session's opening, and an instant; nothing
 // is swept or zeroed. Instants are milliseconds since the epoch, fractions allowed; windows are half-open, in UTC.
 
-import { type Calendar, weekDays } from "../../../src/core/store/calendar.ts";
+import { type Calendar, weekDays } from "../../../src/admin/store/calendar.ts";
 import { dayBegins, localDate } from "./zones-model.ts";
 
 export interface Interval {

@@ -2,12 +2,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createPublicKey } from "node:crypto";
 import { SignJWT } from "jose";
+import { noBudget } from "../../../src/admin/store/budget.ts";
 import { identityOf } from "../../../src/config/identity.ts";
 import { authenticator } from "../../../src/core/auth/authenticate.ts";
 import { identityTokens } from "../../../src/core/auth/identity-tokens.ts";
 import { unknownCredentialLimits, unknownCredentials } from "../../../src/core/auth/unknown-credentials.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
-import { noBudget } from "../../../src/core/store/budget.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import { callerTokens } from "../../../src/features/identity/callers.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";

@@ -1,9 +1,9 @@
 // Tokens of devices and workloads by a test issuer, which is away, refuses, or lies.
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { JWTPayload } from "jose";
+import { noBudget } from "../../../src/admin/store/budget.ts";
 import { hashKey } from "../../../src/core/auth/credential.ts";
 import { judge } from "../../../src/core/auth/verdict.ts";
-import { noBudget } from "../../../src/core/store/budget.ts";
 import { type Credential, scopes } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import { approveDevice, requestDevice } from "../../../src/features/identity/devices.ts";

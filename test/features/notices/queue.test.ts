@@ -1,8 +1,8 @@
 /** Notices: what organizations are told by webhook, over real sockets and on both databases. */
 import { afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { noBudget } from "../../../src/admin/store/budget.ts";
 import { sealing } from "../../../src/config/sealed.ts";
 import type { Money } from "../../../src/core/inference/money.ts";
-import { noBudget } from "../../../src/core/store/budget.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
 import type { Sealing } from "../../../src/core/store/sealing.ts";

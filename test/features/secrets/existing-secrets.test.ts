@@ -1,8 +1,8 @@
 /** Tests for docs/design/keys.md, Keys that exist. */
 import { expect, test } from "bun:test";
-import type { ExistingSecretsPiece } from "../../../src/core/store/existing-secrets.ts";
 import { existingSecrets } from "../../../src/features/secrets/existing-secrets.ts";
 import { Fingerprints } from "../../../src/features/secrets/fingerprints.ts";
+import type { ExistingSecretsPiece } from "../../../src/features/secrets/store/existing-secrets.ts";
 import { until } from "../../harness/until.ts";
 
 const hash = (of: string) => Bun.SHA256.hash(of) as Uint8Array;

@@ -1,6 +1,6 @@
 /** Metrics of usage: holds, settlements, the ledger's tables, engines' reports, and the largest organizations. Pure. */
-import { nearShares, standingSubjects } from "../../../core/store/standing.ts";
 import { bounds, type MetricTable } from "../metric.ts";
+import { nearShares, standingSubjects } from "../store/standing.ts";
 
 /**
  * The highest allowed value of the setting `metrics.organizations_max`. Organizations beyond that are counted as

@@ -1,7 +1,8 @@
 // Steps that the actions in memory share. They lock, read and write in the same order as src/stores/postgres.
 
 import { isDeepStrictEqual } from "node:util";
-import { type Budget, budgetNames, noBudget } from "../../../../src/core/store/budget.ts";
+import { budgetNames, noBudget } from "../../../../src/admin/store/budget.ts";
+import type { Budget } from "../../../../src/core/store/budget.ts";
 import { not_limited } from "../../../../src/core/store/rates.ts";
 import type { MemoryTransaction } from "./memory.ts";
 import { limitValueOf, memberId, type Reading, type SubjectRow, teamOf, type ValueRow } from "./tables.ts";

@@ -1,8 +1,9 @@
 // The limits that count for a person, read from the tables in memory as the statement of src/stores/postgres/own-limits.ts
 // reads them.
 
+import { budgetNames, noBudget } from "../../../../src/admin/store/budget.ts";
 import type { CountingLimits } from "../../../../src/admin/store/own-limits.ts";
-import { type Budget, budgetNames, noBudget } from "../../../../src/core/store/budget.ts";
+import type { Budget } from "../../../../src/core/store/budget.ts";
 import { not_limited, raisedTo } from "../../../../src/core/store/rates.ts";
 import { chosen } from "./acts.ts";
 import { limitValueOf, memberId, type Reading, teamOf } from "./tables.ts";

@@ -1,13 +1,14 @@
 // Does in memory what src/stores/postgres/limit-values.ts and limit-reading.ts do.
 
 import { isDeepStrictEqual } from "node:util";
+import { budgetNames, noBudget } from "../../../../src/admin/store/budget.ts";
 import type {
   LimitAdministration,
   LimitSubject,
   LimitsChange,
   SubjectLimits,
 } from "../../../../src/admin/store/limits.ts";
-import { type Budget, budgetNames, noBudget } from "../../../../src/core/store/budget.ts";
+import type { Budget } from "../../../../src/core/store/budget.ts";
 import { overPlan } from "../../../../src/core/store/rates.ts";
 import { audit, inForceOf, limitsChanged, refreshLimits, saysAny, setValue, subjectsOf } from "./acts.ts";
 import { lockKey } from "./keys.ts";

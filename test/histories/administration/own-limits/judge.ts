@@ -1,7 +1,8 @@
 // Judges whether an action has raised a limit that counts for a person. The limits are computed anew from the tables, in
 // another way than in the product.
 
-import { type Budget, noBudget } from "../../../../src/core/store/budget.ts";
+import { noBudget } from "../../../../src/admin/store/budget.ts";
+import type { Budget } from "../../../../src/core/store/budget.ts";
 import { memberId, type Reading, teamOf } from "../memory/tables.ts";
 
 const names = Object.keys(noBudget) as (keyof Budget)[];

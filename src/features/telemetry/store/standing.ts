@@ -2,10 +2,10 @@
  * STANDING: how much of its limits an organization, a team, a person or a key has used, at one instant. Limits,
  * notices, metrics and management use the same value (docs/design/usage.md, Standing).
  */
-import { percentOf } from "../inference/money.ts";
-import type { LimitedBy } from "./budget.ts";
-import type { IdPrefix } from "./ids.ts";
-import { type SubjectReading, type WindowKind, windowKinds } from "./ledger.ts";
+import { percentOf } from "../../../core/inference/money.ts";
+import type { LimitedBy } from "../../../core/store/budget.ts";
+import type { IdPrefix } from "../../../core/store/ids.ts";
+import { type SubjectReading, type WindowKind, windowKinds } from "../../../core/store/ledger.ts";
 
 /**
  * The subjects whose usage the ledger counts, with the prefixes of their ids. `mem_` is a person in one organization:

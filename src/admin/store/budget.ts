@@ -1,0 +1,16 @@
+/** The limits that an administrator sets, as values: none at all, and their names. */
+import type { Budget } from "../../core/store/budget.ts";
+import { noLimits } from "../../core/store/plan.ts";
+
+const { name: _, ...unlimited } = noLimits;
+export const noBudget: Budget = Object.freeze(unlimited);
+
+/** The names of the limits in the order of the ledger's arrays. */
+export const budgetNames = [
+  "session",
+  "week",
+  "month",
+  "concurrentRequests",
+  "requestsPerMinute",
+  "tokensPerMinute",
+] as const satisfies readonly (keyof Budget)[];
