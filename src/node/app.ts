@@ -23,12 +23,13 @@ import { serveOperation } from "../core/operations/serve-operation.ts";
 import { notServed, unknownPath } from "../core/operations/unknown-path.ts";
 import { encodeFault } from "../core/protocol/openai-chat/fault.ts";
 import type { IdentityParts } from "../features/identity/identity.ts";
+import type { OpenapiDependencies } from "../features/openapi/dependencies.ts";
 import type { ResponsesDependencies } from "../features/responses/dependencies.ts";
 import { unservedAt } from "../features/unserved/unserved.ts";
 import { metricsOperations, operations, operatorProbes, unlistedOperations, upgrades } from "./operations.ts";
 
 /** The core's dependencies, and those of every feature whose operations are mounted. */
-export type NodeDependencies = ResponsesDependencies;
+export type NodeDependencies = ResponsesDependencies & OpenapiDependencies;
 
 interface AppOptions {
   /** Whether /metrics is served on this port. */

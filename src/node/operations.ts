@@ -2,6 +2,7 @@
 import { helloProbe, liveness, operatorReadiness, readiness, rootProbe } from "../core/operations/health.ts";
 import { coreOperations } from "../core/operations/list.ts";
 import type { Operation } from "../core/operations/operation.ts";
+import { exampled } from "../features/openapi/examples/exampled.ts";
 import { getContract, getDocs, getDocsScript } from "../features/openapi/operation.ts";
 import { createCompletion } from "../features/operations/completions.ts";
 import { createEmbeddings } from "../features/operations/embeddings.ts";
@@ -12,7 +13,7 @@ import { connectResponses } from "../features/responses/websocket/connect.ts";
 import { getMetrics } from "../features/telemetry/operation.ts";
 
 /** The documented operations, in the document's order. */
-export const operations: readonly Operation[] = [
+export const operations: readonly Operation[] = exampled([
   ...coreOperations,
   compactResponse,
   createCompletion,
@@ -25,7 +26,7 @@ export const operations: readonly Operation[] = [
   listInputItems,
   getContract,
   getDocs,
-];
+]);
 
 /** The files of the page that shows the contract, which are served but not documented. */
 export const unlistedOperations: readonly Operation[] = [getDocsScript];

@@ -1,9 +1,10 @@
 /**
  * The requests that a node sends itself to warm up, and their answers: the examples of the contract, in every protocol.
  */
-import { type Example, exampleModel, jsonType, type Operation } from "../core/operations/operation.ts";
+import { type Example, jsonType, type Operation } from "../core/operations/operation.ts";
 import type { Catalog, CatalogModel } from "../core/routing/catalog.ts";
 import { yieldToEventLoop } from "../core/time/turns.ts";
+import { exampleModel } from "../features/openapi/contract-model.ts";
 import { operations } from "./operations.ts";
 
 export interface Ask {

@@ -114,7 +114,6 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
     shedsConnection: () => false,
     images: () => ({ deny_private: false, denied_hosts: [] }),
     configurationHash: () => "",
-    documentation: {} as never,
     lifecycle: lifecycle(),
     traces: null,
     metrics: { decision() {}, request() {}, shed() {}, unauthenticated() {}, render: async () => "" },

@@ -4,13 +4,14 @@ import { openaiChatCaller } from "../protocol/openai-chat/codec.ts";
 import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from "../protocol/openai-chat/contract.ts";
 import { chatRepeats, validateChatRequest } from "../protocol/openai-chat/validate.ts";
 import type { Adapter } from "./adapter.ts";
-import { completion, completionStream, path, requests } from "./chat-examples.ts";
 import { inferenceHeaderNames, limitHeaderNames, limitRefusalHeaderNames } from "./headers.ts";
 import { keyHeaders } from "./idempotency.ts";
 import { infer } from "./infer.ts";
 import { inferenceFaults } from "./inference-faults.ts";
 import { jsonType, operation } from "./operation.ts";
 import { inferenceBody } from "./prepare.ts";
+
+export const path = "/v1/chat/completions";
 
 export const chatAdapter: Adapter<ChatCompletionRequest, ChatCompletion> = {
   operation: "chat.completions",
@@ -34,19 +35,17 @@ export const createChatCompletion = operation({
     description: "The completion, or a stream of its chunks when `stream` is true.",
     headers: [...inferenceHeaderNames, ...limitHeaderNames],
     content: {
-      [jsonType]: { schema: ChatCompletion, example: completion },
+      [jsonType]: { schema: ChatCompletion },
       "text/event-stream": {
         schema: ChatCompletionChunk,
         grammar: "chat",
         description:
           "Each event is one `data:` line that holds a chunk (`ChatCompletionChunk`); comment lines keep a quiet stream alive. With `stream_options.include_usage`, a last chunk has the usage and no choices. An error during the stream is an event with an `Error`. The stream ends with exactly one `data: [DONE]`.",
-        example: completionStream,
       },
     },
   },
   faults: [...inferenceFaults, "mutually_exclusive", "idempotency_key_reused", "idempotency_answer_lost"],
   otherFaults: false,
   limitRefusalHeaders: limitRefusalHeaderNames,
-  examples: requests,
   handle: (dependencies, call, input) => infer(dependencies, call, input, chatAdapter),
 });

@@ -53,17 +53,8 @@ export interface Dependencies extends FrameDependencies {
   routes(): Promise<readonly RouteView[]>;
   /** The hash of the configuration in force. */
   configurationHash(): string;
-  documentation: Documentation;
   metrics: Observer;
   log: Log;
-}
-
-export interface Documentation {
-  /** The contract (the OpenAPI document) for the catalog in force, as JSON text. */
-  openapi(): string;
-  page(): Promise<Response>;
-  /** The script of the documentation page, for a request with these headers. */
-  script(requestHeaders: Headers): Promise<Response>;
 }
 
 interface ServingLimits extends BodyLimits, StreamLimits {

@@ -3,7 +3,7 @@ import { json } from "../http/json.ts";
 import { InputTokens, InputTokensRequest } from "../protocol/openai-responses/contract.ts";
 import { retirementHeaderNames } from "./headers.ts";
 import { jsonSuccess, operation } from "./operation.ts";
-import { countRequests, path } from "./responses-examples.ts";
+import { path } from "./responses.ts";
 import { countedBody, countedTokens, countTerms } from "./token-count.ts";
 
 export const countInputTokens = operation({
@@ -23,7 +23,6 @@ export const countInputTokens = operation({
   faults: ["model_not_allowed"],
   otherFaults: true,
   faultShape: "responses",
-  examples: countRequests,
   handle: async (dependencies, call, input) => {
     const input_tokens = await countedTokens(dependencies, call, input, { of: "responses", options: {} });
     return json(200, { object: "response.input_tokens", input_tokens });

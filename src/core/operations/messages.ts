@@ -14,10 +14,10 @@ import {
 } from "./headers.ts";
 import { keyHeaders } from "./idempotency.ts";
 import { infer } from "./infer.ts";
-import { message, messageStream, path, requests } from "./messages-examples.ts";
 import { jsonType, operation } from "./operation.ts";
 import { inferenceBody } from "./prepare.ts";
 
+export const path = "/v1/messages";
 const metered = "messages";
 
 export function messagesAdapter(dependencies: Pick<Dependencies, "messages">): Adapter<MessagesRequest, Message> {
@@ -43,13 +43,12 @@ export const createMessage = operation({
     description: "The message, or a stream of its events when `stream` is true.",
     headers: [...inferenceHeaderNames, ...messagesLimitHeaderNames, ...unifiedHeaderNames],
     content: {
-      [jsonType]: { schema: Message, example: message },
+      [jsonType]: { schema: Message },
       "text/event-stream": {
         schema: MessageStreamEvent,
         grammar: "messages",
         description:
           "Each event has an `event:` line with its type and a `data:` line that holds it (`MessageStreamEvent`): `message_start`, then blocks one after the other, each from `content_block_start` to `content_block_stop`, then `message_delta` with the totals and `message_stop`. `ping` can appear anywhere in between. An error during the stream is an `error` event, which ends it.",
-        example: messageStream,
       },
     },
   },
@@ -58,6 +57,5 @@ export const createMessage = operation({
   limitRefusalHeaders: messagesLimitRefusalHeaderNames,
   faultShape: "messages",
   faultHeaders: refusalHeaders,
-  examples: requests,
   handle: (dependencies, call, input) => infer(dependencies, call, input, messagesAdapter(dependencies)),
 });

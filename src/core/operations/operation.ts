@@ -8,7 +8,7 @@ import type { Principal } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
 import type { HttpAnswer } from "../http/frame.ts";
 import type { Fault, FaultCode } from "../inference/fault.ts";
-import type { Model, ModelKind } from "../inference/model.ts";
+import type { ModelKind } from "../inference/model.ts";
 import type { Capability } from "../inference/request.ts";
 import type { Scope } from "../store/directory.ts";
 import type { IdPrefix } from "../store/ids.ts";
@@ -16,11 +16,6 @@ import type { Operation as MeteredOperation } from "../store/ledger.ts";
 import type { ContentOwner } from "./adapter.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { HeaderName } from "./headers.ts";
-
-/** The part of the catalog in force that the OpenAPI document needs. */
-export interface ContractModel extends Pick<Model, "id" | "capabilities" | "extraParams" | "kind"> {
-  aliases?: readonly string[];
-}
 
 /** The model that examples name. In the OpenAPI document, the first model of the catalog takes its place. */
 export const anyModel = "vendor/model";
@@ -76,7 +71,8 @@ interface Declared<
   faultHeaders?(fault: Fault, request: Request): Record<string, string>;
   /** Replaces a fault by the one that clients of this operation get. */
   refusedAs?(fault: Fault): Fault;
-  examples: readonly Example[];
+  /** Absent: none, or those of src/features/openapi/examples. */
+  examples?: readonly Example[];
   /** Called when credential, scope, parameters and body have been checked. Throws Faults. */
   handle(
     dependencies: Dependencies,
@@ -104,7 +100,7 @@ export interface RequestBody<Body> {
   read(dependencies: Dependencies, call: Call, organization: ContentOwner): Promise<Body>;
 }
 
-export type Operation = Declared<RequiredScope, TObject, TObject, TObject, unknown>;
+export type Operation = Declared<RequiredScope, TObject, TObject, TObject, unknown> & { examples: readonly Example[] };
 
 type Nothing = TObject<Record<never, never>>;
 
@@ -137,7 +133,7 @@ export function operation<
       `${path} needs an idPrefix ("" if ids have none): only an id at the end of a path may hold slashes.`,
     );
   const faults = [...credentialFaults(declared.scope), ...declared.faults];
-  return { ...declared, faults } as unknown as Operation;
+  return { ...declared, faults, examples: declared.examples ?? [] } as unknown as Operation;
 }
 
 /**
@@ -198,13 +194,4 @@ export interface ExampleRequest {
   path: string;
   headers?: Record<string, string>;
   body?: unknown;
-}
-
-/** The first model of the catalog that has what an example needs; null if there is none. */
-export function exampleModel(
-  models: readonly ContractModel[],
-  { needs, kind = "chat" }: Pick<Example, "needs" | "kind">,
-): string | null {
-  const ofKind = models.filter((model) => (model.kind ?? "chat") === kind);
-  return ofKind.find((model) => needs.every((need) => model.capabilities.has(need)))?.id ?? null;
 }

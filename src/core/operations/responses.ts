@@ -12,9 +12,9 @@ import { keyHeaders } from "./idempotency.ts";
 import { infer } from "./infer.ts";
 import { jsonType, operation } from "./operation.ts";
 import { inferenceBody } from "./prepare.ts";
-import { completed, path, requests, responseStream } from "./responses-examples.ts";
 import type { StoredResponses } from "./stored.ts";
 
+export const path = "/v1/responses";
 const metered = "responses";
 
 export function responsesAdapter({ stored }: Pick<Dependencies, "stored">): Adapter<ResponsesRequest, ResponseObject> {
@@ -54,13 +54,12 @@ export const createResponse = operation({
     description: "The response, or a stream of its events when `stream` is true.",
     headers: [...inferenceHeaderNames, ...limitHeaderNames],
     content: {
-      [jsonType]: { schema: ResponseObject, example: completed },
+      [jsonType]: { schema: ResponseObject },
       "text/event-stream": {
         schema: ResponsesStreamEvent,
         grammar: "responses",
         description:
           "Each event has an `event:` line with its type and a `data:` line that holds it (`ResponsesStreamEvent`): `response.created`, `response.in_progress`, then the items, one at a time, each from `response.output_item.added` to `response.output_item.done`, then one of `response.completed`, `response.incomplete` and `response.failed` with the whole response. `response.in_progress` is repeated while the model is silent. An error during the stream is `response.failed`. The stream ends with exactly one `data: [DONE]`, which has no `event:` line.",
-        example: responseStream,
       },
     },
   },
@@ -69,7 +68,6 @@ export const createResponse = operation({
   limitRefusalHeaders: responsesLimitRefusalHeaderNames,
   faultShape: "responses",
   faultHeaders: limitMessageHeaders,
-  examples: requests,
   handle: (dependencies, call, input) => infer(dependencies, call, input, responsesAdapter(dependencies)),
 });
 

@@ -21,7 +21,6 @@ export function unlisted({ id, type = jsonType, ...served }: Unlisted): Operatio
     scope: null,
     faults: [],
     otherFaults: false,
-    examples: [],
     success: { description: path, headers: [], content: { [type]: { schema: Type.String() } } },
   });
 }

@@ -6,16 +6,10 @@ import type { TSchema } from "typebox";
 import { keyPattern } from "../../core/auth/credential.ts";
 import { faultCatalogue } from "../../core/inference/fault.ts";
 import { headers } from "../../core/operations/headers.ts";
-import {
-  anyModel,
-  type Content,
-  type ContractModel,
-  exampleModel,
-  type FaultShape,
-  type Operation,
-} from "../../core/operations/operation.ts";
+import { anyModel, type Content, type FaultShape, type Operation } from "../../core/operations/operation.ts";
 import { parametersOf } from "../../core/operations/serve-operation.ts";
 import { Components, type Json, type JsonObject } from "./components.ts";
+import { type ContractModel, exampleModel } from "./contract-model.ts";
 import {
   codesOf,
   type commonFaults,

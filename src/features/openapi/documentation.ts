@@ -1,8 +1,8 @@
 /** Renders the contract for clients, once for each catalog, and the page that shows it. */
 
-import type { Documentation } from "../../core/operations/dependencies.ts";
 import type { Operation } from "../../core/operations/operation.ts";
 import type { Catalog } from "../../core/routing/catalog.ts";
+import type { Documentation } from "./dependencies.ts";
 import { renderOpenapi } from "./document.ts";
 import { docsPage, docsScript } from "./page.ts";
 

@@ -3,6 +3,7 @@ import Type from "typebox";
 import { getExample } from "../../core/operations/examples.ts";
 import { jsonSuccess, jsonType, operation } from "../../core/operations/operation.ts";
 import { unlisted } from "../../core/operations/unlisted.ts";
+import type { OpenapiDependencies } from "./dependencies.ts";
 import { docsPath, docsScriptPath } from "./page.ts";
 
 const common = { method: "get", tag: "Documentation", scope: null, faults: [], otherFaults: false } as const;
@@ -18,7 +19,7 @@ export const getContract = operation({
     schema: Type.Object({ openapi: Type.String() }, { additionalProperties: true }),
   }),
   examples: [getExample("getContract", "The contract", "/openapi.json")],
-  handle: ({ documentation }) =>
+  handle: ({ documentation }: OpenapiDependencies) =>
     new Response(documentation.openapi(), { headers: { "content-type": jsonType, "cache-control": "no-cache" } }),
 });
 
@@ -34,7 +35,7 @@ export const getDocs = operation({
     content: { "text/html": { schema: Type.String() } },
   },
   examples: [getExample("getDocs", "The API reference", docsPath, { contentType: "text/html" })],
-  handle: ({ documentation }) => documentation.page(),
+  handle: ({ documentation }: OpenapiDependencies) => documentation.page(),
 });
 
 export const getDocsScript = unlisted({
@@ -42,5 +43,5 @@ export const getDocsScript = unlisted({
   method: "get",
   path: docsScriptPath,
   type: "text/javascript",
-  handle: ({ documentation }, call) => documentation.script(call.request.headers),
+  handle: ({ documentation }: OpenapiDependencies, call) => documentation.script(call.request.headers),
 });

@@ -7,7 +7,7 @@ import { refuseKey } from "../../core/operations/idempotency.ts";
 import { infer } from "../../core/operations/infer.ts";
 import { jsonSuccess, operation } from "../../core/operations/operation.ts";
 import { inferenceBody } from "../../core/operations/prepare.ts";
-import { compacted, compactRequests, path } from "../../core/operations/responses-examples.ts";
+import { path } from "../../core/operations/responses.ts";
 import { openaiCompactCaller } from "../../core/protocol/openai-responses/codec.ts";
 import {
   CompactedResponse,
@@ -38,7 +38,7 @@ export const compactResponse = operation({
   scope: "inference:create",
   metered,
   request: inferenceBody(CompactRequest, { validate: validateCompactRequest }),
-  success: jsonSuccess("What to go on from.", { schema: CompactedResponse, example: compacted }, [
+  success: jsonSuccess("What to go on from.", { schema: CompactedResponse }, [
     ...usageHeaderNames,
     "x-service-usage-source",
     ...limitHeaderNames,
@@ -47,7 +47,6 @@ export const compactResponse = operation({
   otherFaults: true,
   limitRefusalHeaders: limitRefusalHeaderNames,
   faultShape: "responses",
-  examples: compactRequests,
   handle(dependencies, call, input) {
     refuseKey(call, "compactions");
     return infer(dependencies, call, input, compactAdapter(dependencies));

@@ -7,7 +7,7 @@ import type { HttpAnswer } from "../../core/http/frame.ts";
 import { json } from "../../core/http/json.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import { jsonSuccess, jsonType, operation } from "../../core/operations/operation.ts";
-import { completed, hex, id, path, responseStream } from "../../core/operations/responses-examples.ts";
+import { path } from "../../core/operations/responses.ts";
 import { wrongParameter } from "../../core/operations/serve-operation.ts";
 import {
   DeletedResponse,
@@ -23,6 +23,9 @@ import { lookUp, readerOf } from "./records.ts";
 import { replayed } from "./replay.ts";
 import type { Kept } from "./store/kept.ts";
 import type { KeptResponse } from "./store/responses.ts";
+
+const hex = "019a9e0c52c07c3fb1d2a54e8d3f6b71";
+const id = `resp_${hex}`;
 
 /** The common parts of the operations on stored responses. */
 const ofStored = {
@@ -66,12 +69,11 @@ export const getResponse = operation({
     description: "The response, or a stream of its events when `stream` is true.",
     headers: [],
     content: {
-      [jsonType]: { schema: ResponseObject, example: completed },
+      [jsonType]: { schema: ResponseObject },
       "text/event-stream": {
         schema: ResponsesStreamEvent,
         grammar: "responses",
         description: "The events of the response, as when it was created, after the given one.",
-        example: responseStream,
       },
     },
   },
@@ -94,7 +96,7 @@ export const cancelResponse = operation({
   summary: "Cancel a background response",
   description:
     "Ends a background response that runs and that you can read. What was produced until then is charged. One that has ended stays as it is.",
-  success: jsonSuccess("The response as it stands now.", { schema: ResponseObject, example: completed }),
+  success: jsonSuccess("The response as it stands now.", { schema: ResponseObject }),
   async handle(dependencies: ResponsesDependencies, call, { principal, params }) {
     const kept = await keptResponse(dependencies, principal, params.id);
     const now = kept && (await lookUp(() => cancelled(dependencies, kept)));

@@ -2,7 +2,7 @@
 import { Socket } from "../../../core/http/socket.ts";
 import { Fault } from "../../../core/inference/fault.ts";
 import { operation } from "../../../core/operations/operation.ts";
-import { path } from "../../../core/operations/responses-examples.ts";
+import { path } from "../../../core/operations/responses.ts";
 import type { ResponsesDependencies } from "../dependencies.ts";
 import { ResponsesConnection } from "./connection.ts";
 

@@ -8,7 +8,7 @@ import type { Call, ClientConnection } from "../../../core/http/call.ts";
 import { type CloseReason, closeReasons, type Socket, type SocketOwner } from "../../../core/http/socket.ts";
 import type { Retiring } from "../../../core/http/sockets.ts";
 import { Fault } from "../../../core/inference/fault.ts";
-import { path } from "../../../core/operations/responses-examples.ts";
+import { path } from "../../../core/operations/responses.ts";
 import { serveOperation } from "../../../core/operations/serve-operation.ts";
 import { encodeFault } from "../../../core/protocol/openai-responses/fault.ts";
 import type { ResponsesDependencies } from "../dependencies.ts";

@@ -1,9 +1,10 @@
 /** The examples of Messages in the contract: requests that work as written, and their answers. */
 
-import { citySchema, exampleAt, pixel, weather } from "./examples.ts";
-import type { Example } from "./operation.ts";
+import { exampleAt } from "../../../core/operations/examples.ts";
+import { path } from "../../../core/operations/messages.ts";
+import type { Example } from "../../../core/operations/operation.ts";
+import { citySchema, pixel, weather } from "./shared.ts";
 
-export const path = "/v1/messages";
 const weatherTool = { name: weather.name, description: weather.description, input_schema: weather.schema };
 const example = exampleAt(path);
 const countExample = exampleAt(`${path}/count_tokens`);

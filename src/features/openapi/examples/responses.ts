@@ -1,9 +1,10 @@
 /** The examples of Responses in the contract: requests that work as written, and their answers. */
 
-import { citySchema, exampleAt, pixel, weather } from "./examples.ts";
-import type { Example } from "./operation.ts";
+import { exampleAt } from "../../../core/operations/examples.ts";
+import type { Example } from "../../../core/operations/operation.ts";
+import { path } from "../../../core/operations/responses.ts";
+import { citySchema, pixel, weather } from "./shared.ts";
 
-export const path = "/v1/responses";
 const weatherTool = {
   type: "function",
   name: weather.name,
@@ -12,8 +13,8 @@ const weatherTool = {
 };
 const example = exampleAt(path);
 
-export const hex = "019a9e0c52c07c3fb1d2a54e8d3f6b71";
-export const id = `resp_${hex}`;
+const hex = "019a9e0c52c07c3fb1d2a54e8d3f6b71";
+const id = `resp_${hex}`;
 const begun = {
   id,
   object: "response",

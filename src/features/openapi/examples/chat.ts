@@ -1,9 +1,10 @@
 /** The examples of chat completions in the contract: requests that work as written, and their answers. */
 
-import { citySchema, exampleAt, pixel, weather } from "./examples.ts";
-import type { Example } from "./operation.ts";
+import { path } from "../../../core/operations/chat.ts";
+import { exampleAt } from "../../../core/operations/examples.ts";
+import type { Example } from "../../../core/operations/operation.ts";
+import { citySchema, pixel, weather } from "./shared.ts";
 
-export const path = "/v1/chat/completions";
 const weatherTool = {
   type: "function",
   function: { name: weather.name, description: weather.description, parameters: weather.schema },
