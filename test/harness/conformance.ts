@@ -5,7 +5,6 @@
  */
 import type { TSchema } from "typebox";
 import { type FaultCode, faultCatalogue } from "../../src/core/inference/fault.ts";
-import { headers as contractHeaders } from "../../src/core/operations/headers.ts";
 import type { Content, Operation } from "../../src/core/operations/operation.ts";
 import { MessagesError } from "../../src/core/protocol/anthropic-messages/contract.ts";
 import { ChatError } from "../../src/core/protocol/openai-chat/contract.ts";
@@ -17,6 +16,7 @@ import {
   faultsOfShape,
   statusesOf,
 } from "../../src/features/openapi/faults.ts";
+import { headers as contractHeaders } from "../../src/features/openapi/headers.ts";
 import { contract as described, metricsOperations, unlistedOperations } from "../../src/node/operations.ts";
 import { type Problems, parsed, schemaProblems } from "./frames.ts";
 import { streamProblems } from "./streams.ts";

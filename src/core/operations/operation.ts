@@ -15,7 +15,6 @@ import type { IdPrefix } from "../store/ids.ts";
 import type { Operation as MeteredOperation } from "../store/ledger.ts";
 import type { ContentOwner } from "./adapter.ts";
 import type { Dependencies } from "./dependencies.ts";
-import type { HeaderName } from "./headers.ts";
 
 /** The model that examples name. In the OpenAPI document, the first model of the catalog takes its place. */
 export const anyModel = "vendor/model";
@@ -64,7 +63,7 @@ interface Declared<
   /** Whether the OpenAPI document describes all other error statuses, in the same shape, as `default`. */
   otherFaults: boolean;
   /** The headers of a 429 that a limit causes. */
-  limitRefusalHeaders?: readonly HeaderName[];
+  limitRefusalHeaders?: readonly string[];
   /** The shape of the operation's error bodies; `error` by default. */
   faultShape?: FaultShape;
   /** The headers of a fault for clients of this operation, added to those of all operations. */
@@ -151,7 +150,7 @@ interface Success {
   description: string;
   /** The body of this status, by media type. */
   content: Record<string, Content>;
-  headers: readonly HeaderName[];
+  headers: readonly string[];
   /** Further statuses that are an answer and not a fault (`/readyz` answers 503 in a form of its own). */
   also?: Record<number, Omit<Success, "status" | "also">>;
 }
@@ -170,7 +169,7 @@ export interface Content {
 export const jsonType = "application/json";
 
 /** A success with a JSON body and the status 200. */
-export function jsonSuccess(description: string, content: Content, headers: readonly HeaderName[] = []): Success {
+export function jsonSuccess(description: string, content: Content, headers: readonly string[] = []): Success {
   return { description, headers, content: { [jsonType]: content } };
 }
 

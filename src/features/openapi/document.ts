@@ -5,7 +5,6 @@
 import type { TSchema } from "typebox";
 import { keyPattern } from "../../core/auth/credential.ts";
 import { faultCatalogue } from "../../core/inference/fault.ts";
-import { headers } from "../../core/operations/headers.ts";
 import { anyModel, type Content, type FaultShape, type Operation } from "../../core/operations/operation.ts";
 import { parametersOf } from "../../core/operations/serve-operation.ts";
 import { Components, type Json, type JsonObject } from "./components.ts";
@@ -20,6 +19,7 @@ import {
   faultsOfShape,
   statusesOf,
 } from "./faults.ts";
+import { headers } from "./headers.ts";
 
 export const contractTitle = "Model inference service";
 

@@ -1,7 +1,7 @@
 /** The meaning of every fault code, in one line for people, and the headers and bodies of error answers. */
 import type { TSchema } from "typebox";
 import { type FaultCode, faultCatalogue, statusOf } from "../../core/inference/fault.ts";
-import { type HeaderName, retirementHeaderNames } from "../../core/operations/headers.ts";
+import { retirementHeaderNames } from "../../core/operations/headers.ts";
 import type { FaultShape, Operation } from "../../core/operations/operation.ts";
 import { MessagesError } from "../../core/protocol/anthropic-messages/contract.ts";
 import { ChatError } from "../../core/protocol/openai-chat/contract.ts";
@@ -78,7 +78,7 @@ export function faultDescription(codes: readonly FaultCode[]): string {
 }
 
 /** The headers of a fault with this status, in every operation. */
-export function faultHeaders(status: number): HeaderName[] {
+export function faultHeaders(status: number): string[] {
   if (status === 401) return ["www-authenticate", "x-should-retry"];
   if (status === 405) return ["allow", "x-should-retry"];
   if (status === 429 || status === 503) return ["retry-after", "x-should-retry"];
@@ -86,10 +86,7 @@ export function faultHeaders(status: number): HeaderName[] {
 }
 
 /** The headers of an operation's fault. Faults whose status it does not list share one answer, `default`. */
-export function faultHeadersOf(
-  { limitRefusalHeaders = [], success }: Operation,
-  status: number | "default",
-): HeaderName[] {
+export function faultHeadersOf({ limitRefusalHeaders = [], success }: Operation, status: number | "default"): string[] {
   // A 401 is answered before the requested model is known.
   const ofModel = success.headers.includes("deprecation") && status !== 401 ? retirementHeaderNames : [];
   if (status === "default") return ["retry-after", "x-should-retry", ...limitRefusalHeaders, ...ofModel];

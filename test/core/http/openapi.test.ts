@@ -16,6 +16,7 @@ import { modelKinds } from "../../../src/core/inference/model.ts";
 import { decode, encode } from "../../../src/core/schema/codec.ts";
 import { type ContractModel, exampleModel } from "../../../src/features/openapi/contract-model.ts";
 import { openapiDocument, renderOpenapi } from "../../../src/features/openapi/document.ts";
+import { headers } from "../../../src/features/openapi/headers.ts";
 import { docsPage, docsScript } from "../../../src/features/openapi/page.ts";
 import { contract, operations } from "../../../src/node/operations.ts";
 
@@ -85,6 +86,14 @@ test("every answer carries x-service-request-id", () => {
   );
   for (const answer of [...all, ...Object.values(document.components.responses)])
     expect(answer.headers).toHaveProperty("x-service-request-id");
+});
+
+test("every header that an operation lists is described", () => {
+  const listed = contract.flatMap(({ success, limitRefusalHeaders = [] }) => [
+    ...[success, ...Object.values(success.also ?? {})].flatMap((answer) => answer.headers),
+    ...limitRefusalHeaders,
+  ]);
+  for (const name of listed) expect(Object.keys(headers)).toContain(name);
 });
 
 test("every reference leads somewhere, and every component is used", () => {
