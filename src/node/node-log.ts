@@ -2,8 +2,9 @@
 
 import type { Configuration } from "../config/configuration.ts";
 import { engineNames } from "../config/engine-names.ts";
-import { type Log, logTo } from "../core/http/log.ts";
+import type { Log } from "../core/http/log.ts";
 import { systemClock } from "../core/time/clock.ts";
+import { logTo } from "../features/telemetry/log.ts";
 import type { Member } from "../features/workers/member.ts";
 import { metricsOperations, probes } from "./operations.ts";
 

@@ -3,8 +3,9 @@
 import type { Configuration } from "../config/configuration.ts";
 import { type MachineRoom, tooSmall } from "../config/workers.ts";
 import { freePort } from "../core/http/listen.ts";
-import { type Log, logTo } from "../core/http/log.ts";
+import type { Log } from "../core/http/log.ts";
 import { systemClock } from "../core/time/clock.ts";
+import { logTo } from "../features/telemetry/log.ts";
 import { merger } from "../features/telemetry/merged.ts";
 import type { Child } from "../features/workers/crew.ts";
 import { wholeLines } from "../features/workers/lines.ts";

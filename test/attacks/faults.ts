@@ -11,7 +11,8 @@ import { chatWith, metricIn, metricsOf, probing, statusesOf } from "./talk.ts";
  */
 const bounds = () => ({ step_ms: 50, growth_bytes: 128 * mib });
 /**
- * The most lines for one event in ten seconds; further events are only counted, in one line (src/core/http/flood.ts).
+ * The most lines for one event in ten seconds; further events are only counted, in one line
+ * (src/features/telemetry/flood.ts).
  */
 const lines_max = 20;
 

@@ -3,9 +3,9 @@
  * revocation (RFC 7009). There are no client secrets: a code, a refresh token or an assertion authenticates a client.
  */
 import type { Call } from "../../core/http/call.ts";
+import { cleaned } from "../../core/http/call-notes.ts";
 import { retryAfter } from "../../core/http/fault-answer.ts";
 import { json } from "../../core/http/json.ts";
-import { cleaned } from "../../core/http/log-line.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import type { Dependencies } from "../../core/operations/dependencies.ts";
 import type { Operation } from "../../core/operations/operation.ts";

@@ -7,7 +7,7 @@ import { Cancellation, type Signal } from "../time/cancellation.ts";
 import { type Pause, yieldFor } from "../time/turns.ts";
 import type { Caller, Ended } from "../usage/record.ts";
 import type { RequestTrace } from "../usage/traces.ts";
-import type { CallNotes } from "./log-line.ts";
+import type { CallNotes } from "./call-notes.ts";
 import type { Socket } from "./socket.ts";
 
 /** The connection of a request. */

@@ -13,9 +13,9 @@ import { Present, type PresentEntry } from "../time/clock.ts";
 import type { RequestTrace, Traces } from "../usage/traces.ts";
 import type { Bounds } from "./bounds.ts";
 import { Call, type ClientConnection } from "./call.ts";
+import { callersWords } from "./call-notes.ts";
 import { answerFault, type FaultForm } from "./fault-answer.ts";
 import type { Log } from "./log.ts";
-import { callersWords } from "./log-line.ts";
 import type { Observer } from "./observer.ts";
 import type { StreamedAnswer } from "./stream.ts";
 

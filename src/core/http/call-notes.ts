@@ -1,4 +1,4 @@
-/** Formats a line of the log as JSON or logfmt; shortens and cleans the texts of callers. Pure. */
+/** The notes of a call for its log line, and the texts of its caller, shortened and cleaned. Pure. */
 
 import { masked } from "../inference/masked.ts";
 import type { Usage } from "../inference/usage.ts";
@@ -28,28 +28,6 @@ export interface CallNotes {
   queued_ms?: number;
   code?: string;
   cause?: unknown;
-}
-
-export type LogFormat = "json" | "logfmt";
-
-type Fields = Record<string, unknown>;
-
-export function lineOf(format: LogFormat, fields: Fields): string {
-  return format === "json" ? `${JSON.stringify(fields)}\n` : `${logfmt(fields)}\n`;
-}
-
-function logfmt(fields: Fields): string {
-  return Object.entries(fields)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${name}=${logfmtValue(value)}`)
-    .join(" ");
-}
-
-/** The value in logfmt, quoted as JSON if a reader could take it for something else. */
-function logfmtValue(value: unknown): string {
-  if (value === null) return "";
-  const text = typeof value === "object" ? JSON.stringify(value) : String(value);
-  return /^[!#-<>-~]+$/.test(text) && !text.includes("\\") ? text : JSON.stringify(text);
 }
 
 const agent_chars_max = 200;

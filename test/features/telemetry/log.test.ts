@@ -5,12 +5,13 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Call } from "../../../src/core/http/call.ts";
-import { type LogLevel, logTo } from "../../../src/core/http/log.ts";
-import { callersWords, lineOf } from "../../../src/core/http/log-line.ts";
+import { callersWords } from "../../../src/core/http/call-notes.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
+import { type LogLevel, logTo } from "../../../src/features/telemetry/log.ts";
+import { lineOf } from "../../../src/features/telemetry/log-line.ts";
+import { VirtualClock } from "../../core/admission/virtual-time.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
-import { VirtualClock } from "../admission/virtual-time.ts";
 
 function logAt(level: LogLevel, hidden: string[] = []) {
   const clock = new VirtualClock();

@@ -2,7 +2,7 @@
  * Keeps a log readable if something fails many times a second: writes a limited number of lines of each event, then a
  * count of the others.
  */
-import type { Clock } from "../time/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 
 const window_ms = 10_000;
 const lines_max = 20;
