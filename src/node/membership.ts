@@ -3,8 +3,10 @@
 import type { Configuration, ServerSettings } from "../config/configuration.ts";
 import { memoryMarkBytes } from "../config/machine.ts";
 import { limitsOfOne } from "../config/workers.ts";
-import { type CheckResult, isFailing, type ReadinessCheck } from "../core/operations/readiness.ts";
+import type { CheckResult } from "../core/operations/dependencies.ts";
+import { isFailing } from "../core/operations/health.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
+import type { ReadinessCheck } from "../features/upkeep/readiness.ts";
 import type { Member } from "../features/workers/member.ts";
 
 const every_ms = 1000;

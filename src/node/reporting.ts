@@ -6,12 +6,13 @@
 import { hostname } from "node:os";
 import type { Reloadable } from "../config/reload.ts";
 import type { Lifecycle } from "../core/http/frame.ts";
-import { isFailing, type Readiness } from "../core/operations/readiness.ts";
+import { isFailing } from "../core/operations/health.ts";
 import { engines_max, type FleetReports, type NodeIdentity, type ProcessReport } from "../core/store/fleet.ts";
 import { within } from "../core/time/cancellation.ts";
 import { alignedClock, type Clock, repeating } from "../core/time/clock.ts";
 import { flow, readingOf } from "../features/telemetry/flow.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
+import type { Readiness } from "../features/upkeep/readiness.ts";
 import type { Member } from "../features/workers/member.ts";
 import type { Admitting } from "./admitting.ts";
 import type { Engines } from "./engines.ts";

@@ -1,6 +1,6 @@
 /** A process reports itself: at its start, every two seconds, soon after a change, and not once more after it has stopped. */
 import { expect, test } from "bun:test";
-import type { CheckResult } from "../../src/core/operations/readiness.ts";
+import type { CheckResult } from "../../src/core/operations/dependencies.ts";
 import { Drained } from "../../src/core/routing/replicas.ts";
 import type { ProcessReport } from "../../src/core/store/fleet.ts";
 import { instruments } from "../../src/features/telemetry/registry.ts";

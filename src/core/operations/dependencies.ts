@@ -19,7 +19,6 @@ import type { InputEstimate } from "../usage/input-estimate.ts";
 import type { RefusedLog } from "../usage/refused.ts";
 import type { Runs } from "../usage/run.ts";
 import type { AnswerSinks, StreamLimits } from "./answer.ts";
-import type { Readiness } from "./readiness.ts";
 import type { StoredResponses } from "./stored.ts";
 import type { TokenCounter } from "./token-counter.ts";
 
@@ -48,13 +47,22 @@ export interface Dependencies extends FrameDependencies {
   images(): ImageSettings;
   limits: ServingLimits;
   bounds: Bounds;
-  readiness: Readiness["results"];
+  /** The latest result of each check of readiness, without waiting. */
+  readiness(): CheckResult[];
   /** The routes as each process of this node sees them, for operators only. */
   routes(): Promise<readonly RouteView[]>;
   /** The hash of the configuration in force. */
   configurationHash(): string;
   metrics: Observer;
   log: Log;
+}
+
+export interface CheckResult {
+  name: string;
+  /** A warning is shown by /readyz?verbose and never makes it fail. */
+  severity: "required" | "warning";
+  /** In a sentence without addresses or secrets. */
+  problem: string | null;
 }
 
 interface ServingLimits extends BodyLimits, StreamLimits {

@@ -1,10 +1,9 @@
 /** Health probes. They call no model and need no key, and do not replace an authenticated request as a check. */
 import Type from "typebox";
 import { json } from "../http/json.ts";
-import type { Dependencies } from "./dependencies.ts";
+import type { CheckResult, Dependencies } from "./dependencies.ts";
 import { getExample } from "./examples.ts";
 import { jsonSuccess, type Operation, operation } from "./operation.ts";
-import { type CheckResult, isFailing } from "./readiness.ts";
 import { Liveness, Readiness } from "./shapes.ts";
 
 const probe = (operationId: string, path: string, summary: string, description: string) =>
@@ -99,6 +98,10 @@ export function readinessAnswer(
     ...more,
   };
   return json(isReady ? 200 : 503, body, isReady ? {} : { "retry-after": "1" });
+}
+
+export function isFailing({ severity, problem }: CheckResult): boolean {
+  return severity === "required" && problem !== null;
 }
 
 function verdict({ severity, problem }: CheckResult): string {

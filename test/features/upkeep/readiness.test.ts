@@ -3,18 +3,13 @@ import { describe, expect, test } from "bun:test";
 import { checksumOf, migrations } from "../../../db/migrate.ts";
 import type { Reloadable } from "../../../src/config/reload.ts";
 import type { Call } from "../../../src/core/http/call.ts";
-import type { Dependencies } from "../../../src/core/operations/dependencies.ts";
+import type { CheckResult, Dependencies } from "../../../src/core/operations/dependencies.ts";
 import { readiness } from "../../../src/core/operations/health.ts";
-import {
-  type AskingCheck,
-  type CheckResult,
-  type ReadinessCheck,
-  readinessOf,
-} from "../../../src/core/operations/readiness.ts";
 import type { RouteView } from "../../../src/core/routing/view.ts";
+import { type AskingCheck, type ReadinessCheck, readinessOf } from "../../../src/features/upkeep/readiness.ts";
 import { readinessChecks, routesCheck } from "../../../src/node/readiness-checks.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
-import { VirtualClock } from "../admission/virtual-time.ts";
+import { VirtualClock } from "../../core/admission/virtual-time.ts";
 
 const check = (run: AskingCheck["run"], more: Partial<ReadinessCheck> = {}): ReadinessCheck => ({
   ...{ name: "it", severity: "required", every_ms: 1000, run },

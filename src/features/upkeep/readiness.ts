@@ -4,8 +4,10 @@
  * renewed it hangs. Facts that this process knows itself are read when they are needed, and are never old.
  */
 
-import { Countdown } from "../time/cancellation.ts";
-import type { Clock } from "../time/clock.ts";
+import type { CheckResult } from "../../core/operations/dependencies.ts";
+import { isFailing } from "../../core/operations/health.ts";
+import { Countdown } from "../../core/time/cancellation.ts";
+import type { Clock } from "../../core/time/clock.ts";
 
 /** How long a check may run. After that its result is that the other party does not answer. */
 const check_ms = 3500;
@@ -17,8 +19,7 @@ const grace_ms = 2000;
 
 interface Check {
   name: string;
-  /** A warning is shown by /readyz?verbose and never makes it fail. */
-  severity: "required" | "warning";
+  severity: CheckResult["severity"];
   /**
    * The time between two runs. For a fact that this process knows itself: the time between two looks at whether it has
    * changed.
@@ -39,12 +40,6 @@ interface KnowingCheck extends Check {
 }
 
 export type ReadinessCheck = AskingCheck | KnowingCheck;
-
-export interface CheckResult {
-  name: string;
-  severity: ReadinessCheck["severity"];
-  problem: string | null;
-}
 
 export interface Readiness {
   /** The latest result of each check, without waiting. */
@@ -87,10 +82,6 @@ export function readinessOf(
       for (const watch of watches) watch.stop();
     },
   };
-}
-
-export function isFailing({ severity, problem }: CheckResult): boolean {
-  return severity === "required" && problem !== null;
 }
 
 function watchOver(
