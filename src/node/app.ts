@@ -20,11 +20,11 @@ import { liveness, readiness, rootProbe } from "../core/operations/health.ts";
 import type { Operation } from "../core/operations/operation.ts";
 import { hasId, isIdThere, pathOf } from "../core/operations/path.ts";
 import { serveOperation } from "../core/operations/serve-operation.ts";
-import { notServed, unknownPath } from "../core/operations/unknown-path.ts";
 import { encodeFault } from "../core/protocol/openai-chat/fault.ts";
 import type { IdentityParts } from "../features/identity/identity.ts";
 import type { OpenapiDependencies } from "../features/openapi/dependencies.ts";
 import type { ResponsesDependencies } from "../features/responses/dependencies.ts";
+import { notServed, unknownPath } from "../features/unserved/unknown-path.ts";
 import { unservedAt } from "../features/unserved/unserved.ts";
 import { metricsOperations, operations, operatorProbes, unlistedOperations, upgrades } from "./operations.ts";
 
@@ -85,7 +85,7 @@ export type RoutingDependencies = FrameDependencies & ConnectionDependencies;
 /** Mounts operations: each with its scope, its guards and its description. */
 export function mount(dependencies: NodeDependencies, mounted: readonly Operation[], mounting: Mounting = {}) {
   const serve = (operation: Operation) => serveOperation(dependencies, operation);
-  return routed(dependencies, mounted, { ...mounting, serve, nowhere: unknownPath(firstAtEach(mounted), unservedAt) });
+  return routed(dependencies, mounted, { ...mounting, serve, nowhere: unknownPath(firstAtEach(mounted)) });
 }
 
 /** Routes each request to the operation at its method and path. */

@@ -5,10 +5,11 @@ import { type Framed, frame } from "../core/http/frame.ts";
 import { json } from "../core/http/json.ts";
 import { Fault } from "../core/inference/fault.ts";
 import type { Dependencies } from "../core/operations/dependencies.ts";
-import { faultBodyForPath, faultBodyOf } from "../core/operations/fault-body.ts";
+import { faultBodyOf } from "../core/operations/fault-body.ts";
 import { readinessAnswer } from "../core/operations/health.ts";
 import type { Operation } from "../core/operations/operation.ts";
 import { queryOf } from "../core/operations/path.ts";
+import { faultBodyForPath } from "../features/unserved/unknown-path.ts";
 import { type RoutingDependencies, routed } from "./app.ts";
 import { operations, probes } from "./operations.ts";
 

@@ -62,10 +62,10 @@ export const http: Mutant[] = [
   },
   {
     name: "a path of another API is taken for a slip",
-    file: "src/core/operations/unknown-path.ts",
+    file: "src/features/unserved/unknown-path.ts",
     find: "if (unserved) throw notServed(path, unserved);",
     replace: "",
-    caughtBy: ["test/core/http/unserved.test.ts > is refused with what the service lacks"],
+    caughtBy: ["test/features/unserved/unserved.test.ts > is refused with what the service lacks"],
     rule: "docs/design/service.md, Routes",
   },
   {

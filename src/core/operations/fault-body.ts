@@ -6,7 +6,6 @@ import { encodeFault as openaiFault } from "../protocol/openai-chat/fault.ts";
 import { encodeFault as responsesFault } from "../protocol/openai-responses/fault.ts";
 import { messagesFault } from "./claude-code.ts";
 import type { FaultShape } from "./operation.ts";
-import { pathOf } from "./path.ts";
 
 export function faultBodyOf(shape: FaultShape = "error"): FaultBody {
   return faultBodies[shape];
@@ -27,10 +26,4 @@ function isMessagesClient(request: Request): boolean {
 /** The body of a fault on a path of several protocols. */
 function faultBodyForClient(fault: Fault, requestId: string, request: Request): unknown {
   return isMessagesClient(request) ? messagesFault(fault, requestId, request) : openaiFault(fault, requestId);
-}
-
-/** The body for a path that does not exist. Below `/v1/messages` it has the form of Messages. */
-export function faultBodyForPath(fault: Fault, requestId: string, request: Request): unknown {
-  if (pathOf(request).startsWith("/v1/messages")) return messagesFault(fault, requestId, request);
-  return faultBodyForClient(fault, requestId, request);
 }

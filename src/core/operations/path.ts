@@ -38,10 +38,3 @@ export function isIdThere({ path, idPrefix }: Pattern, request: Request): boolea
   const id = idIn(path, request);
   return idPrefix === undefined ? id !== "" : new RegExp(`^${idPrefix}[^/]+$`).test(id);
 }
-
-/** Returns an expression that matches the end of paths of this pattern, from after `/v1`. */
-export function ending({ path, idPrefix }: Pattern): RegExp {
-  const id = idPrefix === undefined ? ".+" : `${idPrefix}[^/]+`;
-  const around = path.replace(/^\/v1\//, "/").split(place);
-  return new RegExp(`${around.map(RegExp.escape).join(id)}$`);
-}

@@ -3,7 +3,16 @@
  * Anthropic, and those of Azure, Gemini, Vertex, Bedrock, Ollama, Cohere and the engines themselves. Each refusal names
  * the nearest operation in the protocol that the client speaks. docs/protocols.md, Paths that are not served, sums them up. Pure.
  */
-import type { UnservedPath } from "../../core/operations/unknown-path.ts";
+
+/** A path of another API, which this service does not serve. */
+export interface UnservedPath {
+  /** The missing feature, which completes "this service …". */
+  lack: string;
+  /** A sentence that names what to use instead. Absent: there is nothing similar. */
+  nearest?: string;
+  /** Whether clients of this API can read errors only in the form of Anthropic's Messages. */
+  onlyMessages: boolean;
+}
 
 interface Row extends Omit<UnservedPath, "onlyMessages"> {
   /** The path without `/v1`. `{id}` is any part of a path; `/…` at the end is any path below it. */

@@ -4,32 +4,17 @@
  * lacks `/v1`, or has it although the client adds it.
  */
 
-import type { Framed } from "../http/frame.ts";
-import { Fault } from "../inference/fault.ts";
-import { masked } from "../inference/masked.ts";
-import { closestName } from "../schema/closest.ts";
-import { faultBodyForPath, faultBodyOf } from "./fault-body.ts";
-import type { Operation } from "./operation.ts";
-import { ending, hasId, pathOf } from "./path.ts";
+import type { Framed } from "../../core/http/frame.ts";
+import { Fault } from "../../core/inference/fault.ts";
+import { masked } from "../../core/inference/masked.ts";
+import { faultBodyOf } from "../../core/operations/fault-body.ts";
+import type { Operation } from "../../core/operations/operation.ts";
+import { hasId, pathOf } from "../../core/operations/path.ts";
+import { closestName } from "../../core/schema/closest.ts";
+import { type UnservedPath, unservedAt } from "./unserved.ts";
 
-/** A path of another API, which this service does not serve. */
-export interface UnservedPath {
-  /** The missing feature, which completes "this service …". */
-  lack: string;
-  /** A sentence that names what to use instead. Absent: there is nothing similar. */
-  nearest?: string;
-  /** Whether clients of this API can read errors only in the form of Anthropic's Messages. */
-  onlyMessages: boolean;
-}
-
-/**
- * The answer to any request whose path no operation has. `unservedAt` recognizes paths of other APIs; null: the path
- * belongs to none.
- */
-export function unknownPath(
-  operations: readonly Operation[],
-  unservedAt: (path: string) => UnservedPath | null = () => null,
-): Framed {
+/** The answer to any request whose path no operation has. */
+export function unknownPath(operations: readonly Operation[]): Framed {
   const suggestionFor = suggestions(operations);
   const has = (wanted: string) => operations.some(({ path }) => path === wanted);
   const contract = ["/management.json", "/openapi.json"].find(has);
@@ -55,6 +40,12 @@ export function unknownPath(
       return body(fault, requestId, request);
     },
   };
+}
+
+/** The body for a path that does not exist. Below `/v1/messages` it has the form of Messages. */
+export function faultBodyForPath(fault: Fault, requestId: string, request: Request): unknown {
+  const isOfMessages = pathOf(request).startsWith("/v1/messages");
+  return faultBodyOf(isOfMessages ? "messages" : "client")(fault, requestId, request);
 }
 
 /** The refusal of a path of another API. */
@@ -96,6 +87,13 @@ function suggestions(all: readonly Operation[]): (requested: string) => Suggesti
     const operation = alike.find((operation) => operation.path === name);
     return operation ? { operation, path: operation.path } : null;
   };
+}
+
+/** Returns an expression that matches the end of the operation's paths, from after `/v1`. */
+function ending({ path, idPrefix }: Operation): RegExp {
+  const id = idPrefix === undefined ? ".+" : `${idPrefix}[^/]+`;
+  const around = path.replace(/^\/v1\//, "/").split("{id}");
+  return new RegExp(`${around.map(RegExp.escape).join(id)}$`);
 }
 
 function depthOf(path: string): number {
