@@ -133,7 +133,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "attempts at addresses that are gone are told for ever",
-    file: "src/core/routing/tallies.ts",
+    file: "src/features/telemetry/tallies.ts",
     find: "known.delete(key);",
     replace: "void known;",
     caughtBy: [changes],

@@ -7,8 +7,6 @@ import { nanos_per_one } from "../../core/inference/money.ts";
 import type { Loss } from "../../core/protocol/codec.ts";
 import type { DrainSeen } from "../../core/routing/replicas.ts";
 import type { Problem } from "../../core/routing/resolution.ts";
-import type { SharedLimit } from "../../core/routing/seen.ts";
-import type { Tally } from "../../core/routing/tallies.ts";
 import type { RouteView } from "../../core/routing/view.ts";
 import type { SettleAnswer } from "../../core/store/ledger.ts";
 import type { AttemptKind } from "../../core/upstream/attempt.ts";
@@ -17,8 +15,10 @@ import { divergence } from "./divergence.ts";
 import { largest } from "./largest.ts";
 import { other } from "./metric.ts";
 import { type Instruments, instruments, type MetricReading } from "./registry.ts";
+import type { SharedLimit } from "./seen.ts";
 import type { StoreName, StoreWatcher } from "./store/watcher.ts";
 import type { LabelsOf, NameOf } from "./table.ts";
+import type { Tally } from "./tallies.ts";
 import { unchargedAttempts } from "./uncharged.ts";
 
 export interface Metrics extends Observer, StoreWatcher {

@@ -1,9 +1,9 @@
 /** The engines as this process reports them to the fleet: one entry for each, over all of its routes. */
-import { type EngineSeen, limitSum } from "../store/fleet.ts";
-import type { Catalog } from "./catalog.ts";
-import { engineOf, identityOf } from "./choose.ts";
-import { queueOf } from "./queues.ts";
-import { type Known, stateOf } from "./view.ts";
+import type { Catalog } from "../../core/routing/catalog.ts";
+import { engineOf, identityOf } from "../../core/routing/choose.ts";
+import { queueOf } from "../../core/routing/queues.ts";
+import { type EngineSeen, limitSum } from "../../core/store/fleet.ts";
+import { type Known, stateOf } from "./routes.ts";
 
 /** The slots that this process has now in an engine's limit that the fleet shares. */
 export interface SharedLimit {

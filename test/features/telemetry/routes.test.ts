@@ -1,6 +1,7 @@
 /** What operators are shown of routes. */
 import { expect, test } from "bun:test";
-import { modelsWithoutRoute, type RouteView } from "../../../src/core/routing/view.ts";
+import type { RouteView } from "../../../src/core/routing/view.ts";
+import { modelsWithoutRoute } from "../../../src/features/telemetry/routes.ts";
 
 const view = (model: string, state: RouteView["state"]): RouteView => {
   return { model, upstream: "main", state, requests: 0, tokens: 0, waiting: 0 };

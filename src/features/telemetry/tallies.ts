@@ -2,9 +2,9 @@
  * Counts how attempts ended at each address of a host name. Only addresses in force are counted, so that the number of
  * counts is bounded.
  */
-import type { AttemptKind } from "../upstream/attempt.ts";
-import type { Upstream } from "../upstream/target.ts";
-import { engineIn, engineOf } from "./choose.ts";
+import { engineIn, engineOf } from "../../core/routing/choose.ts";
+import type { AttemptKind } from "../../core/upstream/attempt.ts";
+import type { Upstream } from "../../core/upstream/target.ts";
 
 export interface Tally {
   upstream: string;
