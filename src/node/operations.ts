@@ -1,12 +1,13 @@
 /** Lists the operations of the core and of all features. A feature that is not listed is not served. */
-import { helloProbe, liveness, operatorReadiness, readiness, rootProbe } from "../core/operations/health.ts";
-import { coreOperations } from "../core/operations/list.ts";
+import { helloProbe, liveness, operatorReadiness, rootProbe } from "../core/operations/health.ts";
+import { inferenceOperations, probes } from "../core/operations/list.ts";
 import type { Operation } from "../core/operations/operation.ts";
 import { exampled } from "../features/openapi/examples/exampled.ts";
 import { getContract, getDocs, getDocsScript } from "../features/openapi/operation.ts";
 import { createCompletion } from "../features/operations/completions.ts";
 import { createEmbeddings } from "../features/operations/embeddings.ts";
 import { createRerank, createRerankV2 } from "../features/operations/rerank.ts";
+import { getRequest } from "../features/receipts/requests.ts";
 import { compactResponse } from "../features/responses/compact.ts";
 import { cancelResponse, deleteResponse, getResponse, listInputItems } from "../features/responses/operations.ts";
 import { connectResponses } from "../features/responses/websocket/connect.ts";
@@ -14,7 +15,9 @@ import { getMetrics } from "../features/telemetry/operation.ts";
 
 /** The documented operations, in the document's order. */
 export const operations: readonly Operation[] = exampled([
-  ...coreOperations,
+  ...inferenceOperations,
+  getRequest,
+  ...probes,
   compactResponse,
   createCompletion,
   createEmbeddings,
@@ -42,5 +45,3 @@ export const metricsOperations: readonly Operation[] = [getMetrics];
 
 /** The probes on the operator's own port, where /readyz may name engines. */
 export const operatorProbes: readonly Operation[] = [liveness, operatorReadiness, rootProbe, helloProbe];
-
-export const probes: readonly Operation[] = [liveness, readiness, rootProbe, helloProbe];

@@ -7,7 +7,7 @@
  * Some of them also where engines speak Messages or Responses.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { RequestReceipt } from "../../src/core/operations/receipt-shape.ts";
+import type { RequestReceipt } from "../../src/features/receipts/receipt-shape.ts";
 import { linesThen } from "../harness/log-lines.ts";
 import { endedReceipt } from "../harness/receipts.ts";
 import { asks, type Caller, protocols, type Seen } from "./callers.ts";

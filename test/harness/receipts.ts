@@ -1,5 +1,5 @@
 /** Reads receipts as a client does. */
-import type { RequestReceipt } from "../../src/core/operations/receipt-shape.ts";
+import type { RequestReceipt } from "../../src/features/receipts/receipt-shape.ts";
 import type { Sluice } from "./sluice.ts";
 import { until } from "./until.ts";
 

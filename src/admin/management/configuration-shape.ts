@@ -1,7 +1,7 @@
 /** The schema of the configuration in force, without secrets, as it may be shown. */
 import Type from "typebox";
 import { modelKinds } from "../../core/inference/model.ts";
-import { ModelPrices } from "../../core/operations/receipt-shape.ts";
+import { ModelPrices } from "../../core/operations/shapes.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { instant } from "../store/shapes.ts";

@@ -2,7 +2,7 @@
 import Type from "typebox";
 import { modelKinds } from "../../core/inference/model.ts";
 import { grouped, type Money, shortest } from "../../core/inference/money.ts";
-import { ModelPrices } from "../../core/operations/receipt-shape.ts";
+import { ModelPrices } from "../../core/operations/shapes.ts";
 import { ModelId, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { minute } from "../../core/time/written.ts";

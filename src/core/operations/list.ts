@@ -6,11 +6,10 @@ import { countInputTokens } from "./input-tokens.ts";
 import { createMessage } from "./messages.ts";
 import { listModels, retrieveModel } from "./models.ts";
 import type { Operation } from "./operation.ts";
-import { getRequest } from "./requests.ts";
 import { createResponse } from "./responses.ts";
 import { getUsage } from "./usage.ts";
 
-export const coreOperations: readonly Operation[] = [
+export const inferenceOperations: readonly Operation[] = [
   listModels,
   retrieveModel,
   createChatCompletion,
@@ -19,9 +18,8 @@ export const coreOperations: readonly Operation[] = [
   createResponse,
   countInputTokens,
   getUsage,
-  getRequest,
-  liveness,
-  readiness,
-  rootProbe,
-  helloProbe,
 ];
+
+export const probes: readonly Operation[] = [liveness, readiness, rootProbe, helloProbe];
+
+export const coreOperations: readonly Operation[] = [...inferenceOperations, ...probes];

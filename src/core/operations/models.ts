@@ -3,13 +3,12 @@ import Type from "typebox";
 import { json } from "../http/json.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Retirement } from "../inference/model.ts";
-import type { Currency } from "../inference/money.ts";
+import { type Currency, priceOfMillion } from "../inference/money.ts";
 import { answeringModel, isAllowed, retirementHeadersOf, type ServedName, servedNames } from "../routing/catalog.ts";
 import { codexModels } from "./codex-models.ts";
 import { getExample } from "./examples.ts";
 import { retirementHeaderNames } from "./headers.ts";
 import { anyModel, jsonSuccess, operation } from "./operation.ts";
-import { pricesShown } from "./receipt.ts";
 import { wrongParameter } from "./serve-operation.ts";
 import { MessagesModel, MessagesModelList, ModelDetails, ModelList } from "./shapes.ts";
 
@@ -207,4 +206,15 @@ function placeOf(served: ServedName[], param: string, id: string): number {
   const place = served.findIndex(({ name }) => name === id);
   if (place < 0) throw wrongParameter(param, "the id of a model in the list");
   return place;
+}
+
+/** The prices of a million tokens, and of a thousand searches. */
+export function pricesShown({ input, cachedInput, cacheWrite, output, search }: Prices, currency: Currency) {
+  return {
+    input: priceOfMillion(input, currency),
+    cached_input: priceOfMillion(cachedInput, currency),
+    cache_write: priceOfMillion(cacheWrite, currency),
+    output: priceOfMillion(output, currency),
+    ...(search !== undefined && { search: priceOfMillion(search / 1000, currency) }),
+  };
 }

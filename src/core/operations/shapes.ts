@@ -2,9 +2,22 @@
 import Type from "typebox";
 import { modelKinds } from "../inference/model.ts";
 import type { Capability } from "../inference/request.ts";
-import { instant, ModelId } from "../protocol/shapes/contract.ts";
+import { instant, ModelId, Money } from "../protocol/shapes/contract.ts";
 import { CodexModel } from "./codex-models.ts";
-import { ModelPrices } from "./receipt-shape.ts";
+
+export const ModelPrices = Type.Object(
+  {
+    input: Money,
+    cached_input: Money,
+    cache_write: Money,
+    output: Money,
+    search: Type.Optional(Money),
+  },
+  {
+    $id: "ModelPrices",
+    description: "Of a million tokens; `search`: of a thousand searches, each of up to 100 documents of a rank.",
+  },
+);
 
 const recordKeys = {
   id: ModelId,

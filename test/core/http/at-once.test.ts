@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
+import type { RequestReceipt } from "../../../src/features/receipts/receipt-shape.ts";
 import { busyness } from "../../harness/busyness.ts";
 import { databaseKinds, isDeep } from "../../harness/depth.ts";
 import { inferenceBodies, inMoney, says as saying } from "../../harness/engine.ts";

@@ -3,7 +3,7 @@
  * delaying other requests.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
+import type { RequestReceipt } from "../../../src/features/receipts/receipt-shape.ts";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
 import { busyness } from "../../harness/busyness.ts";
 import { refusalOf } from "../../harness/engine.ts";

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
+import type { RequestReceipt } from "../../../src/features/receipts/receipt-shape.ts";
 import { busyness } from "../../harness/busyness.ts";
 import { inferenceBodies, model, type Service, says, startService } from "../../harness/engine.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";

@@ -4,7 +4,7 @@
  * and counted in a metric.
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
+import type { RequestReceipt } from "../../../src/features/receipts/receipt-shape.ts";
 import { freePort } from "../../harness/daemon.ts";
 import { model, says, startService } from "../../harness/engine.ts";
 import { lineOf } from "../../harness/log-lines.ts";

@@ -3,7 +3,7 @@
  * receipt alone.
  */
 import { afterAll, expect, test } from "bun:test";
-import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
+import type { RequestReceipt } from "../../../src/features/receipts/receipt-shape.ts";
 import { engineModel, kindModels, startService, upstreamName } from "../../harness/engine.ts";
 import { dollars, nanosOf } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";

@@ -1,10 +1,10 @@
 /** A receipt in its public form. It names no upstream. Pure. */
 
-import type { Prices } from "../inference/model.ts";
-import { type Currency, moneyOf, percentOf, priceOfMillion } from "../inference/money.ts";
-import { noUsage, type Usage } from "../inference/usage.ts";
-import type { Receipt, ReceiptWindow } from "../store/ledger.ts";
-import type { RefusedRequest } from "../store/refused.ts";
+import { type Currency, moneyOf, percentOf } from "../../core/inference/money.ts";
+import { pricesShown } from "../../core/operations/models.ts";
+import { noUsage, type Usage } from "../../core/inference/usage.ts";
+import type { Receipt, ReceiptWindow } from "../../core/store/ledger.ts";
+import type { RefusedRequest } from "../../core/store/refused.ts";
 import type { RequestReceipt } from "./receipt-shape.ts";
 
 export function receiptShown(receipt: Receipt, currency: Currency): RequestReceipt {
@@ -40,16 +40,6 @@ export function receiptShown(receipt: Receipt, currency: Currency): RequestRecei
       week: windowShown(windows.week),
       month: windowShown(windows.month),
     },
-  };
-}
-
-export function pricesShown({ input, cachedInput, cacheWrite, output, search }: Prices, currency: Currency) {
-  return {
-    input: priceOfMillion(input, currency),
-    cached_input: priceOfMillion(cachedInput, currency),
-    cache_write: priceOfMillion(cacheWrite, currency),
-    output: priceOfMillion(output, currency),
-    ...(search !== undefined && { search: priceOfMillion(search / 1000, currency) }),
   };
 }
 

@@ -1,11 +1,11 @@
 /** GET /v1/service/requests/{id}: the usage and cost of one request of the organization. It names no upstream. */
 import Type from "typebox";
-import { maySee, type Principal } from "../auth/verdict.ts";
-import { json } from "../http/json.ts";
-import { Fault } from "../inference/fault.ts";
-import { uuidOf } from "../store/ids.ts";
-import type { Dependencies } from "./dependencies.ts";
-import { jsonSuccess, operation } from "./operation.ts";
+import { maySee, type Principal } from "../../core/auth/verdict.ts";
+import { json } from "../../core/http/json.ts";
+import { Fault } from "../../core/inference/fault.ts";
+import { uuidOf } from "../../core/store/ids.ts";
+import type { Dependencies } from "../../core/operations/dependencies.ts";
+import { jsonSuccess, operation } from "../../core/operations/operation.ts";
 import { receiptShown, refusedShown } from "./receipt.ts";
 import { RequestReceipt } from "./receipt-shape.ts";
 

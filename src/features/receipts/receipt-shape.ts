@@ -3,8 +3,9 @@
  * docs/design/usage.md, Receipts.
  */
 import Type from "typebox";
-import { count, instant, ModelId, Money, nullable, oneOf } from "../protocol/shapes/contract.ts";
-import { meteredOperations } from "../store/ledger.ts";
+import { ModelPrices } from "../../core/operations/shapes.ts";
+import { count, instant, ModelId, Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { meteredOperations } from "../../core/store/ledger.ts";
 
 const percent = () => Type.Number({ minimum: 0, maximum: 100 });
 
@@ -17,20 +18,6 @@ export const ReceiptWindow = Type.Object(
   {
     $id: "ReceiptWindow",
     description: "A window that the request was admitted in. `after` is null while the request runs.",
-  },
-);
-
-export const ModelPrices = Type.Object(
-  {
-    input: Money,
-    cached_input: Money,
-    cache_write: Money,
-    output: Money,
-    search: Type.Optional(Money),
-  },
-  {
-    $id: "ModelPrices",
-    description: "Of a million tokens; `search`: of a thousand searches, each of up to 100 documents of a rank.",
   },
 );
 
