@@ -5,7 +5,7 @@
  * last event is `response-end` or `response-failed`; nothing is thrown. Leaving the generator early aborts the request,
  * which closes the socket.
  */
-import { type InferenceEvent, isTerminal } from "../inference/event.ts";
+import { type InferenceEvent, isPartStart, isTerminal } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
 import type { AnswerContext, AnswerReader, ResponseIdentity } from "../protocol/codec.ts";
 import type { Dialect } from "../protocol/dialect.ts";
@@ -121,15 +121,18 @@ export async function* ask(question: EngineQuestion): AsyncGenerator<InferenceEv
     const stream = readerOf(question, contentType, context);
     if (stream) {
       const read = reading(question, stream, { answer, report, told });
+      let isBegun = false;
       // One loop and not nested generators, because each generator costs every batch several turns of the event loop.
       while (!answer.isOver) {
         const arrived = read(await reply.read(answer.next_bytes));
         const batch = arrived instanceof Promise ? await arrived : arrived;
         if (batch.length === 0) continue;
-        dog.rest();
+        // Until the first part, the deadline stays: an engine may announce its answer before it has read the request.
+        isBegun ||= batch.some(isPartStart);
+        if (isBegun) dog.rest();
         yield batch;
         // A part that this process has delayed is noticed late, so the deadline for the next part is that much later.
-        dog.expect(patience.idle_ms + (question.gather_ms ?? 0) + reply.delay_ms, "the next part");
+        if (isBegun) dog.expect(patience.idle_ms + (question.gather_ms ?? 0) + reply.delay_ms, "the next part");
       }
     } else if (contentType.includes("json")) {
       const { value, bytes } = await readJson(reply, holding(question));

@@ -5,7 +5,7 @@ import { Fault } from "../../../src/core/inference/fault.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 import { Cancellation, type Signal } from "../../../src/core/time/cancellation.ts";
 import { yieldToEventLoop } from "../../../src/core/time/turns.ts";
-import { ask } from "../../../src/core/upstream/ask.ts";
+import { ask, type Patience } from "../../../src/core/upstream/ask.ts";
 import type { AttemptEnd } from "../../../src/core/upstream/attempt.ts";
 import { type Client, client } from "../../../src/core/upstream/http1/client.ts";
 import { ReadPauses } from "../../../src/core/upstream/http1/read-pauses.ts";
@@ -72,6 +72,20 @@ const behaviours: Record<string, (body: string, incoming: Request) => Response |
       }),
       { headers: sse },
     ),
+  // Announces its answer at once, as engines do that have yet to read the request.
+  announced: () =>
+    new Response(
+      new ReadableStream({
+        async start(controller) {
+          const say = (text: string) => controller.enqueue(new TextEncoder().encode(text));
+          say(chunk({ role: "assistant" }));
+          await Bun.sleep(400);
+          say(`${chunk({ content: "hello" }) + chunk({}, "stop")}data: [DONE]\n\n`);
+          controller.close();
+        },
+      }),
+      { headers: sse },
+    ),
   endless: (_, incoming) =>
     new Response(
       new ReadableStream({
@@ -109,6 +123,7 @@ async function outcomeOf(
   path: string,
   options: {
     timeouts?: Partial<UpstreamTimeouts>;
+    spare?: Patience["spare"];
     signal?: Signal;
     onBatch?: (batch: InferenceEvent[]) => void;
     origin?: string;
@@ -118,8 +133,9 @@ async function outcomeOf(
 ) {
   const events: InferenceEvent[] = [];
   const url = options.origin ?? `http://127.0.0.1:${server.port}/${path}`;
-  const { signal = new Cancellation(), gather_ms = 0, through = engines } = options;
-  const asked = question(url, { client: through, patience: patience(options.timeouts), signal, gather_ms });
+  const { signal = new Cancellation(), gather_ms = 0, through = engines, spare = null } = options;
+  const patient = { ...patience(options.timeouts), spare };
+  const asked = question(url, { client: through, patience: patient, signal, gather_ms });
   const upstream = upstreamOf(url, { name: "secret-engine", apiKey: "secret-key" });
   for await (const batch of ask({ ...asked, upstream })) {
     events.push(...batch);
@@ -232,6 +248,30 @@ describe("an engine", () => {
 
   test("that never answers is given up", async () => {
     expect((await faultOf("silent", { timeouts: { first_part_ms: 50 } })).code).toBe("upstream_timeout");
+  });
+
+  describe("that announces its answer long before the first part", () => {
+    test("has the time for the first part, and not that between two parts", async () => {
+      const events = await outcomeOf("announced", { timeouts: { idle_ms: 100, first_part_ms: 5_000 } });
+      expect(events.at(-1)).toEqual({ type: "response-end", reason: "stop" });
+    });
+
+    test("has no more than that time", async () => {
+      const timeouts = { idle_ms: 5_000, first_part_ms: 100 };
+      expect((await faultOf("announced", { timeouts })).code).toBe("upstream_timeout");
+    });
+
+    test("loses the request to an engine that stands ready, as one that is silent does", async () => {
+      for (const isTaken of [true, false]) {
+        let asked = 0;
+        const take = () => {
+          asked += 1;
+          return isTaken;
+        };
+        const events = await outcomeOf("announced", { timeouts: { idle_ms: 5_000 }, spare: { after_ms: 100, take } });
+        expect([asked, events.at(-1)!.type]).toEqual([1, isTaken ? "response-failed" : "response-end"]);
+      }
+    });
   });
 
   test("that falls silent in the middle is given up", async () => {
