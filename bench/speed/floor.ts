@@ -2,7 +2,8 @@
 // engine's bytes to the client, without a key, without metering and without parsing events. `bun bench/speed/floor.ts
 // ENGINE_URL` starts the proxy and prints its address.
 
-import { eventStream, type StreamOwner } from "../../src/core/http/stream.ts";
+import { eventStream } from "../../src/core/http/stream.ts";
+import type { StreamOwner } from "../../src/core/http/streamed-body.ts";
 import { Cancellation } from "../../src/core/time/cancellation.ts";
 import { client } from "../../src/core/upstream/http1/client.ts";
 import type { Reply } from "../../src/core/upstream/http1/exchange.ts";

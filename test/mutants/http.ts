@@ -6,10 +6,26 @@ const life = "test/core/http/life.test.ts";
 export const http: Mutant[] = [
   {
     name: "a client that reads nothing keeps its stream",
-    file: "src/core/http/stream.ts",
-    find: "if (silent_ms > this.#unread_ms_max) this.#giveUp(controller);",
-    replace: "",
+    file: "src/core/http/streamed-body.ts",
+    find: "if (this.#source.giveUp) this.#source.giveUp(controller);",
+    replace: "if (this.#source.giveUp) return;",
     caughtBy: ["test/core/http/frame.test.ts > a client that reads nothing for long"],
+    rule: "docs/design/service.md, Slow readers",
+  },
+  {
+    name: "a client that reads nothing keeps an answer that is no stream of events of a run",
+    file: "src/core/http/streamed-body.ts",
+    find: "      this.#source.cancel();\n      controller.error",
+    replace: "      controller.error",
+    caughtBy: ["test/core/http/streamed-body.test.ts"],
+    rule: "docs/design/service.md, Slow readers",
+  },
+  {
+    name: "a client has left though its engine is silent",
+    file: "src/core/http/streamed-body.ts",
+    find: "(controller.desiredSize ?? 0) > 0 ? 0 :",
+    replace: "controller.desiredSize === null ? 0 :",
+    caughtBy: ["test/core/http/streamed-body.test.ts > a client that reads something"],
     rule: "docs/design/service.md, Slow readers",
   },
   {

@@ -161,7 +161,7 @@ export const upstream: Mutant[] = [
   {
     name: "an engine is blamed for a client that does not read",
     file: "src/core/upstream/ask.ts",
-    find: 'if (dog.isResting) late = "abandoned";',
+    find: 'if (dog.isResting) told({ kind: "abandoned" });',
     replace: "",
     caughtBy: [`${ask} > is not blamed when the time for the whole answer passes`],
     rule: "docs/design/service.md, Slow readers",

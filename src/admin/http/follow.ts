@@ -4,7 +4,8 @@
  * waits in memory. The stream ends with the event `error` when the node drains, the caller may no longer read, or the
  * answer cannot be read.
  */
-import { eventStream, type StreamedAnswer, type StreamOwner } from "../../core/http/stream.ts";
+import { eventStream, type StreamedAnswer } from "../../core/http/stream.ts";
+import type { StreamOwner } from "../../core/http/streamed-body.ts";
 import { asFault, Fault } from "../../core/inference/fault.ts";
 import { comment, encodeSse } from "../../core/sse/decode.ts";
 
@@ -25,8 +26,8 @@ export interface Followers {
 }
 
 const followers_max = 64;
-/** How long a client may leave an event unread. */
-const stalled_ms_max = 60_000;
+/** How long a client may read nothing of what waits for it. */
+const unread_ms_max = 60_000;
 
 /**
  * Begins the event stream. The first answer is read before the stream begins, so that a refusal has its true status.
@@ -42,13 +43,14 @@ export async function follow(followers: Followers, followed: Followed): Promise<
     followers.count -= 1;
     throw thrown;
   });
-  return eventStream({}, (owner) => {
+  const sourceFor = (owner: StreamOwner) => {
     const closed = () => {
       followers.count -= 1;
       owner.closed();
     };
     return new FollowSource(followed, first, { left: () => owner.left(), closed });
-  });
+  };
+  return eventStream({}, sourceFor, unread_ms_max);
 }
 
 const text = new TextEncoder();
@@ -65,7 +67,6 @@ class FollowSource implements Bun.UnderlyingSource<Uint8Array> {
   #last = "";
   #wrote_ms = performance.now();
   #isClosed = false;
-  #stall: ReturnType<typeof setTimeout> | undefined;
 
   constructor(followed: Followed, first: string, owner: StreamOwner) {
     this.#followed = followed;
@@ -74,13 +75,11 @@ class FollowSource implements Bun.UnderlyingSource<Uint8Array> {
   }
 
   async pull(controller: Controller): Promise<void> {
-    clearTimeout(this.#stall);
     try {
       const frame = await this.#frame();
       if (this.#isClosed) return;
       controller.enqueue(text.encode(frame));
       this.#wrote_ms = performance.now();
-      this.#stall = setTimeout(() => this.#cut(controller), stalled_ms_max);
     } catch (thrown) {
       this.#end(controller, asFault(thrown));
     }
@@ -116,15 +115,8 @@ class FollowSource implements Bun.UnderlyingSource<Uint8Array> {
     controller.close();
   }
 
-  #cut(controller: Controller): void {
-    if (this.#isClosed) return;
-    this.#close();
-    controller.error(new Error(`the reader took nothing for ${stalled_ms_max} ms`));
-  }
-
   #close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#stall);
     this.#owner.closed();
   }
 }

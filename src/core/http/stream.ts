@@ -7,6 +7,7 @@ import { asFault, Fault } from "../inference/fault.ts";
 import { Fold, type Result } from "../inference/result.ts";
 import type { StreamEncoder } from "../protocol/codec.ts";
 import { encodeSse } from "../sse/decode.ts";
+import { type StreamOwner, streamedBody } from "./streamed-body.ts";
 
 type Controller = ReadableStreamDefaultController<Uint8Array>;
 type Batch = readonly InferenceEvent[];
@@ -73,23 +74,16 @@ export interface StreamedAnswer {
   open(owner: StreamOwner): Response;
 }
 
-export interface StreamOwner {
-  /** Called when the client has left, before `closed`. */
-  left(): void;
-  /** Called once, when the last byte was written or will never be written. The owner must then end the events. */
-  closed(): void;
-}
-
 export interface SseOptions {
   encoder: StreamEncoder;
   heartbeat_ms: number;
-  /** How long the client may read nothing of what waits for it; five minutes by default. */
+  /** How long the client may read nothing of what waits for it; absent: as with every streamed answer. */
   unread_ms_max?: number;
   headers: Record<string, string>;
 }
 
 export function sseAnswer(stream: Primed, options: SseOptions): StreamedAnswer {
-  return eventStream(options.headers, (owner) => new SseSource(stream, options, owner));
+  return eventStream(options.headers, (owner) => new SseSource(stream, options, owner), options.unread_ms_max);
 }
 
 /**
@@ -97,10 +91,11 @@ export function sseAnswer(stream: Primed, options: SseOptions): StreamedAnswer {
  */
 export function eventStream(
   headers: Record<string, string>,
-  sourceFor: (owner: StreamOwner) => Bun.UnderlyingSource<Uint8Array>,
+  sourceFor: Parameters<typeof streamedBody>[1],
+  unread_ms_max?: number,
 ): StreamedAnswer {
   return {
-    open: (owner) => new Response(new ReadableStream(sourceFor(owner)), { headers: sseHead(headers) }),
+    open: (owner) => new Response(streamedBody(owner, sourceFor, unread_ms_max), { headers: sseHead(headers) }),
   };
 }
 
@@ -134,12 +129,7 @@ export function framesOf(encoder: StreamEncoder, batch: Batch): string {
 }
 
 const text = new TextEncoder();
-
-/**
- * How long a client may read nothing of what waits for it. After that it counts as gone: otherwise its stream would hold a
- * slot at the engine for as long as an answer may last.
- */
-const unread_ms_default = 300_000;
+const unreadMessage = "Nothing of this answer was read for minutes, so it was ended.";
 
 /**
  * Writes the events of a stream to the body of its response. A class, because closures would be made again for each
@@ -149,7 +139,6 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
   readonly #stream: Primed;
   readonly #encoder: StreamEncoder;
   readonly #heartbeat_ms: number;
-  readonly #unread_ms_max: number;
   readonly #owner: StreamOwner;
   #wrote_ms = performance.now();
   #isBegun = false;
@@ -157,25 +146,20 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
   #closed = false;
 
   constructor(stream: Primed, options: SseOptions, owner: StreamOwner) {
-    const { encoder, heartbeat_ms, unread_ms_max = unread_ms_default } = options;
+    const { encoder, heartbeat_ms } = options;
     this.#stream = stream;
     this.#encoder = encoder;
     this.#heartbeat_ms = heartbeat_ms;
-    this.#unread_ms_max = unread_ms_max;
     this.#owner = owner;
   }
 
   start(controller: Controller): void {
     const heartbeat_ms = this.#heartbeat_ms;
     this.#beats = setInterval(() => {
-      const silent_ms = performance.now() - this.#wrote_ms;
       // A reader that is behind needs no heartbeat, which would only wait in its queue.
-      if ((controller.desiredSize ?? 0) <= 0) {
-        if (silent_ms > this.#unread_ms_max) this.#giveUp(controller);
-      } else if (silent_ms >= heartbeat_ms) {
-        this.#wrote_ms = performance.now();
-        this.#beat(controller);
-      }
+      if ((controller.desiredSize ?? 0) <= 0 || performance.now() - this.#wrote_ms < heartbeat_ms) return;
+      this.#wrote_ms = performance.now();
+      this.#beat(controller);
     }, heartbeat_ms / 4);
     if (this.#stream.pending) this.#beat(controller);
   }
@@ -205,6 +189,11 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
     this.#close();
   }
 
+  giveUp(controller: Controller): void {
+    this.#owner.left();
+    this.#fail(controller, new Fault("internal_error", unreadMessage));
+  }
+
   #write(controller: Controller, out: string, isLast: boolean): void {
     this.#wrote_ms = performance.now();
     this.#isBegun = true;
@@ -221,15 +210,6 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
     } catch (thrown) {
       this.#fail(controller, thrown);
     }
-  }
-
-  /** Ends the stream of a client that reads nothing. Should the client read on, it gets an error and no cut stream. */
-  #giveUp(controller: Controller): void {
-    this.#owner.left();
-    this.#fail(
-      controller,
-      new Fault("internal_error", "Nothing of this answer was read for minutes, so it was ended."),
-    );
   }
 
   /**

@@ -78,14 +78,13 @@ export async function* ask(question: EngineQuestion): AsyncGenerator<InferenceEv
   const work = signal.child();
   const answer: Reading = { reply: null, next_bytes: read_bytes_max, isEnded: false, isOver: false, isRead: false };
   const report: EngineReport = { usage: null, reason: null };
-  /** How the attempt ends if its time is over: a caller that does not read is not the engine's fault. */
-  let late: AttemptEnd["kind"] = "timeout";
   const dog = new Watchdog((waitedFor) => {
     if (waitedFor === spareWait && !patience.spare?.take()) {
       dog.expect(restOf(patience), firstWait);
       return;
     }
-    if (dog.isResting) late = "abandoned";
+    // A caller that does not read is not the engine's fault, and may never read on.
+    if (dog.isResting) told({ kind: "abandoned" });
     work.abort(tooSlow(waitedFor));
   });
   const leftOut = new Set<string>();
@@ -152,7 +151,7 @@ export async function* ask(question: EngineQuestion): AsyncGenerator<InferenceEv
     }
   } catch (cause) {
     const ours = work.reason instanceof Fault ? work.reason : null;
-    told(ours ? { kind: late } : endOfCause(cause));
+    told(ours ? { kind: "timeout" } : endOfCause(cause));
     yield [{ type: "response-failed", fault: ours ?? faultOfCause(cause) }];
   } finally {
     told({ kind: "abandoned" });

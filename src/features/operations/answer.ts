@@ -4,7 +4,8 @@
  */
 import type { HttpAnswer } from "../../core/http/frame.ts";
 import { jsonBytes, jsonStream } from "../../core/http/json.ts";
-import { primed, type SseOptions, type StreamedAnswer, type StreamOwner, sseAnswer } from "../../core/http/stream.ts";
+import { primed, type SseOptions, type StreamedAnswer, sseAnswer } from "../../core/http/stream.ts";
+import { type StreamOwner, streamedBody } from "../../core/http/streamed-body.ts";
 import type { InferenceEvent } from "../../core/inference/event.ts";
 import { asFault, type Fault } from "../../core/inference/fault.ts";
 import { noUsage } from "../../core/inference/usage.ts";
@@ -87,7 +88,11 @@ class Writer {
 
 function pouring(run: Run, writer: Writer, headers: Record<string, string>): StreamedAnswer {
   return {
-    open: (owner) => jsonStream(new ReadableStream(new Pouring(run, writer, owner)), headers),
+    open: (owner) =>
+      jsonStream(
+        streamedBody(owner, (watched) => new Pouring(run, writer, watched)),
+        headers,
+      ),
   };
 }
 

@@ -11,8 +11,8 @@ import {
   type Primed,
   type SseOptions,
   type StreamedAnswer,
-  type StreamOwner,
 } from "../../core/http/stream.ts";
+import type { StreamOwner } from "../../core/http/streamed-body.ts";
 import { isTerminal } from "../../core/inference/event.ts";
 import { asFault } from "../../core/inference/fault.ts";
 import type { Keeping } from "./keeping.ts";

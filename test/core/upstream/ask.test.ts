@@ -308,6 +308,17 @@ describe("an engine", () => {
       });
     });
 
+    test("is let go when the time for the whole answer passes, though the caller never reads on", async () => {
+      const ends: AttemptEnd[] = [];
+      const url = `http://127.0.0.1:${server.port}/endless`;
+      const ended = (end: AttemptEnd) => void ends.push(end);
+      const events = ask(question(url, { client: engines, patience: patience({ total_ms: 100 }), ended }));
+      await events.next();
+      await until(() => ends.length > 0, 5_000, "the end of the attempt");
+      expect(ends).toEqual([{ kind: "abandoned" }]);
+      await events.return();
+    });
+
     test("is not blamed when the time for the whole answer passes meanwhile", async () => {
       expect(await readAfterAPause({ total_ms: 100 })).toEqual({
         last: { type: "response-failed", fault: expect.objectContaining({ code: "upstream_timeout" }) },

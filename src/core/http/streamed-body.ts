@@ -1,0 +1,90 @@
+/**
+ * The body of every answer that is streamed. A client that reads nothing of what waits for it counts as gone after five
+ * minutes: otherwise its request would hold memory and its places, at the engine and elsewhere, for as long as its
+ * connection lives. Rule: docs/design/service.md, Slow readers.
+ */
+type Controller = ReadableStreamDefaultController<Uint8Array>;
+
+export interface StreamOwner {
+  /** Called when the client has left, before `closed`. */
+  left(): void;
+  /** Called once, when the last byte was written or will never be written. The owner must then end the events. */
+  closed(): void;
+}
+
+/** Writes a streamed answer, as fast as its client reads. */
+interface AnswerSource extends Bun.UnderlyingSource<Uint8Array> {
+  pull(controller: Controller): Promise<void>;
+  /** Called when the client has left. */
+  cancel(): void;
+  /**
+   * Called in place of `cancel` when the client has read nothing for long. Ends the stream with an error, in case the
+   * client reads on. Absent: the connection is broken.
+   */
+  giveUp?(controller: Controller): void;
+}
+
+/** How long a client may read nothing of what waits for it. */
+const unread_ms_default = 300_000;
+/** How often within that time a body is looked at. Looks are counted and not time, so a standstill of this process is none of the client's. */
+const looks_max = 4;
+
+/** The body whose bytes come from a source. */
+export function streamedBody(
+  owner: StreamOwner,
+  sourceFor: (owner: StreamOwner) => AnswerSource,
+  unread_ms_max = unread_ms_default,
+): ReadableStream<Uint8Array> {
+  return new ReadableStream(new Watched(owner, sourceFor, unread_ms_max));
+}
+
+/** A class, because closures would be made again for each stream (docs/design/runtime.md, Bun as a server). */
+class Watched implements Bun.UnderlyingSource<Uint8Array>, StreamOwner {
+  readonly #owner: StreamOwner;
+  readonly #source: AnswerSource;
+  readonly #look_ms: number;
+  /** The number of looks, since the client last read, at which something waited for it. */
+  #unread = 0;
+  #looks: ReturnType<typeof setInterval> | undefined;
+
+  constructor(owner: StreamOwner, sourceFor: (owner: StreamOwner) => AnswerSource, unread_ms_max: number) {
+    this.#owner = owner;
+    this.#look_ms = unread_ms_max / looks_max;
+    this.#source = sourceFor(this);
+  }
+
+  start(controller: Controller): void {
+    this.#looks = setInterval(() => this.#look(controller), this.#look_ms);
+    this.#source.start?.(controller);
+  }
+
+  pull(controller: Controller): Promise<void> {
+    this.#unread = 0;
+    return this.#source.pull(controller);
+  }
+
+  cancel(): void {
+    clearInterval(this.#looks);
+    this.#source.cancel();
+  }
+
+  left(): void {
+    this.#owner.left();
+  }
+
+  closed(): void {
+    clearInterval(this.#looks);
+    this.#owner.closed();
+  }
+
+  #look(controller: Controller): void {
+    this.#unread = (controller.desiredSize ?? 0) > 0 ? 0 : this.#unread + 1;
+    if (this.#unread <= looks_max) return;
+    clearInterval(this.#looks);
+    if (this.#source.giveUp) this.#source.giveUp(controller);
+    else {
+      this.#source.cancel();
+      controller.error(new Error("the client reads nothing"));
+    }
+  }
+}
