@@ -245,6 +245,14 @@ export const memory: Mutant[] = [
     rule,
   },
   {
+    name: "what a request asks for after its end is held for ever",
+    file: "src/core/body/memory.ts",
+    find: "    this.#isOver = true;\n",
+    replace: "",
+    caughtBy: [`${budget} > what a request asks for after its end`],
+    rule,
+  },
+  {
     name: "a running request holds twice what it grows to",
     file: "src/core/body/memory.ts",
     find: "this.#grow(bytes - (this.#bytes - this.#answer_bytes));",

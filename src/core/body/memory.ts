@@ -60,6 +60,8 @@ export class MemoryReservation {
   /** All bytes that the request holds, the answer's included. */
   #bytes = 0;
   #answer_bytes = 0;
+  /** Whether the request has ended. The rest of its work may still ask for memory, which nobody would give back. */
+  #isOver = false;
 
   constructor(
     readonly budget: MemoryBudget,
@@ -99,17 +101,18 @@ export class MemoryReservation {
   [Symbol.dispose](): void {
     this.#answer_bytes = 0;
     this.shrinkTo(0);
+    this.#isOver = true;
   }
 
   #grow(more: number): Shortage | null {
-    if (more <= 0) return null;
+    if (more <= 0 || this.#isOver) return null;
     const shortage = this.budget.shortage(this.keyId, more, this.#bytes);
     if (shortage === null) this.#hold(more);
     return shortage;
   }
 
   #shrink(less: number): void {
-    if (less <= 0) return;
+    if (less <= 0 || this.#isOver) return;
     this.#hold(-less);
     this.budget.ended(less);
   }

@@ -46,6 +46,22 @@ describe("memory in flight", () => {
     expect(heard).toEqual([250, 50]);
   });
 
+  test("what a request asks for after its end is not held, because nobody would give it back", () => {
+    const heard: number[] = [];
+    const budget = new MemoryBudget(
+      limits,
+      () => false,
+      (bytes) => void heard.push(bytes),
+    );
+    const one = budget.reservation("a");
+    expect(one.growTo(10)).toBeNull();
+    one[Symbol.dispose]();
+    expect([one.answerTo(100), one.growTo(50), one.answerTo(20)]).toEqual([null, null, null]);
+    one.shrinkTo(0);
+    expect([one.bytes, budget.bytes]).toEqual([0, 0]);
+    expect(heard).toEqual([10]);
+  });
+
   test("a reservation grows and doesn't shrink by itself; refused, it holds what it held", () => {
     const budget = new MemoryBudget(limits, () => false);
     const other = budget.reservation("a");
