@@ -173,10 +173,10 @@ function replicasOf(name: string, entry: UpstreamEntry, tls: TlsSettings | undef
       dialect: dialectOf(entry.dialect ?? "generic", entry.dialect_rows),
       apiKey: key?.key ?? null,
       ...compact({
-        identityHeaders: entry.identity_headers,
+        identityHeaders: entry.identity_headers && namesInLowerCase(entry.identity_headers),
         priorities: entry.priorities,
         runningUsage: entry.running_usage === "off" ? undefined : entry.running_usage,
-        headers: entry.headers,
+        headers: entry.headers && inLowerCase(entry.headers),
         tls,
         resolve: entry.resolve && filled(resolve.properties, entry.resolve),
         isCacheSalted: entry.cache_salt ? true : undefined,
@@ -188,6 +188,15 @@ function replicasOf(name: string, entry: UpstreamEntry, tls: TlsSettings | undef
       timeouts: { ...defaultTimeouts, ...entry.timeouts },
     };
   });
+}
+
+/** Headers under lower-case names, so that they replace Sluice's own ones however the file writes them. */
+function inLowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function namesInLowerCase<Names extends Readonly<Record<string, string>>>(names: Names): Names {
+  return Object.fromEntries(Object.entries(names).map(([use, name]) => [use, name.toLowerCase()])) as Names;
 }
 
 function capacityOf({ concurrent_max, tokens_in_flight_max, scope, queue: written }: Partial<UpstreamEntry>): Capacity {

@@ -163,6 +163,13 @@ const upstreamRules: Rules<UpstreamEntry> = {
       if (ownHeaders.has(name.toLowerCase()))
         yield [["identity_headers", field], "is set by Sluice itself; choose another header"];
   },
+  *headersDiffer({ headers = {} }) {
+    const seen = new Set<string>();
+    for (const name of Object.keys(headers)) {
+      if (seen.has(name.toLowerCase())) yield [["headers", name], "is there already, in other capitals; remove one"];
+      seen.add(name.toLowerCase());
+    }
+  },
   *onlyChatEnginesCountAsTheyGo({ running_usage = "off", protocol = "openai-chat" }) {
     if (running_usage !== "off" && protocol !== "openai-chat")
       yield [["running_usage"], `needs an engine that speaks openai-chat, and this one speaks ${protocol}; remove it`];

@@ -30,6 +30,13 @@ function withUpstream(fields: object) {
 test("an upstream has headers of its own, and none that Sluice sets", () => {
   expect(withUpstream({ headers: { "x-team": "blue" } })).toMatchObject({ headers: { "x-team": "blue" } });
   expect(withUpstream({ headers: { Host: "other" } })).toContain("is set by Sluice itself");
+  // Names of headers are one in capitals and without: they replace Sluice's own either way, and cannot be there twice.
+  expect(
+    withUpstream({ headers: { "User-Agent": "Ours" }, identity_headers: { session: "X-Session-ID" } }),
+  ).toMatchObject({ headers: { "user-agent": "Ours" }, identityHeaders: { session: "x-session-id" } });
+  expect(withUpstream({ headers: { "X-Team": "blue", "x-team": "red" } })).toContain(
+    "is there already, in other capitals",
+  );
   expect(withUpstream({ headers: { "x-a": "b\r\nc: d" } })).toContain("must be text that a header can carry");
   expect(withUpstream({ headers: { "x a": "b" } })).toContain("must be the name of a header");
 });

@@ -85,6 +85,14 @@ export const http: Mutant[] = [
     rule: "docs/design/service.md, Routes",
   },
   {
+    name: "a header of the file in capitals stands beside Sluice's own",
+    file: "src/config/assemble.ts",
+    find: "headers: entry.headers && inLowerCase(entry.headers),",
+    replace: "headers: entry.headers,",
+    caughtBy: ["test/config/engines.test.ts > an upstream has headers of its own"],
+    rule: "docs/configuration.md, upstreams",
+  },
+  {
     name: "a model may list fields by which clients decide how much is generated",
     file: "src/config/rules.ts",
     find: ": whyNotExtra(name);",
