@@ -167,6 +167,14 @@ export const upstream: Mutant[] = [
     rule: "docs/design/service.md, Slow readers",
   },
   {
+    name: "a request that is over takes a connection from the pool",
+    file: "src/core/upstream/http1/client.ts",
+    find: "        signal.throwIfAborted();\n",
+    replace: "",
+    caughtBy: [`${client} > is not taken by a request that has ended`],
+    rule: "docs/design/runtime.md, Towards engines",
+  },
+  {
     name: "an engine is held back late",
     file: "src/core/upstream/http1/exchange.ts",
     find: "this.#unread_bytes > unread_bytes_max)",

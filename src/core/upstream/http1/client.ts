@@ -228,6 +228,8 @@ export function client({
     let pool = poolOf(origin, where);
     return {
       async post({ headers, body, organization = null, isFresh, connected, connect_ms, signal }) {
+        // A connection that is taken from the pool and not used would stay open, and be in no pool.
+        signal.throwIfAborted();
         pool = inForce(pool);
         const sharer = sharerOf(pool, organization);
         const connection =

@@ -115,6 +115,21 @@ describe("a connection", () => {
     expect(requests).toEqual([0, 0, 0, 1]);
   });
 
+  test("is not taken by a request that has ended before it could be sent", async () => {
+    const { url, requests, open } = await engine(ok);
+    const one = fresh();
+    await textOf(await post(one, url));
+    await until(() => one.idle() === 1, 5_000, "the connection to be idle");
+    const signal = new Cancellation();
+    signal.abort(new Error("the client left"));
+    expect(await failureOf(post(one, url, { signal }))).toEqual(new Error("the client left"));
+    expect(one.idle()).toBe(1);
+    await textOf(await post(one, url));
+    expect(requests).toEqual([0, 0]);
+    one.close();
+    await until(() => open() === 0, 5_000, "the connection to be closed with the client");
+  });
+
   for (const [what, field] of [
     ["that the engine wants closed", "connection: close\r\n"],
     ["that the engine keeps for a second", "keep-alive: timeout=1\r\n"],
