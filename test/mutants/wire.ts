@@ -175,6 +175,22 @@ export const upstream: Mutant[] = [
     rule: "docs/design/runtime.md, Towards engines",
   },
   {
+    name: "the next address waits for one that is silent",
+    file: "src/core/upstream/http1/first-address.ts",
+    find: "if (untried.length > 0) timer =",
+    replace: "if (untried.length < 0) timer =",
+    caughtBy: ["test/core/upstream/http1/first-address.test.ts"],
+    rule: "docs/design/runtime.md, Towards engines",
+  },
+  {
+    name: "an address that is silent is tried first for each connection",
+    file: "src/core/upstream/http1/first-address.ts",
+    find: "silent.set(other, performance.now() + silent_ms);",
+    replace: "silent.set(other, performance.now());",
+    caughtBy: ["test/core/upstream/http1/first-address.test.ts"],
+    rule: "docs/design/runtime.md, Towards engines",
+  },
+  {
     name: "an engine is held back late",
     file: "src/core/upstream/http1/exchange.ts",
     find: "this.#unread_bytes > unread_bytes_max)",

@@ -5,6 +5,7 @@ import type { Socket, SocketHandler, TLSOptions } from "bun";
 import { Countdown, type Signal } from "../../time/cancellation.ts";
 import { isOwnAddress, isOwnName } from "./address.ts";
 import { EngineConnection, type Owner } from "./connection.ts";
+import { firstConnection, type SilentAddresses } from "./first-address.ts";
 
 export interface Origin {
   host: string;
@@ -13,6 +14,7 @@ export interface Origin {
   address?: string | null;
   /** The TLS settings; null if the connection has no TLS. */
   tls: TlsSettings | null;
+  silent: SilentAddresses;
 }
 
 /** The trusted authorities and the client certificate, each in PEM. Null: the system's authorities, and no certificate. */
@@ -41,7 +43,8 @@ export interface Dialing {
 }
 
 /** Opens a connection. Throws ConnectFailed, or the signal's reason. */
-export async function dial({ origin, connect_ms, signal, line }: Dialing): Promise<EngineConnection> {
+export async function dial(dialing: Dialing): Promise<EngineConnection> {
+  const { connect_ms, signal } = dialing;
   signal.throwIfAborted();
   const over = Promise.withResolvers<never>();
   over.promise.catch(() => {});
@@ -49,7 +52,7 @@ export async function dial({ origin, connect_ms, signal, line }: Dialing): Promi
   countdown.set(connect_ms);
   const listening = signal.listen(over.reject);
   let isGivenUp = false;
-  const opening = opened(origin, line, () => isGivenUp);
+  const opening = opened(dialing, () => isGivenUp);
   try {
     return await Promise.race([opening, over.promise]);
   } catch (cause) {
@@ -64,17 +67,9 @@ export async function dial({ origin, connect_ms, signal, line }: Dialing): Promi
   }
 }
 
-async function opened(origin: Origin, line: Owner, isGivenUp: () => boolean): Promise<EngineConnection> {
-  const failures: unknown[] = [];
-  for (const address of await addressesAt(origin)) {
-    if (isGivenUp()) break;
-    try {
-      return await connected(address, origin, line);
-    } catch (cause) {
-      failures.push(cause);
-    }
-  }
-  throw failures.length === 1 ? failures[0] : new AggregateError(failures, failures.map(String).join("; "));
+async function opened({ origin, connect_ms, line }: Dialing, isGivenUp: () => boolean): Promise<EngineConnection> {
+  const connect = (address: string) => connected(address, origin, line);
+  return firstConnection(await addressesAt(origin), connect, { silent: origin.silent, connect_ms, isGivenUp });
 }
 
 async function addressesAt({ host, address }: Origin): Promise<string[]> {
@@ -198,6 +193,7 @@ export function originOf({ protocol, hostname, port }: URL, { address, tls }: Ad
     port: port === "" ? (isSecure ? 443 : 80) : Number(port),
     ...(address === undefined ? {} : { address }),
     tls: isSecure ? (tls ?? { ca: null, certificate: null }) : null,
+    silent: new Map(),
   };
 }
 
