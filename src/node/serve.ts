@@ -122,6 +122,9 @@ interface Draining extends Pick<Node, "lifecycle" | "sockets"> {
   listening: Listeners;
 }
 
+/** The time that answers get to be sent, however late they were made. */
+const sent_ms_min = 500;
+
 /** Waits for the signal to stop, and drains. Resolves when the open requests were answered, or their time is over. */
 async function untilStopped(
   { serving: { stopping, stopAsked, member }, settings: { limits }, log }: Foundation,
@@ -135,7 +138,10 @@ async function untilStopped(
   await Promise.race([Bun.sleep(signal === "SIGINT" ? 0 : limits.drain_delay_ms), again]);
   await listening.refuse();
   sockets.retire();
+  const until_ms = performance.now() + limits.drain_ms;
   await Promise.race([lifecycle.finish(limits.drain_ms), again.then(() => lifecycle.finish(0))]);
-  await Promise.race([listening.stop(), Bun.sleep(500)]);
+  // Answers that are made but not sent have the rest of the time.
+  const rest_ms = Math.max(sent_ms_min, until_ms - performance.now());
+  await Promise.race([listening.stop(), Bun.sleep(rest_ms), again.then(() => Bun.sleep(sent_ms_min))]);
   await listening.stopOperator();
 }

@@ -93,6 +93,14 @@ export const http: Mutant[] = [
     rule: "docs/configuration.md, upstreams",
   },
   {
+    name: "an answer that is made is cut half a second after a drain",
+    file: "src/node/serve.ts",
+    find: "Math.max(sent_ms_min, until_ms - performance.now())",
+    replace: "Math.min(sent_ms_min, until_ms)",
+    caughtBy: [`${life} > an answer that is made before a drain`],
+    rule: "docs/deploying.md, How a node stops",
+  },
+  {
     name: "a model may list fields by which clients decide how much is generated",
     file: "src/config/rules.ts",
     find: ": whyNotExtra(name);",

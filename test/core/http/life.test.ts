@@ -1,6 +1,7 @@
 /** A node's life: it drains, it reloads, it is killed; and no client, and no record, is lost by it. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventsOf, inferenceBodies, model, type Service, says, startService, words } from "../../harness/engine.ts";
@@ -121,6 +122,48 @@ describe("a node with little time to drain", () => {
     expect((await whole).status).toBe(503);
     expect(await service.exited).toBe(0);
   });
+});
+
+test("an answer that is made before a drain is sent to its end, as slowly as its client reads", async () => {
+  const length = 7_000_000;
+  const message = { role: "assistant", content: "a".repeat(length) };
+  const engine = Bun.serve({
+    port: 0,
+    fetch: () => Response.json({ choices: [{ index: 0, message, finish_reason: "stop" }] }),
+  });
+  const config = `upstreams: { main: { url: "http://127.0.0.1:${engine.port}/v1" } }
+metering: { currency: USD }
+models:
+  - id: acme/writer-1
+    created: 1790000000
+    context_window: 10000000
+    prices: { input: 0.001, output: 0.001 }
+    routes: [{ upstream: main, model: m }]
+limits: { drain_delay_ms: 0 }
+`;
+  const node = await startSluice({ config });
+  const { hostname, port } = new URL(node.url);
+  const body = JSON.stringify({ model: "acme/writer-1", messages: says("long") });
+  const head = `POST ${chat} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${node.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
+  const client = connect(Number(port), hostname);
+  client.write(head + body);
+  let read_bytes = 0;
+  const begun = new Promise((resolve) => client.once("data", resolve));
+  client.on("data", (bytes) => {
+    read_bytes += bytes.length;
+  });
+  await begun;
+  // The system takes half of the answer. The client reads the rest when the node has long been done with all else.
+  client.pause();
+  node.signal("SIGTERM");
+  await linesThen(node, "draining", 1);
+  await Bun.sleep(2_000);
+  client.resume();
+  await new Promise((resolve) => client.on("close", resolve));
+  expect(read_bytes).toBeGreaterThan(length);
+  expect(await node.exited).toBe(0);
+  await node.stop();
+  await engine.stop(true);
 });
 
 describe("a reload", () => {
