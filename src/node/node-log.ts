@@ -3,10 +3,11 @@
 import type { Configuration } from "../config/configuration.ts";
 import { engineNames } from "../config/engine-names.ts";
 import type { Log } from "../core/http/log.ts";
+import { probes } from "../core/operations/list.ts";
 import { systemClock } from "../core/time/clock.ts";
 import { logTo } from "../features/telemetry/log.ts";
 import type { Member } from "../features/workers/member.ts";
-import { metricsOperations, probes } from "./operations.ts";
+import { metricsOperations } from "./operations.ts";
 
 export function logOf(configuration: () => Configuration, member: Member | null): Log {
   return logTo({

@@ -7,11 +7,12 @@ import { Fault } from "../core/inference/fault.ts";
 import type { Dependencies } from "../core/operations/dependencies.ts";
 import { faultBodyOf } from "../core/operations/fault-body.ts";
 import { readinessAnswer } from "../core/operations/health.ts";
+import { probes } from "../core/operations/list.ts";
 import type { Operation } from "../core/operations/operation.ts";
 import { queryOf } from "../core/operations/path.ts";
 import { faultBodyForPath } from "../features/unserved/unknown-path.ts";
 import { type RoutingDependencies, routed } from "./app.ts";
-import { operations, probes } from "./operations.ts";
+import { operations } from "./operations.ts";
 
 type WaitingDependencies = RoutingDependencies & Pick<Dependencies, "readiness" | "configurationHash">;
 

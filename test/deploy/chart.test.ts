@@ -10,8 +10,9 @@ import packageJson from "../../package.json";
 import type { Configuration } from "../../src/config/configuration.ts";
 import { loadConfiguration } from "../../src/config/load.ts";
 import { variables } from "../../src/config/settings/variables.ts";
+import { probes } from "../../src/core/operations/list.ts";
 import { table } from "../../src/features/telemetry/table.ts";
-import { metricsOperations, probes } from "../../src/node/operations.ts";
+import { metricsOperations } from "../../src/node/operations.ts";
 
 const folder = join(import.meta.dir, "../../deploy");
 const textOf = (file: string) => readFileSync(join(folder, file), "utf8");

@@ -10,9 +10,9 @@ import { filled } from "../../src/config/settings/row.ts";
 import { sections } from "../../src/config/settings/sections.ts";
 import { variables } from "../../src/config/settings/variables.ts";
 import { faultCatalogue } from "../../src/core/inference/fault.ts";
+import { probes } from "../../src/core/operations/list.ts";
 import { defaultTimeouts } from "../../src/core/upstream/target.ts";
 import { connectionLimits } from "../../src/features/responses/websocket/connection.ts";
-import { probes } from "../../src/node/operations.ts";
 
 const root = join(import.meta.dir, "../..");
 const textOf = (file: string) => readFileSync(join(root, file), "utf8");

@@ -2,7 +2,7 @@
 import Type from "typebox";
 import { json } from "../http/json.ts";
 import { Fault } from "../inference/fault.ts";
-import type { Retirement } from "../inference/model.ts";
+import type { Prices, Retirement } from "../inference/model.ts";
 import { type Currency, priceOfMillion } from "../inference/money.ts";
 import { answeringModel, isAllowed, retirementHeadersOf, type ServedName, servedNames } from "../routing/catalog.ts";
 import { codexModels } from "./codex-models.ts";

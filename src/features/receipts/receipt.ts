@@ -1,8 +1,8 @@
 /** A receipt in its public form. It names no upstream. Pure. */
 
 import { type Currency, moneyOf, percentOf } from "../../core/inference/money.ts";
-import { pricesShown } from "../../core/operations/models.ts";
 import { noUsage, type Usage } from "../../core/inference/usage.ts";
+import { pricesShown } from "../../core/operations/models.ts";
 import type { Receipt, ReceiptWindow } from "../../core/store/ledger.ts";
 import type { RefusedRequest } from "../../core/store/refused.ts";
 import type { RequestReceipt } from "./receipt-shape.ts";

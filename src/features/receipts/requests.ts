@@ -3,9 +3,9 @@ import Type from "typebox";
 import { maySee, type Principal } from "../../core/auth/verdict.ts";
 import { json } from "../../core/http/json.ts";
 import { Fault } from "../../core/inference/fault.ts";
-import { uuidOf } from "../../core/store/ids.ts";
 import type { Dependencies } from "../../core/operations/dependencies.ts";
 import { jsonSuccess, operation } from "../../core/operations/operation.ts";
+import { uuidOf } from "../../core/store/ids.ts";
 import { receiptShown, refusedShown } from "./receipt.ts";
 import { RequestReceipt } from "./receipt-shape.ts";
 

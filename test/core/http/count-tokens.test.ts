@@ -3,8 +3,8 @@
  * delaying other requests.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { RequestReceipt } from "../../../src/features/receipts/receipt-shape.ts";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
+import type { RequestReceipt } from "../../../src/features/receipts/receipt-shape.ts";
 import { busyness } from "../../harness/busyness.ts";
 import { refusalOf } from "../../harness/engine.ts";
 import { lineOf } from "../../harness/log-lines.ts";

@@ -8,12 +8,13 @@ import Type, { type TObject } from "typebox";
 import { verbs } from "../../../src/admin/management/verbs.ts";
 import { type Listening, listen } from "../../../src/core/http/listen.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
+import { probes } from "../../../src/core/operations/list.ts";
 import { type Operation, operation } from "../../../src/core/operations/operation.ts";
 import { parametersOf } from "../../../src/core/operations/serve-operation.ts";
 import type { Scope } from "../../../src/core/store/directory.ts";
 import { openapiDocument } from "../../../src/features/openapi/document.ts";
 import { app, mount, type NodeDependencies, operatorApp } from "../../../src/node/app.ts";
-import { metricsOperations, operations, probes, unlistedOperations } from "../../../src/node/operations.ts";
+import { metricsOperations, operations, unlistedOperations } from "../../../src/node/operations.ts";
 import { nodeDependencies } from "./operator-port.ts";
 
 const model = "acme/writer-1";

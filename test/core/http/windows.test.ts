@@ -1,8 +1,8 @@
 /** What a plan allows, as a client meets it: windows, holds, concurrency, extra usage, and what a refusal leaves. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Money } from "../../../src/core/inference/money.ts";
-import type { RequestReceipt } from "../../../src/features/receipts/receipt-shape.ts";
 import { moment } from "../../../src/core/time/written.ts";
+import type { RequestReceipt } from "../../../src/features/receipts/receipt-shape.ts";
 import { eventsOf, model, plainModel, says, startService, words } from "../../harness/engine.ts";
 import { dollars, nanosOf, typed } from "../../harness/money.ts";
 import { newKey, newMember } from "../../harness/organizations.ts";
