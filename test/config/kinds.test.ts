@@ -9,6 +9,7 @@ import { checkUpstream } from "../../src/config/check/upstream.ts";
 import { asker } from "../../src/config/engine.ts";
 import { initConfiguration } from "../../src/config/init.ts";
 import type { ModelKind } from "../../src/core/inference/model.ts";
+import { authority } from "../harness/certificates.ts";
 import { startSimulator } from "../harness/simulator.ts";
 import { configured, engineAt } from "./reading.ts";
 
@@ -130,4 +131,39 @@ models:
   ]);
   const added = await checked(yaml("kind: embedding, "), "acme/two");
   expect(added.additions).toMatchObject([{ path: ["models"], value: { id: "acme/two", kind: "embedding" } }]);
+});
+
+test("upstream check: lists and asks as requests do, with the authority and the headers of the upstream", async () => {
+  const issuer = authority();
+  const { certificate: cert, key } = issuer.issue(["127.0.0.1"]);
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    tls: { cert, key },
+    fetch: ({ url, headers }) => {
+      if (headers.get("x-own") !== "1") return new Response("", { status: 401 });
+      const { pathname } = new URL(url);
+      if (pathname === "/v1/models") return Response.json({ data: [{ id: "acme/one" }] });
+      return pathname === "/v1/embeddings" ? Response.json(vector) : new Response("", { status: 404 });
+    },
+  });
+  stops.push(() => server.stop(true));
+  const text = `upstreams: { main: { url: "https://127.0.0.1:${server.port}/v1", headers: { x-own: "1" } } }
+metering: { currency: USD }
+`;
+  const configuration = configured(text);
+  const upstreams = configuration.upstreams.map((one) => ({
+    ...one,
+    tls: { ca: issuer.certificate, certificate: null },
+  }));
+  const { model, findings } = await checkUpstream({
+    name: "main",
+    extent: "usual",
+    configuration: { ...configuration, upstreams },
+    file: parse(text),
+    fetch,
+    nowSeconds: 1,
+    check: () => Promise.reject(new Error("no chat is asked for")),
+  });
+  expect([model, kindIn(findings)]).toEqual(["acme/one", "embedding"]);
 });

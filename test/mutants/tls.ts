@@ -60,4 +60,12 @@ export const tls: Mutant[] = [
     caughtBy: ["test/config/secret.test.ts > sluice.yaml names files"],
     rule: "docs/design/service.md, The catalog",
   },
+  {
+    name: "doctor asks an engine without its certificates",
+    file: "src/admin/cli/engine-check.ts",
+    find: "tls: upstream.tls ?? null,",
+    replace: "tls: null,",
+    caughtBy: ["test/admin/cli/doctor.test.ts > asks an engine as requests do"],
+    rule: "docs/operating.md, Starting, stopping, upgrading",
+  },
 ];

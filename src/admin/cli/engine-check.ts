@@ -5,9 +5,9 @@
 import { notReady } from "../../config/engine.ts";
 import { simulatorName } from "../../config/simulator.ts";
 import { afterAnswer, type Resolution, unresolved } from "../../core/routing/resolution.ts";
-import { Cancellation } from "../../core/time/cancellation.ts";
+import { Cancellation, type Signal } from "../../core/time/cancellation.ts";
 import { isOwnName } from "../../core/upstream/http1/address.ts";
-import { client } from "../../core/upstream/http1/client.ts";
+import { type Client, client } from "../../core/upstream/http1/client.ts";
 import { resolve } from "../../core/upstream/resolve.ts";
 import type { Resolving, Upstream } from "../../core/upstream/target.ts";
 import { hostOf } from "../../features/probing/names.ts";
@@ -19,18 +19,17 @@ const upstream_ms = 5000;
 export async function engineSays(upstream: Upstream): Promise<string> {
   if (upstream.name === simulatorName) return "built in; runs with the server";
   if (upstream.resolve) return replicasSay(upstream, upstream.resolve);
+  const engines = client();
+  const signal = Cancellation.timeout(upstream_ms);
   let status: number;
   try {
-    const headers = keyHeaders(upstream);
-    const signal = AbortSignal.timeout(upstream_ms);
-    const response = await fetch(`${upstream.url}/models`, { headers, proxy: false, redirect: "manual", signal });
-    await response.body?.cancel();
-    status = response.status;
-  } catch (cause) {
-    const why = cause instanceof Error && cause.name === "TimeoutError" ? "does not respond" : "cannot be reached";
+    status = await statusAt(engines, upstream, signal);
+  } catch {
     throw new Error(
-      `${upstream.url} ${why}; start the engine, or correct its url in sluice.yaml (or SLUICE_UPSTREAM_URL)`,
+      `${upstream.url} ${signal.aborted ? "does not respond" : "cannot be reached"}; start the engine, or correct its url in sluice.yaml (or SLUICE_UPSTREAM_URL)`,
     );
+  } finally {
+    engines.close();
   }
   judge(status, upstream.url);
   return `${upstream.url} responds`;
@@ -57,7 +56,11 @@ function judge(status: number, where: string): void {
 async function replicasSay(upstream: Upstream, how: Resolving): Promise<string> {
   const { addresses, problem } = await resolvedNow(upstream, how);
   const engines = client();
-  const statuses = await Promise.all(addresses.map((address) => statusAt(engines, upstream, address)));
+  const statuses = await Promise.all(
+    addresses.map((address) =>
+      statusAt(engines, upstream, Cancellation.timeout(upstream_ms), address).catch(() => null),
+    ),
+  );
   engines.close();
   for (const [index, status] of statuses.entries())
     if (status !== null) judge(status, `${upstream.url} at ${addresses[index]}`);
@@ -91,19 +94,16 @@ async function resolvedNow(upstream: Upstream, how: Resolving): Promise<Resoluti
   );
 }
 
-async function statusAt(engines: ReturnType<typeof client>, upstream: Upstream, address: string) {
-  try {
-    const reply = await engines.get({
-      url: `${upstream.url}/models`,
-      address,
-      tls: upstream.tls ?? null,
-      connect_ms: upstream_ms,
-      headers: { ...keyHeaders(upstream), ...upstream.headers },
-      signal: Cancellation.timeout(upstream_ms),
-    });
-    reply.drop();
-    return reply.status;
-  } catch {
-    return null;
-  }
+/** Asks for the list of models as requests ask: with the upstream's TLS settings and its headers. */
+async function statusAt(engines: Client, upstream: Upstream, signal: Signal, address?: string): Promise<number> {
+  const reply = await engines.get({
+    url: `${upstream.url}/models`,
+    address,
+    tls: upstream.tls ?? null,
+    connect_ms: upstream_ms,
+    headers: { ...keyHeaders(upstream), ...upstream.headers },
+    signal,
+  });
+  reply.drop();
+  return reply.status;
 }

@@ -61,7 +61,7 @@ export async function checkUpstream(asked: UpstreamAsked): Promise<UpstreamCheck
   const model = modelAsked(asked, listed.models);
   const contextTokens = listed.models.find((one) => one.name === model)?.contextTokens ?? null;
   const settings: CheckSettings = { upstream, dialect, model, contextTokens, extent };
-  const ask = asker(upstream.apiKey, asked.fetch, upstream.protocol, kind_ms);
+  const ask = asker(upstream.apiKey, fetchAs(upstream, asked.fetch), upstream.protocol, kind_ms);
   const kinds = upstream.protocol === "openai-chat" ? await kindFindings(ask, upstream.url, model, asks) : [];
   const chats = (kindIn(kinds) ?? "chat") === "chat";
   const findings = [...kinds, ...(chats ? await asked.check(asks ? { ...settings, asks } : settings) : [])];
@@ -91,11 +91,17 @@ function upstreamNamed(name: string, { upstreams }: Configuration): Upstream {
 /** The engine's list. An engine whose list cannot be read may still answer, if the model to ask is known. */
 async function listOf(upstream: Upstream, asked: UpstreamAsked): Promise<Pick<Engine, "models" | "dialect">> {
   try {
-    return await probeEngine(upstream.url, upstream.apiKey, asked.fetch, upstream.protocol);
+    return await probeEngine(upstream.url, upstream.apiKey, fetchAs(upstream, asked.fetch), upstream.protocol);
   } catch (cause) {
     if (routed(asked).length === 0 && asked.model === undefined) throw cause;
     return { models: [], dialect: dialectBySigns(new URL(upstream.url).hostname, []) };
   }
+}
+
+/** Asks with the headers and the TLS settings of requests to the upstream. */
+function fetchAs({ headers, tls }: Upstream, fetch: Fetch): Fetch {
+  const secured = tls ? { tls: { ...(tls.ca === null ? {} : { ca: tls.ca }), ...tls.certificate } } : {};
+  return (url, init) => fetch(url, { ...init, headers: { ...(init.headers as object), ...headers }, ...secured });
 }
 
 /** The models of sluice.yaml that the upstream serves, each with the engine's name for it. */

@@ -308,6 +308,25 @@ describe("doctor", () => {
     }
   });
 
+  test("asks an engine as requests do: with its authority, its client certificate and its headers", async () => {
+    const issuer = authority();
+    const { certificate: cert, key } = issuer.issue(["127.0.0.1"]);
+    const own = issuer.issue(["sluice"]);
+    const engine = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      tls: { cert, key, ca: issuer.certificate, requestCert: true, rejectUnauthorized: true },
+      fetch: ({ headers }) => new Response("{}", { status: headers.get("x-own") === "1" ? 200 : 401 }),
+    });
+    servers.push(engine);
+    const tls = { ca: issuer.certificate, certificate: { cert: own.certificate, key: own.key } };
+    const secured: Upstream = { ...at(engine.port!), url: `https://127.0.0.1:${engine.port}/v1`, tls };
+    const says = async (upstream: Upstream) => (await examined({ upstreams: [upstream] })).of("engine main");
+    expect(await says({ ...secured, headers: { "x-own": "1" } })).toMatchObject({ status: "ok" });
+    expect((await says(secured)).says).toContain("refuses the key");
+    expect((await says({ ...secured, tls: { ...tls, ca: null } })).says).toContain("cannot be reached");
+  });
+
   test("says where a name leads that has several addresses, and which of them respond", async () => {
     const server = await startNameServer();
     const headers: string[] = [];
