@@ -5,7 +5,7 @@
 import { signal } from "@preact/signals";
 import type { Static } from "typebox";
 import type { VerbName, VerbNamed } from "../../src/admin/management/verbs.ts";
-import { eventsIn } from "./events.ts";
+import { answersIn } from "./events.ts";
 import { json, send } from "./http.ts";
 import { verbTable } from "./verb-table.ts" with { type: "macro" };
 import type { VerbEntry } from "./verb-table.ts";
@@ -72,7 +72,7 @@ export async function download(name: VerbName, input: Given, format: string): Pr
   return (await send(requestOf(name, { ...input, format }))).blob();
 }
 
-/** Follows a live verb, whose answers come as a stream of events, until the signal aborts. */
+/** Follows a live verb, whose answers come as a stream of events, until the signal aborts. Throws Refusal. */
 export async function follow<Name extends VerbName>(
   name: Name,
   signal: AbortSignal,
@@ -80,7 +80,7 @@ export async function follow<Name extends VerbName>(
 ): Promise<void> {
   const request = { ...requestOf(name, { format: "events" }), signal };
   const response = await send({ ...request, headers: { accept: "text/event-stream" } });
-  for await (const data of eventsIn(response.body!)) onAnswer(JSON.parse(data) as Answer<Name>);
+  for await (const answer of answersIn(response.body!)) onAnswer(answer as Answer<Name>);
 }
 
 function requestOf(name: string, input: Given, repeatKey = randomKey()) {

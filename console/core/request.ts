@@ -56,6 +56,17 @@ export async function request(
 
 async function refusalOf(response: Response): Promise<Refusal> {
   const { error } = await response.json().catch(() => ({ error: null }));
-  const message = error?.message ?? `The server answered with status ${response.status}.`;
-  return new Refusal(message, response.status, error?.code ?? "unknown", error?.request_id ?? null);
+  return refusalFrom(error, response.status);
+}
+
+interface FaultBody {
+  message?: string;
+  code?: string;
+  request_id?: string;
+}
+
+/** The refusal that the body of a fault says. `status`: that of the response, or 0 for an event of a stream. */
+export function refusalFrom(error: FaultBody | null, status: number): Refusal {
+  const message = error?.message ?? `The server answered with status ${status}.`;
+  return new Refusal(message, status, error?.code ?? "unknown", error?.request_id ?? null);
 }

@@ -209,7 +209,7 @@ async function answered(
       heard(wholeText(await response.json(), documents));
       return null;
     }
-    for await (const data of eventsIn(response.body!)) {
+    for await (const { data } of eventsIn(response.body!)) {
       if (data === "[DONE]") return null;
       const event = JSON.parse(data);
       if (event.error) return event.error.message;

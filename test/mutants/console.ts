@@ -29,4 +29,12 @@ export const consoleServer: Mutant[] = [
     caughtBy: [`${attacks} > lets no page of another origin`],
     rule: "docs/console.md, The port",
   },
+  {
+    name: "a page takes the end of its stream for an answer",
+    file: "console/core/events.ts",
+    find: 'if (event === "error") throw refusalFrom(answer.error, 0);',
+    replace: "",
+    caughtBy: ["test/admin/console/events.test.ts > the event `error` of a followed stream"],
+    rule: "docs/console.md, The pages",
+  },
 ];
