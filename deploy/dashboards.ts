@@ -7,28 +7,30 @@ export interface Panel {
   queries: [legend: string, query: string][];
 }
 
+/** Restricts a metric whose name other programs have, too (vLLM, exporters), to the nodes of Sluice. */
+const own = 'job="sluice"';
 const rate = (metric: string, by: string, matchers = "") => `sum by (${by}) (rate(${metric}${matchers}[5m]))`;
-const quantile = (q: number, metric: string, by: string) =>
-  `histogram_quantile(${q}, sum by (le${by ? `, ${by}` : ""}) (rate(${metric}_bucket[5m])))`;
-const slow = (metric: string, by = ""): Panel["queries"] => {
+const quantile = (q: number, metric: string, by: string, matchers: string) =>
+  `histogram_quantile(${q}, sum by (le${by ? `, ${by}` : ""}) (rate(${metric}_bucket${matchers}[5m])))`;
+const slow = (metric: string, by = "", matchers = ""): Panel["queries"] => {
   const label = by ? `{{${by}}} ` : "";
   return [
-    [`${label}p50`, quantile(0.5, metric, by)],
-    [`${label}p95`, quantile(0.95, metric, by)],
+    [`${label}p50`, quantile(0.5, metric, by, matchers)],
+    [`${label}p95`, quantile(0.95, metric, by, matchers)],
   ];
 };
 const panel = (title: string, unit: string, ...queries: Panel["queries"]): Panel => ({ title, unit, queries });
 
 export const dashboards: Record<string, Panel[]> = {
   service: [
-    panel("Requests", "reqps", ["{{status}}", rate("http_requests_total", "status")]),
-    panel("Errors by code", "reqps", ["{{code}}", rate("http_requests_total", "code", '{code!=""}')]),
+    panel("Requests", "reqps", ["{{status}}", rate("http_requests_total", "status", `{${own}}`)]),
+    panel("Errors by code", "reqps", ["{{code}}", rate("http_requests_total", "code", `{${own},code!=""}`)]),
     panel("Share of server errors", "percentunit", [
       "5xx",
       // Without an error there is no series of one, and without a request nothing to divide by: the share is 0 in both cases.
-      '(sum(rate(http_requests_total{status=~"5.."}[5m])) or vector(0)) / (sum(rate(http_requests_total[5m])) > 0) or vector(0)',
+      `(sum(rate(http_requests_total{${own},status=~"5.."}[5m])) or vector(0)) / (sum(rate(http_requests_total{${own}}[5m])) > 0) or vector(0)`,
     ]),
-    panel("Duration by route", "s", ...slow("http_request_duration_seconds", "route")),
+    panel("Duration by route", "s", ...slow("http_request_duration_seconds", "route", `{${own}}`)),
     panel("Time to first part", "s", ...slow("inference_time_to_first_part_seconds", "model")),
     panel("Time per output token", "s", ...slow("inference_time_per_output_token_seconds", "model")),
     panel(
@@ -49,19 +51,24 @@ export const dashboards: Record<string, Panel[]> = {
       ["{{instance}} kept answers", "http_kept_answers / (http_kept_answers_max > 0)"],
       ["{{instance}} WebSockets", "http_open_websockets / (http_open_websockets_max > 0)"],
     ),
-    panel("Memory", "bytes", ["{{instance}}", "process_resident_memory_bytes"]),
-    panel("CPU", "percentunit", ["{{instance}}", "rate(process_cpu_seconds_total[5m])"]),
+    panel("Memory", "bytes", ["{{instance}}", `process_resident_memory_bytes{${own}}`]),
+    panel("CPU", "percentunit", ["{{instance}}", `rate(process_cpu_seconds_total{${own}}[5m])`]),
     panel("Event loop delay", "s", ["{{instance}} p99", 'process_event_loop_delay_seconds{statistic="p99"}']),
     panel("Pauses of engines' sockets", "s", ["{{instance}}", "upstream_read_pause_seconds"]),
-    panel("Descriptors", "percentunit", ["{{instance}}", "process_open_fds / (process_max_fds > 0)"]),
+    panel("Descriptors", "percentunit", ["{{instance}}", `process_open_fds{${own}} / (process_max_fds{${own}} > 0)`]),
     panel("Deaths of workers", "short", ["{{instance}}", "increase(node_worker_deaths_total[1h])"]),
-    panel("Versions", "short", ["{{version}}", "count by (version) (build_info)"]),
+    panel("Versions", "short", ["{{version}}", `count by (version) (build_info{${own}})`]),
     panel("Configurations", "short", ["{{hash}}", "count by (hash) (configuration_info)"]),
   ],
   fleet: [
-    panel("Nodes", "short", ["nodes", "count(build_info)"], ["versions", "count(count by (version) (build_info))"]),
+    panel(
+      "Nodes",
+      "short",
+      ["nodes", `count(build_info{${own}})`],
+      ["versions", `count(count by (version) (build_info{${own}}))`],
+    ),
     panel("Nodes by configuration", "short", ["{{hash}}", "count by (hash) (configuration_info)"]),
-    panel("Up for", "s", ["{{instance}}", "time() - max by (instance) (process_start_time_seconds)"]),
+    panel("Up for", "s", ["{{instance}}", `time() - max by (instance) (process_start_time_seconds{${own}})`]),
     panel("Processes that serve", "short", ["{{instance}}", 'sum by (instance) (node_workers{state="serving"})']),
     panel("Open requests by node", "short", ["{{instance}}", "sum by (instance) (http_open_requests)"]),
     panel("Waiting for room by node", "short", ["{{instance}}", "sum by (instance) (upstream_queue_length)"]),
@@ -91,7 +98,7 @@ export const dashboards: Record<string, Panel[]> = {
     panel("Routes by state", "short", ["{{upstream}} {{state}}", "sum by (upstream, state) (upstream_routes)"]),
     panel("Models without a healthy route", "short", [
       "{{model}}",
-      'count by (model) (upstream_routes) unless on (model) (sum by (model) (upstream_routes{state="closed"}) > 0)',
+      'count by (model) (upstream_routes) unless on (model) (sum by (model) (upstream_routes{state=~"closed|crowded"}) > 0)',
     ]),
     panel("Requests in flight", "short", ["{{upstream}}", "sum by (upstream) (upstream_requests_in_flight)"]),
     panel(

@@ -72,6 +72,29 @@ test.each([
   expect(mistakesIn(expression)).toEqual(mistakes);
 });
 
+/** Names that vLLM, Prometheus and exporters have for metrics of their own. */
+const shared =
+  /^(http_requests_total|http_request_duration_seconds_\w+|process_(resident|cpu|open|max|start)\w+|build_info)$/;
+
+test("what other programs have under the same name is counted for Sluice alone", () => {
+  const found = all.flatMap(([where, expression]) =>
+    selectorsIn(expression)
+      .filter(({ metric }) => shared.test(metric))
+      .map(({ metric, matchers }) => ({ where, metric, job: matchers.find(({ label }) => label === "job")?.value })),
+  );
+  expect(found.length).toBeGreaterThan(10);
+  expect(found.filter(({ job }) => job !== "sluice")).toEqual([]);
+});
+
+test("a route that is only busy is healthy, as for `sluice fleet`", () => {
+  const asked = all.filter(([where]) => /WithoutRoute|without a healthy route/.test(where));
+  expect(asked).toHaveLength(2);
+  for (const [, expression] of asked) {
+    const states = selectorsIn(expression).flatMap(({ matchers }) => matchers.map(({ value }) => value));
+    expect(states).toEqual(["closed|crowded"]);
+  }
+});
+
 test("every metric stands on a dashboard or in an alert, but those that only tell when the process began", () => {
   const asked = new Set(
     all.flatMap(([, expression]) =>
