@@ -133,7 +133,7 @@ export async function startSite(): Promise<Site> {
   writeFileSync(rules, quickened(await Bun.file(join(root, "deploy/prometheus/rules.yaml")).text()));
   const prometheus = await startPrometheus(folder, rules, [
     `{ job_name: sluice, static_configs: [{ targets: ["${first.target}", "${second.target}"] }] }`,
-    `{ job_name: others, file_sd_configs: [{ files: ["${join(folder, "others.json")}"], refresh_interval: 1s }], metric_relabel_configs: [{ source_labels: [__name__], regex: configuration_info, action: drop }] }`,
+    `{ job_name: others, file_sd_configs: [{ files: ["${join(folder, "others.json")}"], refresh_interval: 1s }], metric_relabel_configs: [{ source_labels: [__name__], regex: configuration_info, action: drop }, { target_label: job, replacement: sluice }] }`,
   ]);
   const areScraped = async () => (await prometheus.query('up{job="sluice"} == 1')).length === 2;
   // Waits for the first scrapes: Prometheus sees no rise from what a counter counted before its first scrape.
