@@ -1,5 +1,6 @@
 /** The page's address, which holds the state of the page, so that it can be sent to a colleague. */
 import { computed, signal } from "@preact/signals";
+import { staysOn } from "./link.ts";
 
 const current = signal(new URL(location.href));
 
@@ -46,7 +47,8 @@ export function followLinks(): void {
     const link = (event.target as Element).closest("a");
     const leaves = !link || link.origin !== location.origin || link.target !== "" || link.hasAttribute("download");
     if (!isPlain || event.defaultPrevented || leaves || /^\/(sign-in|oauth)\b/.test(link.pathname)) return;
+    if (staysOn(link, location)) return;
     event.preventDefault();
-    if (link.hash === "" || link.pathname !== location.pathname) go(link.href);
+    go(link.href);
   });
 }

@@ -4,6 +4,7 @@
  */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { announce } from "../core/announce.ts";
+import { callingKeys } from "../core/calling-keys.ts";
 import { commandLine } from "../core/command-line.ts";
 import { eventsIn } from "../core/events.ts";
 import { send } from "../core/http.ts";
@@ -140,10 +141,8 @@ function KeyChoice({ value, change }: { value: string | null; change: (key: stri
   const organizations = useAnswer("pageOrganizations", {});
   const [chosen, setChosen] = useState<string | null>(null);
   const organization = chosen ?? organizations.answer?.data[0]?.slug ?? null;
-  const keys = useAnswer("pageKeys", organization === null ? null : { organization });
-  const usable = (keys.answer?.data ?? []).filter(
-    ({ state, scopes }) => state === "active" && scopes.includes("inference:create"),
-  );
+  const keys = useAnswer("pageKeys", organization === null ? null : { organization, state: "active" });
+  const usable = callingKeys(keys.answer?.data ?? [], organization);
   const ids = [useId(), useId()];
   if (value === null && usable[0]) change(usable[0].id);
   return (
@@ -178,7 +177,9 @@ function KeyChoice({ value, change }: { value: string | null; change: (key: stri
           ))}
         </select>
       </div>
-      {keys.answer && usable.length === 0 && <p class="fine">This organization has no key that may call.</p>}
+      {keys.answer && !keys.isLoading && usable.length === 0 && (
+        <p class="fine">This organization has no key that may call.</p>
+      )}
     </div>
   );
 }

@@ -37,4 +37,12 @@ export const consoleServer: Mutant[] = [
     caughtBy: ["test/admin/console/events.test.ts > the event `error` of a followed stream"],
     rule: "docs/console.md, The pages",
   },
+  {
+    name: "Try it calls with a key of the organization before",
+    file: "console/core/calling-keys.ts",
+    find: "key.organization === organization && ",
+    replace: "",
+    caughtBy: ["test/admin/console/calling-keys.test.ts > the keys of the organization that was chosen before"],
+    rule: "docs/console.md, Trying a model",
+  },
 ];
