@@ -1,6 +1,7 @@
 # The settings of sluice.service for `sluice` in root's own shell, which does not see those of the unit:
 #   . /etc/sluice/shell.sh
 # As the unit: without a file of secrets, the commands use what the service uses without it.
+# With the embedded database, type them while the service runs: it could not open files that root has made in its folder.
 export SLUICE_CONFIG=/etc/sluice/sluice.yaml SLUICE_DATA_DIR=/var/lib/sluice
 export HOST=127.0.0.1 SLUICE_OPERATOR_HOST=127.0.0.1 SLUICE_OPERATOR_PORT=9090
 [ ! -f /etc/sluice/secrets/database-url ] || export DATABASE_URL_FILE=/etc/sluice/secrets/database-url

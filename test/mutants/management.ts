@@ -219,4 +219,12 @@ export const management: Mutant[] = [
     caughtBy: ["test/core/store/directory.test.ts > sets what is named, tells authentication"],
     rule: "docs/design/keys.md, Changes and last use",
   },
+  {
+    name: "root trusts a socket of any user",
+    file: "src/admin/cli/socket.ts",
+    find: "(user === 0 && around.uid === statSync(dataDir).uid)",
+    replace: "user === 0",
+    caughtBy: ["test/admin/cli/socket.test.ts > is root's to use"],
+    rule: "docs/security.md, Who can reach what",
+  },
 ];

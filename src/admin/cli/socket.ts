@@ -4,7 +4,7 @@
  * as JSON over HTTP. A request has the name and the input of a verb; the response has the verb's answer or a refusal.
  * Everybody who can open the socket can do everything: only the file system guards it.
  */
-import { chmodSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
+import { chmodSync, lstatSync, mkdirSync, statSync, unlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { ClientConnection } from "../../core/http/call.ts";
 import type { Serve } from "../../core/http/frame.ts";
@@ -108,7 +108,7 @@ export async function socketTry({
 async function liveSocket(dataDir: string): Promise<string | null> {
   const { folder, path } = socketPath(dataDir);
   if (!isSocket(path)) return null;
-  assertOwn(folder, path);
+  assertOwn(resolve(dataDir), folder, path);
   return (await isLive(path)) ? path : null;
 }
 
@@ -134,13 +134,14 @@ function actorOf(owner: string, claimed: string): string {
 
 /**
  * Refuses a socket of another user before anything is sent: that socket would get the command, and its answer would be
- * trusted.
+ * trusted. Root takes that of the data folder's owner, too, which is whom a service runs as (deploy/systemd).
  */
-function assertOwn(folder: string, path: string): void {
+function assertOwn(dataDir: string, folder: string, path: string): void {
   const user = process.getuid?.();
   if (user === undefined) return;
   const [around, socket] = [lstatSync(folder), lstatSync(path)];
-  if (around.uid !== user || socket.uid !== user) throw ownedByAnother(path);
+  const isTrusted = around.uid === user || (user === 0 && around.uid === statSync(dataDir).uid);
+  if (!isTrusted || socket.uid !== around.uid) throw ownedByAnother(path);
   if (!around.isDirectory() || (around.mode & 0o077) !== 0) {
     throw new ManagementError(`${folder} is open to other users: chmod 700 it once you know that its socket is yours.`);
   }

@@ -136,6 +136,18 @@ describe("the administrator's socket", () => {
     expect(await forged((_, path) => chownSync(path, 65534, 65534))).toContain("belongs to another user");
   });
 
+  test.skipIf(process.getuid?.() !== 0)("is root's to use, if it is the data folder's owner's", async () => {
+    const link = join(newFolder(), "data");
+    const { dataDir, path } = await served();
+    symlinkSync(dataDir, link);
+    for (const one of [join(path, ".."), path]) chownSync(one, 65534, 65534);
+    expect((await thrownBy(socketManagement({ dataDir, actor: "cli:root" }))).message).toContain("another user");
+    chownSync(dataDir, 65534, 65534);
+    for (const through of [dataDir, link]) expect(await listOrganizations(await caller(through))).toEqual([]);
+    chownSync(path, 65533, 65533);
+    expect((await thrownBy(socketManagement({ dataDir, actor: "cli:root" }))).message).toContain("another user");
+  });
+
   test("that a killed server left behind is replaced; one that lives is not", async () => {
     const dataDir = newFolder();
     const source = `
