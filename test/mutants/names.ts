@@ -163,4 +163,12 @@ export const ofNames: readonly Mutant[] = [
     caughtBy: [renewed],
     rule,
   },
+  {
+    name: "an engine is checked without its key",
+    file: "src/features/probing/asked.ts",
+    find: "...upstreamCodecs[upstream.protocol].headers(upstream.apiKey),",
+    replace: "",
+    caughtBy: ["test/features/probing/engine-checks.test.ts > a path that is protected"],
+    rule: "docs/routing.md, Health",
+  },
 ];

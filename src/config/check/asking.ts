@@ -167,7 +167,11 @@ async function pageOf(client: Client, upstream: Upstream, path: string): Promise
     const reply = await client.get({
       url: new URL(path, upstream.url).href,
       address: upstream.address,
-      headers: { "user-agent": "sluice", ...upstream.headers },
+      headers: {
+        "user-agent": "sluice",
+        ...upstreamCodecs[upstream.protocol].headers(upstream.apiKey),
+        ...upstream.headers,
+      },
       tls: upstream.tls ?? null,
       connect_ms: upstream.timeouts.connect_ms,
       signal: Cancellation.timeout(page_ms),

@@ -5,6 +5,7 @@ import { expect, test } from "bun:test";
 import type { Get } from "../../../src/core/upstream/http1/client.ts";
 import type { Reply } from "../../../src/core/upstream/http1/exchange.ts";
 import type { Upstream } from "../../../src/core/upstream/target.ts";
+import { asked } from "../../../src/features/probing/asked.ts";
 import { checks } from "../../../src/features/probing/checks.ts";
 import { loads } from "../../../src/features/probing/loads.ts";
 import { VirtualClock } from "../../core/admission/virtual-time.ts";
@@ -51,6 +52,21 @@ test.each([
     await checking.stop();
   }
 });
+
+test.each([
+  ["openai-chat", { authorization: "Bearer k" }],
+  ["anthropic-messages", { "x-api-key": "k" }],
+] as const)(
+  "a path that is protected is asked with the key, as %s sends it, beside own headers",
+  async (protocol, key) => {
+    const { asked: seen, get } = client(200);
+    await asked({ get }, engine({ protocol, apiKey: "k", headers: { "x-own": "1" } }), "/v1/models", 1_000);
+    expect(seen[0]!.headers).toMatchObject({ ...key, "x-own": "1" });
+    const replaced = engine({ protocol, apiKey: "k", headers: { authorization: "Basic b", "x-api-key": "b" } });
+    await asked({ get }, replaced, "/v1/models", 1_000);
+    expect(seen[1]!.headers).toMatchObject({ authorization: "Basic b", "x-api-key": "b" });
+  },
+);
 
 test("a crowded engine stays crowded until it is read again, or is no longer configured", async () => {
   const { asked, get } = client(200, "vllm:num_requests_waiting 9\n");
