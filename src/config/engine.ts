@@ -47,13 +47,14 @@ const details_max = 100;
 
 /**
  * Asks an engine for the list of its models. Throws an Error whose message says what to do. `key`: the engine's API key,
- * or null; no message shows it.
+ * or null; no message shows it. `advice`: how to give the engine a key.
  */
 export async function probeEngine(
   written: string,
   key: string | null,
   fetch: Fetch,
   protocol: UpstreamProtocol = "openai-chat",
+  advice = "Set SLUICE_UPSTREAM_KEY.",
 ): Promise<Engine> {
   const checked = checkedUrl(written);
   if ("problem" in checked) throw new Error(`The engine's URL ${checked.problem}.`);
@@ -76,7 +77,7 @@ export async function probeEngine(
   const { body } = tried[0]?.status === null ? { body: null } : await ask(`${root}/api/tags`);
   const tags = modelsOf(body);
   if (tags && tags.length > 0) return await found(`${root}/v1`, body, tags);
-  throw new Error(complaint(checked.url, tried, key !== null));
+  throw new Error(complaint(checked.url, tried, key === null ? advice : null));
 }
 
 export interface EngineReply {
@@ -137,13 +138,11 @@ export function notReady(status: number | null): string | null {
   return status === 503 || status === 429 ? `answered ${status}: it still loads its model, or is overloaded` : null;
 }
 
-function complaint(url: string, tried: EngineReply[], withKey: boolean): string {
+function complaint(url: string, tried: EngineReply[], advice: string | null): string {
   const statuses = tried.map((answer) => answer.status);
   if (statuses[0] === null) return `Nothing answers at ${url}. Start the engine, or correct the URL.`;
   if (statuses.some((status) => status === 401 || status === 403)) {
-    return withKey
-      ? `The engine at ${url} refuses the key.`
-      : `The engine at ${url} needs a key. Set SLUICE_UPSTREAM_KEY.`;
+    return advice === null ? `The engine at ${url} refuses the key.` : `The engine at ${url} needs a key. ${advice}`;
   }
   const loading = statuses.map(notReady).find((says) => says !== null);
   if (loading) return `The engine at ${url} ${loading}. Wait until it is ready, then try again.`;

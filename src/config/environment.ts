@@ -150,10 +150,13 @@ function identityOf(certificateFile?: string, keyFile?: string): IdentityFiles |
   return certificateFile === undefined || keyFile === undefined ? undefined : { certificateFile, keyFile };
 }
 
-/** Variables that look like misspelled ones. Kubernetes makes other SLUICE_ variables, which are not reported. */
+/**
+ * Variables that look like misspelled ones. Kubernetes makes other SLUICE_ variables, which are not reported, nor are
+ * the keys of several engines, which `sluice init` names after them.
+ */
 function misspelled(environment: Environment): string[] {
   return Object.keys(environment)
-    .filter((name) => name.startsWith("SLUICE_") && !variables.includes(name))
+    .filter((name) => /^SLUICE_(?!UPSTREAM_KEY_)/.test(name) && !variables.includes(name))
     .flatMap((name) => {
       const suggestion = closestName(name, variables);
       return suggestion === null ? [] : [`${name} is not read; did you mean ${suggestion}?`];

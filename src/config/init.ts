@@ -95,7 +95,7 @@ async function draftEngine(
   const checked = apiKey === null ? null : checkedKey(apiKey);
   if (checked && "problem" in checked) throw new Error(`The engine's key ${checked.problem} (${keyVariable}).`);
   const key = checked?.key ?? null;
-  const { url, models, dialect: name } = await probeEngine(written, key, fetch, protocol);
+  const { url, models, dialect: name } = await probeEngine(written, key, fetch, protocol, `Set ${keyVariable}.`);
   const dialect = dialectOf(name ?? "generic");
   const ask = asker(key, fetch, protocol, kind_ms);
   const found = check && protocol === "openai-chat" ? await foundKinds(models, url, ask) : new Map<string, Finding[]>();

@@ -193,6 +193,8 @@ describe("sluice init", () => {
     expect(configuration.upstreams[0]?.apiKey).toBe("hunter2-hunter2");
     const refused = (key: string | null) => initConfiguration({ engines: [engineAt(origin, key)], fetch, nowSeconds });
     expect(refused(null)).rejects.toThrow("needs a key. Set SLUICE_UPSTREAM_KEY.");
+    const second = { ...engineAt(origin, null, "gpu"), keyVariable: "SLUICE_UPSTREAM_KEY_GPU" };
+    expect(initConfiguration({ engines: [second], fetch, nowSeconds })).rejects.toThrow("Set SLUICE_UPSTREAM_KEY_GPU.");
     expect(refused("wrong-key")).rejects.toThrow(`The engine at ${origin}/v1 refuses the key.`);
     expect(refused("two words")).rejects.toThrow("The engine's key contains a space");
   });

@@ -91,7 +91,9 @@ function upstreamNamed(name: string, { upstreams }: Configuration): Upstream {
 /** The engine's list. An engine whose list cannot be read may still answer, if the model to ask is known. */
 async function listOf(upstream: Upstream, asked: UpstreamAsked): Promise<Pick<Engine, "models" | "dialect">> {
   try {
-    return await probeEngine(upstream.url, upstream.apiKey, fetchAs(upstream, asked.fetch), upstream.protocol);
+    const advice = asked.file?.upstreams?.[upstream.name] ? "Set its api_key in sluice.yaml." : undefined;
+    const { url, apiKey, protocol } = upstream;
+    return await probeEngine(url, apiKey, fetchAs(upstream, asked.fetch), protocol, advice);
   } catch (cause) {
     if (routed(asked).length === 0 && asked.model === undefined) throw cause;
     return { models: [], dialect: dialectBySigns(new URL(upstream.url).hostname, []) };

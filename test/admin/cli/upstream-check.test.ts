@@ -88,7 +88,9 @@ describe("sluice upstream check", () => {
   test("says what is wrong with the name, the key and the address", async () => {
     const wrong = upstream().replace("right", "wrong");
     const silent = upstream().replace(simulator.url, "http://127.0.0.1:9/v1");
+    const keyless = upstream().replace("    api_key: right\n", "");
     for (const [text, words, says] of [
+      [keyless, "main", "needs a key. Set its api_key in sluice.yaml."],
       [upstream(), "other", "no upstream 'other'. Known are main."],
       [wrong, "main", "refuses the key"],
       [wrong, "main --model acme/one", "refuses the key (401)"],
