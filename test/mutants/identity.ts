@@ -5,6 +5,7 @@ const hostile = "test/features/identity/hostile-issuer.test.ts";
 const tokens = "test/features/identity/tokens.test.ts";
 const console = "test/features/identity/console.test.ts";
 const device = "test/features/identity/device.test.ts";
+const people = "test/core/store/people.test.ts";
 const stores = "test/core/store/sign-ins.test.ts";
 const keyStore = "test/features/identity/key-store.test.ts";
 const consoleRule = "docs/identity.md, The console";
@@ -13,6 +14,30 @@ const devicesRule = "docs/identity.md, Devices";
 const machineRule = "docs/identity.md, On your own machine";
 
 export const identity: Mutant[] = [
+  {
+    name: "a token of before a sign-out still buys an access token",
+    file: "src/features/identity/tokens.ts",
+    find: "if (!membership || (known.notBefore && issuedAt < known.notBefore))",
+    replace: "if (!membership)",
+    caughtBy: [`${tokens} > gives nothing if it was issued before`],
+    rule: consoleRule,
+  },
+  {
+    name: "a token of before the last sign-in replaces its memberships",
+    file: "src/stores/postgres/people.ts",
+    find: "return at < confirmedAt || (",
+    replace: "return (",
+    caughtBy: [`${people} > an earlier word that comes late`],
+    rule: "docs/identity.md, Rules",
+  },
+  {
+    name: "a token of before an erasure brings its person back",
+    file: "src/stores/postgres/people.ts",
+    find: "(notBefore !== null && at < notBefore)",
+    replace: "false",
+    caughtBy: [`${people} > a word from before a sign-out`],
+    rule: consoleRule,
+  },
   {
     name: "an ID token is believed unverified",
     file: "src/features/identity/grants.ts",

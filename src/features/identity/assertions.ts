@@ -9,6 +9,8 @@ import { issuerIn, verifiedClaims } from "./verified.ts";
 export interface Assertion {
   issuer: Issuer;
   claims: Claims;
+  /** When the issuer made the token, by the issuer's clock. */
+  issuedAt: Date;
   /** When the token ends, by the clock of the node. */
   ends_ms: number;
 }
@@ -39,5 +41,5 @@ export async function verifiedAssertion(
   const lasts_ms = ends_ms - parts.now_ms();
   if (lasts_ms > assertion_ms_max) throw new IssuerRefused("the assertion lasts longer than 24 hours");
   if (lasts_ms <= 0) throw new IssuerRefused("the assertion has expired");
-  return { issuer, claims, ends_ms };
+  return { issuer, claims, issuedAt: new Date((claims.iat as number) * 1000), ends_ms };
 }

@@ -32,10 +32,12 @@ export function callerTokens(parts: IdentityParts): TokenVerifier {
 async function callerOf(parts: IdentityParts, token: string): Promise<VerifiedToken> {
   const { people, newUuid } = parts;
   const identity = identityOf(parts);
-  const { issuer, claims, ends_ms } = await verifiedAssertion(parts, token);
+  const { issuer, claims, issuedAt, ends_ms } = await verifiedAssertion(parts, token);
   const rule = judged(identity, issuer, claims).calling;
   if (!rule) throw new IssuerRefused("no rule admits the token");
-  const { id, memberships } = await confirmPerson({ people, identity, newUuid }, issuer, claims);
+  const { id, memberships } = await confirmPerson({ people, identity, newUuid }, issuer, claims, {
+    at: issuedAt,
+  });
   const { organization } = rule;
   const found = membershipNamed(memberships, organization);
   if (!found) throw new IssuerRefused(`there is no organization ${organization}`);
@@ -45,7 +47,7 @@ async function callerOf(parts: IdentityParts, token: string): Promise<VerifiedTo
     organization: found.organizationId,
   });
   if (!key) throw new IssuerRefused(`the organization ${organization} is gone, or the membership in it`);
-  return { keyHash: key.secretHash, issuedAt_ms: (claims.iat as number) * 1000, lasts_ms: ends_ms - parts.now_ms() };
+  return { keyHash: key.secretHash, issuedAt_ms: issuedAt.getTime(), lasts_ms: ends_ms - parts.now_ms() };
 }
 
 /** The refusal of a token, in the same words whatever was wrong; the cause goes only to the log. */

@@ -18,6 +18,8 @@ export interface Confirming {
 export interface Occasion {
   /** Set if the person signs in with a browser. Only then are the person's invitations accepted. */
   isSignIn?: boolean;
+  /** When the issuer made the claims; absent: now. */
+  at?: Date;
 }
 
 /** Thrown if the claims do not identify a person. */
@@ -28,7 +30,7 @@ export async function confirmPerson(
   { people, identity, newUuid }: Confirming,
   issuer: Issuer,
   claims: Claims,
-  { isSignIn = false }: Occasion = {},
+  { isSignIn = false, at }: Occasion = {},
 ): Promise<Confirmed> {
   const subject = subjectIn(issuer, claims);
   if (subject === null)
@@ -44,6 +46,7 @@ export async function confirmPerson(
     issuer: issuer.issuer,
     subject,
     kind,
+    at,
     ...detailsIn(issuer, claims),
     memberships,
     invited: isSignIn ? verifiedEmail(claims) : null,

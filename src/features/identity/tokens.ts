@@ -213,20 +213,20 @@ async function refreshed(
 
 /**
  * Exchanges a workload's own token for an access token (RFC 7523), which never outlives the workload's token. If no
- * rule matches, nothing is stored. Throws TokenRefused, IssuerAway.
+ * rule matches, nothing is stored. Once the person was signed out, older tokens are refused. Throws TokenRefused, IssuerAway.
  */
 export async function byAssertion(parts: IdentityParts, assertion: string): Promise<Tokens> {
   const identity = identityOf(parts);
-  const { issuer, claims, ends_ms } = await verifiedAssertion(parts, assertion).catch((cause) => {
+  const { issuer, claims, issuedAt, ends_ms } = await verifiedAssertion(parts, assertion).catch((cause) => {
     throw cause instanceof IssuerRefused ? unknownAssertion() : cause;
   });
   const rule = judged(identity, issuer, claims).calling;
   if (!rule) throw unknownAssertion();
-  const known = await admitted(parts, issuer, claims).catch((cause) => {
+  const known = await admitted(parts, issuer, claims, { at: issuedAt }).catch((cause) => {
     throw cause instanceof IssuerRefused || cause instanceof NotAdmitted ? unknownAssertion() : cause;
   });
   const membership = membershipNamed(known.memberships, rule.organization);
-  if (!membership) throw unknownAssertion();
+  if (!membership || (known.notBefore && issuedAt < known.notBefore)) throw unknownAssertion();
   const { organizationId: organization, scopes } = membership;
   const id = idOf(parts.newUuid(), "key_");
   const key = await parts.people.tokenKey({ id, personId: known.id, organization });

@@ -38,8 +38,9 @@ export function people(db: Database): People {
       let unsummed: string[] = [];
       const confirming = async (tx: Transaction, isLocked: boolean) => {
         const now = await storeNow(tx);
-        const { row, isNew } = await confirmed(tx, confirmation, now);
-        const rules = confirmation.memberships === null ? null : await applyRules(tx, row, confirmation, now);
+        const { row, isNew, isLate } = await confirmed(tx, confirmation, now);
+        const isSilent = isLate || confirmation.memberships === null;
+        const rules = isSilent ? null : await applyRules(tx, row, confirmation, now);
         if (!isLocked && rules?.losesAdmin) throw new AdministratorLost();
         const changes = rules && (rules.given.length > 0 || rules.lost.length > 0) ? rules : null;
         const { issuer, invited } = confirmation;
@@ -107,12 +108,15 @@ function hashOf(text: string): Uint8Array {
   return Bun.SHA256.hash(text) as Uint8Array;
 }
 
-/** Finds or creates the person's row, locked until the commit, and stores the claims of the issuer. */
+/**
+ * Finds or creates the person's row, locked until the commit, and stores the claims of the issuer. `isLate`: the claims
+ * are older than the last ones or than the person's last sign-out or erasure, and nothing was stored.
+ */
 async function confirmed(
   tx: Transaction,
   confirmation: Confirmation,
   now: Date,
-): Promise<{ row: PersonRow; isNew: boolean }> {
+): Promise<{ row: PersonRow; isNew: boolean; isLate: boolean }> {
   const { issuer, subject, kind } = confirmation;
   const at = confirmation.at && confirmation.at < now ? confirmation.at : now;
   const [made] = await tx.drizzle
@@ -131,14 +135,17 @@ async function confirmed(
   const [found] = await tx.drizzle.select().from(person).where(isSubject(issuer, subject)).for("no key update");
   // The person was deleted between the two statements, as a visitor who had not come back for a long time.
   if (!found) return confirmed(tx, confirmation, now);
-  const changes = changesOf(found, confirmation, at);
-  if (Object.keys(changes).length > 0) await tx.drizzle.update(person).set(changes).where(eq(person.id, found.id));
-  return { row: { ...found, ...changes }, isNew: made !== undefined };
+  if (confirmation.at && isBefore(at, found)) return { row: found, isNew: false, isLate: true };
+  const changes = changesOf(confirmation, at);
+  await tx.drizzle.update(person).set(changes).where(eq(person.id, found.id));
+  return { row: { ...found, ...changes }, isNew: made !== undefined, isLate: false };
 }
 
-/** The columns to change. A confirmation that is older than the last one changes none. */
-function changesOf(before: PersonRow, confirmation: Confirmation, at: Date): Partial<PersonRow> {
-  if (at < before.confirmedAt) return {};
+function isBefore(at: Date, { confirmedAt, notBefore }: PersonRow): boolean {
+  return at < confirmedAt || (notBefore !== null && at < notBefore);
+}
+
+function changesOf(confirmation: Confirmation, at: Date): Partial<PersonRow> {
   const { subject, kind, email, isEmailVerified, name, groups } = confirmation;
   return {
     kind,

@@ -72,6 +72,34 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     expect(early.confirmedAt.getTime()).toBeLessThan(future.getTime());
   });
 
+  test("an earlier word that comes late brings no membership back, and takes none", async () => {
+    const acme = await organization();
+    const admin = member(null);
+    const first = await people(db).confirm(of("bea", { memberships: [admin] }));
+    const current = await people(db).confirm(of("bea", { memberships: [member(acme.slug)] }));
+    const at = first.confirmedAt;
+    const late = await people(db).confirm(of("bea", { at, memberships: [admin] }));
+    expect(late).toMatchObject({ memberships: current.memberships, missing: [] });
+    expect(late.memberships).toMatchObject([{ organization: acme.slug }]);
+    const same = await people(db).confirm(of("bea", { at: current.confirmedAt, memberships: [] }));
+    expect(same.memberships).toEqual([]);
+  });
+
+  test("a word from before a sign-out or an erasure says nothing", async () => {
+    const acme = await organization();
+    const memberships = [member(acme.slug)];
+    const at = new Date(Date.now() - 60_000);
+    const { id } = await people(db).confirm(of("ben", { at, name: "Ben", memberships }));
+    await people(db).endIssued(id, "cli:ann");
+    const out = await people(db).confirm(of("ben", { at, name: "Benjamin", memberships: [] }));
+    expect(out).toMatchObject({ name: "Ben", memberships: [{ organization: acme.slug }] });
+    await administration(db).forgetPerson(id, "cli:ann");
+    const gone = await people(db).confirm(of("ben", { at, name: "Ben", memberships }));
+    expect(gone).toMatchObject({ id, state: "forgotten", subject: null, name: null, memberships: [] });
+    const back = await people(db).confirm(of("ben", { name: "Ben", memberships }));
+    expect(back).toMatchObject({ id, state: "active", subject: "ben", memberships: [{ organization: acme.slug }] });
+  });
+
   test("memberships follow the rules: given, changed, lost, regained, each written down once", async () => {
     const acme = await organization();
     const research = await addTeam(db, acme.id, { name: "research" });

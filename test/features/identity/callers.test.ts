@@ -156,6 +156,17 @@ describe("an honest token", () => {
     await node.call(await issuer.sign({ ...ann, sub: "eve", iat: now_s() + 3, groups: ["research", "x"] }));
   });
 
+  test("of before the last sign-in leaves the memberships of that sign-in, also where it was never seen", async () => {
+    const rule = { claim: "groups", has: "ops", organization: "acme", role: "organization-admin" };
+    node.reload([{ issuer: issuer.issuer, ...rule }]);
+    const older = await issuer.sign({ ...ann, groups: ["ops"], iat: now_s() - 10 });
+    await node.call(await issuer.sign({ ...ann, iat: now_s() - 5 }));
+    const { person } = await node.call(older);
+    expect((await people(owned.db).findPerson(person!.id))!.memberships).toMatchObject([
+      { role: "member", team: { name: "lab" } },
+    ]);
+  });
+
   test("may have any characters in its other claims: a name is made plain, an address or group that is not plain is none", async () => {
     const odd = { email: "ann\u0000@example.com", email_verified: true, name: "\u202eAnn\u0007\ud800", sid: "s\u0000" };
     const { person } = await node.call(

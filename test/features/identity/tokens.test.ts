@@ -252,6 +252,20 @@ describe("an assertion of a workload", () => {
     expect(await works(accessToken)).toBe(false);
   });
 
+  test("gives nothing if it was issued before its subject left or was erased; a later one does", async () => {
+    const at = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
+    const before = await assertion({ sub: "job-5", name: "Job", iat: at(-10) });
+    await byAssertion(parts, before);
+    const { id } = (await parts.people.personOf(issuer.issuer, "job-5"))!;
+    await parts.people.endIssued(id, "service");
+    expect(await error(byAssertion(parts, before))).toBe("invalid_grant");
+    const later = await byAssertion(parts, await assertion({ sub: "job-5", iat: at(1) }));
+    expect(await works(later.accessToken)).toBe(true);
+    await administration(db).forgetPerson(id, "cli:ann");
+    expect(await error(byAssertion(parts, before))).toBe("invalid_grant");
+    expect(await parts.people.findPerson(id)).toMatchObject({ subject: null, name: null, memberships: [] });
+  });
+
   test("gives a token that is revoked alone", async () => {
     const [one, two] = [await byAssertion(parts, await assertion()), await byAssertion(parts, await assertion())];
     expect(await revoke(parts, one.accessToken)).toBe(true);

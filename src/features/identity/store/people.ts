@@ -100,7 +100,10 @@ export interface Confirmation {
   isEmailVerified?: boolean | undefined;
   name?: string | null | undefined;
   groups?: readonly string[] | undefined;
-  /** When the claims were made; absent: now. Older claims do not replace newer ones. */
+  /**
+   * When the claims were made; absent: now. Claims that are older than the last ones, or than `notBefore`, change
+   * nothing.
+   */
   at?: Date | undefined;
   /**
    * The memberships that the rules give; if several are in one organization, the first counts. Null: the memberships
