@@ -90,8 +90,12 @@ function metadataOf(parts: IdentityParts) {
 
 async function deviceAuthorization(parts: IdentityParts, call: Call, fields: Fields): Promise<Response> {
   const { origin } = placeOf(parts, "device");
-  const begun = await requestDevice(parts, { agent: agentOf(call, fields), address: call.client });
-  if (begun === "full") return json(429, oauthError("slow_down", "Too many devices wait for an answer."), waitMinute);
+  const device = { agent: agentOf(call, fields), address: call.client };
+  const begun = await bounded(parts, call, async () => {
+    const requested = await requestDevice(parts, device);
+    return requested === "full" ? null : requested;
+  });
+  if (begun === null) return json(429, oauthError("slow_down", "Too many devices wait for an answer."), waitMinute);
   const url = `${origin}/device`;
   return json(200, {
     device_code: begun.deviceCode,
