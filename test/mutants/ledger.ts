@@ -429,8 +429,16 @@ export const ledger: Mutant[] = [
   {
     name: "records that are gone are no difference",
     file: "src/stores/postgres/passes.ts",
-    find: "(is.records === 0 && month < kept)",
+    find: "(is.records === 0 && month <= dropped)",
     replace: "is.records === 0",
+    caughtBy: [`${passed} records that are no longer kept`],
+    rule: passes,
+  },
+  {
+    name: "the month that was dropped last differs",
+    file: "src/stores/postgres/passes.ts",
+    find: "month <= dropped)",
+    replace: "month < dropped)",
     caughtBy: [`${passed} records that are no longer kept`],
     rule: passes,
   },

@@ -96,8 +96,8 @@ async function passOver(
 
 /** Compares the records with the entries of the chain that attest them, and finds where the chain itself is broken. */
 export async function passDifferences(db: Database, pace: PieceTimes): Promise<LedgerDifference[]> {
-  const [now] = await db.query<{ sealed: number; kept: string }>(
-    `select sealed_until as sealed, to_char(store_now() at time zone 'UTC' - interval '${months_kept + 1} months', 'YYYY-MM') as kept
+  const [now] = await db.query<{ sealed: number; dropped: string }>(
+    `select sealed_until as sealed, to_char(store_now() at time zone 'UTC' - interval '${months_kept + 1} months', 'YYYY-MM') as dropped
      from usage_audit`,
   );
   const differences: LedgerDifference[] = [];
@@ -113,12 +113,12 @@ export async function passDifferences(db: Database, pace: PieceTimes): Promise<L
       const pass = entry.details as unknown as Pass;
       const span = { since: pass.from, until: pass.until };
       const found = await passOver(db, span, pace, pass.ended_at);
-      differences.push(...monthDifferences(entry, pass.months, found.months, now!.kept));
+      differences.push(...monthDifferences(entry, pass.months, found.months, now!.dropped));
       spans.push({ ...span, number: entry.number, at: entry.at });
     }
   }
   for (const gap of gapsIn(spans, now!.sealed))
-    differences.push(...monthDifferences(gap, {}, (await passOver(db, gap, pace)).months, now!.kept));
+    differences.push(...monthDifferences(gap, {}, (await passOver(db, gap, pace)).months, now!.dropped));
   return differences;
 }
 
@@ -141,19 +141,19 @@ function gapsIn(spans: readonly (Span & SealEntry)[], sealed: number): (Span & S
 type SealEntry = Pick<AuditEntry, "number" | "at">;
 
 /**
- * The differences of a pass by month. A month that is old enough to have been dropped may be missing as a whole, but
- * not in part.
+ * The differences of a pass by month. Months up to `dropped` are old enough to have been dropped, so they may be missing
+ * as a whole, but not in part.
  */
 function monthDifferences(
   entry: SealEntry,
   sealed: Pass["months"],
   found: Pass["months"],
-  kept: string,
+  dropped: string,
 ): LedgerDifference[] {
   const months = new Set([...Object.keys(sealed), ...Object.keys(found)]);
   return [...months].flatMap((month) => {
     const [was, is] = [sealed[month] ?? noSum, found[month] ?? noSum];
-    if (was.hash === is.hash || (is.records === 0 && month < kept)) return [];
+    if (was.hash === is.hash || (is.records === 0 && month <= dropped)) return [];
     return [difference("pass", entry, was, is)];
   });
 }
