@@ -167,6 +167,14 @@ export const found: Mutant[] = [
     rule: "docs/identity.md, People and memberships by hand",
   },
   {
+    name: "a visitor who was told of a decision stays, and all others with them",
+    file: "src/stores/postgres/people.ts",
+    find: ', "browser_session", "notice"]',
+    replace: ', "browser_session"]',
+    caughtBy: ["test/core/store/people.test.ts > told of a decision by mail"],
+    rule: "docs/identity.md, People and memberships by hand",
+  },
+  {
     name: "an exported key inherits a limit elsewhere that it does not have",
     file: "src/admin/management/apply/limits.ts",
     find: "limit === null ? [] : [[`${place}.${name}`",

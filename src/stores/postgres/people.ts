@@ -171,8 +171,8 @@ async function deleteVisitors(tx: Transaction): Promise<number> {
     [visitors_max],
   );
   const ids = old.map(({ id }) => id);
-  await tx.query("delete from device_request where person_id = any ($1::uuid[])", [ids]);
-  await tx.query("delete from browser_session where person_id = any ($1::uuid[])", [ids]);
+  for (const table of ["device_request", "browser_session", "notice"])
+    await tx.query(`delete from ${table} where person_id = any ($1::uuid[])`, [ids]);
   const gone = await tx.query<{ id: string }>(
     `delete from person p where id = any ($1::uuid[]) and ${isVisitor} returning id`,
     [ids],

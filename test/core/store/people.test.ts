@@ -11,6 +11,7 @@ import { confirmPerson } from "../../../src/features/identity/confirm.ts";
 import type { Confirmation } from "../../../src/features/identity/store/people.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
+import { addPersonalNotice } from "../../../src/stores/postgres/notice-finding.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { setLimits } from "../../harness/limits.ts";
@@ -168,6 +169,17 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     expect(await deletedAt(end_ms + 1)).toBe(0);
     const again = await people(db).confirm(of(visitor.subject!));
     expect([again.isNew, again.id === visitor.id]).toEqual([true, false]);
+  });
+
+  test("a visitor who was told of a decision by mail is deleted like the others, and the mail's notice too", async () => {
+    const visitor = await people(db).confirm(of(uuid(), { email: "lea@acme.example", isEmailVerified: true }));
+    const id = bare(visitor.id, "per_");
+    await addPersonalNotice(db, id, { kind: "limit.decided", about: uuid(), details: {} });
+    const notices = () => db.query("select from notice where person_id = $1", [id]);
+    expect(await notices()).toHaveLength(1);
+    const end = new Date(visitor.confirmedAt.getTime() + 30 * day_ms + 1);
+    await withClock(db, end, () => people(db).deleteVisitors());
+    expect([await people(db).findPerson(visitor.id), await notices()]).toEqual([null, []]);
   });
 
   test("a visitor who comes back while visitors are deleted comes in, and keeps what is then given", async () => {
