@@ -76,6 +76,14 @@ export const policies: Mutant[] = [
     rule: life,
   },
   {
+    name: "a sign-in that ended by itself is listed as active",
+    file: "src/stores/postgres/key-life.ts",
+    find: "${lifetimeAt}, ${signInEndsAt})`",
+    replace: "${lifetimeAt})`",
+    caughtBy: ["test/core/store/sign-ins.test.ts > has ended by itself is expired in lists"],
+    rule: "docs/identity.md, Tokens",
+  },
+  {
     name: "an expiry beyond the longest lifetime is taken",
     file: "src/admin/management/key-settings.ts",
     find: "  if (expiresAt > last)\n",

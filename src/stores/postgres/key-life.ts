@@ -29,16 +29,19 @@ const newest = "(select max(s.created_at) from key_secret s where s.key_id = api
 const lifetimeAt = lifetimeAfter(newest);
 const unusedAt = unusedAfter(newest);
 
+/** SQL for when a device's sign-in ends because the issuer cannot be asked again. Null for other keys. */
+const signInEndsAt =
+  "case api_key.kind when 'sign-in' then (select s.ends_at from sign_in s where s.key_id = api_key.id) end";
+const endsByAge = `least(api_key.expires_at, ${lifetimeAt}, ${signInEndsAt})`;
+
 /** SQL for the state and the end of a key, by its newest secret. `least` ignores null. */
 export const keyLife = {
   state: sql.raw(
     `case when api_key.revoked_at is not null then 'revoked'
-       when least(api_key.expires_at, ${lifetimeAt}) <= store_now() then 'expired'
+       when ${endsByAge} <= store_now() then 'expired'
        when ${unusedAt} <= store_now() then 'unused' else 'active' end`,
   ) as SQL<KeyState>,
-  endsAt: sql.raw(
-    `coalesce(api_key.revoked_at, least(api_key.expires_at, ${lifetimeAt}, ${unusedAt}))`,
-  ) as SQL<Date | null>,
+  endsAt: sql.raw(`coalesce(api_key.revoked_at, least(${endsByAge}, ${unusedAt}))`) as SQL<Date | null>,
 };
 
 /**

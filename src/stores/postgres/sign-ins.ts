@@ -85,7 +85,7 @@ export function signIns(db: Database): SignIns {
       );
       const refresh = await db.query(
         `delete from refresh_token t using sign_in s where s.key_id = t.key_id
-           and (t.used_at < store_now() - interval '30 days' or s.ended_at < store_now() - interval '30 days')
+           and (t.used_at < store_now() - interval '30 days' or least(s.ended_at, s.ends_at) < store_now() - interval '30 days')
          returning t.created_at`,
       );
       return access.length + refresh.length;

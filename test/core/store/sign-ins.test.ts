@@ -248,6 +248,28 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
       expect((await begin(refreshHash)).is).toBe("begun");
     });
 
+    test("that has ended by itself is expired in lists, and its refresh token is deleted 30 days later", async () => {
+      const lasts_ms = 24 * hour_ms;
+      const { keyId, refreshHash, organizationId } = await begun({ lasts_ms, tokens: null });
+      const stays = await begun();
+      const find = () => administration(db).findKey(keyId);
+      const { state, endsAt, createdAt } = (await find())!;
+      expect([state, endsAt!.getTime() - createdAt.getTime()]).toEqual(["active", lasts_ms]);
+      await withClock(db, endsAt!, async () => {
+        expect(await find()).toMatchObject({ state: "expired", endsAt });
+        const active = await administration(db).pageKeys({
+          organizationId,
+          kind: "sign-in",
+          state: "active",
+          limit: 10,
+        });
+        expect(active.items).toEqual([]);
+      });
+      await withClock(db, await later(32 * lasts_ms), () => signIns(db).forget());
+      expect(await signIns(db).ofToken(refreshHash)).toBeNull();
+      expect(await signIns(db).ofToken(stays.refreshHash)).toBe(stays.keyId);
+    });
+
     test("ends with the session at the issuer", async () => {
       const [one, other] = [await begun({ issuerSession: "gone" }), await begun({ issuerSession: "stays" })];
       expect(await signIns(db).endAtIssuer({ issuer, issuerSession: "gone" }, "logout")).toBe(1);
