@@ -36,7 +36,9 @@ export class Zone {
   startOf(date: string): number {
     const clock_ms = Date.parse(`${date}T00:00:00Z`);
     const near_ms = clock_ms - (this.clock_ms(clock_ms) - clock_ms);
-    return clock_ms - (this.clock_ms(near_ms) - near_ms);
+    const start_ms = clock_ms - (this.clock_ms(near_ms) - near_ms);
+    // Where clocks are put forward at midnight, the day begins at that change.
+    return this.clock_ms(start_ms) < clock_ms ? near_ms : start_ms;
   }
 
   /**

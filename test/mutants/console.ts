@@ -45,4 +45,12 @@ export const consoleServer: Mutant[] = [
     caughtBy: ["test/admin/console/calling-keys.test.ts > the keys of the organization that was chosen before"],
     rule: "docs/console.md, Trying a model",
   },
+  {
+    name: "a day that begins at 01:00 has the last hour of the day before",
+    file: "console/core/zone.ts",
+    find: "return this.clock_ms(start_ms) < clock_ms ? near_ms : start_ms;",
+    replace: "return start_ms;",
+    caughtBy: ["test/admin/console/spans.test.ts > put forward at midnight"],
+    rule: "docs/reports.md, Period",
+  },
 ];

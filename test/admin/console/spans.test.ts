@@ -18,6 +18,8 @@ import { daysAfter, Zone } from "../../../console/core/zone.ts";
 import { times } from "../../harness/depth.ts";
 
 const zones = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Auckland"];
+// Clocks in these zones were or are put forward at midnight, so that a day begins at 01:00.
+const leaping = ["America/Santiago", "America/Havana", "America/Asuncion", "Africa/Cairo", "Asia/Beirut"];
 const numRuns = times(200, 5000);
 const hour_ms = 3_600_000;
 const date = fc.integer({ min: 0, max: 3000 }).map((days) => daysAfter("2022-01-01", days));
@@ -33,6 +35,16 @@ describe("the days of a zone", () => {
       }),
       { numRuns },
     );
+  });
+
+  test("begin at 01:00 where clocks are put forward at midnight, as Temporal says of each day of a year", () => {
+    for (const name of leaping) {
+      const zone = new Zone(name);
+      for (let n = 0, day = "2024-01-01"; n < 366; n++, day = daysAfter(day, 1)) {
+        const begins = Temporal.PlainDate.from(day).toZonedDateTime(name).epochMilliseconds;
+        expect({ day, name, at: zone.startOf(day) }).toEqual({ day, name, at: begins });
+      }
+    }
   });
 
   test("are told where they begin at full hours in UTC", () => {
