@@ -53,4 +53,12 @@ export const consoleServer: Mutant[] = [
     caughtBy: ["test/admin/console/spans.test.ts > put forward at midnight"],
     rule: "docs/reports.md, Period",
   },
+  {
+    name: "those who asked long ago stand before the open request",
+    file: "src/stores/postgres/limit-requests.ts",
+    find: "order by r.id desc limit",
+    replace: "order by r.id limit",
+    caughtBy: ["test/admin/management/limit-requests.test.ts > are listed with the newest first"],
+    rule: "docs/limits.md, Asking for more",
+  },
 ];

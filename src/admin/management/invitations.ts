@@ -147,7 +147,7 @@ Examples:
     name: "pageInvitations",
     route: "GET /invitations",
     summary: "List invitations",
-    description: "In the order in which they were made, with what became of them; those of the last hundred days.",
+    description: "Newest first, with what became of them; those of the last hundred days.",
     roles: readers,
     faults: ["resource_not_found"],
     takes: Type.Object({

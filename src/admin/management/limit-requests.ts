@@ -153,7 +153,7 @@ Examples:
     name: "pageLimitRequests",
     route: "GET /limit-requests",
     summary: "List those who ask for more",
-    description: "In the order in which they asked. A `member` sees their own.",
+    description: "Newest first. A `member` sees their own.",
     roles: owners,
     faults: ["resource_not_found"],
     takes: Type.Object({

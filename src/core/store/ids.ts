@@ -46,5 +46,6 @@ export function idOf(uuid: string, prefix: IdPrefix): string {
   return prefix + uuid.replaceAll("-", "");
 }
 
-/** The last possible UUID. */
+/** The first and the last possible UUID. */
+export const uuid_min = "00000000-0000-0000-0000-000000000000";
 export const uuid_max = "ffffffff-ffff-ffff-ffff-ffffffffffff";

@@ -10,7 +10,7 @@ import {
   type StoredInvitation,
 } from "../../admin/store/invitations.ts";
 import type { Budget } from "../../core/store/budget.ts";
-import { bare, idOf, uuid_max, uuidOf } from "../../core/store/ids.ts";
+import { bare, idOf, uuid_min, uuidOf } from "../../core/store/ids.ts";
 import { appendAuditEntry, type NewAuditEntry, storeNow, transact } from "./acts.ts";
 import { budgetShown } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
@@ -47,11 +47,11 @@ export function invitations(db: Database): InvitationAdministration {
     async pageInvitations({ organizationId, state, after, limit }) {
       const rows = await db.query<Row>(
         `${reading} where ($1::uuid is null or i.organization_id = $1) and ($2::text is null or ${stateOf} = $2)
-           and ($3::uuid is null or i.id > $3) order by i.id limit $4`,
+           and ($3::uuid is null or i.id < $3) order by i.id desc limit $4`,
         [
           organizationId === undefined ? null : bare(organizationId, "org_"),
           state ?? null,
-          after === undefined ? null : (uuidOf(after, "inv_") ?? uuid_max),
+          after === undefined ? null : (uuidOf(after, "inv_") ?? uuid_min),
           limit + 1,
         ],
       );

@@ -13,7 +13,7 @@ import {
 } from "../../admin/store/limit-requests.ts";
 import { camelName, snakeName } from "../../core/schema/codec.ts";
 import type { Budget } from "../../core/store/budget.ts";
-import { bare, idOf, uuid_max, uuidOf } from "../../core/store/ids.ts";
+import { bare, idOf, uuid_min, uuidOf } from "../../core/store/ids.ts";
 import { type StandingSubject, standingSubjects } from "../../features/telemetry/store/standing.ts";
 import { appendAuditEntry, storeNow, transact } from "./acts.ts";
 import { change } from "./change.ts";
@@ -62,12 +62,12 @@ export function limitRequests(
     async pageLimitRequests({ organizationId, personId, state, after, limit }) {
       const rows = await db.query<Row>(
         `${reading} where ($1::uuid is null or r.organization_id = $1) and ($2::uuid is null or r.person_id = $2)
-           and ($3::text is null or ${stateOf} = $3) and ($4::uuid is null or r.id > $4) order by r.id limit $5`,
+           and ($3::text is null or ${stateOf} = $3) and ($4::uuid is null or r.id < $4) order by r.id desc limit $5`,
         [
           organizationId === undefined ? null : bare(organizationId, "org_"),
           personId === undefined ? null : bare(personId, "per_"),
           state ?? null,
-          after === undefined ? null : (uuidOf(after, "lreq_") ?? uuid_max),
+          after === undefined ? null : (uuidOf(after, "lreq_") ?? uuid_min),
           limit + 1,
         ],
       );

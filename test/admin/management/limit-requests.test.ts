@@ -88,7 +88,24 @@ describe("somebody who met a limit", () => {
       expect(await ann.findLimitRequest({ id: first.id })).toMatchObject({ state: "expired", decidedAt: null });
       await ann.requestLimit(ofWeek);
       const states = (await ann.pageLimitRequests()).data.map(({ state }) => state);
-      expect(states).toEqual(["expired", "open", "withdrawn", "open", "open"]);
+      expect(states.toReversed()).toEqual(["expired", "open", "withdrawn", "open", "open"]);
+    }));
+
+  test("are listed with the newest first, part by part, so that open ones come before those decided long ago", () =>
+    tried(async ({ ann }) => {
+      const ids: string[] = [];
+      for (let n = 0; n < 3; n++) {
+        const { id } = await ann.requestLimit(ofWeek);
+        ids.unshift(id);
+        if (n < 2) await ann.withdrawLimitRequest({ id });
+      }
+      const first = await ann.pageLimitRequests({ limit: 2 });
+      expect(first.data.map(({ id, state }) => [id, state])).toEqual([
+        [ids[0]!, "open"],
+        [ids[1]!, "withdrawn"],
+      ]);
+      const second = await ann.pageLimitRequests({ limit: 2, cursor: first.nextCursor! });
+      expect([second.data.map(({ id }) => id), second.nextCursor]).toEqual([[ids[2]!], null]);
     }));
 
   test.each([
