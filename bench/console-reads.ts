@@ -2,7 +2,7 @@
 // used, those that it passed over, blocks and milliseconds. Only the milliseconds depend on how busy the machine is.
 
 import Table from "cli-table3";
-import type { ReportQuery } from "../src/core/store/report.ts";
+import type { ReportQuery } from "../src/admin/store/report.ts";
 import type { Database, Transaction } from "../src/stores/postgres/database.ts";
 import { report } from "../src/stores/postgres/report.ts";
 

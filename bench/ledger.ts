@@ -7,7 +7,8 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import Table from "cli-table3";
-import type { Command, Ledger } from "../src/core/store/ledger.ts";
+import type { Command } from "../src/core/store/ledger.ts";
+import type { Book } from "../src/stores/postgres/ledger.ts";
 import type { admitOf, settleOf } from "../test/core/store/ledger-stores.ts";
 import { freshDatabase } from "../test/harness/services.ts";
 import { type Floor, floorOf } from "./ledger-floor.ts";
@@ -28,7 +29,7 @@ interface Makers {
   settleOf: typeof settleOf;
 }
 interface Subject extends Makers {
-  book: Ledger;
+  book: Book;
   organizations: string[];
   floor: Floor;
   cpu_us(): number;
@@ -55,7 +56,7 @@ async function subjectIn(tree: string): Promise<Subject> {
     from organization o cross join lateral usage_windows_at(o.id, now()) w`);
   await db.exec("vacuum analyze");
   const organizations: string[] = made.map(({ id }: { id: string }) => `org_${id.replaceAll("-", "")}`);
-  const book: Ledger = ledger(db, { recovery: "checkpoint", lanes: 1 });
+  const book: Book = ledger(db, { recovery: "checkpoint", lanes: 1 });
   const [ended, running] = [admitOf(organizations[0]!), admitOf(organizations[0]!)];
   await book.run([ended, running]);
   await book.run([settleOf(ended, 700)]);

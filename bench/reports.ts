@@ -9,7 +9,7 @@ import { migrate } from "../db/migrate.ts";
 import type { ManagementContext } from "../src/admin/management/context.ts";
 import { focusGroups, reportFocus } from "../src/admin/management/focus.ts";
 import { reportVerbs } from "../src/admin/management/reports.ts";
-import type { ReportGroup, ReportQuery } from "../src/core/store/report.ts";
+import type { ReportGroup, ReportQuery } from "../src/admin/store/report.ts";
 import { ledger } from "../src/stores/postgres/ledger.ts";
 import { serverDatabase } from "../src/stores/postgres/server.ts";
 import { admitOf, newHex, settleOf } from "../test/core/store/ledger-stores.ts";

@@ -8,7 +8,6 @@ import { readFileBounded } from "../config/source.ts";
 import type { Log } from "../core/http/log.ts";
 import { type Currency, moneyOf } from "../core/inference/money.ts";
 import type { FleetReports } from "../core/store/fleet.ts";
-import type { Ledger } from "../core/store/ledger.ts";
 import type { Rates } from "../core/store/rates.ts";
 import { repeating, systemClock } from "../core/time/clock.ts";
 import { forgetting } from "../core/usage/forgetting.ts";
@@ -32,7 +31,7 @@ import { calibrations } from "../stores/postgres/calibration.ts";
 import type { Database } from "../stores/postgres/database.ts";
 import { fleetReports } from "../stores/postgres/fleet-reports.ts";
 import { keptAnswers } from "../stores/postgres/kept.ts";
-import { ledger } from "../stores/postgres/ledger.ts";
+import { type Book, ledger } from "../stores/postgres/ledger.ts";
 import { lostReceipts } from "../stores/postgres/lost.ts";
 import { refusedRequests } from "../stores/postgres/refused.ts";
 import { keptResponses } from "../stores/postgres/responses.ts";
@@ -141,7 +140,7 @@ function startKept({ serving, outage }: Foundation, redis: RedisConnection | nul
 const cancels_ms = 1_000;
 
 /** Starts the periodic work on the ledger: comparing its totals with its records, and creating partitions ahead. */
-function startUpkeep(book: Ledger, log: Log, outage: Foundation["outage"]) {
+function startUpkeep(book: Book, log: Log, outage: Foundation["outage"]) {
   const ending = new AsyncDisposableStack();
   const checks = bookCheck({
     ledger: book,
@@ -196,7 +195,7 @@ function ratesOver({ processes }: Pick<FleetReports, "processes">, redis: RedisC
 
 interface WatchParts extends Pick<Foundation, "log" | "outage"> {
   database: Database;
-  book: Ledger;
+  book: Book;
   redis: RedisConnection | null;
   currency: Currency;
   receiptsLost(count: number): void;

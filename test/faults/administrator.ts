@@ -12,7 +12,7 @@ import { type StandingSubject, standingSubjects } from "../../src/features/telem
 import { administration } from "../../src/stores/postgres/administration.ts";
 import type { Database } from "../../src/stores/postgres/database.ts";
 import { DatabaseError } from "../../src/stores/postgres/database-error.ts";
-import { ledger } from "../../src/stores/postgres/ledger.ts";
+import { adjust, ledger, setAnchor } from "../../src/stores/postgres/ledger.ts";
 import { people } from "../../src/stores/postgres/people.ts";
 import { plans } from "../../src/stores/postgres/plans.ts";
 import { serverDatabase } from "../../src/stores/postgres/server.ts";
@@ -172,18 +172,18 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
       await confirm(true);
     },
     setAnchor: (chance) =>
-      withLedger(async ({ db, book }) => {
+      withLedger(async ({ db }) => {
         const at = new Date(Date.UTC(2026, chance.below(10), 1 + chance.below(28)));
-        await book.setAnchor(await someOrganization(db), at);
+        await setAnchor(db, await someOrganization(db), at);
       }),
     adjust: (chance) =>
-      withLedger(async ({ db, book }) => {
+      withLedger(async ({ db }) => {
         const entry = newRequestId();
         const nanos = chance.below(200_000) - 100_000;
         const window = chance.pick(["session", "week", "month", "extra"] as const);
         const organization = await someOrganization(db);
-        await book.adjust(entry, organization, window, nanos);
-        await book.adjust(entry, organization, window, nanos);
+        await adjust(db, entry, organization, window, nanos);
+        await adjust(db, entry, organization, window, nanos);
       }),
     lock: (table, for_ms) =>
       withDatabase((db) =>

@@ -4,16 +4,17 @@ import { hashKey } from "../../core/auth/credential.ts";
 import type { Currency } from "../../core/inference/money.ts";
 import type { Actor } from "../../core/store/directory.ts";
 import type { Fleet } from "../../core/store/fleet.ts";
-import type { Ledger } from "../../core/store/ledger.ts";
 import type { Plan } from "../../core/store/plan.ts";
 import type { RefusedRequests } from "../../core/store/refused.ts";
 import type { Standings } from "../../features/telemetry/store/standing.ts";
+import type { Books } from "../../features/upkeep/store/books.ts";
 import type { Administration } from "../store/administration.ts";
 import { canonical } from "../store/audit-chain.ts";
 import type { Calendar } from "../store/calendar.ts";
 import type { DrainAdministration } from "../store/drain.ts";
 import type { InvitationAdministration } from "../store/invitations.ts";
 import type { StoredKey } from "../store/key.ts";
+import type { LedgerAdministration } from "../store/ledger.ts";
 import type { LimitRequestAdministration } from "../store/limit-requests.ts";
 import type { NoticeAdministration } from "../store/notices.ts";
 import type { OperatorAdministration } from "../store/operators.ts";
@@ -58,7 +59,7 @@ export interface ConsoleLinking {
 /** The stores that the verbs read and change. */
 export interface ManagementStores {
   administration: Administration;
-  ledger: Pick<Ledger, "reading" | "check" | "sealed" | "lost" | "now" | "report" | "receiptOfAny">;
+  ledger: LedgerAdministration & Pick<Books, "check">;
   refused: Pick<RefusedRequests, "find">;
   standings: Pick<Standings, "standings" | "nearest">;
   requests: RequestList;

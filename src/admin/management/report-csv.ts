@@ -1,6 +1,6 @@
 /** A report as CSV: a stable format for spreadsheets (docs/reports.md). Pure. */
 import { snakeName } from "../../core/schema/codec.ts";
-import { type ReportGroup, reportCounts } from "../../core/store/report.ts";
+import { type ReportGroup, reportCounts } from "../store/report.ts";
 import type { Report, Row } from "./report-shape.ts";
 
 /** The report line by line, column names first, with line ends as RFC 4180 wants them. */

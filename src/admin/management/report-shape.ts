@@ -2,7 +2,7 @@
 import Type from "typebox";
 import { count, Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
-import { reportGroups } from "../../core/store/report.ts";
+import { reportGroups } from "../store/report.ts";
 import { id, instant } from "../store/shapes.ts";
 import { standing } from "./standing.ts";
 

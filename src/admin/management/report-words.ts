@@ -1,7 +1,7 @@
 /** A report of usage in words. */
 import { grouped, inWords, nanosOf } from "../../core/inference/money.ts";
-import type { ReportGroup } from "../../core/store/report.ts";
 import { instant, instantIn, minute } from "../../core/time/written.ts";
+import type { ReportGroup } from "../store/report.ts";
 import { barColumn, type Column, type Said, tablePiece } from "./command.ts";
 import { labelsInWords } from "./key-words.ts";
 import type { Report, Row } from "./report-shape.ts";

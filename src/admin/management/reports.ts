@@ -1,14 +1,8 @@
 /** Reports of usage over time: docs/reports.md. */
 import Type from "typebox";
 import { type Currency, moneyOf } from "../../core/inference/money.ts";
-import {
-  type ReportGroup,
-  type ReportMeasures,
-  type ReportRow,
-  reportCounts,
-  reportGroups,
-} from "../../core/store/report.ts";
 import { memberIdOf } from "../store/limits.ts";
+import { type ReportGroup, type ReportMeasures, type ReportRow, reportCounts, reportGroups } from "../store/report.ts";
 import { knownZone } from "./calendars.ts";
 import { flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";

@@ -113,7 +113,7 @@ export interface Administration extends TeamAdministration, LimitAdministration,
     actor: Actor,
     version?: number | null,
   ): Promise<Changed>;
-  /** Writes compensating entries in the ledger (Ledger.adjust), all or none. Returns for each what was added. */
+  /** Writes compensating entries in the ledger, all or none. Returns for each what was added. */
   adjustUsage(input: {
     organizationId: string;
     entries: readonly { entryId: string; kind: WindowKind | "extra" }[];

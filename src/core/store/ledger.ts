@@ -9,8 +9,6 @@
 import type { Prices } from "../inference/model.ts";
 import type { RejectedReport, Usage } from "../inference/usage.ts";
 import type { Limited, LimitedBy } from "./budget.ts";
-import type { RecordedLosses } from "./lost.ts";
-import type { ReportQuery, UsageReport } from "./report.ts";
 
 /** The largest amount. Sums of amounts up to it are exact. */
 export const nanos_max = 1e15;
@@ -76,17 +74,6 @@ export interface ExtraReading {
   capNanos: number | null;
   used: number;
   held: number;
-}
-
-/** Everything that an organization has in use at one moment. */
-export interface UsageReading {
-  windows: WindowReadings;
-  extra: ExtraReading;
-  /** The number of open requests, and the limit on it: the given limit, or the raise of it (a temporary increase). */
-  running: number;
-  concurrentRequests: number | null;
-  /** The store's clock at the reading. */
-  at: Date;
 }
 
 /** Facts that every record has, whatever the outcome of its request. */
@@ -288,48 +275,7 @@ export interface Ledger {
   windows(organizationId: string, limits: UsageLimits): Promise<WindowReadings>;
   /** The limits and the use of this key, its person and its team, if they have limits, and of limits for models. */
   budgets(organizationId: string, keyId: string): Promise<SubjectReading[]>;
-  /** All that the organization has in use, for operators. */
-  reading(organizationId: string, limits: UsageLimits): Promise<UsageReading>;
   receipt(organizationId: string, requestId: string): Promise<Receipt | null>;
-  /** The receipt of a request of any organization: for operators, never for a key. */
-  receiptOfAny(requestId: string): Promise<Receipt | null>;
-  /** Adds the records since the last roll-up to the roll-ups. One node of the fleet does it. */
-  rollUp(): Promise<void>;
-  /**
-   * Updates the roll-ups, and checks the windows and days that may have changed. Seals those that have ended: their
-   * sums are stored, and are not computed again. One node of the fleet does it; the others learn the result.
-   */
-  audit(): Promise<Audit>;
-  /**
-   * Compares all totals and roll-ups of a year with the sums that they must equal; empty if they agree. A sealed window
-   * or day is compared only with the sum that was stored when it ended. A full check reads all records instead, and
-   * compares them with what the chain of the audit log says about them. Rejects while another full check runs.
-   */
-  check(isFull?: boolean): Promise<LedgerDifference[]>;
-  /** The sealed windows and days (see `audit`). A check trusts their stored sums unless it is full. */
-  sealed(): Promise<Sealed>;
-  /** The settlements that the store had confirmed and no longer has. */
-  lost(): Promise<RecordedLosses>;
-  /** Returns the time by the store's clock. */
-  now(): Promise<Date>;
-  /** The usage in a span of time, by groups. It equals the sum of the records at one instant. */
-  report(query: ReportQuery): Promise<UsageReport>;
-  /**
-   * Sets a new anchor, the instant from which the organization's weeks and months are counted. It applies from the end
-   * of the current month on. Returns that end; null if there is no such organization.
-   */
-  setAnchor(organizationId: string, anchorAt: Date): Promise<Date | null>;
-  /**
-   * An operator's compensating entry: adds nanos to one current window, or takes some away, down to zero. Returns the
-   * amount added; null if there is no such organization, or no session is open. `entryId` has the form of a request id;
-   * sent twice, it counts once.
-   */
-  adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", nanos: number): Promise<number | null>;
-  /**
-   * Creates the partitions for the records of coming months, and drops those that are no longer kept. Blocks no other
-   * session.
-   */
-  maintain(): Promise<Upkeep>;
   close(): Promise<void>;
 }
 
@@ -344,63 +290,6 @@ export interface Recovered {
   settled: number;
   /** The time by the store's clock. */
   at: Date;
-}
-
-export interface Upkeep {
-  /** The number of coming months that have a partition for their records. */
-  monthsAhead: number;
-  /** The tasks that were not done because another session held a lock. The next run tries again. */
-  putOff: string[];
-}
-
-export interface Audit {
-  /** The differences that this check found; empty if another node checked. */
-  differences: LedgerDifference[];
-  /** The number of differences that the last check of any node found. */
-  differing: number;
-  /** The number of ended windows that are not sealed yet. */
-  sealsBehind: number;
-}
-
-export interface Sealed {
-  windows: number;
-  /** The number of records that were summed for the seals. */
-  records: number;
-  /** The number of days whose roll-ups were compared with their records. */
-  days: number;
-  dayRecords: number;
-}
-
-export interface LedgerDifference {
-  /** The organization's id; null for `pass`, `chain` and the totals of all organizations. */
-  organizationId: string | null;
-  /**
-   * The UUID of the key, member or team of the organization, or of limits for models; null for the organization itself.
-   */
-  subjectId: string | null;
-  /**
-   * The sum that differs. `extra`: the extra usage of a billing month. `running`: the number of open requests, which
-   * has no window. `hour`, `day`: the roll-ups of a day by hours and as a whole. `total`: the totals of a month,
-   * against its days. `pass`: the records that an entry of the audit log attests. `chain`: the log's chain is broken
-   * after an entry.
-   */
-  kind: WindowKind | "extra" | "running" | "hour" | "day" | "total" | "pass" | "chain";
-  /** The start of the window or day; for `pass` and `chain`, when the entry of the audit log was written. */
-  startsAt: Date | null;
-  /** The number of the entry of the audit log, for `pass` and `chain`. */
-  entry?: number | null;
-  /** `used`: the total in the tables; `recorded`: the sum of charges in the records. */
-  used: number;
-  recorded: number;
-  /**
-   * The two numbers `held` and `holding`:
-   * - For most kinds, `held`: the sum that the tables say is held; `holding`: the sum of the holds of running requests.
-   * - For `running`, both are numbers of requests.
-   * - For `hour`, `day` and `total`: the tokens in the roll-ups, and those in the records.
-   * - For `pass`: the number of records that the audit log names, and the number of these records now.
-   */
-  held: number;
-  holding: number;
 }
 
 /** One request in the ledger, running or ended. */

@@ -3,8 +3,8 @@
  * (docs/design/metering.md, Audit), and every node learns the result. `sluice usage check` checks a whole year. Every
  * minute one node rolls up new records, so that a report has little to add.
  */
-import type { Ledger, LedgerDifference } from "../../core/store/ledger.ts";
 import { repeating } from "../../core/time/clock.ts";
+import type { Books, LedgerDifference } from "./store/books.ts";
 
 export interface BookCheck {
   /** The number of totals that differed from their records at the last check; NaN before the first. */
@@ -22,7 +22,7 @@ const first_ms = 60_000;
 const rolls_every_ms = 60_000;
 
 export function bookCheck(parts: {
-  ledger: Pick<Ledger, "audit" | "rollUp">;
+  ledger: Pick<Books, "audit" | "rollUp">;
   /** Called after each check that found differences. */
   found: (differences: LedgerDifference[]) => void;
   failed: (cause: unknown) => void;

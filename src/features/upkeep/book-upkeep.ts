@@ -2,8 +2,8 @@
  * Maintains the usage tables once an hour. A step whose lock would have made other queries wait is tried again an hour
  * later.
  */
-import type { Ledger } from "../../core/store/ledger.ts";
 import { repeating } from "../../core/time/clock.ts";
+import type { Books } from "./store/books.ts";
 
 export interface BookUpkeep {
   /** The number of coming months that have a partition for their records; NaN before the first run. */
@@ -15,7 +15,7 @@ const every_ms = 3_600_000;
 const first_ms = 5_000;
 
 export function bookUpkeep(parts: {
-  ledger: Pick<Ledger, "maintain">;
+  ledger: Pick<Books, "maintain">;
   /** Called with the steps of the maintenance that were put off by an hour. */
   putOff: (what: string[]) => void;
   failed: (cause: unknown) => void;

@@ -6,9 +6,9 @@
  * in the past).
  */
 import type { Command, Ledger, LedgerAnswer } from "../../core/store/ledger.ts";
-import type { Confirmed, Look, LostReceipts, ReceiptMemory, StoreServer } from "../../core/store/lost.ts";
 import { repeating } from "../../core/time/clock.ts";
 import { RecentReceipts } from "./recent-receipts.ts";
+import type { Confirmed, Look, LostReceipts, ReceiptMemory, StoreServer } from "./store/lost.ts";
 
 export interface ReceiptWatch {
   /** Runs commands in the ledger, and records the settlements that it confirms. */

@@ -4,7 +4,7 @@
  * them: docs/design/metering.md, A store that wakes up in the past.
  */
 import { hexOf, idOf } from "../../core/store/ids.ts";
-import type { Confirmed } from "../../core/store/lost.ts";
+import type { Confirmed } from "./store/lost.ts";
 
 const id_bytes = 16;
 

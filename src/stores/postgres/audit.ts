@@ -3,8 +3,9 @@
  * reads new records and adds them to the roll-ups. Every hour it compares the windows and days that may have changed.
  * It then seals those that have ended, so that they are not read again. No statement blocks others for long.
  */
+import type { Sealed } from "../../admin/store/ledger.ts";
 import { idOf } from "../../core/store/ids.ts";
-import type { Audit, LedgerDifference, Sealed } from "../../core/store/ledger.ts";
+import type { Audit, LedgerDifference } from "../../features/upkeep/store/books.ts";
 import type { Database, Lane } from "./database.ts";
 import { onOneNode } from "./fleet.ts";
 import { sealRecords } from "./passes.ts";

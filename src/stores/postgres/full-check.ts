@@ -3,7 +3,7 @@
  * full check counts every record again, into a table of its own. It also compares the records with the hashes that
  * entries of the audit log's chain have of them.
  */
-import type { LedgerDifference } from "../../core/store/ledger.ts";
+import type { LedgerDifference } from "../../features/upkeep/store/books.ts";
 import { type DifferenceRow, daysOf, differenceOf, differencesIn, rollUp, totalDifferences } from "./audit.ts";
 import type { Database, Lane } from "./database.ts";
 import { onOneNode } from "./fleet.ts";

@@ -7,6 +7,7 @@
 import { eq, sql } from "drizzle-orm";
 import { usageWindowNow } from "../../../db/schema.ts";
 import { type Calendar, weekDays } from "../../admin/store/calendar.ts";
+import type { LedgerAdministration } from "../../admin/store/ledger.ts";
 import { bare } from "../../core/store/ids.ts";
 import type {
   Command,
@@ -17,6 +18,7 @@ import type {
   WindowReadings,
 } from "../../core/store/ledger.ts";
 import { overPlan } from "../../core/store/rates.ts";
+import type { Books } from "../../features/upkeep/store/books.ts";
 import { storeNow } from "./acts.ts";
 import { checkBooks, rollUp, sealed } from "./audit.ts";
 import { sumAllEarlier } from "./budgets.ts";
@@ -44,7 +46,10 @@ export interface LedgerSettings {
   locked?: (ms: number) => void;
 }
 
-export function ledger(db: Database, settings: LedgerSettings): Ledger {
+/** All that is asked of the ledger: by requests, by the periodic work on it, and by administrators. */
+export type Book = Ledger & Books & LedgerAdministration;
+
+export function ledger(db: Database, settings: LedgerSettings): Book {
   const lanes = laneSet(db, settings.lanes ?? 2);
   const call = db.kind === "postgres" ? durableBatchCall : batchCall;
   const answer_ms = settings.answer_ms ?? 5_000;
@@ -108,8 +113,6 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     lost: () => lostOf(db),
     now: () => storeNow(db),
     report: (query) => report(db, query),
-    setAnchor: (organizationId, anchorAt) => setAnchor(db, organizationId, anchorAt),
-    adjust: (entryId, organizationId, kind, nanos) => adjust(db, entryId, organizationId, kind, nanos),
     async maintain() {
       await sumAllEarlier(db);
       return keepUpPartitions(db);
@@ -171,7 +174,8 @@ function laneSet(db: Database, count: number) {
 type Acts = Pick<Database, "query">;
 
 /**
- * Sets an organization's anchor in the ledger, from which weeks and months are counted. `on` may be a transaction that
+ * Sets an organization's anchor in the ledger, the instant from which weeks and months are counted. It applies from the
+ * end of the current month on. Returns that end; null if there is no such organization. `on` may be a transaction that
  * also writes the audit entry.
  */
 export async function setAnchor(on: Acts, organizationId: string, anchorAt: Date): Promise<Date | null> {
@@ -196,8 +200,9 @@ export async function setCalendar(on: Acts, organizationId: string, calendar: Ca
 }
 
 /**
- * Adds an operator's adjustment to the use of a window in the ledger. `on` may be a transaction that also writes the
- * audit entry.
+ * An operator's compensating entry: adds nanos to one current window, or takes some away, down to zero. Returns the
+ * amount added; null if there is no such organization, or no session is open. `entryId` has the form of a request id;
+ * sent twice, it counts once. `on` may be a transaction that also writes the audit entry.
  */
 export async function adjust(
   on: Acts,

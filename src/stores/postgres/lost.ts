@@ -1,6 +1,6 @@
 /** Finds confirmed records that the database no longer has, over SQL. */
 import { bare } from "../../core/store/ids.ts";
-import type { Confirmed, Look, LostReceipts, RecordedLosses, StoreServer } from "../../core/store/lost.ts";
+import type { Confirmed, Look, LostReceipts, RecordedLosses, StoreServer } from "../../features/upkeep/store/lost.ts";
 import type { Database } from "./database.ts";
 
 /** The most receipts that one statement looks for. */

@@ -4,7 +4,7 @@
  * because later statements would wait behind it. A step that cannot be done now is put off until the next time
  * (docs/design/metering.md, Partitions).
  */
-import type { Upkeep } from "../../core/store/ledger.ts";
+import type { Upkeep } from "../../features/upkeep/store/books.ts";
 import type { Database, Lane } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 import { onOneNode } from "./fleet.ts";

@@ -6,7 +6,7 @@
 
 import type { AuditEntry, AuditHead } from "../../admin/store/administration.ts";
 import { auditShown, chainBeginning, chainBreak } from "../../admin/store/audit-chain.ts";
-import type { LedgerDifference } from "../../core/store/ledger.ts";
+import type { LedgerDifference } from "../../features/upkeep/store/books.ts";
 import { appendAuditEntry, listAudit, storeNow, transact } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { inPieces, type PieceTimes } from "./pieces.ts";

@@ -3,7 +3,7 @@
  * distinguishes the groups of the report, its totals are used for the whole periods in the span; the roll-ups of days
  * or hours are used for the rest (docs/design/metering.md, Totals). Pure.
  */
-import type { ReportGroup, ReportQuery } from "../../core/store/report.ts";
+import type { ReportGroup, ReportQuery } from "../../admin/store/report.ts";
 
 /** A half-open range: `from` is in it, and `to` is not. */
 export interface Range {

@@ -2,7 +2,6 @@
  * Reads a report in one snapshot: from totals where they suffice, else from roll-ups by day, or by hour where the query
  * needs hours, and from the records that the audit has not rolled up yet (docs/design/metering.md, Totals).
  */
-import { bare, idOf } from "../../core/store/ids.ts";
 import {
   type ReportGroup,
   type ReportMeasures,
@@ -12,7 +11,8 @@ import {
   reportCounts,
   totalOf,
   type UsageReport,
-} from "../../core/store/report.ts";
+} from "../../admin/store/report.ts";
+import { bare, idOf } from "../../core/store/ids.ts";
 import type { Database, Transaction } from "./database.ts";
 import { isOfPerson } from "./person-of-key.ts";
 import {

@@ -3,7 +3,7 @@
  * node that starts finds out from them which receipts the store lacks. There is a list for each database. Redis may
  * lose the list, and then a start knows less.
  */
-import type { ReceiptMemory } from "../../core/store/lost.ts";
+import type { ReceiptMemory } from "../../features/upkeep/store/lost.ts";
 import type { RedisConnection } from "./connection.ts";
 
 const remembered_max = 1_000;

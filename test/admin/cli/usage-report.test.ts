@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { csvLine } from "../../../src/admin/management/report-csv.ts";
 import { moneyOf } from "../../../src/core/inference/money.ts";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { adjust, ledger } from "../../../src/stores/postgres/ledger.ts";
 import { admitOf, newHex, settleOf } from "../../core/store/ledger-stores.ts";
 import { dollars } from "../../harness/money.ts";
 import { kindsFor, type Owned } from "../../stores/postgres/databases.ts";
@@ -130,7 +130,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         // The requests so far are rolled up; the adjustment below is not.
         await book.rollUp();
       }
-      await book.adjust(`req_${newHex()}`, organizationId, "month", -100);
+      await adjust(owned.db, `req_${newHex()}`, organizationId, "month", -100);
       await book.run([admitOf(organizationId, { keyId: key })]);
       await book.close();
     });
@@ -273,8 +273,8 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       const before = await book.report({ ...always, by: [], organizationId: null, rows_max: 10 });
       for (let count = 0; count < 12; count++) {
         const { id } = (await it.json(`org create large-${count} --plan unlimited --json`)) as { id: string };
-        for (let entry = 0; entry < 9; entry++) await book.adjust(`req_${newHex()}`, id, "extra", 1e15);
-        await book.adjust(`req_${newHex()}`, id, "extra", 7);
+        for (let entry = 0; entry < 9; entry++) await adjust(owned.db, `req_${newHex()}`, id, "extra", 1e15);
+        await adjust(owned.db, `req_${newHex()}`, id, "extra", 7);
       }
       const whole = before.total!.nanos + 12n * (9n * 10n ** 15n + 7n);
       expect(whole).toBeGreaterThan(10n ** 17n);

@@ -3,7 +3,7 @@
 
 import { idOf } from "../../../src/core/store/ids.ts";
 import { meteredOperations } from "../../../src/core/store/ledger.ts";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { adjust, ledger } from "../../../src/stores/postgres/ledger.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { admitOf, settleOf, storeOf } from "../../core/store/ledger-stores.ts";
@@ -108,7 +108,7 @@ async function history(db: Books["db"], organizations: readonly Owner[], chance:
     if (at === parted) await db.query("select usage_audit_read(100000)");
   }
   await store.setClock(null);
-  await book.adjust(idOf(Bun.randomUUIDv7(), "req_"), organizations[0]!.id, "month", 12_345);
+  await adjust(db, idOf(Bun.randomUUIDv7(), "req_"), organizations[0]!.id, "month", 12_345);
   await book.close();
 }
 

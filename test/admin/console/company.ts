@@ -6,7 +6,7 @@ import { client } from "../../../src/admin/management/client.ts";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { Admit, Settle } from "../../../src/core/store/ledger.ts";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { adjust, ledger } from "../../../src/stores/postgres/ledger.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { admitOf, settleOf, storeOf } from "../../core/store/ledger-stores.ts";
 import { type Chance, chanceOf } from "../../faults/chance.ts";
@@ -184,7 +184,7 @@ async function history(
   }
   await store.setClock(null);
   await db.query("select usage_audit_read(1000000)");
-  await book.adjust(idOf(Bun.randomUUIDv7(), "req_"), organization, "month", -1_250_000_000);
+  await adjust(db, idOf(Bun.randomUUIDv7(), "req_"), organization, "month", -1_250_000_000);
   await book.close();
   return last;
 }

@@ -2,9 +2,9 @@
 // it must show: the sums of the pages that it links to, and those of the records.
 
 import { wayDown } from "../../../console/core/way-down.ts";
+import type { ReportGroup } from "../../../src/admin/store/report.ts";
 import type { Money } from "../../../src/core/inference/money.ts";
 import { bare } from "../../../src/core/store/ids.ts";
-import type { ReportGroup } from "../../../src/core/store/report.ts";
 import { plainSum } from "../../core/store/report-model.ts";
 import { nanosOf } from "../../harness/money.ts";
 import type { Books } from "./books.ts";

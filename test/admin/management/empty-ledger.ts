@@ -3,10 +3,11 @@
  * methods.
  */
 import { type ManagementStores, managementContext } from "../../../src/admin/management/context.ts";
+import type { UsageReading } from "../../../src/admin/store/ledger.ts";
+import { totalOf } from "../../../src/admin/store/report.ts";
 import type { UpstreamMeasures } from "../../../src/admin/store/upstream-report.ts";
-import type { UsageReading, WindowKind } from "../../../src/core/store/ledger.ts";
+import type { WindowKind } from "../../../src/core/store/ledger.ts";
 import { noLimits, type Plan } from "../../../src/core/store/plan.ts";
-import { totalOf } from "../../../src/core/store/report.ts";
 import type { MemoryDirectory } from "../../core/auth/memory-directory.ts";
 
 type Stores = Omit<ManagementStores, "administration">;

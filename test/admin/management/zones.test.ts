@@ -3,14 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { offsetsIn, zonesSay } from "../../../src/admin/cli/zones-check.ts";
 import { client } from "../../../src/admin/management/client.ts";
 import type { Management } from "../../../src/admin/management/verbs.ts";
-import type { Ledger } from "../../../src/core/store/ledger.ts";
+import type { Book } from "../../../src/stores/postgres/ledger.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
 import { admitOf, openLedger, type Store, settleOf, unlimited } from "../../core/store/ledger-stores.ts";
 import { plansNamed } from "./empty-ledger.ts";
 import { nodeOn } from "./world.ts";
 
 let store: Store;
-let book: Ledger;
+let book: Book;
 let manage: Management;
 beforeAll(async () => {
   ({ store, book } = await openLedger("postgres"));

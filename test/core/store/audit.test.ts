@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit } from "../../../src/core/store/ledger.ts";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { adjust, ledger } from "../../../src/stores/postgres/ledger.ts";
 import { batchCall, encodeBatch } from "../../../src/stores/postgres/ledger-batch.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { allRead, emptyBooks, isAllRead } from "./books.ts";
@@ -209,7 +209,7 @@ describe.each(databaseKinds(import.meta.path))("the audit on %s", (name) => {
   test("an operator's entry is a record like others", async () => {
     await served(5);
     await audited();
-    await book.adjust(`req_${newHex()}`, organization, "session", 20);
+    await adjust(store.db, `req_${newHex()}`, organization, "session", 20);
     await agrees();
     await moveOn(6);
     expect(await audited()).toMatchObject({ differing: 0 });

@@ -1,6 +1,6 @@
 // Empties the ledger's tables, or waits until all records are read: for tests of what is computed from records.
 
-import type { Ledger } from "../../../src/core/store/ledger.ts";
+import type { Book } from "../../../src/stores/postgres/ledger.ts";
 import { until } from "../../harness/until.ts";
 import type { Store } from "./ledger-stores.ts";
 
@@ -29,7 +29,7 @@ export async function isAllRead({ db }: Store): Promise<boolean> {
  * Waits until all records are read: transactions of other databases on the server can keep an audit from reading
  * further.
  */
-export async function allRead(store: Store, book: Ledger): Promise<void> {
+export async function allRead(store: Store, book: Book): Promise<void> {
   const isRead = async () => {
     await book.rollUp();
     return isAllRead(store);

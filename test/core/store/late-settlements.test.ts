@@ -1,9 +1,9 @@
 // Requests that another node recovered, and whose own node then reports what it had forwarded.
 import { describe, expect, test } from "bun:test";
+import type { reportGroups } from "../../../src/admin/store/report.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, Settle, SettleAnswer, UsageLimits } from "../../../src/core/store/ledger.ts";
-import type { reportGroups } from "../../../src/core/store/report.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { requestList } from "../../../src/stores/postgres/request-list.ts";
 import { databaseKinds } from "../../harness/depth.ts";

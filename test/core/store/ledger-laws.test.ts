@@ -6,7 +6,7 @@ import { weekDays } from "../../../src/admin/store/calendar.ts";
 import { noUsage, type Usage } from "../../../src/core/inference/usage.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
 import type { Admit, Command, UsageLimits } from "../../../src/core/store/ledger.ts";
-import { setCalendar } from "../../../src/stores/postgres/ledger.ts";
+import { adjust, setAnchor, setCalendar } from "../../../src/stores/postgres/ledger.ts";
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
 import { amount, batchOf, extraUsage, lease, recovery, setExtra, time } from "./law-steps.ts";
 import { comparable, LedgerModel, lateIdOf, type ModelOrganization, sumOf } from "./ledger-model.ts";
@@ -174,7 +174,7 @@ describe.each(databaseKinds(import.meta.path))("the ledger's laws on %s", (name)
               // A change of the anchor under a calendar is refused before the ledger is asked.
               if (hasCalendar(organization.anchors, now_ms)) break;
               organization.anchors = withAnchor(organization.anchors, one.at_ms, now_ms);
-              const effectiveAt = await book.setAnchor(organizations[0]!, new Date(one.at_ms));
+              const effectiveAt = await setAnchor(store.db, organizations[0]!, new Date(one.at_ms));
               expect(effectiveAt?.getTime()).toBe(organization.anchors.at(-1)!.monthFrom_ms);
               break;
             }
@@ -191,7 +191,7 @@ describe.each(databaseKinds(import.meta.path))("the ledger's laws on %s", (name)
             }
             case "adjust": {
               const entryId = newRequestId();
-              const added = () => book.adjust(entryId, organizations[0]!, one.window, one.nanos);
+              const added = () => adjust(store.db, entryId, organizations[0]!, one.window, one.nanos);
               const expected = model.adjust(entryId, organizations[0]!, one.window, one.nanos);
               // An adjustment that is sent twice counts once.
               expect([await added(), await added()]).toEqual([expected, expected]);

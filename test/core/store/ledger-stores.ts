@@ -8,7 +8,6 @@ import type {
   AdmitAnswer,
   Checkpoint,
   Grow,
-  Ledger,
   LedgerAnswer,
   RequestFacts,
   Settle,
@@ -16,7 +15,7 @@ import type {
 } from "../../../src/core/store/ledger.ts";
 import { claimCurrency } from "../../../src/stores/postgres/currency.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { type Book, ledger } from "../../../src/stores/postgres/ledger.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { kinds, setClock } from "../../stores/postgres/databases.ts";
@@ -57,7 +56,7 @@ export const stores: Record<"pglite" | "postgres", () => Promise<Store>> = {
 };
 
 /** A store with its ledger, which closes with the store. */
-export async function openLedger(name: keyof typeof stores): Promise<{ store: Store; book: Ledger }> {
+export async function openLedger(name: keyof typeof stores): Promise<{ store: Store; book: Book }> {
   const store = await stores[name]();
   const book = ledger(store.db, { recovery: "checkpoint" });
   const close = () => book.close().finally(store.close);
@@ -73,7 +72,7 @@ export function ledgerForTests(
   name: keyof typeof stores,
   { clock, isBalanced = true }: { clock?: Date; isBalanced?: boolean } = {},
 ) {
-  const [store, book] = [{} as Store, {} as Ledger];
+  const [store, book] = [{} as Store, {} as Book];
   beforeAll(async () => {
     const opened = await openLedger(name);
     Object.assign(store, opened.store);
@@ -88,7 +87,7 @@ export function ledgerForTests(
 }
 
 /** Functions that send a ledger one command at a time. */
-export function asking(book: Ledger) {
+export function asking(book: Book) {
   const run = async <Of extends LedgerAnswer>(command: Command) => (await book.run([command]))[0] as Of;
   /** Admits a request and settles it. */
   const serve = async (command: Admit, nanos: number, change: Partial<Settle> = {}) => {
@@ -98,15 +97,15 @@ export function asking(book: Ledger) {
   return { run, serve, admit: (command: Admit) => run<AdmitAnswer>(command) };
 }
 
-type Command = Parameters<Ledger["run"]>[0][number];
+type Command = Parameters<Book["run"]>[0][number];
 
 /** Checks that every total equals the sum of its records, by a quick check and a full one. */
-export async function expectChecked(book: Ledger): Promise<void> {
+export async function expectChecked(book: Book): Promise<void> {
   for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
 }
 
 /** Checks that every total equals the sum of its records, by each kind of check. */
-export async function expectBalanced(book: Ledger): Promise<void> {
+export async function expectBalanced(book: Book): Promise<void> {
   await expectChecked(book);
   expect(await book.audit()).toMatchObject({ differing: 0 });
   expect(await book.check()).toEqual([]);

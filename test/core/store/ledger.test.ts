@@ -10,7 +10,7 @@ import {
   type UsageLimits,
   window_nanos_max,
 } from "../../../src/core/store/ledger.ts";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { adjust, ledger, setAnchor } from "../../../src/stores/postgres/ledger.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { until } from "../../harness/until.ts";
 import {
@@ -101,10 +101,10 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
     expect(await book.receipt(organization, small.requestId)).toMatchObject({
       windows: { session: { limit: null } },
     });
-    expect(await book.adjust(newRequestId(), organization, "month", nanos_max)).toBe(0);
+    expect(await adjust(store.db, newRequestId(), organization, "month", nanos_max)).toBe(0);
     expect((await book.windows(organization, unlimited)).month).toMatchObject({ used: window_nanos_max, held: 0 });
     // A window that is used up to its bound is freed by an adjustment, or by its end.
-    expect(await book.adjust(newRequestId(), organization, "month", -nanos_max)).toBe(-nanos_max);
+    expect(await adjust(store.db, newRequestId(), organization, "month", -nanos_max)).toBe(-nanos_max);
     expect(await book.check()).toEqual([]);
   });
 
@@ -596,7 +596,7 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
   test("a new anchor moves no open window: it counts from the end of the running month", async () => {
     const organization = await store.newOrganization();
     const effectiveAt = new Date("2026-03-31T10:00:00Z");
-    expect(await book.setAnchor(organization, new Date("2026-01-15T00:00:00Z"))).toEqual(effectiveAt);
+    expect(await setAnchor(store.db, organization, new Date("2026-01-15T00:00:00Z"))).toEqual(effectiveAt);
     const before = await book.windows(organization, unlimited);
     expect(before.month.resetAt).toEqual(effectiveAt);
     await store.setClock(effectiveAt);
@@ -612,27 +612,27 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
       startsAt: new Date("2026-04-04T10:00:00Z"),
       resetAt: new Date("2026-04-09T00:00:00Z"),
     });
-    expect(await book.setAnchor("org_00000000000070008000000000000000", noon)).toBeNull();
+    expect(await setAnchor(store.db, "org_00000000000070008000000000000000", noon)).toBeNull();
   });
 
   test("an operator's entry moves what was used of one window, down to nothing, and no boundary; the sums still agree", async () => {
     const organization = await store.newOrganization();
-    const adjust = (kind: "session" | "week" | "extra", nanos: number, id = newRequestId()) =>
-      book.adjust(id, organization, kind, nanos);
-    expect(await adjust("session", -5)).toBeNull();
+    const enter = (kind: "session" | "week" | "extra", nanos: number, id = newRequestId()) =>
+      adjust(store.db, id, organization, kind, nanos);
+    expect(await enter("session", -5)).toBeNull();
     await serve(admitOf(organization), 700);
     const before = await book.windows(organization, unlimited);
     const id = newRequestId();
-    expect(await adjust("session", -200, id)).toBe(-200);
-    expect(await adjust("session", -200, id)).toBe(-200);
-    expect(await adjust("week", -10_000)).toBe(-700);
-    expect(await adjust("extra", 30)).toBe(30);
+    expect(await enter("session", -200, id)).toBe(-200);
+    expect(await enter("session", -200, id)).toBe(-200);
+    expect(await enter("week", -10_000)).toBe(-700);
+    expect(await enter("extra", 30)).toBe(30);
     const after = await book.windows(organization, unlimited);
     expect([after.session.used, after.week.used, after.month.used]).toEqual([500, 0, 700]);
     expect(after.session.resetAt).toEqual(before.session.resetAt);
     expect(await book.check()).toEqual([]);
     expect(await book.receipt(organization, id)).toBeNull();
-    expect(await book.adjust(newRequestId(), "org_00000000000070008000000000000000", "week", 1)).toBeNull();
+    expect(await adjust(store.db, newRequestId(), "org_00000000000070008000000000000000", "week", 1)).toBeNull();
   });
 
   test("an organization that is not known is named, and harms no other command", async () => {
@@ -706,7 +706,7 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
     await sweepAll();
     expect(await partitionOf(lapsed)).toBe("usage_record_1999_07");
     const entry = requestIdAt("1998-07-01");
-    expect(await book.adjust(entry, organization, "week", 7)).toBe(7);
+    expect(await adjust(store.db, entry, organization, "week", 7)).toBe(7);
     expect(await partitionOf({ requestId: entry })).toBe("usage_record_1998_07");
   });
 

@@ -4,10 +4,10 @@
 // another, or late.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { ReportRow } from "../../../src/admin/store/report.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import { matchesModel } from "../../../src/core/store/budget.ts";
 import type { Admit, UsageLimits } from "../../../src/core/store/ledger.ts";
-import type { ReportRow } from "../../../src/core/store/report.ts";
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
 import { admitOf, checkpointOf, ledgerForTests, settleOf } from "./ledger-stores.ts";
 import { models, parents, patterns, Staff } from "./staff.ts";

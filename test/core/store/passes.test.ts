@@ -4,7 +4,7 @@
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type AuditLine, auditShown, chainBeginning, chainBreak } from "../../../src/admin/store/audit-chain.ts";
 import { bare } from "../../../src/core/store/ids.ts";
-import type { LedgerDifference } from "../../../src/core/store/ledger.ts";
+import type { LedgerDifference } from "../../../src/features/upkeep/store/books.ts";
 import { readAuditHead } from "../../../src/stores/postgres/acts.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { databaseKinds } from "../../harness/depth.ts";

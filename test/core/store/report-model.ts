@@ -1,7 +1,7 @@
 // The expected figures of a report, computed plainly from the records themselves.
 
+import type { ReportMeasures, ReportQuery, reportCosts, reportCounts } from "../../../src/admin/store/report.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
-import type { ReportMeasures, ReportQuery, reportCosts, reportCounts } from "../../../src/core/store/report.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 
 export const always = { from: new Date("2025-01-01T00:00:00Z"), to: new Date("2028-01-01T00:00:00Z") };

@@ -4,9 +4,6 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
-import { noUsage } from "../../../src/core/inference/usage.ts";
-import { bare } from "../../../src/core/store/ids.ts";
-import type { Admit, Ledger, Settle } from "../../../src/core/store/ledger.ts";
 import {
   type ReportGroup,
   type ReportMeasures,
@@ -14,8 +11,11 @@ import {
   type ReportRow,
   totalOf,
   type UsageReport,
-} from "../../../src/core/store/report.ts";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
+} from "../../../src/admin/store/report.ts";
+import { noUsage } from "../../../src/core/inference/usage.ts";
+import { bare } from "../../../src/core/store/ids.ts";
+import type { Admit, Settle } from "../../../src/core/store/ledger.ts";
+import { adjust, type Book, ledger } from "../../../src/stores/postgres/ledger.ts";
 import { batchCall, encodeBatch } from "../../../src/stores/postgres/ledger-batch.ts";
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
 import { until } from "../../harness/until.ts";
@@ -139,7 +139,7 @@ describe.each(databaseKinds(import.meta.path))("roll-ups on %s", (name) => {
   // Ends before the store does.
   afterAll(() => nodes[1]!.close());
   const { store, book } = ledgerForTests(name, { isBalanced: false });
-  let nodes: Ledger[];
+  let nodes: Book[];
   let owners: string[];
   let now_ms: number;
   let open: Admit[];
@@ -199,7 +199,7 @@ describe.each(databaseKinds(import.meta.path))("roll-ups on %s", (name) => {
         await node().recover(100);
         break;
       case "adjust":
-        await node().adjust(`req_${newHex()}`, owners[0]!, one.window, one.nanos);
+        await adjust(store.db, `req_${newHex()}`, owners[0]!, one.window, one.nanos);
         break;
       case "time":
         await at(now_ms + one.by_ms);
@@ -456,7 +456,7 @@ describe.each(databaseKinds(import.meta.path))("roll-ups on %s", (name) => {
   test("an operator's entry for the month counts, and is no request; one for a session or a week doesn't count", async () => {
     await served({ nanos: 500 });
     for (const kind of ["session", "week", "month"] as const)
-      await node().adjust(`req_${newHex()}`, owners[0]!, kind, -100);
+      await adjust(store.db, `req_${newHex()}`, owners[0]!, kind, -100);
     for (const pass of [async () => {}, readAll]) {
       await pass();
       const { rows } = await node().report({ ...always, by: ["operation"], organizationId: null, rows_max: 10 });
@@ -548,7 +548,7 @@ describe.each(databaseKinds(import.meta.path))("roll-ups on %s", (name) => {
     const kinds = async (nanos: number) => {
       await begin();
       await served({ nanos, prices }, { usage: { ...usage, source: "reported" } });
-      for (const change of [7, -3]) await node().adjust(`req_${newHex()}`, owners[0]!, "month", change);
+      for (const change of [7, -3]) await adjust(store.db, `req_${newHex()}`, owners[0]!, "month", change);
       const { rows } = await node().report({ ...always, by: ["operation"], organizationId: null, rows_max: 10 });
       return byOperation(rows).map(({ nanos, inputNanos, cachedInputNanos, cacheWriteNanos, outputNanos }) => [
         Number(nanos),

@@ -3,8 +3,8 @@
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { noBudget } from "../../../src/admin/store/budget.ts";
-import type { Admit, Ledger } from "../../../src/core/store/ledger.ts";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import type { Admit } from "../../../src/core/store/ledger.ts";
+import { type Book, ledger } from "../../../src/stores/postgres/ledger.ts";
 import { databaseKinds, times } from "../../harness/depth.ts";
 import { admitOf, expectBalanced, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { house, limitModels, whose } from "./model-limits.ts";
@@ -22,7 +22,7 @@ const cases = databaseKinds(import.meta.path).flatMap((name) =>
   whose.flatMap((one) => patterns.map((pattern) => [name, one, pattern] as const)),
 );
 
-const opened = new Map<string, { store: Store; book: Ledger; nodes: Ledger[] }>();
+const opened = new Map<string, { store: Store; book: Book; nodes: Book[] }>();
 beforeAll(async () => {
   for (const name of new Set(cases.map(([name]) => name))) {
     const { store, book } = await openLedger(name);

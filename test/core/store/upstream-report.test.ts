@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { UpstreamMeasures, UpstreamQuery } from "../../../src/admin/store/upstream-report.ts";
 import type { Settle } from "../../../src/core/store/ledger.ts";
+import { adjust } from "../../../src/stores/postgres/ledger.ts";
 import { upstreamReports } from "../../../src/stores/postgres/upstream-report.ts";
 import { chanceOf } from "../../faults/chance.ts";
 import { databaseKinds, seed, times } from "../../harness/depth.ts";
@@ -36,7 +37,7 @@ describe.each(databaseKinds(import.meta.path))(`a report of engines, seed ${seed
     const times_ms = Array.from({ length: served }, () => start_ms + chance.below(6 * hour_ms)).toSorted();
     for (const at_ms of times_ms) await serve(chance.pick(organizations), at_ms);
     // An entry of an operator, and a request that runs on, are in no report.
-    await book.adjust(`req_${Bun.randomUUIDv7().replaceAll("-", "")}`, organization, "month", 5);
+    await adjust(store.db, `req_${Bun.randomUUIDv7().replaceAll("-", "")}`, organization, "month", 5);
     await book.run([admitOf(organization, { lease_ms: 99 * hour_ms })]);
   });
 

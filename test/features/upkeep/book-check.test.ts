@@ -2,8 +2,8 @@
  * The ledger's totals are checked against its records again and again, and the metric shows what the last check found.
  */
 import { expect, test } from "bun:test";
-import type { Audit, LedgerDifference } from "../../../src/core/store/ledger.ts";
 import { bookCheck } from "../../../src/features/upkeep/book-check.ts";
+import type { Audit, LedgerDifference } from "../../../src/features/upkeep/store/books.ts";
 import { until } from "../../harness/until.ts";
 
 const wrong: LedgerDifference = {

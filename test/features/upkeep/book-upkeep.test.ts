@@ -3,8 +3,8 @@
  * how many months ahead there are tables.
  */
 import { expect, test } from "bun:test";
-import type { Upkeep } from "../../../src/core/store/ledger.ts";
 import { bookUpkeep } from "../../../src/features/upkeep/book-upkeep.ts";
+import type { Upkeep } from "../../../src/features/upkeep/store/books.ts";
 import { until } from "../../harness/until.ts";
 
 test("months ahead are known after each round, what was put off is told, and a failure changes nothing", async () => {

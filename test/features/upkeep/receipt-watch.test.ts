@@ -5,8 +5,8 @@
 import { expect, test } from "bun:test";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import type { Command } from "../../../src/core/store/ledger.ts";
-import type { Confirmed, StoreServer } from "../../../src/core/store/lost.ts";
 import { type Moved, type ReceiptWatchParts, receiptWatch } from "../../../src/features/upkeep/receipt-watch.ts";
+import type { Confirmed, StoreServer } from "../../../src/features/upkeep/store/lost.ts";
 import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
 import { until } from "../../harness/until.ts";
 

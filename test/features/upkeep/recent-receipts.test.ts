@@ -1,8 +1,8 @@
 /** The receipts that a node keeps are the last ones that it was given, whatever was forgotten in between. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Confirmed } from "../../../src/core/store/lost.ts";
 import { RecentReceipts } from "../../../src/features/upkeep/recent-receipts.ts";
+import type { Confirmed } from "../../../src/features/upkeep/store/lost.ts";
 
 const hex = (number: number) => number.toString(16).padStart(32, "0");
 const confirmed = (number: number): Confirmed => ({

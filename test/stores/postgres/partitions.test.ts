@@ -3,8 +3,8 @@
 // test/core/store/ledger.test.ts.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Ledger } from "../../../src/core/store/ledger.ts";
 import type { Database, Lane } from "../../../src/stores/postgres/database.ts";
+import type { Book } from "../../../src/stores/postgres/ledger.ts";
 import { admitOf, asking, openLedger, type Store } from "../../core/store/ledger-stores.ts";
 
 setDefaultTimeout(60_000);
@@ -12,7 +12,7 @@ setDefaultTimeout(60_000);
 describe("upkeep", () => {
   let store: Store;
   let other: Database;
-  let book: Ledger;
+  let book: Book;
   let bystander: Lane;
   let organization: string;
   beforeAll(async () => {

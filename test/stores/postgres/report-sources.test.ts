@@ -2,7 +2,7 @@
 // test/core/store/rollups.test.ts.
 
 import { describe, expect, test } from "bun:test";
-import type { ReportQuery } from "../../../src/core/store/report.ts";
+import type { ReportQuery } from "../../../src/admin/store/report.ts";
 import {
   type Beginning,
   type Range,

@@ -3,8 +3,8 @@
 // connection, so no other transaction can be open beside.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Ledger } from "../../../src/core/store/ledger.ts";
 import type { Lane } from "../../../src/stores/postgres/database.ts";
+import type { Book } from "../../../src/stores/postgres/ledger.ts";
 import { batchCall, encodeBatch } from "../../../src/stores/postgres/ledger-batch.ts";
 import { admitOf, asking, openLedger, type Store, settleOf } from "../../core/store/ledger-stores.ts";
 
@@ -14,7 +14,7 @@ const batches = 600;
 
 describe("an old snapshot", () => {
   let store: Store;
-  let book: Ledger;
+  let book: Book;
   let bystander: Lane;
   let organization: string;
   beforeAll(async () => {
