@@ -26,6 +26,14 @@ export const notices: Mutant[] = [
     rule,
   },
   {
+    name: "who does not answer keeps everybody's notices waiting",
+    file: queue,
+    find: "order by due.place, w.next_attempt_at",
+    replace: "order by w.next_attempt_at",
+    caughtBy: [`${tests} > postgres one of another destination is claimed`],
+    rule,
+  },
+  {
     name: "a share is told before it is reached",
     file: finding,
     find: "where w.used::numeric * 100 >= w.nanos::numeric * share",

@@ -73,14 +73,19 @@ const recipients = `array(
   select jsonb_build_object('address', p.email, 'unsubscribes', null) where p.is_email_verified and p.suspended_at is null)`;
 
 /**
- * SQL that claims notices which are due. If a node dies with a claimed notice, another node claims the notice after the
- * lease.
+ * SQL that claims notices which are due: the oldest of each destination or person, then the second of each, and so on,
+ * so that nobody waits for all that are due at a destination that does not answer. If a node dies with a claimed notice,
+ * another node claims the notice after the lease.
  */
 const claiming = `
-  with n as (
+  with due as (
+    select id, row_number() over (partition by destination_id, person_id order by next_attempt_at, id) as place
+    from notice where next_attempt_at <= store_now()
+  ), n as (
     update notice set attempts = attempts + 1, next_attempt_at = store_now() + make_interval(secs => $2)
     where id in (
-      select id from notice where next_attempt_at <= store_now() order by next_attempt_at limit $1 for update skip locked)
+      select w.id from notice w join due on due.id = w.id where w.next_attempt_at <= store_now()
+      order by due.place, w.next_attempt_at limit $1 for update of w skip locked)
     returning *)
   select n.id, d.id as destination_id, d.organization_id, o.slug as organization, n.kind, n.details, n.created_at, n.attempts,
     d.name as destination, p.id as person_id, coalesce(d.form, 'mail') as form, d.address, d.secret, ${recipients} as recipients

@@ -334,6 +334,22 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     expect(await queue.claim(10)).toEqual([]);
   });
 
+  test("one of another destination is claimed in the next round, however many wait where nobody answers", async () => {
+    await setHook(acts, organization, hook("http://127.0.0.1:9/"));
+    await acts.setOrganizationStatus(organization, "suspended", "cli:test");
+    await store.db.exec(
+      `insert into notice (id, destination_id, kind, about, details, created_at, next_attempt_at)
+       select gen_random_uuid(), destination_id, kind, about || n, details, created_at, next_attempt_at
+       from notice, generate_series(1, 99) n`,
+    );
+    const other = await store.newOrganization();
+    await setHook(acts, other, hook("http://127.0.0.1:9/"));
+    await acts.setOrganizationStatus(other, "suspended", "cli:test");
+    const claimed = (await noticeQueue(store.db).claim(20)).map(({ organizationId }) => organizationId);
+    expect(claimed.filter((id) => id === other)).toEqual([other]);
+    expect(claimed).toHaveLength(20);
+  });
+
   test("a key that is about to expire is told once", async () => {
     const { got, url } = startReceiver(ending);
     await setHook(acts, organization, hook(url));

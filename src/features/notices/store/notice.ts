@@ -85,7 +85,7 @@ export interface NoticeQueue {
   look(conditions: (reports: readonly StoredReport[], now: Date) => readonly Condition[]): Promise<void>;
   /** Adds a notice to the queues of the operators' destinations. */
   add(notice: NewNotice): Promise<void>;
-  /** Claims notices that are due, the oldest first. */
+  /** Claims notices that are due, the oldest of each destination first. */
   claim(limit: number): Promise<DueNotice[]>;
   /**
    * Records an attempt. `again_ms`: the wait before the next attempt; null: if there was a problem, the notice is given
