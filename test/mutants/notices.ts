@@ -34,6 +34,14 @@ export const notices: Mutant[] = [
     rule,
   },
   {
+    name: "an event is lost where shares have taken all the room",
+    file: finding,
+    find: "${roomFor(`not ${isFoundAgain}`)}",
+    replace: "${roomFor('true')}",
+    caughtBy: [`${tests} > postgres of an event is kept`],
+    rule,
+  },
+  {
     name: "a share is told before it is reached",
     file: finding,
     find: "where w.used::numeric * 100 >= w.nanos::numeric * share",

@@ -11,13 +11,18 @@ import { standingsWithDestination } from "./standing.ts";
 
 type Querying = Pick<Database | Transaction, "query">;
 
-/** The most waiting notices of one destination. Further notices are found again once there is room. */
+/**
+ * The most waiting notices of one destination: of those that are found again once there is room, and as many of events,
+ * each of which happens once.
+ */
 const waiting_max = 1_000;
 /** A condition is reported once it has lasted this long, and its end once it has been absent for this long. */
 const lasting_s = 15;
 
 const inserting = "insert into notice (id, destination_id, kind, about, details, created_at, next_attempt_at)";
-const roomy = `(select count(*) from notice q where q.destination_id = d.id and q.next_attempt_at is not null) < ${waiting_max}`;
+const isFoundAgain = "q.kind in ('usage.share_reached', 'key.expiring')";
+const roomFor = (notices: string) =>
+  `(select count(*) from notice q where q.destination_id = d.id and q.next_attempt_at is not null and ${notices}) < ${waiting_max}`;
 
 /**
  * Adds a notice for each destination of `owner`, which is the UUID of an organization, or null for the operators'
@@ -31,7 +36,8 @@ export async function addNotice(
   await db.query(
     `${inserting}
      select gen_random_uuid(), d.id, $2, $3, $4::jsonb, store_now(), store_now()
-     from notice_destination d where d.organization_id is not distinct from $1::uuid and ${roomy} on conflict do nothing`,
+     from notice_destination d where d.organization_id is not distinct from $1::uuid and ${roomFor(`not ${isFoundAgain}`)}
+     on conflict do nothing`,
     [owner, kind, about, details],
   );
 }
@@ -98,7 +104,8 @@ const shares = `
     from reached r
     where not exists (select from notice n where n.destination_id = r.id and n.about = r.about)
   ), waiting as (
-    select q.destination_id, count(*) as notices from notice q where q.next_attempt_at is not null group by 1
+    select q.destination_id, count(*) as notices from notice q
+    where q.next_attempt_at is not null and ${isFoundAgain} group by 1
   )
   ${inserting}
   select gen_random_uuid(), u.id, 'usage.share_reached', u.about, u.details, store_now(), store_now()
@@ -116,7 +123,7 @@ const expiries = `${inserting}
   join api_key on api_key.organization_id = d.organization_id
   cross join lateral (select ${expiresAt} as expires_at) e
   where api_key.revoked_at is null and e.expires_at > store_now()
-    and e.expires_at <= store_now() + make_interval(days => d.key_expiry_days) and ${roomy}
+    and e.expires_at <= store_now() + make_interval(days => d.key_expiry_days) and ${roomFor(isFoundAgain)}
   on conflict do nothing`;
 
 interface ConditionToTell {

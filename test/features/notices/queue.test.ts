@@ -278,7 +278,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await setHook(acts, organization, { ...hook("http://127.0.0.1:9/"), shares: [80, 81, 82] });
     await store.db.query(
       `insert into notice (id, destination_id, kind, about, details, created_at, next_attempt_at)
-       select gen_random_uuid(), d.id, 'organization.suspended', n, '{}', now(), '2100-01-01'
+       select gen_random_uuid(), d.id, 'usage.share_reached', n, '{}', now(), '2100-01-01'
        from notice_destination d, generate_series(1, 997) n where d.organization_id = $1`,
       [organization.slice(4)],
     );
@@ -348,6 +348,18 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const claimed = (await noticeQueue(store.db).claim(20)).map(({ organizationId }) => organizationId);
     expect(claimed.filter((id) => id === other)).toEqual([other]);
     expect(claimed).toHaveLength(20);
+  });
+
+  test("of an event is kept where shares have taken all the room", async () => {
+    const { id } = await setHook(acts, organization, hook("http://127.0.0.1:9/"));
+    await store.db.query(
+      `insert into notice (id, destination_id, kind, about, details, created_at, next_attempt_at)
+       select gen_random_uuid(), $1, 'usage.share_reached', n::text, '{}', store_now(), store_now() from generate_series(1, 1000) n`,
+      [uuidOf(id, "dest_")],
+    );
+    await acts.setOrganizationStatus(organization, "suspended", "cli:test");
+    const kinds = await store.db.query("select kind from notice where kind <> 'usage.share_reached'");
+    expect(kinds).toEqual([{ kind: "organization.suspended" }]);
   });
 
   test("a key that is about to expire is told once", async () => {
