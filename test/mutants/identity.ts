@@ -15,6 +15,23 @@ const machineRule = "docs/identity.md, On your own machine";
 
 export const identity: Mutant[] = [
   {
+    name: "strangers ask for codes of devices without a budget",
+    file: "src/admin/people/oauth.ts",
+    find: "const begun = await bounded(parts, call, async () => {",
+    replace:
+      "const begun = await bounded({ unknown: { enter: async () => ({ leave() {} }), failed: (_, one) => one } }, call, async () => {",
+    caughtBy: ["test/features/identity/device-flood.test.ts"],
+    rule: devicesRule,
+  },
+  {
+    name: "any key sees the amounts of Claude Code's usage",
+    file: "src/admin/people/claude-code/usage.ts",
+    find: 'authorize(dependencies, call, "usage:read")',
+    replace: 'authorize(dependencies, call, "any")',
+    caughtBy: ["test/features/identity/claude-code.test.ts > amounts are shown"],
+    rule: "docs/protocols.md, Paths that are served",
+  },
+  {
     name: "a token of before a sign-out still buys an access token",
     file: "src/features/identity/tokens.ts",
     find: "if (!membership || (known.notBefore && issuedAt < known.notBefore))",

@@ -88,6 +88,15 @@ test("a sign-in of Claude Code needs a credential for settings and usage", async
   }
 });
 
+test("amounts are shown to a key with the scope for usage alone", async () => {
+  const narrow = ["--org", node.sluice.organization, "--scopes", "models:read,inference:create"];
+  const { key } = await node.sluice.json<{ key: string }>("key", "create", "--name", "ci", ...narrow);
+  secrets.push(key);
+  const response = await get("/api/oauth/usage", key);
+  const error = { type: "permission_error", details: { error_code: "missing_scope" } };
+  expect([response.status, await response.json()]).toMatchObject([403, { type: "error", error }]);
+});
+
 test("a sign-in of Claude Code hears how full its fullest limit is, and sees the same in money and to the same second", async () => {
   const response = await ask(token);
   expect(response.status).toBe(200);

@@ -16,7 +16,7 @@ export const oauthUsage = unlisted({
   path: "/api/oauth/usage",
   faultShape: "messages",
   async handle(dependencies, call) {
-    const { key, organization } = await authorize(dependencies, call, "any");
+    const { key, organization } = await authorize(dependencies, call, "usage:read");
     const plan = planOf(dependencies.catalog().plans, organization) ?? noLimits;
     const [windows, subjects] = await Promise.all([
       dependencies.ledger.windows(organization.id, plan),
