@@ -55,8 +55,8 @@ export async function request(
 }
 
 async function refusalOf(response: Response): Promise<Refusal> {
-  const { error } = await response.json().catch(() => ({ error: null }));
-  return refusalFrom(error, response.status);
+  const body = (await response.json().catch(() => null)) as { error?: FaultBody } | null;
+  return refusalFrom(body?.error ?? null, response.status);
 }
 
 interface FaultBody {
