@@ -31,6 +31,7 @@ const features = [
   "openapi",
   "operations",
   "probing",
+  "receipts",
   "responses",
   "secrets",
   "sharing",

@@ -4,8 +4,8 @@
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import type { RequestReceipt } from "../../src/features/receipts/receipt-shape.ts";
 import { priceOf } from "../../src/core/usage/price.ts";
+import type { RequestReceipt } from "../../src/features/receipts/receipt-shape.ts";
 import { corpus } from "../features/tokenizers/corpus.ts";
 import counts from "../features/tokenizers/counts.json" with { type: "json" };
 import { inMoney } from "../harness/engine.ts";

@@ -1,8 +1,8 @@
 /** How `sluice try` sends a message and reads its receipt: as the signed-in caller, with --server, or on the node's machine. */
 
 import type { ModelKind } from "../../core/inference/model.ts";
-import type { RequestReceipt } from "../../features/receipts/receipt-shape.ts";
 import { encode } from "../../core/schema/codec.ts";
+import type { RequestReceipt } from "../../features/receipts/receipt-shape.ts";
 import { managementPath } from "../http/gate.ts";
 import { triedQuery, tryPath } from "../http/try-model.ts";
 import { ManagementError } from "../management/error.ts";

@@ -1,9 +1,9 @@
 /** `sluice try`: sends one message to a model and shows the answer and the receipt. */
 import type { Command } from "commander";
 import { grouped, inWords } from "../../core/inference/money.ts";
-import type { RequestReceipt } from "../../features/receipts/receipt-shape.ts";
 import { SseDecoder } from "../../core/sse/decode.ts";
 import { windowKinds } from "../../core/store/ledger.ts";
+import type { RequestReceipt } from "../../features/receipts/receipt-shape.ts";
 import { jsonOf } from "./calling.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";

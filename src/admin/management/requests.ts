@@ -2,12 +2,12 @@
 import Type from "typebox";
 import { type Currency, grouped, inWords, moneyOf, percentOf } from "../../core/inference/money.ts";
 import type { RejectedReport } from "../../core/inference/usage.ts";
-import { receiptShown, refusedShown } from "../../features/receipts/receipt.ts";
-import { RequestReceipt } from "../../features/receipts/receipt-shape.ts";
 import { count, Money, nullable } from "../../core/protocol/shapes/contract.ts";
 import { decode, type Value } from "../../core/schema/codec.ts";
 import { type Receipt, type ReceiptWindow, windowKinds } from "../../core/store/ledger.ts";
 import { instant as instantWritten } from "../../core/time/written.ts";
+import { receiptShown, refusedShown } from "../../features/receipts/receipt.ts";
+import { RequestReceipt } from "../../features/receipts/receipt-shape.ts";
 import { id, instant } from "../store/shapes.ts";
 import { type Facts, flag } from "./command.ts";
 import { fail } from "./error.ts";

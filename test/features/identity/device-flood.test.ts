@@ -24,7 +24,7 @@ test("an address that is refused codes of devices is soon refused without asking
   const authorize = async (client: string) => {
     const request = new Request("http://127.0.0.1:1/oauth/device_authorization", { method: "POST" });
     const call = { request, client, bodyRead() {} } as unknown as Call;
-    return operation.handle({} as Dependencies, call, {} as never);
+    return (await operation.handle({} as Dependencies, call, {} as never)) as Response;
   };
   const budget = unknownCredentialLimits.failures_of_one_address_per_minute;
   for (let count = 0; count < budget + 100; count++) {
