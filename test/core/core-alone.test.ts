@@ -7,7 +7,6 @@ import { listen } from "../../src/core/http/listen.ts";
 import { coreOperations } from "../../src/core/operations/list.ts";
 import { mount, type NodeDependencies } from "../../src/node/app.ts";
 import { contractProblems } from "../harness/contract.ts";
-import { nanosOf } from "../harness/money.ts";
 import { startSimulator } from "../harness/simulator.ts";
 import { until } from "../harness/until.ts";
 import { coreNode, modelId } from "./core-node.ts";
@@ -48,16 +47,13 @@ const bodies = {
 };
 
 describe.each(Object.entries(bodies))("%s", (path, body) => {
-  test.each([false, true])("is answered, charged once, and has a receipt (streamed: %p)", async (stream) => {
+  test.each([false, true])("is answered, charged once, and has a record (streamed: %p)", async (stream) => {
     const { status, headers } = await asked(path, { ...body, stream });
     expect(status).toBe(200);
     await until(() => node.holds() === 0, 5_000, "the request to be settled");
-    const receipt = await asked(`/v1/service/requests/${headers.get("x-service-request-id")}`);
-    expect(JSON.parse(receipt.text)).toMatchObject({
-      outcome: "completed",
-      usage: { output_tokens: expect.any(Number) },
-    });
-    expect(nanosOf(JSON.parse(receipt.text).cost.charged)).toBeGreaterThan(0);
+    const record = await node.receipt(headers.get("x-service-request-id")!);
+    expect(record).toMatchObject({ outcome: "completed", usage: { outputTokens: expect.any(Number) } });
+    expect(record!.nanos.charged).toBeGreaterThan(0);
   });
 });
 

@@ -7,6 +7,7 @@ import type { Dependencies } from "../../src/core/operations/dependencies.ts";
 import { nothingStored } from "../../src/core/operations/stored.ts";
 import { noTokenizers } from "../../src/core/operations/token-counter.ts";
 import type { CatalogModel } from "../../src/core/routing/catalog.ts";
+import type { Receipt } from "../../src/core/store/ledger.ts";
 import { noLimits } from "../../src/core/store/plan.ts";
 import { defaultTimeouts } from "../../src/core/upstream/target.ts";
 import { Attempts } from "../../src/core/usage/attempts.ts";
@@ -36,6 +37,8 @@ export interface CoreNode {
   dependencies: Dependencies;
   /** The ids of the requests that were granted. */
   granted: string[];
+  /** The record of a request of the organization. */
+  receipt(requestId: string): Promise<Receipt | null>;
   /** How many requests hold nanos, or wait for their settlement. */
   holds(): number;
   stop(): Promise<void>;
@@ -123,6 +126,7 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
   return {
     dependencies,
     granted,
+    receipt: (requestId) => book.receipt(organizationId, requestId),
     holds: () => admitting.holds() + admitting.waitingSettlements(),
     async stop() {
       await admitting.stop();
