@@ -165,8 +165,8 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "an engine is checked without its key",
-    file: "src/features/probing/asked.ts",
-    find: "...upstreamCodecs[upstream.protocol].headers(upstream.apiKey),",
+    file: "src/core/upstream/send.ts",
+    find: "...codec.headers(upstream.apiKey), ",
     replace: "",
     caughtBy: ["test/features/probing/engine-checks.test.ts > a path that is protected"],
     rule: "docs/routing.md, Health",

@@ -59,10 +59,10 @@ export async function adminSocket(options: {
   }
   const server = listen(path, (request) => {
     const { actAs, tryAs } = options;
+    const isTry = tryAs && new URL(request.url).pathname === tryPath;
     // A verb's caller gives up by itself, and some verbs may take many minutes.
-    server.timeout(request, 0);
-    if (tryAs && new URL(request.url).pathname === tryPath)
-      return tried(request, connectionOf(server, request), (claimed) => tryAs(actorOf(owner, claimed)));
+    server.timeout(request, isTry ? idle_ms / 1000 : 0);
+    if (isTry) return tried(request, connectionOf(server, request), (claimed) => tryAs(actorOf(owner, claimed)));
     return answer(request, { ...options, actAs: (claimed) => actAs(actorOf(owner, claimed)) });
   });
   chmodSync(path, 0o600);

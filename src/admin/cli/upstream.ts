@@ -52,7 +52,10 @@ const columns: Column<Route>[] = [
   { head: "WAITING", cell: (route) => grouped(route.waiting) },
 ];
 
-/** Reads the routes. The certificate of our own server has its public name, so it is not verified; nothing secret is sent. */
+/**
+ * Reads the routes. The certificate of our own server has its public name, so it is not verified; nothing secret is
+ * sent.
+ */
 async function routesAt({ url: origin, isOwn }: Operator): Promise<Route[]> {
   if (!URL.canParse(origin) || !/^https?:$/.test(new URL(origin).protocol)) throw new Error(`'${origin}' is not a URL`);
   const signal = AbortSignal.timeout(answer_ms);

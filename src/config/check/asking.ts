@@ -2,6 +2,7 @@
  * Asks an engine one short question (a probe request) through the product's own codecs, and collects what the engine
  * answered.
  */
+
 import type { InferenceEvent } from "../../core/inference/event.ts";
 import type { InferenceRequest, UserTurn } from "../../core/inference/request.ts";
 import { Fold, type Result } from "../../core/inference/result.ts";
@@ -13,6 +14,7 @@ import type { AttemptEnd, EngineReport } from "../../core/upstream/attempt.ts";
 import { readAtMost } from "../../core/upstream/body.ts";
 import { type UpstreamProtocol, upstreamCodecs } from "../../core/upstream/codecs.ts";
 import type { Client } from "../../core/upstream/http1/client.ts";
+import { headersTo } from "../../core/upstream/send.ts";
 import type { Upstream } from "../../core/upstream/target.ts";
 
 /** The most tokens that an answer to a question may have. */
@@ -167,11 +169,7 @@ async function pageOf(client: Client, upstream: Upstream, path: string): Promise
     const reply = await client.get({
       url: new URL(path, upstream.url).href,
       address: upstream.address,
-      headers: {
-        "user-agent": "sluice",
-        ...upstreamCodecs[upstream.protocol].headers(upstream.apiKey),
-        ...upstream.headers,
-      },
+      headers: headersTo(upstream, upstreamCodecs[upstream.protocol]),
       tls: upstream.tls ?? null,
       connect_ms: upstream.timeouts.connect_ms,
       signal: Cancellation.timeout(page_ms),

@@ -107,7 +107,7 @@ function promptNanos(usage: Usage, prices: Prices): number {
  */
 const beyondCapTokens = 256;
 
-/** The room of a hold: the part of its nanos that the prompt does not cost, and the output tokens which that part covers. */
+/** The room of a hold: the nanos beyond the cost of the prompt, and the output tokens that these nanos cover. */
 export class HoldRoom {
   readonly #prices: Prices;
   #heldNanos = 0;

@@ -26,7 +26,10 @@ interface AnswerSource extends Bun.UnderlyingSource<Uint8Array> {
 
 /** How long a client may read nothing of what waits for it. */
 const unread_ms_default = 300_000;
-/** How often within that time a body is looked at. Looks are counted and not time, so a standstill of this process is none of the client's. */
+/**
+ * How often within that time a body is looked at. Looks are counted, and not time: a standstill of this process is not
+ * the client's fault.
+ */
 const looks_max = 4;
 
 /** The body whose bytes come from a source. */

@@ -206,9 +206,9 @@ export function health(): Health {
     ended: end,
     shown(route, routes, taken_ms, begun_ms, now_ms) {
       if (routes.length < 2) return end(route, { kind: "answered" }, begun_ms, now_ms);
-      const peers = routes.filter((other) => other.priority === route.priority && !isSame(other, route));
-      const usable = peers.filter((other) => isUsable(other, now_ms));
-      const known = usable.flatMap((other) => paces.get(identityOf(other)) ?? []);
+      const isPeer = (other: Route) => other.priority === route.priority && !isSame(other, route);
+      const peers = routes.filter((other) => isPeer(other) && isUsable(other, now_ms));
+      const known = peers.flatMap((other) => paces.get(identityOf(other)) ?? []);
       const isSlow = isFarBeyond(taken_ms, known);
       // A slow answer must not raise the mean by which other routes are measured.
       if (!isSlow) paces.set(identityOf(route), paced(paces.get(identityOf(route)), taken_ms));

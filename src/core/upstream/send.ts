@@ -82,14 +82,17 @@ async function piecesOf(asked: Readonly<JsonObject>, inputBytes: number, alone: 
   return pieces;
 }
 
-/** The destination of the engine's requests. Headers that the operator has configured replace the default ones. */
+/** The headers of every request to an upstream. Those that the operator has configured replace the default ones. */
+export function headersTo(upstream: Upstream, codec: Pick<UpstreamCodec, "headers">): Record<string, string> {
+  return { "user-agent": "sluice", ...codec.headers(upstream.apiKey), ...upstream.headers };
+}
+
+/** The destination of the engine's requests. */
 function whereOf(upstream: Upstream, codec: UpstreamCodec): Where {
   const headers: Record<string, string> = {
     "content-type": "application/json",
     accept: "text/event-stream, application/json",
-    "user-agent": "sluice",
-    ...codec.headers(upstream.apiKey),
-    ...upstream.headers,
+    ...headersTo(upstream, codec),
   };
   for (const name of Object.values(upstream.identityHeaders ?? {})) delete headers[name];
   return {

@@ -213,7 +213,8 @@ async function refreshed(
 
 /**
  * Exchanges a workload's own token for an access token (RFC 7523), which never outlives the workload's token. If no
- * rule matches, nothing is stored. Once the person was signed out, older tokens are refused. Throws TokenRefused, IssuerAway.
+ * rule matches, nothing is stored. Once the person was signed out, older tokens are refused. Throws TokenRefused,
+ * IssuerAway.
  */
 export async function byAssertion(parts: IdentityParts, assertion: string): Promise<Tokens> {
   const identity = identityOf(parts);
