@@ -4,7 +4,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { command } from "./command.ts";
 
-const limit_ms = 5 * 60_000;
+const limit_ms = 10 * 60_000;
 
 interface Finding {
   name: string;

@@ -38,7 +38,7 @@ const binary = { TEST_SLUICE: `${process.cwd()}/dist/sluice`, TEST_AGAIN: "1" };
  */
 const notAgain = ["at-once", "learned", "tls", "warm-up"].map((name) => `test/core/http/${name}.test.ts`);
 
-const build: Step = { name: "build", words: [...npmRun, "build"], options: { limit_ms: 3 * minute_ms }, counts: false };
+const build: Step = { name: "build", words: [...npmRun, "build"], options: { limit_ms: 6 * minute_ms }, counts: false };
 
 const tests: Step = {
   name: "tests",
@@ -48,12 +48,12 @@ const tests: Step = {
 };
 
 const checks: Step[] = [
-  { name: "check", words: [...npmRun, "check"], options: { limit_ms: 4 * minute_ms }, counts: false },
-  { name: "mutants", words: mutants, options: { limit_ms: 4 * minute_ms }, counts: true },
+  { name: "check", words: [...npmRun, "check"], options: { limit_ms: 12 * minute_ms }, counts: false },
+  { name: "mutants", words: mutants, options: { limit_ms: 10 * minute_ms }, counts: true },
   {
     name: "drawn mutants",
     words: drawnMutants,
-    options: { limit_ms: 6 * minute_ms },
+    options: { limit_ms: 10 * minute_ms },
     counts: false,
     isOptional: true,
   },
@@ -63,20 +63,20 @@ const consolePages: Step[] = [
   {
     name: "the console",
     words: [...npmRun, "console:check", "--", "--commit"],
-    options: { limit_ms: 8 * minute_ms },
+    options: { limit_ms: 24 * minute_ms },
     counts: false,
   },
 ];
 
 const site: Step[] = [
-  { name: "the site", words: [...npmRun, "site:check"], options: { limit_ms: 8 * minute_ms }, counts: false },
-  { name: "the binary", words: [...npmRun, "smoke"], options: { limit_ms: 2 * minute_ms }, counts: true },
+  { name: "the site", words: [...npmRun, "site:check"], options: { limit_ms: 24 * minute_ms }, counts: false },
+  { name: "the binary", words: [...npmRun, "smoke"], options: { limit_ms: 6 * minute_ms }, counts: true },
 ];
 
 const deeper: Step = {
   name: "deeper",
   words: [process.execPath, "scripts/deep.ts", "--commit"],
-  options: { limit_ms: 12 * minute_ms, environment: binary },
+  options: { limit_ms: 24 * minute_ms, environment: binary },
   counts: true,
 };
 
@@ -84,11 +84,14 @@ const deeper: Step = {
 const embedded: Step = {
   name: "the binary on the embedded database",
   words: [process.execPath, "scripts/test.ts", ...againEmbedded()],
-  options: { limit_ms: 12 * minute_ms, environment: { ...binary, TEST_STORE: "pglite" } },
+  options: { limit_ms: 24 * minute_ms, environment: { ...binary, TEST_STORE: "pglite" } },
   counts: true,
 };
 
 /**
+ * The limit of a step is some six times what the step takes on a quiet machine, because the machines of CI differ that
+ * much; `.ci/run` limits the whole.
+ *
  * The stages run one after the other. A stage has lists of steps that run side by side: a browser and a compiler each
  * leave a core idle for long. The tests use both cores, so they run alone.
  */

@@ -52,6 +52,14 @@ describe.each(["the database", "Redis"])("with logs in %s", (place) => {
       { model, ...inferenceBodies[path]!(directives), stream },
       { key: first.key, headers: { "idempotency-key": key } },
     );
+  /** Asks as SDKs do: again after 503, which a store that takes longer than three seconds gives on a busy machine. */
+  async function untilTaken(asked: () => Promise<Response>): Promise<Response> {
+    for (let tries = 0; ; tries++) {
+      const response = await asked();
+      if (response.status !== 503 || tries === 10) return response;
+      await Bun.sleep(1000 * Number(response.headers.get("retry-after")));
+    }
+  }
   async function receiptOf(id: string): Promise<RequestReceipt> {
     const response = await second.fetch(`/v1/service/requests/${id}`, { key: first.key });
     return (await response.json()) as RequestReceipt;
@@ -105,12 +113,11 @@ describe.each(["the database", "Redis"])("with logs in %s", (place) => {
             cost: { charged: dollars(0) },
           });
         }
-        const anew = await ask(second, path, "tokens=400 tps=20", key, stream).then(async (response) => {
-          expect([response.status, response.headers.get("x-service-replay-of")]).toEqual([200, null]);
-          await response.body?.cancel();
-          return response;
-        });
-        expect(anew.headers.get("x-service-request-id")).not.toBe(id);
+        const anew = await untilTaken(() => ask(second, path, "tokens=400 tps=20", key, stream));
+        const headers = ["x-service-replay-of", "x-service-request-id"].map((name) => anew.headers.get(name));
+        await anew.body?.cancel();
+        expect([anew.status, headers[0]]).toEqual([200, null]);
+        expect(headers[1]).not.toBe(id);
       }),
     );
   });

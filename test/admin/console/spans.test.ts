@@ -20,7 +20,7 @@ import { times } from "../../harness/depth.ts";
 const zones = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Auckland"];
 // Clocks in these zones were or are put forward at midnight, so that a day begins at 01:00.
 const leaping = ["America/Santiago", "America/Havana", "America/Asuncion", "Africa/Cairo", "Asia/Beirut"];
-const numRuns = times(200, 5000);
+const numRuns = times(200, 2000);
 const hour_ms = 3_600_000;
 const date = fc.integer({ min: 0, max: 3000 }).map((days) => daysAfter("2022-01-01", days));
 
@@ -70,7 +70,7 @@ describe("a span", () => {
         fc.pre(range.zone.hasFullHours(range.from_ms, range.to_ms));
         const buckets = bucketsOf(range);
         expect([buckets[0]!.from_ms, buckets.at(-1)!.to_ms]).toEqual([range.from_ms, range.to_ms]);
-        for (const [at, bucket] of buckets.entries()) if (at > 0) expect(bucket.from_ms).toBe(buckets[at - 1]!.to_ms);
+        expect(buckets.slice(1).map(({ from_ms }) => from_ms)).toEqual(buckets.slice(0, -1).map(({ to_ms }) => to_ms));
         expect(new Set(buckets.map(({ key }) => key)).size).toBe(buckets.length);
       }),
       { numRuns },
