@@ -7,11 +7,11 @@
 import type { ModelKind } from "../core/inference/model.ts";
 import { isPlain } from "../core/inference/plain-text.ts";
 import type { Capability } from "../core/inference/request.ts";
-import { dialectBySigns, signPages } from "../core/protocol/dialects/recognize.ts";
 import { type DialectName, dialects } from "../core/protocol/dialects.ts";
 import { type SamplingField, samplingFields } from "../core/protocol/engine-fields.ts";
 import { type UpstreamProtocol, upstreamCodecs } from "../core/upstream/codecs.ts";
 import { parseLarge } from "../core/upstream/engine-json.ts";
+import { dialectBySigns, signPages } from "./recognize.ts";
 import { record } from "./record.ts";
 import { checkedUrl } from "./upstream-url.ts";
 

@@ -4,6 +4,7 @@
  */
 import { Elysia } from "elysia";
 import type { ManagementEntrance } from "../admin/http/gate.ts";
+import { hostsNamed, otherHost } from "../admin/http/host.ts";
 import { managementServed } from "../admin/http/mounted.ts";
 import { type ConsoleServed, mountedConsole } from "../admin/people/console.ts";
 import { wantsPage } from "../admin/people/files.ts";
@@ -11,7 +12,6 @@ import { serviceOperations } from "../admin/people/service.ts";
 import { withWelcome } from "../admin/people/welcome.ts";
 import { methodNotAllowed } from "../core/http/fault-answer.ts";
 import { type FrameDependencies, type Framed, frame, identified, type Serve } from "../core/http/frame.ts";
-import { hostsNamed, otherHost } from "../core/http/host.ts";
 import { json } from "../core/http/json.ts";
 import { type ConnectionDependencies, RuntimeConnection } from "../core/http/listen.ts";
 import { Fault } from "../core/inference/fault.ts";

@@ -2,11 +2,11 @@
  * Wires the authentication of callers, and the check whether running requests may go on. Both learn of changes at once.
  */
 import { authenticator, authenticatorLimits } from "../core/auth/authenticate.ts";
-import { identityTokens } from "../core/auth/identity-tokens.ts";
 import { standings } from "../core/auth/standing.ts";
 import { unknownCredentialLimits } from "../core/auth/unknown-credentials.ts";
 import { callerTokens } from "../features/identity/callers.ts";
 import type { IdentityParts } from "../features/identity/identity.ts";
+import { identityTokens } from "../features/identity/known-tokens.ts";
 import { existingSecrets } from "../features/secrets/existing-secrets.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
 import { directory } from "../stores/postgres/directory.ts";

@@ -5,7 +5,6 @@ import { type Pool, pool } from "../core/routing/choose.ts";
 import { type Health, health } from "../core/routing/health.ts";
 import { type Queues, queues } from "../core/routing/queues.ts";
 import { Drained, type DrainSeen, forgetOthers, type Replicas, replicas } from "../core/routing/replicas.ts";
-import type { Problem } from "../core/routing/resolution.ts";
 import type { RouteView } from "../core/routing/view.ts";
 import type { EngineSlots } from "../core/store/engine-slots.ts";
 import type { EngineSeen } from "../core/store/fleet.ts";
@@ -16,6 +15,7 @@ import { type Resolve, resolve as resolveName } from "../core/upstream/resolve.t
 import { checks } from "../features/probing/checks.ts";
 import { loads } from "../features/probing/loads.ts";
 import { type Names, names } from "../features/probing/names.ts";
+import type { Problem } from "../features/probing/resolution.ts";
 import { sharing } from "../features/sharing/sharing.ts";
 import { routesOf } from "../features/telemetry/routes.ts";
 import { enginesSeen, type SharedLimit, sharedLimits } from "../features/telemetry/seen.ts";

@@ -1,8 +1,8 @@
 /** Logs changes of the addresses of engines whose host names are resolved at intervals. */
 import type { Log } from "../core/http/log.ts";
-import type { Problem } from "../core/routing/resolution.ts";
 import type { Upstream } from "../core/upstream/target.ts";
 import type { Resolved } from "../features/probing/names.ts";
+import type { Problem } from "../features/probing/resolution.ts";
 
 const next: Record<Problem, string> = {
   failed: "see whether its DNS servers answer; the addresses of before stay in use",

@@ -1,7 +1,8 @@
 // The sliding rates of a history: a store of their own that all nodes share (Redis), over a wire that may fail; and while
 // that store is away, what each node counts against its own share.
 
-import type { OwnRates, Rates } from "../../src/core/store/rates.ts";
+import type { Rates } from "../../src/core/store/rates.ts";
+import type { OwnRates } from "../../src/stores/counting/rates.ts";
 import { memoryRates } from "../../src/stores/memory/rates.ts";
 import { sharedRates, standbyRates } from "../../src/stores/memory/standby-rates.ts";
 import type { Judge } from "./judge.ts";

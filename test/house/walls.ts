@@ -51,7 +51,7 @@ const admin = ["store", "management", "console", "http", "people", "cli"].map((n
  */
 const interfaces = /^src\/(features\/\w+|admin)\/store\//;
 
-const stores = ["postgres", "redis", "memory"].map((name) => `stores/${name}`);
+const stores = ["counting", "postgres", "redis", "memory"].map((name) => `stores/${name}`);
 
 const before = (list: readonly string[], name: string) => list.slice(0, list.indexOf(name));
 
@@ -64,6 +64,12 @@ const sights: Record<string, readonly string[]> = {
   // The simulator shares no code with the decoders, so that it can contradict them.
   "features/simulator": ["core/inference", "core/sse", "core/protocol"],
   ...Object.fromEntries(stores.map((name) => [name, ["core/time", "core/inference", "core/store"]])),
+  ...Object.fromEntries(
+    ["stores/redis", "stores/memory"].map((name) => [
+      name,
+      ["core/time", "core/inference", "core/store", "stores/counting"],
+    ]),
+  ),
   "stores/postgres": ["core/schema", "core/time", "core/inference", "core/store", "db"],
   config: [...before(core, "core/http"), "admin/store", "admin/management"],
   db: ["core/inference", "core/store", "stores/postgres"],
@@ -94,8 +100,8 @@ const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
   },
   {
     packages: /^(jose|openid-client|oauth4webapi)$/,
-    rooms: /^(src\/(core\/auth|features\/identity)|test)\//,
-    instead: "src/core/auth and src/features/identity, which alone verify what issuers say",
+    rooms: /^(src\/features\/identity|test)\//,
+    instead: "src/features/identity, which alone verifies what issuers say",
   },
   {
     packages: /^nodemailer$/,

@@ -23,7 +23,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a token goes on by settings that are gone",
-    file: "src/core/auth/identity-tokens.ts",
+    file: "src/features/identity/known-tokens.ts",
     find: " && entry.settings === verifier.settings()",
     replace: "",
     caughtBy: [`${callers} > reloaded`],

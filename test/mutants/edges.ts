@@ -127,15 +127,15 @@ export const edges: Mutant[] = [
     file: "src/node/app.ts",
     find: "return mount(dependencies, mounted, { answersTo: hostsNamed(management.names) });",
     replace: "return mount(dependencies, mounted);",
-    caughtBy: ["test/core/http/host.test.ts > a node"],
+    caughtBy: ["test/admin/http/host.test.ts > a node"],
     rule: "docs/design/service.md, The operator's port",
   },
   {
     name: "a name that begins like an address is one",
-    file: "src/core/http/host.ts",
+    file: "src/admin/http/host.ts",
     find: "return isIPv4(name) || hosts.has(name);",
     replace: "return /^[0-9]/.test(name) || hosts.has(name);",
-    caughtBy: ["test/core/http/host.test.ts > a Host"],
+    caughtBy: ["test/admin/http/host.test.ts > a Host"],
     rule: "docs/design/service.md, The operator's port",
   },
   {

@@ -3,7 +3,7 @@
 import type { Mutant } from "./mutant.ts";
 
 const rule = "docs/routing.md, Names with several addresses";
-const resolution = "test/core/routing/resolution.test.ts";
+const resolution = "test/features/probing/resolution.test.ts";
 const names = "test/features/probing/names.test.ts";
 const changes = `${names} > after 100,000 changes`;
 const renewed = "test/core/usage/renewed.test.ts";
@@ -12,7 +12,7 @@ const client = "test/core/upstream/http1/client.test.ts > an engine at one of it
 export const ofNames: readonly Mutant[] = [
   {
     name: "a name may come to lead to this machine",
-    file: "src/core/routing/resolution.ts",
+    file: "src/features/probing/resolution.ts",
     find: "rules.isOwn ? found : found.filter((address) => !isOwnAddress(address))",
     replace: "found",
     caughtBy: [resolution],
@@ -28,7 +28,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "a name server that fails takes the addresses away",
-    file: "src/core/routing/resolution.ts",
+    file: "src/features/probing/resolution.ts",
     find: 'return { ...before, problem: "failed" };',
     replace: 'return { ...unresolved, problem: "failed" };',
     caughtBy: [resolution],
@@ -36,7 +36,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "one answer without addresses takes them away",
-    file: "src/core/routing/resolution.ts",
+    file: "src/features/probing/resolution.ts",
     find: "now_ms - emptySince_ms < empty_kept_ms",
     replace: "false",
     caughtBy: [resolution],
@@ -44,7 +44,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "a name without addresses keeps those of before for ever",
-    file: "src/core/routing/resolution.ts",
+    file: "src/features/probing/resolution.ts",
     find: "now_ms - emptySince_ms < empty_kept_ms",
     replace: "true",
     caughtBy: [resolution],
@@ -52,7 +52,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "a name has as many engines as it likes",
-    file: "src/core/routing/resolution.ts",
+    file: "src/features/probing/resolution.ts",
     find: "allowed.slice(0, rules.addresses_max)",
     replace: "allowed",
     caughtBy: [resolution],
@@ -60,7 +60,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "a family that cannot be told loses its addresses",
-    file: "src/core/routing/resolution.ts",
+    file: "src/features/probing/resolution.ts",
     find: "[...new Set([...addresses, ...kept])]",
     replace: "[...new Set(addresses)]",
     caughtBy: [resolution],

@@ -71,7 +71,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "a stored conversation goes on from what was before its summary, too",
-    file: "src/core/protocol/openai-responses/references.ts",
+    file: "src/features/responses/kept-items.ts",
     find: "const previousResponseId = isCompaction(wire) ? null : (wire.previous_response_id ?? null);",
     replace: "const previousResponseId = wire.previous_response_id ?? null;",
     caughtBy: [compacted],

@@ -46,7 +46,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "of equal limits the widest is named",
-    file: "src/core/store/rates.ts",
+    file: "src/stores/counting/rates.ts",
     find: "retry_ms > last.retry_ms",
     replace: "retry_ms >= last.retry_ms",
     caughtBy: [`${laws} > memory of several full limits`],
@@ -54,7 +54,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "headers show the limit that has most left",
-    file: "src/core/store/rates.ts",
+    file: "src/stores/counting/rates.ts",
     find: "one.remaining <= other.remaining",
     replace: "one.remaining >= other.remaining",
     caughtBy: [`${laws} > memory readings are those`],

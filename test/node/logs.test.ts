@@ -6,9 +6,9 @@
 import { expect, test } from "bun:test";
 import type { Log } from "../../src/core/http/log.ts";
 import type { Loss } from "../../src/core/protocol/codec.ts";
-import type { Problem, Resolution } from "../../src/core/routing/resolution.ts";
 import { defaultTimeouts, type Upstream } from "../../src/core/upstream/target.ts";
 import type { LostField } from "../../src/core/usage/record.ts";
+import type { Problem, Resolution } from "../../src/features/probing/resolution.ts";
 import { lossLog } from "../../src/node/loss-log.ts";
 import { logResolved } from "../../src/node/resolution-log.ts";
 import { seldom } from "../../src/node/seldom.ts";

@@ -4,13 +4,13 @@
  */
 import { notReady } from "../../config/engine.ts";
 import { simulatorName } from "../../config/simulator.ts";
-import { afterAnswer, type Resolution, unresolved } from "../../core/routing/resolution.ts";
 import { Cancellation, type Signal } from "../../core/time/cancellation.ts";
 import { isOwnName } from "../../core/upstream/http1/address.ts";
 import { type Client, client } from "../../core/upstream/http1/client.ts";
 import { resolve } from "../../core/upstream/resolve.ts";
 import type { Resolving, Upstream } from "../../core/upstream/target.ts";
 import { hostOf } from "../../features/probing/names.ts";
+import { afterAnswer, type Resolution, unresolved } from "../../features/probing/resolution.ts";
 import { Warning } from "./warning.ts";
 
 const upstream_ms = 5000;

@@ -1,8 +1,8 @@
 /** Keys: the secrets with which clients call. A new secret is returned once, and can be read nowhere else. */
 import Type from "typebox";
 import { oneOf } from "../../core/protocol/shapes/contract.ts";
-import { exampleOf } from "../../core/schema/example.ts";
 import { keyKinds } from "../../core/store/directory.ts";
+import { exampleOf } from "../store/example.ts";
 import { keyStates } from "../store/key.ts";
 import { flag } from "./command.ts";
 import { noKey } from "./context.ts";

@@ -2,10 +2,10 @@
 
 import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
-import { exampleOf } from "../../core/schema/example.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { passed, systemClock } from "../../core/time/clock.ts";
 import { noticeForms } from "../../features/notices/store/notice.ts";
+import { exampleOf } from "../store/example.ts";
 import { NoticeDestination } from "../store/notices.ts";
 import type { Organization } from "../store/organization.ts";
 import { flag } from "./command.ts";

@@ -4,11 +4,11 @@ import { secretOf } from "../../core/auth/credential.ts";
 import { Secret } from "../../core/operations/fields.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
-import { exampleOf } from "../../core/schema/example.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { instant, minute } from "../../core/time/written.ts";
 import { Operator, type Role, roles } from "../../features/identity/store/operators.ts";
 import type { Revocation } from "../store/credential.ts";
+import { exampleOf } from "../store/example.ts";
 import { type Column, type Facts, flag, required } from "./command.ts";
 import { lastAdministrator, type ManagementContext, reusedKey } from "./context.ts";
 import {

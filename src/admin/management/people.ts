@@ -1,8 +1,8 @@
 /** People: who has signed in through an issuer (docs/identity.md, People and memberships by hand). */
 import Type from "typebox";
-import { exampleOf } from "../../core/schema/example.ts";
 import { day, instant } from "../../core/time/written.ts";
 import { type KnownPerson, type Membership, Person } from "../../features/identity/store/people.ts";
+import { exampleOf } from "../store/example.ts";
 import type { PersonChanged } from "../store/people.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { lastAdministrator, type ManagementContext } from "./context.ts";

@@ -2,8 +2,8 @@
 
 import Type from "typebox";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
-import { exampleOf } from "../../core/schema/example.ts";
 import { idOf } from "../../core/store/ids.ts";
+import { exampleOf } from "../store/example.ts";
 import type { Organization } from "../store/organization.ts";
 import { flag, required } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";

@@ -4,7 +4,6 @@
  * only under its own name (docs/identity.md, The console).
  */
 import type { Call } from "../../core/http/call.ts";
-import { hostsNamed } from "../../core/http/host.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import type { Dependencies } from "../../core/operations/dependencies.ts";
 import type { Operation } from "../../core/operations/operation.ts";
@@ -13,6 +12,7 @@ import { notThere, unlisted } from "../../core/operations/unlisted.ts";
 import { type IdentityParts, identityOf, NotAdmitted, NotConfigured } from "../../features/identity/identity.ts";
 import { IssuerAway, IssuerRefused } from "../../features/identity/issuer-clients.ts";
 import type { SessionKind } from "../../features/identity/store/browser-sessions.ts";
+import { hostsNamed } from "../http/host.ts";
 import type { CookieName } from "./cookies.ts";
 import { html, page } from "./html.ts";
 

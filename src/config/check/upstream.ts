@@ -4,7 +4,6 @@
  */
 import { parse } from "yaml";
 import type { Dialect } from "../../core/protocol/dialect.ts";
-import { dialectBySigns, isContradicted } from "../../core/protocol/dialects/recognize.ts";
 import type { DialectName } from "../../core/protocol/dialects.ts";
 import type { CatalogModel } from "../../core/routing/catalog.ts";
 import type { Upstream } from "../../core/upstream/target.ts";
@@ -12,6 +11,7 @@ import type { Configuration } from "../configuration.ts";
 import { dialectOf } from "../dialect.ts";
 import { asker, type Engine, type EngineModel, type Fetch, probeEngine } from "../engine.ts";
 import { kind_ms, modelLines } from "../init.ts";
+import { dialectBySigns, isContradicted } from "../recognize.ts";
 import type { ConfigurationFile } from "../settings/file.ts";
 import type { ModelEntry } from "../settings/model.ts";
 import { simulatorName } from "../simulator.ts";

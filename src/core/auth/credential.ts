@@ -122,20 +122,6 @@ export function credentialOf(headers: HeaderSource): string {
   throw unauthorized("invalid_api_key", whatIsWrong(authorization, apiKey));
 }
 
-/** The longest identity token that is looked at. */
-export const token_chars_max = 16 * 1024;
-const bearerToken = /^bearer +(eyJ[\w-]+\.eyJ[\w-]+\.[\w-]*)$/i;
-
-/**
- * The identity token in `Authorization`, if the header has one Bearer token in the form of a JWT; else null. The token
- * may still be invalid.
- */
-export function identityTokenOf(headers: HeaderSource): string | null {
-  const authorization = headers.get("authorization");
-  if (authorization === null || authorization.length > token_chars_max + "Bearer ".length) return null;
-  return bearerToken.exec(authorization)?.[1] ?? null;
-}
-
 /** A fault with the status 401, and with the challenge that HTTP asks for. */
 export function unauthorized(
   code: `${"missing" | "invalid" | "expired" | "revoked"}_api_key` | `${"missing" | "invalid"}_operator_token`,

@@ -1,9 +1,9 @@
 /** Verifies the tokens of workloads, which an issuer has signed for this service (RFC 7523). */
 
-import { token_chars_max } from "../../core/auth/credential.ts";
 import type { Claims, Issuer } from "../../core/auth/identity.ts";
 import { type IdentityParts, identityOf } from "./identity.ts";
 import { IssuerRefused } from "./issuer-clients.ts";
+import { token_chars_max } from "./known-tokens.ts";
 import { issuerIn, verifiedClaims } from "./verified.ts";
 
 export interface Assertion {

@@ -1,12 +1,12 @@
 /** Callers that send a token of their issuer instead of a key (docs/identity.md, Tokens of an issuer as keys). */
 import { unauthorized } from "../../core/auth/credential.ts";
-import type { TokenVerifier, VerifiedToken } from "../../core/auth/identity-tokens.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { verifiedAssertion } from "./assertions.ts";
 import { confirmPerson, NoSubject } from "./confirm.ts";
 import { type IdentityParts, identityOf, membershipNamed, NotConfigured } from "./identity.ts";
 import { IssuerAway, IssuerRefused } from "./issuer-clients.ts";
+import type { TokenVerifier, VerifiedToken } from "./known-tokens.ts";
 import { judged } from "./rules.ts";
 
 /** Verifies tokens of callers. The person and the key of a token are made when the token is first seen. */

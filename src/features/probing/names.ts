@@ -1,17 +1,10 @@
 /** Resolves the host names of engines at intervals, if a setting asks for it, and keeps the addresses in force. */
 
-import {
-  afterAnswer,
-  afterFailure,
-  type Problem,
-  type Resolution,
-  unresolved,
-  wait_ms,
-} from "../../core/routing/resolution.ts";
 import { type Clock, type Repeating, repeating } from "../../core/time/clock.ts";
 import { isOwnName } from "../../core/upstream/http1/address.ts";
 import type { Resolve } from "../../core/upstream/resolve.ts";
 import type { Resolving, Upstream } from "../../core/upstream/target.ts";
+import { afterAnswer, afterFailure, type Problem, type Resolution, unresolved, wait_ms } from "./resolution.ts";
 
 export interface NamesParts {
   resolve: Resolve;

@@ -8,13 +8,10 @@ import { infer } from "../../core/operations/infer.ts";
 import { jsonSuccess, operation } from "../../core/operations/operation.ts";
 import { inferenceBody } from "../../core/operations/prepare.ts";
 import { path } from "../../core/operations/responses.ts";
-import { openaiCompactCaller } from "../../core/protocol/openai-responses/codec.ts";
-import {
-  CompactedResponse,
-  CompactRequest,
-  type ResponsesRequest,
-} from "../../core/protocol/openai-responses/contract.ts";
+import { CompactRequest, type ResponsesRequest } from "../../core/protocol/openai-responses/contract.ts";
 import { validateCompactRequest } from "../../core/protocol/openai-responses/validate.ts";
+import { openaiCompactCaller } from "./compacted.ts";
+import { CompactedResponse } from "./contract.ts";
 
 const metered = "responses";
 

@@ -9,16 +9,12 @@ import { Fault } from "../../core/inference/fault.ts";
 import { jsonSuccess, jsonType, operation } from "../../core/operations/operation.ts";
 import { path } from "../../core/operations/responses.ts";
 import { wrongParameter } from "../../core/operations/serve-operation.ts";
-import {
-  DeletedResponse,
-  InputItemList,
-  ResponseObject,
-  ResponsesStreamEvent,
-} from "../../core/protocol/openai-responses/contract.ts";
-import { publicItem, type StoredItem } from "../../core/protocol/openai-responses/references.ts";
+import { ResponseObject, ResponsesStreamEvent } from "../../core/protocol/openai-responses/contract.ts";
 import { cancelled, followedResponse as followedLog, untilSettled } from "./background.ts";
+import { DeletedResponse, InputItemList } from "./contract.ts";
 import { currentResponse } from "./current-response.ts";
 import type { ResponsesDependencies } from "./dependencies.ts";
+import { publicItem, type StoredItem } from "./kept-items.ts";
 import { lookUp, readerOf } from "./records.ts";
 import { replayed } from "./replay.ts";
 import type { Kept } from "./store/kept.ts";

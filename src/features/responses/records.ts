@@ -9,21 +9,16 @@ import { nothingFound, type Resolved, type StoredResponses } from "../../core/op
 import type { InputItem, ResponseObject, ResponsesRequest } from "../../core/protocol/openai-responses/contract.ts";
 import {
   type Found,
-  historyOf,
-  isInputId,
-  itemOf,
-  itemsById,
   type References,
   referencesOf,
   refersTo,
-  type StoredTurn,
-  storable,
   withResolved,
 } from "../../core/protocol/openai-responses/references.ts";
 import type { Maker } from "../../core/store/maker.ts";
 import { within } from "../../core/time/cancellation.ts";
 import { yieldFor } from "../../core/time/turns.ts";
 import type { ResponsesDependencies } from "./dependencies.ts";
+import { historyOf, isInputId, itemOf, itemsById, type StoredTurn, storable } from "./kept-items.ts";
 import type { KeptResponse, KeptTurn, Reader } from "./store/responses.ts";
 
 /** How long the end of an answer waits until the response is stored; after that, the end is sent nevertheless. */

@@ -6,7 +6,6 @@ import type { Observer } from "../../core/http/observer.ts";
 import { nanos_per_one } from "../../core/inference/money.ts";
 import type { Loss } from "../../core/protocol/codec.ts";
 import type { DrainSeen } from "../../core/routing/replicas.ts";
-import type { Problem } from "../../core/routing/resolution.ts";
 import type { RouteView } from "../../core/routing/view.ts";
 import type { SettleAnswer } from "../../core/store/ledger.ts";
 import type { AttemptKind } from "../../core/upstream/attempt.ts";
@@ -62,7 +61,7 @@ export interface Metrics extends Observer, StoreWatcher {
   /** Sets the function that reads the drained engines for each scrape. */
   drains(read: () => readonly DrainSeen[]): void;
   /** Records that a host name was resolved. `problem`: null if there was none. */
-  resolved(upstream: string, problem: Problem | null): void;
+  resolved(upstream: string, problem: string | null): void;
   /** Counts the settled holds of nodes that are gone. */
   recovered(requests: number): void;
   /** Counts confirmed settlements that the database no longer had. */

@@ -2,17 +2,16 @@
  * MEMORY: state that a process does not share. Sliding rates: for each limited organization, team and key a queue
  * of entries, oldest first, and their sums.
  */
+import { minute_ms, type RateLimits } from "../../core/store/rates.ts";
 import {
   countedSingly,
   hopelessLimit,
-  minute_ms,
   type OwnRates,
   type RateCount,
-  type RateLimits,
   rateRefusal,
   readingsOf,
   tightestOf,
-} from "../../core/store/rates.ts";
+} from "../counting/rates.ts";
 
 interface Entry {
   /** The entry counts until just before this instant. */

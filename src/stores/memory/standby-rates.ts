@@ -4,16 +4,9 @@
  * shared store admits must also fit beside those that this process admitted by itself, so that the limit does not count
  * twice (docs/design/usage.md, Sliding limits).
  */
-import {
-  minute_ms,
-  type OwnRates,
-  type RateAnswer,
-  type RateRequest,
-  type Rates,
-  type RateTaken,
-  tightestReadings,
-} from "../../core/store/rates.ts";
+import { minute_ms, type RateAnswer, type RateRequest, type Rates, type RateTaken } from "../../core/store/rates.ts";
 import type { Clock } from "../../core/time/clock.ts";
+import { type OwnRates, tightestReadings } from "../counting/rates.ts";
 
 /**
  * Rates that are counted in this process alone, against its share of each limit. `processes`: the number of running

@@ -2,8 +2,9 @@
  * One call of the script (rates-script.ts): the requests that are sent together in one turn of the event loop, and the
  * answers to all.
  */
-import { countedSingly, type RateRequest, type RateSubject } from "../../core/store/rates.ts";
+import type { RateRequest, RateSubject } from "../../core/store/rates.ts";
 import { standingSubjects } from "../../features/telemetry/store/standing.ts";
+import { countedSingly } from "../counting/rates.ts";
 import type { ChangeAsked, RatesAsked, TakeAsked, TakeReply } from "./rates-script.ts";
 import type { Change } from "./waiting-changes.ts";
 

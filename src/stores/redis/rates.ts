@@ -10,19 +10,9 @@
  * carries it out. Then too much may be counted for a minute. Too little is counted only if the request then uses more
  * than it took.
  */
-import {
-  hopelessLimit,
-  type RateCount,
-  type RateReadings,
-  type RateRequest,
-  type RateSubject,
-  type Rates,
-  type RateTaken,
-  rateRefusal,
-  readingsOf,
-  tightestOf,
-} from "../../core/store/rates.ts";
+import type { RateReadings, RateRequest, RateSubject, Rates, RateTaken } from "../../core/store/rates.ts";
 import { within } from "../../core/time/cancellation.ts";
+import { hopelessLimit, type RateCount, rateRefusal, readingsOf, tightestOf } from "../counting/rates.ts";
 import type { RedisConnection } from "./connection.ts";
 import { RatesCall } from "./rates-call.ts";
 import { ratesScript, type SubjectReply, type TakeReply } from "./rates-script.ts";

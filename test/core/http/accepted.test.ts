@@ -16,7 +16,7 @@ import {
 } from "../../../src/core/protocol/anthropic-messages/validate.ts";
 import { openaiChatCaller } from "../../../src/core/protocol/openai-chat/codec.ts";
 import { validateChatRequest } from "../../../src/core/protocol/openai-chat/validate.ts";
-import { openaiCompactCaller, openaiResponsesCaller } from "../../../src/core/protocol/openai-responses/codec.ts";
+import { openaiResponsesCaller } from "../../../src/core/protocol/openai-responses/codec.ts";
 import type { ResponsesRequest } from "../../../src/core/protocol/openai-responses/contract.ts";
 import { notFound, referencesOf, refersTo } from "../../../src/core/protocol/openai-responses/references.ts";
 import {
@@ -26,6 +26,7 @@ import {
 } from "../../../src/core/protocol/openai-responses/validate.ts";
 import { assertCapable, type Route } from "../../../src/core/routing/catalog.ts";
 import { openapiDocument } from "../../../src/features/openapi/document.ts";
+import { openaiCompactCaller } from "../../../src/features/responses/compacted.ts";
 import { operations } from "../../../src/node/operations.ts";
 import { faultOf } from "../../harness/faults.ts";
 import { type Schema, valuesOf } from "../../harness/schema-values.ts";

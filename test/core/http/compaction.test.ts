@@ -3,11 +3,8 @@
  * conversation goes on.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type {
-  CompactedResponse,
-  OutputItem,
-  ResponseObject,
-} from "../../../src/core/protocol/openai-responses/contract.ts";
+import type { OutputItem, ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
+import type { CompactedResponse } from "../../../src/features/responses/contract.ts";
 import { startScriptedEngine, type Turn } from "../../clients/scripted-engine.ts";
 import { errorOf, model, plainModel, refusalOf, smallModel, startService } from "../../harness/engine.ts";
 import { nanosOf } from "../../harness/money.ts";

@@ -2,7 +2,8 @@
 // is back, what the process let through by itself counts against the whole limit, too.
 
 import { beforeEach, expect, test } from "bun:test";
-import type { OwnRates, RateRequest, RateSubject, Rates, RateTaken } from "../../../src/core/store/rates.ts";
+import type { RateRequest, RateSubject, Rates, RateTaken } from "../../../src/core/store/rates.ts";
+import type { OwnRates } from "../../../src/stores/counting/rates.ts";
 import { memoryRates } from "../../../src/stores/memory/rates.ts";
 import { sharedRates, standbyRates } from "../../../src/stores/memory/standby-rates.ts";
 import { organizationId, settled, VirtualClock } from "../../core/admission/virtual-time.ts";

@@ -1,10 +1,10 @@
 /** The codec of OpenAI Responses, for callers and for engines. */
 import { bearer, type CallerCodec, type UpstreamCodec } from "../codec.ts";
 import { WrittenStream } from "./broken-stream.ts";
-import type { CompactedResponse, ResponseObject, ResponsesRequest } from "./contract.ts";
+import type { ResponseObject, ResponsesRequest } from "./contract.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
-import { compactRemainder, encodeCompacted, encodeCompaction } from "./encode-compaction.ts";
+import { encodeCompaction } from "./encode-compaction.ts";
 import { compactionEncoder } from "./encode-compaction-stream.ts";
 import { encodeRequest, unsupportedByResponses } from "./encode-request.ts";
 import { encodeResponse } from "./encode-response.ts";
@@ -25,16 +25,6 @@ export const openaiResponsesCaller: CallerCodec<ResponsesRequest, ResponseObject
     ending: (wire, identity) => new WrittenStream(begunResponse(wire, identity)),
   },
   fault: { encode: encodeFault },
-};
-
-/**
- * The codec of `/v1/responses/compact`. It compacts a conversation; the answer has a form of its own and is never
- * streamed.
- */
-export const openaiCompactCaller: CallerCodec<ResponsesRequest, CompactedResponse> = {
-  ...openaiResponsesCaller,
-  request: { decode: decodeRequest, remainder: compactRemainder },
-  response: { encode: encodeCompacted },
 };
 
 export const openaiResponsesUpstream: UpstreamCodec = {

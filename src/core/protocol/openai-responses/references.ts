@@ -1,10 +1,10 @@
 /**
- * The pure part of stored responses: finds the references in a request, puts stored items in their place, and selects
- * the part of a response to store. The id of an item contains the id of its response, so items need no index.
+ * The references in a request to stored responses and items: finds them, and puts stored items in their place. The id
+ * of an item contains the id of its response, so items need no index.
  */
 import { Fault } from "../../inference/fault.ts";
 import { violationFault } from "../violation.ts";
-import type { InputItem, ItemReference, OutputItem, ResponseObject, ResponsesRequest } from "./contract.ts";
+import type { InputItem, ItemReference, ResponsesRequest } from "./contract.ts";
 import { firstEarlyTrigger, firstOrphan } from "./conversation.ts";
 
 /**
@@ -133,75 +133,6 @@ export function isCompaction({ input }: Pick<ResponsesRequest, "input">): boolea
   return typeof input !== "string" && input.at(-1)?.type === "compaction_trigger";
 }
 
-// ---- what is kept ----------------------------------------------------------------------------------------------------
-
-/** An item as it is stored, and as `input_items` returns it. */
-export type StoredItem = (InputItem | OutputItem) & { id: string };
-
-/** The items that a response adds to its conversation. */
-export interface StoredTurn {
-  /**
-   * The items of the response's own request, with references resolved. Earlier items belong to the previous response.
-   */
-  input: readonly StoredItem[];
-  output: readonly OutputItem[];
-}
-
-interface Stored extends StoredTurn {
-  id: string;
-  previousResponseId: string | null;
-  /** The response that the client got. */
-  response: Omit<ResponseObject, "output">;
-}
-
-/** The part of a response to store. Null if nothing is stored: `store` is false, or the answer failed. */
-export function storable(wire: ResponsesRequest, response: ResponseObject): Stored | null {
-  if (wire.store === false || response.status === "failed" || response.status === "in_progress") return null;
-  const own = conversationOf(wire).filter(({ place }) => place !== "previous_response_id");
-  const input = own.map(({ item }, at): StoredItem => ({ ...item, id: itemIdOf(response.id, item.type, at, "input") }));
-  const { output, ...rest } = response;
-  // The answer of a compaction begins a new conversation: its summary replaces all earlier items.
-  const previousResponseId = isCompaction(wire) ? null : (wire.previous_response_id ?? null);
-  return { id: response.id, previousResponseId, input, output, response: rest };
-}
-
-/** The conversation up to a response, which is the history for `withResolved`: oldest first, the response last. */
-export function historyOf(turns: readonly StoredTurn[]): InputItem[] {
-  return turns.flatMap(({ input, output }) =>
-    itemsOf(output.some(({ type }) => type === "compaction") ? { input: [], output } : { input, output }),
-  );
-}
-
-/** The item with this id among the stored items of its response. */
-export function itemOf(turn: StoredTurn, id: string): InputItem | null {
-  return itemsOf(turn).find((item) => item.id === id) ?? null;
-}
-
-/** The items by their ids. Items that clients sent may have no id. */
-export function itemsById(items: readonly InputItem[]): Map<string, InputItem> {
-  const found = new Map<string, InputItem>();
-  for (const item of items) if ("id" in item && typeof item.id === "string") found.set(item.id, item);
-  return found;
-}
-
-/**
- * The items of a turn in the form of input. Output items can be sent as input: their status and annotations are
- * ignored.
- */
-function itemsOf({ input, output }: StoredTurn): (InputItem & { id: string })[] {
-  return [...input, ...output] as unknown as (InputItem & { id: string })[];
-}
-
-/** A stored item as it is returned: the content of a message is always a list of parts. */
-export function publicItem(item: StoredItem): StoredItem {
-  if (item.type !== "message" || typeof item.content !== "string") return item;
-  const part =
-    item.role === "assistant"
-      ? { type: "output_text" as const, text: item.content, annotations: [] }
-      : { type: "input_text" as const, text: item.content };
-  return { ...item, content: [part] } as StoredItem;
-}
-
 // ---- ids -------------------------------------------------------------------------------------------------------------
 
 const prefixes: Partial<Record<string, string>> = {
@@ -216,21 +147,12 @@ const prefixes: Partial<Record<string, string>> = {
   compaction: "cmp",
   compaction_trigger: "cmpt",
 };
-/** The first number of an input item, above those of output items, so that their ids differ. */
-const inputsFrom = 0x1000000;
-
 /** The id of an item, made from its number: the same in every event, in the final object, and in the store. */
-export function itemIdOf(responseId: string, type: string, index: number, side: "input" | "output" = "output"): string {
-  const place = side === "input" ? inputsFrom + index : index;
-  return `${prefixes[type] ?? "item"}_${responseId.slice(-32)}${place.toString(16).padStart(4, "0")}`;
+export function itemIdOf(responseId: string, type: string, index: number): string {
+  return `${prefixes[type] ?? "item"}_${responseId.slice(-32)}${index.toString(16).padStart(4, "0")}`;
 }
 
-const itemIdForm = /^[a-z]{2,4}_([0-9a-f]{32})([0-9a-f]{4,8})$/;
-
-/** Reports whether an item belongs to the input of its response. */
-export function isInputId(itemId: string): boolean {
-  return Number.parseInt(itemIdForm.exec(itemId)?.[2] ?? "", 16) >= inputsFrom;
-}
+export const itemIdForm = /^[a-z]{2,4}_([0-9a-f]{32})([0-9a-f]{4,8})$/;
 
 /** The id of the response to which an item belongs; null if the item's id has another form. */
 function responseIdOf(itemId: string): string | null {

@@ -5,14 +5,9 @@ import type { InferenceEvent, PartHead } from "../../../../src/core/inference/ev
 import { Fault } from "../../../../src/core/inference/fault.ts";
 import { CustomInput, customArguments, customInputOf } from "../../../../src/core/protocol/custom-tool.ts";
 import type { InputItem, ResponseObject } from "../../../../src/core/protocol/openai-responses/contract.ts";
-import {
-  historyOf,
-  itemOf,
-  referencesOf,
-  storable,
-  withResolved,
-} from "../../../../src/core/protocol/openai-responses/references.ts";
+import { referencesOf, withResolved } from "../../../../src/core/protocol/openai-responses/references.ts";
 import { encodeSse, SseDecoder } from "../../../../src/core/sse/decode.ts";
+import { historyOf, itemOf, storable } from "../../../../src/features/responses/kept-items.ts";
 import { faultOf } from "../../../harness/faults.ts";
 import { callers, upstreams, validated } from "../codecs.ts";
 import { begin, call, failed, finish, over, part, piece, text, writtenBy } from "../events.ts";

@@ -7,16 +7,13 @@ import fc from "fast-check";
 import type { InferenceEvent } from "../../../../src/core/inference/event.ts";
 import type { UpstreamCodec } from "../../../../src/core/protocol/codec.ts";
 import { contract } from "../../../../src/core/protocol/contract.ts";
-import { openaiCompactCaller } from "../../../../src/core/protocol/openai-responses/codec.ts";
-import {
-  CompactedResponse,
-  type OutputCompaction,
-  ResponseObject,
-} from "../../../../src/core/protocol/openai-responses/contract.ts";
+import { type OutputCompaction, ResponseObject } from "../../../../src/core/protocol/openai-responses/contract.ts";
 import { sealCompaction } from "../../../../src/core/protocol/openai-responses/sealed-compaction.ts";
 import { validateCompactRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
 import { encodeSse, SseDecoder } from "../../../../src/core/sse/decode.ts";
 import { upstreamCodecs, upstreamProtocols } from "../../../../src/core/upstream/codecs.ts";
+import { openaiCompactCaller } from "../../../../src/features/responses/compacted.ts";
+import { CompactedResponse } from "../../../../src/features/responses/contract.ts";
 import { callers, validated } from "../codecs.ts";
 import { forAll } from "../for-all.ts";
 import { inOrder, type Part, pieces, said, usage } from "../laws.ts";

@@ -3,7 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { withoutLostHints } from "../../../../src/core/inference/request.ts";
 import type { ResponseObject } from "../../../../src/core/protocol/openai-responses/contract.ts";
-import { storable, withResolved } from "../../../../src/core/protocol/openai-responses/references.ts";
+import { withResolved } from "../../../../src/core/protocol/openai-responses/references.ts";
+import { storable } from "../../../../src/features/responses/kept-items.ts";
 import { faultOf } from "../../../harness/faults.ts";
 import { callers, upstreams, validated } from "../codecs.ts";
 

@@ -1,5 +1,6 @@
 /** Which addresses of a name are used, after each answer of the name server. */
 import { describe, expect, test } from "bun:test";
+import type { ResolvedAddresses } from "../../../src/core/upstream/resolve.ts";
 import {
   afterAnswer,
   afterFailure,
@@ -8,8 +9,7 @@ import {
   type Rules,
   unresolved,
   wait_ms,
-} from "../../../src/core/routing/resolution.ts";
-import type { ResolvedAddresses } from "../../../src/core/upstream/resolve.ts";
+} from "../../../src/features/probing/resolution.ts";
 
 const rules: Rules = { addresses_max: 4, isOwn: false };
 const answer = (addresses: string[], failedFamily: ResolvedAddresses["failedFamily"] = null): ResolvedAddresses => ({

@@ -3,8 +3,8 @@
  * several addresses. A failed look-up removes no address; a name without addresses keeps its earlier ones for a while.
  * Pure: a state and an answer give the next state.
  */
-import { isOwnAddress } from "../upstream/http1/address.ts";
-import type { ResolvedAddresses } from "../upstream/resolve.ts";
+import { isOwnAddress } from "../../core/upstream/http1/address.ts";
+import type { ResolvedAddresses } from "../../core/upstream/resolve.ts";
 
 export interface Resolution {
   /** The addresses in force, in order. */

@@ -1,5 +1,5 @@
 /** Recognises the dialect of an engine by the signs in dialects.ts, such as its host name. Pure. */
-import { type DialectName, dialectNames, dialects } from "../dialects.ts";
+import { type DialectName, dialectNames, dialects } from "../core/protocol/dialects.ts";
 
 const all = dialectNames.map((name) => [name, dialects[name].signs] as const);
 

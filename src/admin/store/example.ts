@@ -3,8 +3,8 @@
  * enumeration or its smallest number. Pure.
  */
 import type { TSchema } from "typebox";
-import { decode, type Value } from "./codec.ts";
-import type { Shape } from "./shape.ts";
+import { decode, type Value } from "../../core/schema/codec.ts";
+import type { Shape } from "../../core/schema/shape.ts";
 
 const instant = "2026-11-21T03:00:00.000Z";
 

@@ -1,6 +1,6 @@
 /** The operator's port answers to its own names alone (docs/design/service.md, The operator's port). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { hostsNamed } from "../../../src/core/http/host.ts";
+import { hostsNamed } from "../../../src/admin/http/host.ts";
 import { freePort } from "../../harness/daemon.ts";
 import { rawClient, untilClosed } from "../../harness/raw-client.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";

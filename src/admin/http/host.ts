@@ -4,9 +4,9 @@
  * (docs/design/service.md, The operator's port).
  */
 import { isIPv4, isIPv6 } from "node:net";
-import { Fault } from "../inference/fault.ts";
-import { encodeFault } from "../protocol/openai-chat/fault.ts";
-import type { Framed } from "./frame.ts";
+import type { Framed } from "../../core/http/frame.ts";
+import { Fault } from "../../core/inference/fault.ts";
+import { encodeFault } from "../../core/protocol/openai-chat/fault.ts";
 
 /**
  * Returns a function that tests whether a `Host` is an address, `localhost`, or one of these names (in lower case).
