@@ -70,7 +70,12 @@ const consolePages: Step[] = [
 
 const site: Step[] = [
   { name: "the site", words: [...npmRun, "site:check"], options: { limit_ms: 24 * minute_ms }, counts: false },
-  { name: "the binary", words: [...npmRun, "smoke"], options: { limit_ms: 6 * minute_ms }, counts: true },
+  {
+    name: "the binary",
+    words: [...npmRun, "smoke", "--", "--patience", "4"],
+    options: { limit_ms: 12 * minute_ms },
+    counts: true,
+  },
 ];
 
 const deeper: Step = {

@@ -7,7 +7,6 @@ const rule = "docs/design/keys.md, Who administers";
 const kinds = "docs/access.md, Kinds of keys";
 const ownLimits = "docs/access.md, Limits of one's own";
 const raising = "test/admin/management/own-limits.test.ts";
-const histories = "test/histories/administration/own-limits/own-limits.test.ts > no act raises what counts";
 const inOrder = "test/admin/management/lock-order.test.ts";
 
 export const management: Mutant[] = [
@@ -64,7 +63,7 @@ export const management: Mutant[] = [
     file: "src/admin/store/own-limits.ts",
     find: "(after[index] ?? Number.POSITIVE_INFINITY) > limit",
     replace: "(after[index] ?? Number.POSITIVE_INFINITY) < limit",
-    caughtBy: [histories],
+    caughtBy: [raising],
     rule: ownLimits,
   },
   {
@@ -72,7 +71,7 @@ export const management: Mutant[] = [
     file: "src/stores/postgres/own-limits.ts",
     find: "if (isAnyRaised(before, await countingFor(tx, organization, person)))",
     replace: "if (isAnyRaised(await countingFor(tx, organization, person), before))",
-    caughtBy: [histories],
+    caughtBy: [raising],
     rule: ownLimits,
   },
   {
@@ -80,7 +79,7 @@ export const management: Mutant[] = [
     file: "src/admin/management/own-limits.ts",
     find: "if (within == null || personId === null) return null;",
     replace: "if (within != null || personId === null) return null;",
-    caughtBy: [histories],
+    caughtBy: [raising],
     rule: ownLimits,
   },
   {
@@ -120,7 +119,7 @@ export const management: Mutant[] = [
     file: "src/admin/store/own-limits.ts",
     find: 'new Set(["new", "all", ...is.keys()])',
     replace: 'new Set(["new", "all"])',
-    caughtBy: [histories],
+    caughtBy: [raising],
     rule: ownLimits,
   },
   {

@@ -2,17 +2,16 @@
 
 import { openDatabase } from "../../stores/postgres/databases.ts";
 import { modelHistory } from "./model.ts";
-import { agreementHistory } from "./own-limits/agreement.ts";
-import { Beginnings, ownLimitsHistory } from "./own-limits/history.ts";
+import { ownLimitsHistory } from "./own-limits/history.ts";
 import { type StoredHistory, storedHistory } from "./stored.ts";
 
 /**
  * The kinds of histories:
  * - `model`: actions on people and operators, in memory.
- * - `own-limits`: actions of an organization's administrators on limits, in memory.
- * - `stored` and `own-limits-stored`: the same on Postgres, and whether they come out alike.
+ * - `stored`: the same on Postgres, and whether they come out alike.
+ * - `own-limits`: actions of an organization's administrators on limits, on Postgres.
  */
-export const kinds = ["model", "stored", "own-limits", "own-limits-stored"] as const;
+export const kinds = ["model", "stored", "own-limits"] as const;
 
 export interface AdministrationOptions {
   first: number;
@@ -33,11 +32,10 @@ export async function runAdministration({
   kind,
   done,
 }: AdministrationOptions): Promise<AdministrationRun> {
-  const owned = kind.endsWith("stored") ? await openDatabase() : null;
-  const beginnings = new Beginnings();
+  const owned = kind === "model" ? null : await openDatabase();
   const historyOf = (seed: number) => {
-    if (owned) return kind === "stored" ? storedHistory(owned.db, seed) : agreementHistory(owned.db, seed);
-    return kind === "model" ? modelHistory(seed) : ownLimitsHistory(seed, { beginnings });
+    if (!owned) return modelHistory(seed);
+    return kind === "stored" ? storedHistory(owned.db, seed) : ownLimitsHistory(owned.db, seed);
   };
   const run: AdministrationRun = { histories: 0, acts: 0, refusals: 0, violation: null };
   try {

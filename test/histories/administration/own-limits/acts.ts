@@ -33,13 +33,14 @@ export interface Made {
   keys: string[];
 }
 
-export function anyAct(draw: Draw, made: Made, number: number): Act {
-  const actor = (["she", "she", "she", "he", "he", "root", "root", "issuer"] as const)[draw(8)]!;
+/** `by`: the actor; absent: anybody. */
+export function anyAct(draw: Draw, made: Made, number: number, by?: Actor): Act {
+  const actor = by ?? (["she", "she", "she", "he", "he", "root", "root", "issuer"] as const)[draw(8)]!;
   if (actor === "issuer") return signIn(draw, made);
   const [verb, words, does] = anyVerb(draw, made, number);
   const isHers = (verbNamed(verb).roles as readonly string[]).includes("organization-admin");
-  const by = isHers ? actor : "root";
-  return { actor: by, words: `${by}: ${verb} ${words}`, run: (world) => does(world.by(by), world) };
+  const whose = isHers ? actor : "root";
+  return { actor: whose, words: `${whose}: ${verb} ${words}`, run: (world) => does(world.by(whose), world) };
 }
 
 /** How an act ended: done, or the code of its refusal. */

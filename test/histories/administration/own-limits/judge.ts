@@ -1,91 +1,91 @@
-// Judges whether an action has raised a limit that counts for a person. The limits are computed anew from the tables, in
-// another way than in the product.
+// Judges whether an action has raised a limit that counts for a person. The limits in force are derived anew from what the
+// verbs show of each subject, in another way than by the product's rule (src/stores/postgres/own-limits.ts).
 
-import { noBudget } from "../../../../src/admin/store/budget.ts";
-import type { Budget } from "../../../../src/core/store/budget.ts";
-import { memberId, type Reading, teamOf } from "../memory/tables.ts";
+import { ManagementError } from "../../../../src/admin/management/error.ts";
+import type { LimitValue, SubjectLimitsShown } from "../../../../src/admin/management/limit-shape.ts";
+import type { PersonName } from "./acts.ts";
+import type { World } from "./world.ts";
 
-const names = Object.keys(noBudget) as (keyof Budget)[];
+type Shown = Pick<SubjectLimitsShown, "own" | "keys" | "members" | "models" | "raises">;
+type Name = keyof LimitValue;
 
-/** A person in an organization. */
-export interface Whose {
-  organizationId: string;
-  personId: string;
+/** Some limits that count together, and the temporary increase of them. */
+interface Limits {
+  /** The first of these that says something of a limit decides. */
+  values: (LimitValue | null)[];
+  raise: Shown["raises"][number] | undefined;
 }
 
-/** What limits the requests of one key: each limit by its name, with the raise above it. */
-interface Limiting {
-  name: string;
-  budget: Budget;
-  raise: { limits: Budget; until: Date } | null;
-}
+/** The limits that count for a person: for each key, or a key to come, those of each subject and each pattern of models. */
+export type Counting = Map<string, Map<string, Limits>>;
 
-/**
- * The limit that was raised, in words, or null. Compared are the limits of each key of the person that works after the
- * action, and of a key that could be made next.
- */
-export function raisedBy(before: Reading, after: Reading, whose: Whose): string | null {
-  const ends = [...before.all("values"), ...after.all("values")].flatMap(({ until }) => until ?? []);
-  const instants = [after.now, ...ends];
-  for (const key of [null, ...keysOf(after, whose)]) {
-    const isNew = key === null || !keysOf(before, whose).includes(key);
-    const was = limitingOf(before, whose, isNew ? null : key);
-    const is = new Map(limitingOf(after, whose, key).map((one) => [one.name, one]));
-    for (const one of was)
-      for (const limit of names)
-        for (const at of instants) {
-          const [least, now] = [limitAt(one, limit, at), limitAt(is.get(one.name), limit, at)];
-          if (least !== null && (now === null || now > least))
-            return `${one.name} had ${limit} ${least}, and has ${now ?? "none"} (${key ?? "a key to come"})`;
-        }
+const toCome = "a key to come";
+
+export async function countingFor(world: World, person: PersonName): Promise<Counting> {
+  const { organization, id } = world;
+  const root = world.by("root");
+  const [whole, hers, { memberships }] = await Promise.all([
+    root.findOrganizationLimits({ organization }),
+    root.findPersonLimits({ person: id(person), organization }),
+    root.findPerson({ person: id(person) }),
+  ]);
+  const teamOf = async (team: string | null) => (team === null ? null : root.findTeamLimits({ team }).catch(gone));
+  const team = await teamOf(memberships[0]?.team?.id ?? null);
+  const person_ = limitsOf("the person", hers, [team?.members ?? null, whole.members]);
+  const ofTeam = (one: Shown | null, key: string | undefined) => (one ? limitsOf(`the team ${key}`, one, []) : []);
+  const newKey: Limits = { values: [team?.keys ?? null, whole.keys], raise: undefined };
+  const found: Counting = new Map([
+    [toCome, new Map([...person_, ["the key", newKey], ...ofTeam(team, memberships[0]?.team?.id)])],
+  ]);
+  for (const name of [...world.names()].filter((name) => name.startsWith("key "))) {
+    const key = await root.findKey({ id: id(name) });
+    if (key.personId !== id(person) || key.state !== "active") continue;
+    const own = await teamOf(key.team?.id ?? null);
+    const its = limitsOf("the key", await root.findKeyLimits({ id: id(name) }), [own?.keys ?? null, whole.keys]);
+    found.set(name, new Map([...person_, ...its, ...ofTeam(own, key.team?.id)]));
   }
+  return found;
+}
+
+function gone(thrown: unknown): null {
+  if (thrown instanceof ManagementError) return null;
+  throw thrown;
+}
+
+/** The limits of a subject for all models, and for each pattern. `given`: what the subject inherits. */
+function limitsOf(name: string, shown: Shown, given: (LimitValue | null)[]): [string, Limits][] {
+  const raiseFor = (models: string | null) => shown.raises.find((one) => one.models === models);
+  const patterns = Object.entries(shown.models).map(([models, value]): [string, Limits] => [
+    `${name} for ${models}`,
+    { values: [value], raise: raiseFor(models) },
+  ]);
+  return [[name, { values: [shown.own, ...given], raise: raiseFor(null) }], ...patterns];
+}
+
+/** The limit that was raised, in words, or null. A key that was made meanwhile is compared with a key to come. */
+export function raisedBetween(before: Counting, after: Counting, now: Date): string | null {
+  const ends = [...before.values(), ...after.values()].flatMap((limits) =>
+    [...limits.values()].flatMap(({ raise }) => (raise ? [raise.until] : [])),
+  );
+  for (const [key, is] of after)
+    for (const [name, was] of before.get(key) ?? before.get(toCome)!)
+      for (const limit of limitNames(was))
+        for (const at of [now, ...ends]) {
+          const [least, most] = [limitAt(was, limit, at), limitAt(is.get(name), limit, at)];
+          if (most > least) return `${name} had ${limit} ${least}, and has ${most} (${key})`;
+        }
   return null;
 }
 
-function keysOf(of: Reading, { organizationId, personId }: Whose): string[] {
-  return of
-    .all("keys")
-    .filter((key) => key.personId === personId && key.organizationId === organizationId && !key.revokedAt)
-    .map(({ id }) => id);
+const limitNames = ({ values }: Limits) => Object.keys(values.find((value) => value !== null) ?? {}) as Name[];
+
+/** The limit at an instant; Infinity if there is none. */
+function limitAt(limits: Limits | undefined, name: Name, at: Date): number {
+  const said = limits?.values.find((value) => value?.[name] != null)?.[name];
+  if (said == null || said === "none") return Number.POSITIVE_INFINITY;
+  const raise = limits!.raise;
+  const raised = raise && raise.until > at ? raise.limits[name] : null;
+  return Math.max(amountOf(said), raised == null || raised === "none" ? 0 : amountOf(raised));
 }
 
-function limitingOf(of: Reading, { organizationId, personId }: Whose, key: string | null): Limiting[] {
-  const membership = teamOf(of, organizationId, personId);
-  const team = key === null ? membership?.id : of.get("subjects", key)?.teamId;
-  return [
-    ...limitings(of, "the person", memberId(organizationId, personId)),
-    ...(key === null ? [newKey(of, organizationId, membership?.id ?? null)] : limitings(of, "the key", key)),
-    ...(team ? limitings(of, `the team ${team}`, team) : []),
-  ];
-}
-
-/** The limits that a new key gets. Each limit is its team's, or else the organization's. */
-function newKey(of: Reading, organizationId: string, team: string | null): Limiting {
-  const given = [team, organizationId].map((id) => of.get("values", `${id} keys `)?.limits);
-  const budget = { ...noBudget };
-  for (const name of names) budget[name] = given.map((one) => one?.[name] ?? null).find((one) => one !== null) ?? null;
-  return { name: "the key", budget, raise: null };
-}
-
-/** The limits of a subject for all models, and for each pattern. */
-function limitings(of: Reading, name: string, id: string): Limiting[] {
-  const raiseFor = (models: string) => {
-    const row = of.get("values", `${id} raise ${models}`);
-    return row?.until ? { limits: row.limits, until: row.until } : null;
-  };
-  const patterns = of.all("values").filter((one) => one.subjectId === id && one.kind === "own" && one.models !== "");
-  return [
-    { name, budget: of.get("subjects", id)?.budget ?? noBudget, raise: raiseFor("") },
-    ...patterns.map(({ models, limits }) => ({
-      name: `${name} for ${models}`,
-      budget: limits,
-      raise: raiseFor(models),
-    })),
-  ];
-}
-
-function limitAt(one: Limiting | undefined, name: keyof Budget, at: Date): number | null {
-  const limit = one?.budget[name] || null;
-  const raised = one?.raise && one.raise.until > at ? one.raise.limits[name] : null;
-  return limit === null ? null : Math.max(limit, raised ?? 0);
-}
+const amountOf = (value: number | { amount: string }) => (typeof value === "number" ? value : Number(value.amount));
