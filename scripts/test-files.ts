@@ -9,17 +9,14 @@ const share = 1 / 4;
 export const longPatterns = [
   "test/{attacks,deploy,faults,histories,proof,truth}/**/*.test.ts",
   "test/features/workers/*.test.ts",
-  "test/admin/cli/operators-day.test.ts",
   "test/admin/console/{attacks,operators-hour,pages,phone,totals}.test.ts",
   "test/docs/commands.test.ts",
   "test/failover/{fleet-limit,full,load,thousand,three-nodes}.test.ts",
   "test/core/http/{at-once,let-finish,life,raises,tls,warm-up}.test.ts",
-  "test/node/repeats.test.ts",
   "test/stores/postgres/{embedded,failover,migrate,pooler,replica-reports,restore,roles,snapshot,upkeep-pages}.test.ts",
   "test/core/store/{audit-chain,ledger-crash,policies,rollups}.test.ts",
   "test/features/telemetry/otel.test.ts",
   "test/features/operations/memory.test.ts",
-  "test/core/usage/company.test.ts",
 ];
 
 export function filesOf(seed: number): string[] {
