@@ -15,6 +15,22 @@ const machineRule = "docs/identity.md, On your own machine";
 
 export const identity: Mutant[] = [
   {
+    name: "a key that outlives a membership may do all that it was made for",
+    file: "src/stores/postgres/directory.ts",
+    find: "if (!last?.scopes) return null;",
+    replace: "if (!last?.scopes || last.endedAt) return null;",
+    caughtBy: ["test/core/store/people-administration.test.ts > a key that outlives a membership"],
+    rule: "docs/identity.md, People and memberships by hand",
+  },
+  {
+    name: "a membership by hand leaves nothing that limits the keys that outlive it",
+    file: "src/stores/postgres/people-administration.ts",
+    find: "keys.length > 0\n",
+    replace: "keys.length > 1e9\n",
+    caughtBy: ["test/core/store/people-administration.test.ts > a key that outlives a membership"],
+    rule: "docs/identity.md, People and memberships by hand",
+  },
+  {
     name: "strangers ask for codes of devices without a budget",
     file: "src/admin/people/oauth.ts",
     find: 'await bounded(parts, call, async () => {\n    const requested = await requestDevice(parts, device);\n    return requested === "full" ? null : requested;\n  });\n  if (begun === null)',

@@ -15,7 +15,7 @@ create table membership (
   source text not null check (source in ('rule', 'hand')),
   created_at timestamptz not null,
   created_by text not null,
-  -- When a rule stopped giving the membership. The row stays, so that this instant is known.
+  -- When the membership ended. The row stays, so that this instant is known, and keys may do no more than it allowed.
   ended_at timestamptz,
   unique (person_id, organization_id, source),
   check ((organization_id is null) = (role in ('viewer', 'admin'))),

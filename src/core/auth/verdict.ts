@@ -125,8 +125,8 @@ export function issuedAt(verdict: Verdict, issuedAt_ms: number): Verdict {
 }
 
 /**
- * The key's rights, limited to those of the person's membership. An identity token has exactly the rights of the
- * membership.
+ * The key's rights, limited to those of the person's membership, also of one that has ended. An identity token has
+ * exactly the rights of the membership.
  */
 function keyOf({ key, person }: Credential): Credential["key"] {
   if (!person?.rights) return key;
@@ -164,7 +164,8 @@ function refusalByPerson(
   // The secret of an identity token's key has no `expiresAt`, so it passes here. `issuedAt` judges the token's own time
   // of issue instead.
   if (kind !== "key" && secret.expiresAt && notBefore && secret.createdAt < notBefore) return "signed_out";
-  if (!rights && !(kind === "key" && policy?.keysOfLeavers === "keep")) return "no_membership";
+  const isMember = rights !== null && !rights.hasEnded;
+  if (!isMember && !(kind === "key" && policy?.keysOfLeavers === "keep")) return "no_membership";
   const until = confirmedUntil(person, policy);
   return until && readAt >= until ? "unconfirmed" : null;
 }

@@ -97,8 +97,11 @@ export interface KeyPerson {
   notBefore: Date | null;
   /** When the issuer last confirmed the person. */
   confirmedAt: Date;
-  /** The rights of the person's membership in the key's organization; null: the person is not a member. */
-  rights: { scopes: Scope[]; models: string[] | null } | null;
+  /**
+   * The rights of the person's membership in the key's organization, or of the last one if it has ended; null: the
+   * person was never a member.
+   */
+  rights: { scopes: Scope[]; models: string[] | null; hasEnded?: boolean } | null;
 }
 
 export interface Directory {

@@ -2,7 +2,7 @@
  * The Directory over SQL. `credential` runs a prepared statement, which finds all secrets that are asked for in one
  * turn of the event loop by their hashes, through an index.
  */
-import { and, eq, isNull, type SQL, type SQLWrapper, sql } from "drizzle-orm";
+import { and, eq, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/pg-core";
 import {
   apiKey,
@@ -15,7 +15,7 @@ import {
   usageSubject,
 } from "../../../db/schema.ts";
 import { type Limited, narrowestFirst } from "../../core/store/budget.ts";
-import type { Directory } from "../../core/store/directory.ts";
+import type { Directory, KeyPerson, Scope } from "../../core/store/directory.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
 import type { RateLimits, RateSubject } from "../../core/store/rates.ts";
 import { modelLimitsPrefix, standingSubjects } from "../../features/telemetry/store/standing.ts";
@@ -84,8 +84,8 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
           notBefore: person.notBefore,
           confirmedAt: person.confirmedAt,
         },
-        hand: rightsIn(byHand),
-        rule: rightsIn(byRule),
+        hand: membershipIn(byHand),
+        rule: membershipIn(byRule),
         readAt: sql<Date>`store_now()`,
       })
       .from(keySecret)
@@ -96,8 +96,8 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
       .leftJoin(ofTeam, eq(ofTeam.subjectId, usageSubject.teamId))
       .leftJoin(team, eq(team.id, usageSubject.teamId))
       .leftJoin(person, eq(person.id, apiKey.personId))
-      .leftJoin(byHand, isRight(byHand, "hand"))
-      .leftJoin(byRule, isRight(byRule, "rule"))
+      .leftJoin(byHand, isOfOwner(byHand, "hand"))
+      .leftJoin(byRule, isOfOwner(byRule, "rule"))
       .where(and(isAsked, isForService));
   type Row = Awaited<ReturnType<typeof findWhere>>[number];
   const find = lookUp<Uint8Array, Row>({ name: "credential", column: keySecret.hash, type: "bytea" }, findWhere);
@@ -111,8 +111,7 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
       const row = await unwrapErrors(look(keyHash));
       if (!row) return null;
       const { key, secret, ends, readAt, hand, rule } = row;
-      const { scopes, models } = hand?.scopes ? hand : (rule ?? { scopes: null, models: null });
-      const rights = scopes === null ? null : { scopes, models };
+      const rights = lastOf(hand, rule);
       return {
         key: { ...key, id: idOf(key.id, "key_") },
         secret,
@@ -145,19 +144,30 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
   };
 }
 
-/**
- * SQL for the membership of the key's person in the key's organization. A membership given by hand takes precedence
- * over one given by a rule.
- */
-const isRight = (table: typeof byHand | typeof byRule, source: "hand" | "rule") =>
-  and(
-    eq(table.personId, apiKey.personId),
-    eq(table.organizationId, apiKey.organizationId),
-    eq(table.source, source),
-    isNull(table.endedAt),
-  );
+/** SQL for the memberships of the key's person in the key's organization, whether they have ended or not. */
+const isOfOwner = (table: typeof byHand | typeof byRule, source: "hand" | "rule") =>
+  and(eq(table.personId, apiKey.personId), eq(table.organizationId, apiKey.organizationId), eq(table.source, source));
 
-const rightsIn = (table: typeof byHand | typeof byRule) => ({ scopes: table.scopes, models: table.models });
+const membershipIn = (table: typeof byHand | typeof byRule) => ({
+  scopes: table.scopes,
+  models: table.models,
+  endedAt: table.endedAt,
+});
+
+type MembershipRow = { scopes: Scope[] | null; models: string[] | null; endedAt: Date | null } | null;
+
+/**
+ * The rights of the membership in force, where one given by hand takes precedence over one given by a rule; or else of
+ * the one that ended last.
+ */
+function lastOf(hand: MembershipRow, rule: MembershipRow): KeyPerson["rights"] {
+  const ended_ms = (one: MembershipRow) =>
+    one?.scopes ? (one.endedAt?.getTime() ?? Number.POSITIVE_INFINITY) : Number.NEGATIVE_INFINITY;
+  const last = ended_ms(rule) > ended_ms(hand) ? rule : hand;
+  if (!last?.scopes) return null;
+  const { scopes, models, endedAt } = last;
+  return { scopes, models, ...(endedAt && { hasEnded: true }) };
+}
 
 const ratesIn = (table: typeof usageSubject | typeof ofTeam | typeof ofMember) => ({
   id: table.subjectId,

@@ -58,12 +58,13 @@ export function peopleAdministration(db: Database): PeopleAdministration {
         const values = await resolved(tx, named);
         if (typeof values === "string") return values;
         const { organizationId } = values;
-        const [before] = await tx.drizzle
+        const [stored] = await tx.drizzle
           .select()
           .from(membership)
           .where(isIn(row.id, organizationId, "hand"));
+        const before = stored?.endedAt === null ? stored : null;
         if (before && isDeepStrictEqual(auditDetails(before), auditDetails(values))) return null;
-        if (before) await tx.drizzle.delete(membership).where(eq(membership.id, before.id));
+        if (stored) await tx.drizzle.delete(membership).where(eq(membership.id, stored.id));
         const given = { personId: row.id, ...values, source: "hand" as const, createdAt: at, createdBy: actor };
         await tx.drizzle.insert(membership).values(given);
         const details = { ...auditDetails(values), ...(before ? { before: auditDetails(before) } : {}) };
@@ -72,17 +73,31 @@ export function peopleAdministration(db: Database): PeopleAdministration {
       }),
 
     takeMembership: (id, organizationId, actor, version) =>
-      change(db, changeablePerson, { id, actor, version }, async (tx, row) => {
+      change(db, changeablePerson, { id, actor, version }, async (tx, row, at) => {
         const owner = organizationId === null ? null : bare(organizationId, "org_");
-        const [gone] = await tx.drizzle
-          .delete(membership)
-          .where(isIn(row.id, owner, "hand"))
-          .returning();
+        const gone = await endMembership(tx, row.id, owner, at);
         if (!gone) return "no_membership";
         const unsummed = await refreshPerson(tx, owner ? [owner] : [], row.id);
         return { action: "membership.take", details: auditDetails(gone), owner, unsummed };
       }),
   };
+}
+
+/**
+ * Ends a membership by hand. While the person has keys in the organization its row stays, because no such key may do
+ * more than its owner's last membership.
+ */
+async function endMembership(tx: Transaction, id: string, owner: string | null, at: Date) {
+  const isGiven = and(isIn(id, owner, "hand"), isNull(membership.endedAt));
+  const keys = await tx.query(
+    "select from api_key where person_id = $1 and organization_id = $2 and kind = 'key' and revoked_at is null limit 1",
+    [id, owner],
+  );
+  const [gone] =
+    keys.length > 0
+      ? await tx.drizzle.update(membership).set({ endedAt: at }).where(isGiven).returning()
+      : await tx.drizzle.delete(membership).where(isGiven).returning();
+  return gone;
 }
 
 function wantedBy(

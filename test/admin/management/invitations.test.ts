@@ -73,6 +73,18 @@ describe("an invitation", () => {
       expect(await codeOf(lea.createInvitation({ email, ...acme }))).toBe("already_exists");
     }));
 
+  test("brings back who has keys of a membership by hand that was taken", () =>
+    tried(async ({ lea, root }, db) => {
+      const { id: person } = await comes(db, {});
+      await root.giveMembership({ person, ...acme, role: "organization-admin" });
+      await root.createKey({ ...acme, person, name: "app" });
+      await root.takeMembership({ person, ...acme });
+      await lea.createInvitation({ email, ...acme, team: "research" });
+      expect((await comes(db, {})).memberships).toMatchObject([
+        { role: "member", source: "hand", team: { name: "research" } },
+      ]);
+    }));
+
   test("is refused twice for an address, and for what is no address, issuer, team or role", () =>
     tried(async ({ lea }) => {
       await lea.createInvitation({ email, ...acme });

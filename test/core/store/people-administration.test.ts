@@ -94,6 +94,30 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     expect(await refusal(hash)).toBeNull();
   });
 
+  test.each(["a rule", "hand"])(
+    "a key that outlives a membership by %s may do no more than that allowed",
+    async (how) => {
+      const acme = await organization();
+      const narrow = membership(acme.slug, { scopes: ["models:read"], models: ["a/b"] });
+      const ann = await person(how === "hand" ? [] : [narrow]);
+      if (how === "hand") await administration(db).giveMembership(ann.id, narrow, actor);
+      const hash = await keyOf(ann.id, acme.id);
+      const rights = async () => {
+        const verdict = judge(await directory(db).credential(hash), "", { ...revoking, keysOfLeavers: "keep" });
+        return "principal" in verdict && [verdict.principal.key.scopes, verdict.principal.key.models];
+      };
+      expect(await rights()).toEqual([["models:read"], ["a/b"]]);
+      if (how === "hand") await administration(db).takeMembership(ann.id, acme.id, actor);
+      else await person([], { subject: ann.subject });
+      expect((await people(db).findPerson(ann.id))!.memberships).toEqual([]);
+      expect(await rights()).toEqual([["models:read"], ["a/b"]]);
+      expect(await refusal(hash)).toBe("no_membership");
+      expect(await administration(db).takeMembership(ann.id, acme.id, actor)).toBe("no_membership");
+      await administration(db).giveMembership(ann.id, membership(acme.slug), actor);
+      expect(await rights()).toEqual([[...scopes], null]);
+    },
+  );
+
   test("a person's keys stop when the issuer has not vouched for the person for too long, to the millisecond", async () => {
     const acme = await organization();
     const ann = await person([membership(acme.slug)]);
