@@ -159,10 +159,10 @@ export const http: Mutant[] = [
   {
     name: "what a request refers to is looked up before its model",
     file: "src/core/operations/prepare.ts",
-    find: `  const model = allowedModel(catalog, body.value.model, principal.key.models, Date.now());
+    find: `  const model = allowedModel(catalog, body.value.model, principal.key, Date.now());
   const resolved = adapter.resolve && (await adapter.resolve(body.value, principal));`,
     replace: `  const resolved = adapter.resolve && (await adapter.resolve(body.value, principal));
-  const model = allowedModel(catalog, body.value.model, principal.key.models, Date.now());`,
+  const model = allowedModel(catalog, body.value.model, principal.key, Date.now());`,
     caughtBy: ["test/core/http/responses-state.test.ts > a model that does not exist is refused first"],
     rule: "docs/design/service.md, Order of checks",
   },

@@ -31,6 +31,14 @@ export const identity: Mutant[] = [
     rule: "docs/identity.md, People and memberships by hand",
   },
   {
+    name: "a membership's models are compared with the key's by their names",
+    file: "src/core/auth/verdict.ts",
+    find: "    models: own ?? models,\n",
+    replace: "    models: own && models ? own.filter((id) => models.includes(id)) : (own ?? models),\n",
+    caughtBy: ["test/core/auth/authenticate.test.ts > lets a person's key have"],
+    rule: "docs/identity.md, People and memberships by hand",
+  },
+  {
     name: "strangers ask for codes of devices without a budget",
     file: "src/admin/people/oauth.ts",
     find: 'await bounded(parts, call, async () => {\n    const requested = await requestDevice(parts, device);\n    return requested === "full" ? null : requested;\n  });\n  if (begun === null)',

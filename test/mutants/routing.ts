@@ -77,9 +77,17 @@ export const routing: Mutant[] = [
     rule: retiring,
   },
   {
+    name: "a person's key may use models that its membership lacks",
+    file: "src/core/routing/catalog.ts",
+    find: "[key.models, key.membershipModels ?? null]",
+    replace: "[key.models]",
+    caughtBy: [namesUnit],
+    rule: retiring,
+  },
+  {
     name: "a key that was limited to an earlier id of a model may not use it",
     file: "src/core/routing/catalog.ts",
-    find: " || aliases.some((alias) => allowedModels.includes(alias))",
+    find: " || aliases.some((alias) => list.includes(alias))",
     replace: "",
     caughtBy: [namesUnit],
     rule: retiring,

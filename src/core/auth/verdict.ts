@@ -6,9 +6,15 @@ import type { RatesOverPlan } from "../store/rates.ts";
 import { unauthorized } from "./credential.ts";
 import { liesIn } from "./network.ts";
 
+/**
+ * A key as its caller's requests see it. `membershipModels`: the models of its person's membership, if both that and the
+ * key name some. A request's model must be in both, and each list may name it by another of its names.
+ */
+type CallerKey = Readonly<Credential["key"]> & { readonly membershipModels?: readonly string[] };
+
 /** The caller. The requests of one second share this object, so it must not be changed. */
 export interface Principal {
-  readonly key: Readonly<Credential["key"]>;
+  readonly key: CallerKey;
   readonly organization: Readonly<Credential["organization"]>;
   readonly rates: Credential["rates"];
   readonly names?: Credential["names"];
@@ -128,7 +134,7 @@ export function issuedAt(verdict: Verdict, issuedAt_ms: number): Verdict {
  * The key's rights, limited to those of the person's membership, also of one that has ended. An identity token has
  * exactly the rights of the membership.
  */
-function keyOf({ key, person }: Credential): Credential["key"] {
+function keyOf({ key, person }: Credential): CallerKey {
   if (!person?.rights) return key;
   const { scopes, models } = person.rights;
   if (person.kind !== "key") return { ...key, scopes, models };
@@ -136,7 +142,8 @@ function keyOf({ key, person }: Credential): Credential["key"] {
   return {
     ...key,
     scopes: key.scopes.filter((scope) => scopes.includes(scope)),
-    models: own && models ? own.filter((id) => models.includes(id)) : (own ?? models),
+    models: own ?? models,
+    ...(own && models && { membershipModels: models }),
   };
 }
 

@@ -68,7 +68,7 @@ export const listModels = operation({
   handle(dependencies, _call, { headers, query, principal: { key } }) {
     const served = servedNames(dependencies.catalog(), Date.now());
     if (forMessages(headers)) return json(200, messagesList(served, query));
-    const usable = served.filter(({ model }) => isOfChat(model) && isAllowed(model, key.models));
+    const usable = served.filter(({ model }) => isOfChat(model) && isAllowed(model, key));
     const named = usable.map(({ name, model }) => ({ ...model, id: name }));
     const more = query.client_version === undefined ? {} : { models: codexModels(named) };
     return json(200, { object: "list", data: served.map(record), ...more });

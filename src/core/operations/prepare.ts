@@ -60,7 +60,7 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
 ): Promise<Prepared<Wire> | RepeatedIf<Sink, Wire>> {
   const { operation, codec } = adapter;
   const catalog = dependencies.catalog();
-  const model = allowedModel(catalog, body.value.model, principal.key.models, Date.now());
+  const model = allowedModel(catalog, body.value.model, principal.key, Date.now());
   const resolved = adapter.resolve && (await adapter.resolve(body.value, principal));
   const wire = resolved?.wire ?? body.value;
   const askedBytes = body.bytes + (resolved?.bytes ?? 0);

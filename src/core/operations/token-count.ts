@@ -37,7 +37,7 @@ export async function countedTokens(
   let bytes = body.byteLength;
   let examined = await dependencies.tokenCounter.examine({ ...question, body });
   call.announces(retirementHeadersOf(catalog, examined.model));
-  const model = allowedModel(catalog, examined.model, principal.key.models, now_ms);
+  const model = allowedModel(catalog, examined.model, principal.key, now_ms);
   call.requested({ model: model.id });
   if (examined.refers) {
     const { references, body } = examined.refers;

@@ -145,12 +145,12 @@ export function answeringModel(catalog: Catalog, name: string, now_ms: number): 
 export function allowedModel(
   catalog: Catalog,
   name: string,
-  allowedModels: readonly string[] | null,
+  key: AllowedModels,
   now_ms: number,
   kind: ModelKind = "chat",
 ): CatalogModel {
   const model = answeringModel(catalog, name, now_ms);
-  if (!isAllowed(model, allowedModels)) {
+  if (!isAllowed(model, key)) {
     throw new Fault(
       "model_not_allowed",
       `This API key may not use the model '${model.id}'. Use one of the models it was created for.`,
@@ -212,12 +212,19 @@ export function servedNames({ models }: Catalog, now_ms: number): ServedName[] {
   );
 }
 
+/** The models that a key may use: those that are in both lists. A list that is null or absent has all. */
+export interface AllowedModels {
+  readonly models: readonly string[] | null;
+  readonly membershipModels?: readonly string[] | null;
+}
+
 /**
- * Whether a key that is limited to `allowedModels` may use the model. The list may name the model's id or an alias: the
- * key may have been made when the alias was the id.
+ * Whether a key may use the model. Its lists may name the model's id or an alias: they may have been made when the alias
+ * was the id.
  */
-export function isAllowed({ id, aliases = [] }: CatalogModel, allowedModels: readonly string[] | null): boolean {
-  return allowedModels === null || allowedModels.includes(id) || aliases.some((alias) => allowedModels.includes(alias));
+export function isAllowed({ id, aliases = [] }: CatalogModel, key: AllowedModels): boolean {
+  const isIn = (list: readonly string[]) => list.includes(id) || aliases.some((alias) => list.includes(alias));
+  return [key.models, key.membershipModels ?? null].every((list) => list === null || isIn(list));
 }
 
 function isRetired({ retirement }: CatalogModel, now_ms: number): boolean {

@@ -28,7 +28,7 @@ export function preparePassed<Wire extends PassedWire>(
   const { operation, kind } = passing;
   const { value: wire, bytes } = body;
   const catalog = dependencies.catalog();
-  const model = allowedModel(catalog, wire.model, principal.key.models, Date.now(), kind);
+  const model = allowedModel(catalog, wire.model, principal.key, Date.now(), kind);
   reserve(dependencies, call, bytes);
   const inputs = passing.inputs(wire);
   const held = new HeldWire(wire);

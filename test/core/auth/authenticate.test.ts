@@ -146,6 +146,15 @@ describe("authentication", () => {
     expect((await it.with(key)).key.id).toBe(row.key.id);
   });
 
+  test("lets a person's key have the models of both lists, whose names the catalog compares", async () => {
+    const it = house();
+    const { key, row } = it.add();
+    row.key.models = ["a/new"];
+    const ann = { id: "per_1", kind: "key", suspendedAt: null, notBefore: null, confirmedAt: new Date(start) } as const;
+    row.person = { ...ann, rights: { scopes: [...scopes], models: ["a/former"] } };
+    expect((await it.with(key)).key).toMatchObject({ models: ["a/new"], membershipModels: ["a/former"] });
+  });
+
   test("asks the directory once a second for a key in use, once for requests at the same time", async () => {
     const it = house();
     const { key } = it.add();

@@ -73,7 +73,8 @@ test("a sign-in of Claude Code is named models that are served and that its key 
   const retired = modelOf([], { id: "acme/old", ...tools, retirement: { at_ms: 1_000, replacedBy: null } as never });
   const renamed = modelOf([], { id: "acme/new", aliases: ["acme/former"], ...tools });
   const catalog = { models: new Map([retired, renamed].map((one) => [one.id, one])) } as never;
-  const named = (allowed: string[] | null, now_ms = 2_000) => modelsFor(allowed, catalog, now_ms).map(({ id }) => id);
+  const named = (allowed: string[] | null, now_ms = 2_000) =>
+    modelsFor({ models: allowed }, catalog, now_ms).map(({ id }) => id);
   expect(named(null, 0)).toEqual(["acme/old", "acme/new"]);
   expect(named(null)).toEqual(["acme/new"]);
   expect(named(["acme/former"])).toEqual(["acme/new"]);

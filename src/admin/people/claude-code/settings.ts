@@ -8,7 +8,13 @@ import type { Model } from "../../../core/inference/model.ts";
 import type { Operation } from "../../../core/operations/operation.ts";
 import { authorize } from "../../../core/operations/serve-operation.ts";
 import { notThere, unlisted } from "../../../core/operations/unlisted.ts";
-import { type Catalog, type CatalogModel, isAllowed, servedNames } from "../../../core/routing/catalog.ts";
+import {
+  type AllowedModels,
+  type Catalog,
+  type CatalogModel,
+  isAllowed,
+  servedNames,
+} from "../../../core/routing/catalog.ts";
 import type { IdentityParts } from "../../../features/identity/identity.ts";
 
 export function managedSettings({ identity }: Pick<IdentityParts, "identity">): Operation {
@@ -19,7 +25,7 @@ export function managedSettings({ identity }: Pick<IdentityParts, "identity">): 
     faultShape: "messages",
     async handle(dependencies, call) {
       const { key } = await authorize(dependencies, call, "any");
-      const models = modelsFor(key.models, dependencies.catalog(), Date.now());
+      const models = modelsFor(key, dependencies.catalog(), Date.now());
       if (!identity()?.claudeCodeSettings || models.length === 0) throw notThere(call);
       const settings = settingsFor(models);
       const checksum = `sha256:${Bun.SHA256.hash(canonical(settings), "hex")}`;
@@ -32,11 +38,9 @@ export function managedSettings({ identity }: Pick<IdentityParts, "identity">): 
 }
 
 /** The models for Claude Code that a key may use at this time, in milliseconds since the epoch. */
-export function modelsFor(allowedModels: readonly string[] | null, catalog: Catalog, now_ms: number): CatalogModel[] {
+export function modelsFor(key: AllowedModels, catalog: Catalog, now_ms: number): CatalogModel[] {
   const served = servedNames(catalog, now_ms).filter(({ name, model }) => name === model.id);
-  return served
-    .map(({ model }) => model)
-    .filter((model) => model.capabilities.has("tools") && isAllowed(model, allowedModels));
+  return served.map(({ model }) => model).filter((model) => model.capabilities.has("tools") && isAllowed(model, key));
 }
 
 function settingsFor(models: readonly Model[]) {
