@@ -666,6 +666,14 @@ export const usage: Mutant[] = [
     rule: "docs/design/metering.md, A store that wakes up in the past",
   },
   {
+    name: "reports take every connection to the database",
+    file: "src/stores/postgres/server.ts",
+    find: "return statement_ms === undefined ? run() : long(run, statement_ms);",
+    replace: "return run();",
+    caughtBy: ["test/stores/postgres/server.test.ts > reports, however many"],
+    rule: "docs/security.md, What an attacker can do",
+  },
+  {
     name: "a pooler of transactions is taken for a server",
     file: "src/stores/postgres/sessions.ts",
     find: "return seen < 2 ? null : pooled;",

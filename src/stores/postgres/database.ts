@@ -23,7 +23,8 @@ export interface Transaction {
   exec(sql: string): Promise<void>;
   /**
    * Runs `work` in a transaction; inside one, in a savepoint. Rolls back if `work` throws, and throws the same.
-   * `statement_ms`: how long a statement may take, if that is more than usual; PGlite sets no limit.
+   * `statement_ms`: how long a statement may take, if that is more than usual. Few such transactions run at a time, and
+   * others wait for as long at most; PGlite sets no limit.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: { statement_ms?: number }): Promise<T>;
   /**

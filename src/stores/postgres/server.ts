@@ -9,6 +9,7 @@ import { connectionTo, type DatabaseConnection, type Dialing } from "./connectio
 import { answeredWithin, type Database, inTransaction, statementsOn, type Transaction } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 import { listenerOn } from "./listener.ts";
+import { placesFor } from "./places.ts";
 import { poolOf } from "./pool.ts";
 
 const defaults = {
@@ -30,7 +31,7 @@ const defaults = {
 
 /**
  * The number of pool connections of each process, if this many processes share the server: at least one for a
- * transaction, and another for queries meanwhile.
+ * transaction that may take long, and another for queries meanwhile.
  */
 export function poolShare(processes: number): number {
   return Math.max(2, Math.ceil(defaults.connections_max / processes));
@@ -78,6 +79,8 @@ function databaseAt(address: Address, limits: typeof defaults): Database {
     wait_ms: limits.statement_ms,
     make: (lost) => dial({ lost }),
   });
+  // Reports and audits take seconds, and anybody may ask for reports: keys are looked up by the other connections.
+  const long = placesFor(Math.max(1, limits.connections_max - 2), "the reports and audits before");
   const listener = listenerOn({ make: dial, retry_ms: limits.listen_retry_ms });
   const lanes = new Set<DatabaseConnection>();
   let closed: Promise<void> | undefined;
@@ -88,8 +91,10 @@ function databaseAt(address: Address, limits: typeof defaults): Database {
   });
   return {
     ...base,
-    transaction: (work, { statement_ms } = {}) =>
-      pool.alone((connection) => transaction(connection, work, statement_ms ?? null)),
+    transaction(work, { statement_ms } = {}) {
+      const run = () => pool.alone((connection) => transaction(connection, work, statement_ms ?? null));
+      return statement_ms === undefined ? run() : long(run, statement_ms);
+    },
     async lane(settings = {}) {
       let own: DatabaseConnection | undefined;
       const current = () => {

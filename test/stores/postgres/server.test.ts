@@ -86,6 +86,28 @@ test("a statement that takes too long is ended by the server, a forgotten transa
   });
 });
 
+test("reports, however many, leave a connection for what requests ask, and run one after another", async () => {
+  await using(fresh.url, { connections_max: 2, statement_ms: 2_000 }, async (db) => {
+    const gate = Promise.withResolvers<void>();
+    const report = (wait_ms: number) =>
+      db.transaction(
+        async (tx) => {
+          await tx.query("select 1");
+          await gate.promise;
+          return "read";
+        },
+        { statement_ms: wait_ms },
+      );
+    const reports = Promise.all(Array.from({ length: 4 }, () => report(60_000)));
+    expect(await db.query("select 1 as one")).toEqual([{ one: 1 }]);
+    expect(await db.transaction((tx) => tx.query("select 1 as one"))).toEqual([{ one: 1 }]);
+    await expect(report(50)).rejects.toMatchObject({ name: "DatabaseError", code: "silent" });
+    gate.resolve();
+    expect(await reports).toEqual(["read", "read", "read", "read"]);
+    expect(await report(60_000)).toBe("read");
+  });
+});
+
 test("statements are run and never compiled, in every session; an address may say otherwise", async () => {
   const compiles = async (db: Pick<Database, "query">) => (await db.query<{ jit: string }>("show jit"))[0]!.jit;
   await using(fresh.url, {}, async (db) => {
