@@ -34,6 +34,14 @@ export const notices: Mutant[] = [
     rule,
   },
   {
+    name: "a destination is tested as often as somebody likes",
+    file: "src/stores/postgres/notice-destinations.ts",
+    find: 'if (before!.waiting > 0) return "waiting";',
+    replace: "",
+    caughtBy: [`${tests} > postgres tests of a destination`],
+    rule,
+  },
+  {
     name: "an event is lost where shares have taken all the room",
     file: finding,
     find: "${roomFor(`not ${isFoundAgain}`)}",

@@ -6,10 +6,11 @@ import { idOf } from "../../core/store/ids.ts";
 import { passed, systemClock } from "../../core/time/clock.ts";
 import { noticeForms } from "../../features/notices/store/notice.ts";
 import { exampleOf } from "../store/example.ts";
-import { NoticeDestination } from "../store/notices.ts";
+import { NoticeDestination, tests_max } from "../store/notices.ts";
 import type { Organization } from "../store/organization.ts";
 import { flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
+import { fail } from "./error.ts";
 import { recipients_max, settingsOf } from "./notice-settings.ts";
 import { destination_default, destinationColumns, destinationFacts, noDestination, whose } from "./notice-words.ts";
 import { partFrom } from "./page.ts";
@@ -197,7 +198,7 @@ export const noticeVerbs = [
     name: "testNotices",
     route: "POST /notices/{name}/test",
     summary: "Send a test",
-    description: "A node sends it within some seconds, once.",
+    description: `A node sends it within some seconds, once. One at a time, and ${tests_max} an hour.`,
     roles: managers,
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
@@ -237,13 +238,16 @@ export const noticeVerbs = [
     async act(context, input) {
       const { notices } = context;
       const { owner, destination } = await found(context, input);
-      const testId = await notices.addTest(destination, context.actor);
+      const test = await notices.addTest(destination, context.actor);
+      if (test === "waiting") fail("The test before has no outcome yet. Look at sluice notice show.", "wrong_state");
+      if (test === "too_many")
+        fail(`${tests_max} tests were sent there within an hour. Try again later.`, "wrong_state");
       const clock = systemClock();
       const end_ms = clock.now_ms() + (input.wait_s ?? 0) * 1000;
-      let outcome = await notices.outcome(testId);
+      let outcome = await notices.outcome(test.id);
       while (outcome && !outcome.isDelivered && outcome.problem === null && clock.now_ms() < end_ms) {
         await passed(clock, poll_ms);
-        outcome = await notices.outcome(testId);
+        outcome = await notices.outcome(test.id);
       }
       const now = await notices.findDestination(owner?.id ?? null, input.name);
       const { isDelivered = false, problem = null } = outcome ?? {};

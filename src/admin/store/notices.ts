@@ -63,6 +63,9 @@ export interface DestinationSettings extends Pick<NoticeDestination, "form" | "h
   address: string | null;
 }
 
+/** How many tests of one destination are sent in an hour: each asks another server, or mails other people. */
+export const tests_max = 20;
+
 export interface NoticeAdministration {
   /** Whether there is a key that encrypts the addresses that are secrets. */
   canSeal: boolean;
@@ -88,8 +91,11 @@ export interface NoticeAdministration {
   ): Promise<{ destination: NoticeDestination; isNewSecret: boolean }>;
   /** Removes the destination. Waiting notices are not sent any more. */
   removeDestination(owner: NoticeOwner, name: string, actor: Actor): Promise<NoticeDestination | null>;
-  /** Adds a test notice to the queue of the destination, and returns the UUID of the notice. */
-  addTest(destination: NoticeDestination, actor: Actor): Promise<string>;
+  /**
+   * Adds a test notice to the queue of the destination, and returns the UUID of the notice. `waiting`: an earlier test
+   * has no outcome yet. `too_many`: there were `tests_max` within an hour.
+   */
+  addTest(destination: NoticeDestination, actor: Actor): Promise<{ id: string } | "waiting" | "too_many">;
   /** The outcome of a notice so far; null: there is no such notice any more. */
   outcome(noticeId: string): Promise<{ isDelivered: boolean; problem: string | null } | null>;
 }

@@ -1,5 +1,10 @@
 /** The destinations to which organizations and operators have notices sent, over SQL (docs/notices.md). */
-import type { DestinationSettings, NoticeAdministration, NoticeDestination } from "../../admin/store/notices.ts";
+import {
+  type DestinationSettings,
+  type NoticeAdministration,
+  type NoticeDestination,
+  tests_max,
+} from "../../admin/store/notices.ts";
 import { maskedUrl } from "../../core/inference/masked.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import type { Sealing } from "../../core/store/sealing.ts";
@@ -76,16 +81,22 @@ export function noticeDestinations(db: Database, sealing: Sealing | null = null)
       }),
     addTest: ({ id, organizationId, name }, actor) =>
       transact(db, async (tx) => {
+        const own = bare(id, "dest_");
+        // Two tests at once are counted one after the other.
+        await tx.query("select from notice_destination where id = $1 for update", [own]);
         const at = await storeNow(tx);
+        const [before] = await tx.query<{ waiting: number; recent: number }>(countingTests, [own, at]);
+        if (before!.waiting > 0) return "waiting";
+        if (before!.recent >= tests_max) return "too_many";
         const [row] = await tx.query<{ id: string }>(
           `insert into notice (id, destination_id, kind, about, details, created_at, next_attempt_at)
            values (gen_random_uuid(), $1, 'notice.test', 'test:' || gen_random_uuid(), '{}', $2, $2) returning id`,
-          [bare(id, "dest_"), at],
+          [own, at],
         );
         const subject = organizationId ?? "fleet";
         const owner = uuidOfOwner(organizationId);
         await appendAuditEntry(tx, at, { actor, action: "notice.test", owner, subject, details: { name } });
-        return row!.id;
+        return row!;
       }),
     async outcome(noticeId) {
       const [row] = await db.query<{ isDelivered: boolean; problem: string | null }>(
@@ -96,6 +107,11 @@ export function noticeDestinations(db: Database, sealing: Sealing | null = null)
     },
   };
 }
+
+const countingTests = `
+  select count(*) filter (where next_attempt_at is not null)::int as waiting,
+    count(*) filter (where created_at > $2::timestamptz - interval '1 hour')::int as recent
+  from notice where destination_id = $1 and kind = 'notice.test'`;
 
 const uuidOfOwner = (owner: NoticeOwner) => owner && bare(owner, "org_");
 

@@ -350,6 +350,27 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     expect(claimed).toHaveLength(20);
   });
 
+  test("tests of a destination come one at a time, and twenty an hour", async () => {
+    const own = await setHook(acts, organization, hook("http://127.0.0.1:9/"));
+    const queue = noticeQueue(store.db);
+    const add = () => acts.addTest(own, "cli:test");
+    const sent = async () => {
+      const [due] = await queue.claim(1);
+      await queue.sent(due!, { problem: null }, null);
+    };
+    const [first, second] = await Promise.all([add(), add()]);
+    expect([first, second]).toContain("waiting");
+    await sent();
+    for (let done = 1; done < 20; done++) {
+      expect(await add()).toHaveProperty("id");
+      await sent();
+    }
+    expect(await add()).toBe("too_many");
+    await store.setClock(new Date(Date.now() + 3_601_000));
+    expect(await add()).toHaveProperty("id");
+    await store.setClock(null);
+  });
+
   test("of an event is kept where shares have taken all the room", async () => {
     const { id } = await setHook(acts, organization, hook("http://127.0.0.1:9/"));
     await store.db.query(
