@@ -2,7 +2,7 @@
  * Sends notices to the destinations of organizations and operators (docs/notices.md), in the background. Every ten seconds one
  * node finds new notices, and every two seconds each node sends those that are due and that no other node is sending.
  */
-import { repeating } from "../../core/time/clock.ts";
+import { idleClock, passed, repeating } from "../../core/time/clock.ts";
 import { deliver } from "./deliver.ts";
 import { type MailServer, mailRound } from "./mail/smtp.ts";
 import type { DueNotice, NewNotice, NoticeQueue } from "./store/notice.ts";
@@ -54,6 +54,8 @@ export function nextAttempt_ms(attempts: number): number | null {
 export function notices(parts: NoticesParts): Notices {
   const { queue, failed, look_ms = 10_000, send_ms = 2_000, seal_ms = 3_600_000 } = parts;
   const untold = new Map<string, NewNotice>();
+  const sending = new Map<string, Promise<void>>();
+  const clock = idleClock();
   let isStopped = false;
   const safely = (work: () => Promise<void>) => () => work().catch(failed);
   const rounds = [
@@ -71,15 +73,29 @@ export function notices(parts: NoticesParts): Notices {
     await queue.look(parts.conditions);
   }
 
+  /** Sends what is due, round after round. A round that takes long goes on beside the next one. */
   async function sendDue(): Promise<void> {
     for (;;) {
-      const due = isStopped ? [] : await queue.claim(at_once_max);
-      const server = parts.mailServer();
-      const round = server && mailRound(server, { wait_ms: mailWait_ms, failed: parts.mailFailed });
-      const mail = server && round && { round, domains: server.recipient_domains };
-      await Promise.all(due.map((notice) => sendOne(notice, mail))).finally(() => round?.end());
-      if (due.length < at_once_max) return;
+      const room = at_once_max - sending.size;
+      const due = isStopped || room === 0 ? [] : await queue.claim(room, [...sending.keys()]);
+      if (due.length === 0) return;
+      await Promise.race([sendRound(due), passed(clock, send_ms)]);
     }
+  }
+
+  async function sendRound(due: readonly DueNotice[]): Promise<void> {
+    const server = parts.mailServer();
+    const round = server && mailRound(server, { wait_ms: mailWait_ms, failed: parts.mailFailed });
+    const mail = server && round && { round, domains: server.recipient_domains };
+    const all = due.map((notice) => {
+      const sent = sendOne(notice, mail)
+        .catch(failed)
+        .finally(() => sending.delete(notice.id));
+      sending.set(notice.id, sent);
+      return sent;
+    });
+    await Promise.all(all);
+    round?.end();
   }
 
   async function sendOne(notice: DueNotice, mail: Parameters<typeof deliver>[1]["mail"]): Promise<void> {
@@ -103,6 +119,7 @@ export function notices(parts: NoticesParts): Notices {
     async stop() {
       isStopped = true;
       await Promise.all(rounds.map((round) => round.stop()));
+      await Promise.all(sending.values());
     },
   };
 }

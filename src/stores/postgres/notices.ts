@@ -12,6 +12,8 @@ import { addNotice, findNotices, keepConditions } from "./notice-finding.ts";
  * attempt to send.
  */
 const lease_s = 60;
+/** How many notices of one destination a node sends at a time. */
+const each_max = 4;
 /**
  * How long notices are kept: longer than any window, and than the time before a key's expiry at which a notice is sent.
  */
@@ -29,8 +31,8 @@ export function noticeQueue(db: Database, sealing: Sealing | null = null): Notic
         await keepConditions(tx, conditions(await fleet(tx).listProcesses(), own!.at));
       }),
     add: (notice) => addNotice(db, null, notice),
-    async claim(limit) {
-      const rows = await db.query<DueRow>(claiming, [limit, lease_s]);
+    async claim(limit, sending = []) {
+      const rows = await db.query<DueRow>(claiming, [limit, lease_s, sending.map(uuidOfNotice), each_max]);
       return rows.map((row) => dueOf(row, sealing));
     },
     async sent({ id, attempts }, { problem, settled = [] }, again_ms) {
@@ -39,7 +41,7 @@ export function noticeQueue(db: Database, sealing: Sealing | null = null): Notic
         `update notice set problem = $3, delivered_at = case when $3::text is null then store_now() end,
            next_attempt_at = store_now() + $4::double precision * interval '1 millisecond', settled = settled || $5::text[]
          where id = $1::uuid and attempts = $2`,
-        [id.slice("notice_".length), attempts, problem, problem === null ? null : again_ms, settled],
+        [uuidOfNotice(id), attempts, problem, problem === null ? null : again_ms, settled],
       );
     },
     seal: () => sealSecrets(db, sealing),
@@ -48,6 +50,8 @@ export function noticeQueue(db: Database, sealing: Sealing | null = null): Notic
     },
   };
 }
+
+const uuidOfNotice = (id: string) => id.slice("notice_".length);
 
 /** Adds the notice of an organization's suspension, in the transaction that suspends it. */
 export async function addSuspensionNotice(tx: Transaction, owner: string, version: number): Promise<void> {
@@ -74,17 +78,20 @@ const recipients = `array(
 
 /**
  * SQL that claims notices which are due: the oldest of each destination or person, then the second of each, and so on,
- * so that nobody waits for all that are due at a destination that does not answer. If a node dies with a claimed notice,
- * another node claims the notice after the lease.
+ * and few of each with those that the node sends now (`$3`), so that nobody waits for what is due at a destination that
+ * does not answer. If a node dies with a claimed notice, another node claims the notice after the lease.
  */
 const claiming = `
-  with due as (
-    select id, row_number() over (partition by destination_id, person_id order by next_attempt_at, id) as place
-    from notice where next_attempt_at <= store_now()
+  with sent as (
+    select coalesce(destination_id, person_id) as whose, count(*) from notice where id = any ($3::uuid[]) group by 1
+  ), due as (
+    select id, coalesce(sent.count, 0) + row_number() over (partition by destination_id, person_id order by next_attempt_at, id)
+      as place
+    from notice left join sent on sent.whose = coalesce(destination_id, person_id) where next_attempt_at <= store_now()
   ), n as (
     update notice set attempts = attempts + 1, next_attempt_at = store_now() + make_interval(secs => $2)
     where id in (
-      select w.id from notice w join due on due.id = w.id where w.next_attempt_at <= store_now()
+      select w.id from notice w join due on due.id = w.id where w.next_attempt_at <= store_now() and due.place <= $4
       order by due.place, w.next_attempt_at limit $1 for update of w skip locked)
     returning *)
   select n.id, d.id as destination_id, d.organization_id, o.slug as organization, n.kind, n.details, n.created_at, n.attempts,

@@ -345,9 +345,30 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const other = await store.newOrganization();
     await setHook(acts, other, hook("http://127.0.0.1:9/"));
     await acts.setOrganizationStatus(other, "suspended", "cli:test");
-    const claimed = (await noticeQueue(store.db).claim(20)).map(({ organizationId }) => organizationId);
+    const claimed = (await noticeQueue(store.db).claim(3)).map(({ organizationId }) => organizationId);
     expect(claimed.filter((id) => id === other)).toEqual([other]);
-    expect(claimed).toHaveLength(20);
+    expect(claimed).toHaveLength(3);
+  });
+
+  test("one of another destination is sent beside those that wait for an answer, of which there are few", async () => {
+    const never = Promise.withResolvers<Response>();
+    const silent = startReceiver(ending, () => never.promise);
+    await setHook(acts, organization, hook(silent.url));
+    await acts.setOrganizationStatus(organization, "suspended", "cli:test");
+    await store.db.exec(
+      `insert into notice (id, destination_id, kind, about, details, created_at, next_attempt_at)
+       select gen_random_uuid(), destination_id, kind, about || n, details, created_at, next_attempt_at
+       from notice, generate_series(1, 99) n`,
+    );
+    node();
+    ending.push(() => never.resolve(new Response()));
+    await until(() => silent.got.length === 4, 5_000, "four at a time");
+    const well = startReceiver(ending);
+    const other = await store.newOrganization();
+    await setHook(acts, other, hook(well.url));
+    await acts.setOrganizationStatus(other, "suspended", "cli:test");
+    await until(() => well.got.length === 1, 5_000, "the notice of another destination");
+    expect(silent.got).toHaveLength(4);
   });
 
   test("tests of a destination come one at a time, and twenty an hour", async () => {

@@ -85,8 +85,11 @@ export interface NoticeQueue {
   look(conditions: (reports: readonly StoredReport[], now: Date) => readonly Condition[]): Promise<void>;
   /** Adds a notice to the queues of the operators' destinations. */
   add(notice: NewNotice): Promise<void>;
-  /** Claims notices that are due, the oldest of each destination first. */
-  claim(limit: number): Promise<DueNotice[]>;
+  /**
+   * Claims notices that are due, the oldest of each destination first. `sending`: the ids of those that the node sends
+   * now. With them it has few of each destination, so that one that does not answer keeps no other waiting.
+   */
+  claim(limit: number, sending?: readonly string[]): Promise<DueNotice[]>;
   /**
    * Records an attempt. `again_ms`: the wait before the next attempt; null: if there was a problem, the notice is given
    * up.
