@@ -8,6 +8,14 @@ const rule = "docs/design/usage.md, Standing";
 
 export const standing: Mutant[] = [
   {
+    name: "a team that was removed keeps its limits for models",
+    file: "src/stores/postgres/teams.ts",
+    find: "        await tx.query(liftingModels, [uuid]);\n",
+    replace: "",
+    caughtBy: ["test/core/store/standing.test.ts > no longer count a team"],
+    rule: "docs/limits.md, Values",
+  },
+  {
     name: "a share is that of the session's limit alone",
     file: read,
     find: "greatest(t.used[1] * 100.0 / l.limits[1], t.used[2] * 100.0 / l.limits[2], t.used[3] * 100.0 / l.limits[3])",

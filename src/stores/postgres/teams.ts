@@ -98,6 +98,7 @@ export function teams(db: Database): TeamAdministration {
         const uuid = bare(id, "team_");
         await tx.query("delete from limit_value where subject_id = $1", [uuid]);
         await tx.drizzle.update(team).set({ removedAt: at }).where(eq(team.id, uuid));
+        await tx.query(liftingModels, [uuid]);
         await setTeam(tx, { id: uuid, owner, team: null });
         await tx.drizzle.update(usageSubject).set({ teamId: null }).where(eq(usageSubject.teamId, uuid));
         const unsummed = await refreshLimits(tx, owner, null);
@@ -105,6 +106,9 @@ export function teams(db: Database): TeamAdministration {
       }),
   };
 }
+
+const liftingModels = `select usage_set_models_subject(parent_id, models, organization_id, array_fill(null::bigint, array[6]))
+  from usage_subject where parent_id = $1`;
 
 /** How a team is changed. The row of its organization is locked first. */
 export const changeableTeam: Changeable<{ now: StoredTeam; owner: string; version: number }, StoredTeam> = {

@@ -163,4 +163,17 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
       ["organization", 80, 1],
     ]);
   });
+
+  test("no longer count a team that was removed, by its limits for models either", async () => {
+    const organization = await store.newOrganization();
+    const team = await newTeam(organization, {});
+    const key = await newKey(organization, {}, team);
+    await limitModels(store.db, bare(organization, "org_"), bare(team, "team_"), "acme/*", { week: 1_000 });
+    const near = async () => (await acts.nearLimits()).map(({ subject, count }) => (subject === "team" ? count : 0));
+    const before = await near();
+    await (await use(organization, key, 900)).settle();
+    expect(await near()).not.toEqual(before);
+    await acts.removeTeam(team, "cli:test");
+    expect(await near()).toEqual(before);
+  });
 });
