@@ -3,14 +3,14 @@
  * list` through a server's socket loads neither a database driver nor the service itself.
  */
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import packageJson from "../../package.json" with { type: "json" };
 import type { Services } from "../admin/cli/services.ts";
 import { processTerminal } from "../admin/cli/terminal.ts";
-import { systemUser } from "../admin/cli/user.ts";
+import { systemUser, userNumbered } from "../admin/cli/user.ts";
 import { tlsTexts } from "../config/certificate.ts";
 import type { Configuration, StorageSettings } from "../config/configuration.ts";
 import { configurationPath, readEnvironment } from "../config/environment.ts";
@@ -75,6 +75,7 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
       };
     },
     async migrate(storage) {
+      assertOwnFiles(storage);
       const [database, { migrate }] = await Promise.all([connected(storage), import("../../db/migrate.ts")]);
       try {
         return await migrate(database);
@@ -83,6 +84,7 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
       }
     },
     async inspectDatabase(storage) {
+      assertOwnFiles(storage);
       const [database, { differing, schemaOf }] = await Promise.all([
         connected(storage),
         import("../../db/migrate.ts"),
@@ -292,6 +294,7 @@ async function configurationInForce(environment: NodeJS.ProcessEnv, read: Config
  * build's.
  */
 async function openForCommand(storage: StorageSettings): Promise<Database> {
+  assertOwnFiles(storage);
   const isNew = creates(storage);
   return prepared(storage, async (database) => {
     const { assertCurrent, migrate } = await import("../../db/migrate.ts");
@@ -335,6 +338,20 @@ async function prepared(
 /** Whether opening the store creates a new database. */
 function creates({ databaseUrl, dataDir }: StorageSettings): boolean {
   return !databaseUrl && !existsSync(embeddedFolder(dataDir));
+}
+
+/**
+ * Refuses root the embedded database of another user (deploy/systemd): that user's server could not open the files that
+ * root would make in it. While the server runs, root's commands go through its socket.
+ */
+function assertOwnFiles({ databaseUrl, dataDir }: StorageSettings): void {
+  if (databaseUrl || process.getuid?.() !== 0) return;
+  const folder = [embeddedFolder(dataDir), dataDir].find((one) => existsSync(one));
+  const owner = folder === undefined ? 0 : statSync(folder).uid;
+  if (owner === 0) return;
+  throw new Error(
+    `The embedded database in ${dataDir} is that of ${userNumbered(owner)}, whose server could not open files of root. Start the server, through which root's commands go, or run the command as that user.`,
+  );
 }
 
 const embeddedFolder = (dataDir: string) => join(dataDir, "postgres");

@@ -11,6 +11,14 @@ const inOrder = "test/admin/management/lock-order.test.ts";
 
 export const management: Mutant[] = [
   {
+    name: "root makes files in another user's embedded database",
+    file: "src/node/services.ts",
+    find: "  assertOwnFiles(storage);\n  const isNew",
+    replace: "  const isNew",
+    caughtBy: ["test/admin/cli/first-use.test.ts > root makes no file"],
+    rule: "docs/security.md, Who can reach what",
+  },
+  {
     name: "the kind of a key refuses nothing",
     file: "src/admin/management/verb.ts",
     find: "if (onKey) await context.keyFor(",
