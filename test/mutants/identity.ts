@@ -15,6 +15,14 @@ const machineRule = "docs/identity.md, On your own machine";
 
 export const identity: Mutant[] = [
   {
+    name: "an address that was verified verifies another",
+    file: "src/features/identity/grants.ts",
+    find: "...(isOther && { email_verified: false }), ",
+    replace: "",
+    caughtBy: ["test/features/identity/grants.test.ts"],
+    rule: "docs/identity.md, Rules",
+  },
+  {
     name: "a key that outlives a membership may do all that it was made for",
     file: "src/stores/postgres/directory.ts",
     find: "if (!last?.scopes) return null;",

@@ -86,7 +86,7 @@ export async function refreshed(
   const signed = tokens.id_token === undefined ? null : await verifiedIdToken(client, tokens.id_token);
   if (signed && signed.sub !== subject) throw new IssuerRefused("the answer is about somebody else");
   const info = await userInfo(client, tokens.access_token, subject);
-  return { claims: signed || info ? { ...info, ...signed } : null, kept };
+  return { claims: signed || info ? together(info, signed) : null, kept };
 }
 
 async function vouched(client: IssuerClient, tokens: TokenEndpointResponse, claims: Claims): Promise<Vouched> {
@@ -94,11 +94,19 @@ async function vouched(client: IssuerClient, tokens: TokenEndpointResponse, clai
   const subject = claims.sub as string;
   const info = await userInfo(client, tokens.access_token, subject);
   return {
-    // Claims in the signed token take precedence.
-    claims: { ...info, ...claims },
+    claims: together(info, claims),
     issuerSession: typeof sid === "string" && sid !== "" && isPlain(sid) ? sid : null,
     kept: tokens.refresh_token ? { subject, refreshToken: tokens.refresh_token } : null,
   };
+}
+
+/**
+ * The claims of both answers, of which those in the signed token take precedence. Whether an address is verified counts
+ * for that address alone. Pure.
+ */
+export function together(info: Claims | null, signed: Claims | null): Claims {
+  const isOther = info?.email !== undefined && signed?.email !== undefined && info.email !== signed.email;
+  return { ...info, ...(isOther && { email_verified: false }), ...signed };
 }
 
 /**
