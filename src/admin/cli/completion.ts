@@ -70,7 +70,8 @@ ${casesOf(words, (names) => `compadd -- ${names}; return`)}
     typed="\${typed% *}"
   done
 }
-compdef _sluice sluice
+# As a file in fpath, this is the function itself at its first call; else it is read by a shell that begins.
+if [[ $funcstack[1] == _sluice ]]; then _sluice "$@"; else compdef _sluice sluice; fi
 `,
   fish: (words) => `function __sluice_words
   set -l typed (string match --invert -- '-*' (commandline -opc)[2..])

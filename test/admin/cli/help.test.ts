@@ -180,5 +180,8 @@ test("zsh and fish get every command; another shell is a usage error", async () 
     for (const words of ['"org create"', '"usage adjust"', '"operator rotate"', '"apply"'])
       expect(out).toContain(words);
   }
+  const { out } = await shell().typed("completion zsh");
+  // zsh calls a file of its fpath, which has to complete at once, and not only from the second Tab on.
+  expect(out).toEndWith('if [[ $funcstack[1] == _sluice ]]; then _sluice "$@"; else compdef _sluice sluice; fi\n');
   expect(await shell().typed("completion csh")).toMatchObject({ code: 2, out: "" });
 });
