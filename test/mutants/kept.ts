@@ -264,4 +264,12 @@ export const kept: Mutant[] = [
     caughtBy: ["test/core/http/compaction.test.ts > is not repeated by an idempotency key"],
     rule,
   },
+  {
+    name: "a response is shown as complete before it can be continued",
+    file: "src/features/responses/background.ts",
+    find: "  if (isComplete) await untilSettled(needs, kept);\n",
+    replace: "",
+    caughtBy: ["test/features/responses/completed.test.ts"],
+    rule: "docs/protocols.md, Background responses",
+  },
 ];

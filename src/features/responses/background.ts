@@ -59,6 +59,14 @@ export async function* endsWithFailure(events: Events, keeping: Keeping): Events
   }
 }
 
+/** The current state of a response, for its client. If it is complete, it can also be continued: it is stored. */
+export async function toldResponse(needs: KeepingNeeds, kept: Kept): Promise<ResponseObject | null> {
+  const response = await currentResponse(needs, kept);
+  const isComplete = response?.status === "completed" || response?.status === "incomplete";
+  if (isComplete) await untilSettled(needs, kept);
+  return response;
+}
+
 /** The longest wait for the end of a cancelled run: a node learns within a second of a cancellation at another node. */
 const stops_ms_max = 3_000;
 
@@ -68,7 +76,7 @@ const stops_ms_max = 3_000;
  */
 export async function cancelled(needs: KeepingNeeds, kept: Kept): Promise<ResponseObject | null> {
   const { answers, open } = needs.kept;
-  const response = await currentResponse(needs, kept);
+  const response = await toldResponse(needs, kept);
   if (response === null || (response.status !== "in_progress" && response.status !== "queued")) return response;
   const text = JSON.stringify({ ...response, status: "cancelled" });
   if (await answers.end(kept.requestId, { state: "ended", bytes: text.length, response: text }))

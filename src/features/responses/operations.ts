@@ -10,9 +10,8 @@ import { jsonSuccess, jsonType, operation } from "../../core/operations/operatio
 import { path } from "../../core/operations/responses.ts";
 import { wrongParameter } from "../../core/operations/serve-operation.ts";
 import { ResponseObject, ResponsesStreamEvent } from "../../core/protocol/openai-responses/contract.ts";
-import { cancelled, followedResponse as followedLog, untilSettled } from "./background.ts";
+import { cancelled, followedResponse as followedLog, toldResponse, untilSettled } from "./background.ts";
 import { DeletedResponse, InputItemList } from "./contract.ts";
-import { currentResponse } from "./current-response.ts";
 import type { ResponsesDependencies } from "./dependencies.ts";
 import { publicItem, type StoredItem } from "./kept-items.ts";
 import { lookUp, readerOf } from "./records.ts";
@@ -78,7 +77,7 @@ export const getResponse = operation({
     const stored = await foundResponse(dependencies, call, principal, params.id);
     if (stored) return json(200, { ...JSON.parse(stored.response), output: JSON.parse(stored.output) });
     const kept = await keptResponse(dependencies, principal, params.id);
-    const current = kept && (await lookUp(() => currentResponse(dependencies, kept)));
+    const current = kept && (await lookUp(() => toldResponse(dependencies, kept)));
     if (!current) throw notFound();
     return json(200, current);
   },
