@@ -272,4 +272,12 @@ export const kept: Mutant[] = [
     caughtBy: ["test/features/responses/completed.test.ts"],
     rule: "docs/protocols.md, Background responses",
   },
+  {
+    name: "a heartbeat is written behind the end of a log",
+    file: "src/features/responses/first-client.ts",
+    find: "        clearInterval(beats);\n",
+    replace: "",
+    caughtBy: ["test/features/responses/first-client.test.ts"],
+    rule,
+  },
 ];

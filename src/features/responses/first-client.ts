@@ -58,8 +58,12 @@ async function run(
       const { done, value: batch } = await nextOf(stream);
       if (done) return;
       say(framesOf(encoder, batch), batch.at(-1)?.type === "response-failed");
-      // The log is completed before the run is settled, so that a charged answer can be read again.
-      if (batch.some(isTerminal)) await keeping.end();
+      // The log is completed before the run is settled, so that a charged answer can be read again. Nothing, not even a
+      // heartbeat, may come after its end.
+      if (batch.some(isTerminal)) {
+        clearInterval(beats);
+        await keeping.end();
+      }
       await keeping.room();
       await client.taken();
     }

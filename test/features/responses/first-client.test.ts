@@ -1,0 +1,51 @@
+/** What is written to the log of a kept answer, and when it ends. */
+import { expect, test } from "bun:test";
+import type { SseOptions } from "../../../src/core/http/stream.ts";
+import type { InferenceEvent } from "../../../src/core/inference/event.ts";
+import { logged } from "../../../src/features/responses/first-client.ts";
+import type { Keeping } from "../../../src/features/responses/keeping.ts";
+import { until } from "../../harness/until.ts";
+
+const encoder = {
+  push: ({ type }: InferenceEvent) => [{ data: type }],
+  end: () => [],
+  frame: () => null,
+  heartbeat: () => ": beat\n\n",
+};
+const options: SseOptions = { encoder, heartbeat_ms: 4, headers: {} };
+
+/** A log, whose end takes until `ends` resolves. */
+function keeping(ends: Promise<void>) {
+  const it = { text: "", isEnding: false };
+  const end = async () => {
+    it.isEnding = true;
+    await ends;
+  };
+  const write = (text: string) => {
+    it.text += text;
+  };
+  const keeps = { write, end, room: async () => {} };
+  return { it, keeps: keeps as unknown as Keeping };
+}
+
+async function* events(pause: Promise<void>): AsyncGenerator<InferenceEvent[], void, void> {
+  await pause;
+  yield [{ type: "response-end", reason: "stop" }];
+}
+
+test("no heartbeat comes behind the end of a log, however long the end takes to be stored", async () => {
+  const [silence, ending] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const [runs, ends] = [keeping(ending.promise), keeping(ending.promise)];
+  const running = logged({ head: [], pending: null, rest: events(silence.promise) }, options, runs.keeps);
+  const over = logged({ head: [], pending: null, rest: events(Promise.resolve()) }, options, ends.keeps);
+  await until(() => ends.it.isEnding, 2_000, "the end");
+  const { text } = ends.it;
+  // The other log tells the time: it has heartbeats.
+  const before = runs.it.text.length;
+  await until(() => runs.it.text.length > before + 50, 5_000, "heartbeats of an answer that goes on");
+  expect(ends.it.text).toBe(text);
+  silence.resolve();
+  ending.resolve();
+  await Promise.all([running, over]);
+  expect(text).toEndWith("response-end\n\n");
+});
