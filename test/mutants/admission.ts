@@ -17,6 +17,24 @@ export const admission: Mutant[] = [
     rule: "docs/design/usage.md, Growth",
   },
   {
+    name: "an engine is asked ahead although the organization's own limit of open requests is reached",
+    file: "src/core/admission/allowance.ts",
+    find: "concurrentRequests = plan.concurrentRequests } = organization;",
+    replace: "concurrentRequests } = { ...organization, ...plan };",
+    caughtBy: ["test/core/admission/ample.test.ts > an organization's own limit"],
+    rule: "docs/design/metering.md, The life of a request",
+  },
+  {
+    name: "a grant does not say the organization's own limit of open requests",
+    file: "src/stores/postgres/ledger-answers.ts",
+    find: "      ...other,\n      ...teamId,",
+    replace: "      ...teamId,",
+    caughtBy: [
+      "test/core/store/organization-limits.test.ts > an organization's own limits on postgres are what a raise",
+    ],
+    rule: "docs/design/metering.md, The life of a request",
+  },
+  {
     name: "a hold is slight where twenty of it fit",
     file: "src/core/admission/allowance.ts",
     find: "return this.#fits(question, slight_holds_fit_min);",

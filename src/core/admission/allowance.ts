@@ -182,6 +182,15 @@ interface AmpleQuestion {
   running: number;
 }
 
+/** The states of limits that come with a grant. */
+interface GrantReadings {
+  windows: WindowReadings;
+  /** The organization's limit on open requests, if it is another one than its plan's; null: none. */
+  concurrentRequests?: number | null | undefined;
+  /** Those of the subjects with limits other than the organization: the key, its person and its team. */
+  subjects?: readonly SubjectReading[] | undefined;
+}
+
 /** The age from which the state of a limit (its size and use) that came with a grant is too old to be used. */
 const believed_ms = 5_000;
 const remembered_max = 10_000;
@@ -198,7 +207,7 @@ const running_fit_min = 4;
  * withdraws it. If it is wrong, an engine has started in vain: nothing is forwarded before the grant.
  */
 export class Ample {
-  readonly #organizations = new Map<string, { windows: WindowReadings; at_ms: number }>();
+  readonly #organizations = new Map<string, Omit<GrantReadings, "subjects"> & { at_ms: number }>();
   /**
    * The last known states of limits. The map's key is the id of a key, with the limits for all models of the key, its
    * person and its team; or a key and model (`forModel`), with their limits for that model.
@@ -226,8 +235,8 @@ export class Ample {
     const nanos = holds_min * nanosHeld;
     const organization = this.#organizations.get(organizationId);
     if (!organization || this.#isOld(organization.at_ms)) return false;
-    const { windows } = organization;
-    if (!runningFits(running, plan.concurrentRequests)) return false;
+    const { windows, concurrentRequests = plan.concurrentRequests } = organization;
+    if (!runningFits(running, concurrentRequests)) return false;
     if (!windowKinds.every((kind) => fits(windows[kind], windows[kind].limit, nanos))) return false;
     // A key without an entry has no limit or is new to this node. If it is new, the hint may be wrong once.
     return [keyId, forModel(keyId, model)].every((name) => {
@@ -236,16 +245,13 @@ export class Ample {
     });
   }
 
-  /**
-   * Notes the states of limits that came with a grant. `subjects` are those with limits other than the organization:
-   * the key, its person and its team.
-   */
+  /** Notes the states of limits that came with a grant. */
   granted(
     { organizationId, keyId, model }: Pick<AmpleQuestion, "organizationId" | "keyId" | "model">,
-    { windows, subjects = [] }: { windows: WindowReadings; subjects?: readonly SubjectReading[] | undefined },
+    { windows, concurrentRequests, subjects = [] }: GrantReadings,
   ): void {
     const at_ms = this.#now_ms();
-    remember(this.#organizations, organizationId, { windows, at_ms });
+    remember(this.#organizations, organizationId, { windows, concurrentRequests, at_ms });
     const [forAll, forOne] = [subjects.filter((one) => !one.models), subjects.filter((one) => one.models)];
     this.#learn(keyId, forAll, at_ms);
     this.#learn(forModel(keyId, model), forOne, at_ms);

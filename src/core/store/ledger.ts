@@ -191,6 +191,8 @@ export interface Granted {
   windows: WindowReadings;
   /** The readings of the key, its person and its team, if they have limits, and of limits for the model. */
   subjects?: SubjectReading[];
+  /** The organization's limit on open requests, if it is another one than its plan's; null: none. */
+  concurrentRequests?: number | null;
   /** The key's team, whether the team has limits or not; absent: the key has none. */
   teamId?: string;
   /** The store's clock at the decision. */

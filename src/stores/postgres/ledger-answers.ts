@@ -141,6 +141,8 @@ function admitAnswer(command: Admit, word: string, admitted: Admitted, common: C
     month: windowOf(command, organization, held, "month", 2),
   };
   const subjects = rows === null ? {} : { subjects: rows.map((row) => subjectOf(row, windows, common)) };
+  const concurrentRequests = overPlan(command.limits.concurrentRequests, organization[4]?.[3], organization[5]?.[3]);
+  const other = concurrentRequests === command.limits.concurrentRequests ? {} : { concurrentRequests };
   if (word === "granted") {
     const [nanos, outputTokens, source, team] = rest as Grant;
     const teamId = team === undefined ? {} : { teamId: idOf(team, "team_") };
@@ -152,14 +154,11 @@ function admitAnswer(command: Admit, word: string, admitted: Admitted, common: C
       windows,
       at,
       ...subjects,
+      ...other,
       ...teamId,
     };
   }
-  if (word === "concurrency") {
-    const concurrentRequests = overPlan(command.limits.concurrentRequests, organization[4]?.[3], organization[5]?.[3]);
-    const other = concurrentRequests === command.limits.concurrentRequests ? {} : { concurrentRequests };
-    return { answer: word, windows, ...subjects, ...other, at };
-  }
+  if (word === "concurrency") return { answer: word, windows, ...subjects, ...other, at };
   const answer = word === "reserved" ? word : "exhausted";
   const kinds = fullKinds(command, answer, windows);
   for (const kind of kinds) windows[kind].limit ??= window_nanos_max;

@@ -54,6 +54,17 @@ test("each window must fit the request twenty times over, holds counted; and the
   expect(ample.isAmple(request("org_1", 10, 2, plan))).toBe(false);
 });
 
+test("an organization's own limit of open requests counts in the place of its plan's", () => {
+  const ample = new Ample(() => 0);
+  const plan = { ...noLimits, concurrentRequests: 4 };
+  ample.granted(organization, { windows: windows(0), concurrentRequests: 1 });
+  expect(ample.isAmple(request("org_1", 10, 1))).toBe(false);
+  ample.granted(organization, { windows: windows(0), concurrentRequests: null });
+  expect(ample.isAmple(request("org_1", 10, 1, plan))).toBe(true);
+  ample.granted(organization, { windows: windows(0) });
+  expect(ample.isAmple(request("org_1", 10, 1, plan))).toBe(false);
+});
+
 test("a hold is slight if a hundred of it fit into what is left of each window, of every subject", () => {
   const ample = new Ample(() => 0);
   expect(ample.isSlight(request("org_1", 10, 0))).toBe(false);

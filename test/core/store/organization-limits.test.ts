@@ -85,11 +85,13 @@ describe.each(databaseKinds(import.meta.path))("an organization's own limits on 
       "reserved",
     ]);
     expect((await book.windows(organization, plan)).session.limit).toBeNull();
+    await run(settleOf(all[0]!, 0));
+    expect(await admit(asked())).toMatchObject({ answer: "granted", concurrentRequests: null });
   });
 
   test("are what a raise is above", async () => {
     await set({ session: 1_000, concurrentRequests: 1 });
-    expect(await admit(asked())).toMatchObject({ answer: "granted" });
+    expect(await admit(asked())).toMatchObject({ answer: "granted", concurrentRequests: 1 });
     expect(await admit(asked())).toMatchObject({ answer: "reserved" });
     const until = new Date(noon.getTime() + 3_600_000);
     const raise = { limits: { ...noBudget, session: 1_500, concurrentRequests: 2 }, until };
