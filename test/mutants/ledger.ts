@@ -243,6 +243,15 @@ export const ledger: Mutant[] = [
     rule: "docs/design/metering.md, Rule 3: Grow to a total",
   },
   {
+    name: "a sweep shortens leases of a clock that was set back while they are extended",
+    file: settlements,
+    find: `now_locked := usage_lock(array(
+        select distinct h.organization_id from usage_hold h where h.request_id = any (far || lapsed)));`,
+    replace: "now_locked := store_now();",
+    caughtBy: [`${book} a lease is extended that a sweep shortens`],
+    rule: "docs/design/metering.md, Rule 6: Any node recovers",
+  },
+  {
     name: "a lease of a clock that was set back lasts until it has caught up",
     file: settlements,
     find: "if cardinality(far) > 0 then",

@@ -132,6 +132,7 @@ create function usage_recover(
     newest uuid;
     far uuid[];
     lapsed uuid[];
+    now_locked timestamptz;
   begin
     clock := store_now();
     since := coalesce(since, '00000000-0000-0000-0000-000000000000');
@@ -144,24 +145,26 @@ create function usage_recover(
     )
     select array(select request_id from live order by request_id limit 1001),
       (select request_id from live order by request_id desc limit 1),
-      array(select request_id from live where lease_until > clock + (lease_ms + 1000) * interval '1 millisecond'),
+      array(select request_id from live where lease_until > clock + (lease_ms + 1000) * interval '1 millisecond' limit most),
       array(select request_id from live where lease_until <= clock order by lease_until limit most)
     into seen, newest, far, lapsed;
     -- The next sweep begins a minute before the newest request: by the store's clock or that of the node which made the
     -- newest ID, whichever is slower. If nothing runs, it begins where this one did.
     since := case when newest is null then since else least(seen[1001],
       usage_record_id(least(clock, usage_record_time(newest)) - interval '1 minute')) end;
+    -- Makes missing partitions before any lock is taken: requests of a node whose clock is far off may need them.
+    perform usage_partition(request_id) from unnest(lapsed) request_id;
     if cardinality(far) > 0 then
-      -- A hold whose row is locked because its lease is extended at this moment is left to the next sweep: this sweep
-      -- waits for no row.
-      far := array(select h.request_id from usage_hold h where h.request_id = any (far) for no key update skip locked);
-      update usage_hold h set lease_until = clock + h.lease_ms * interval '1 millisecond'
-      where h.request_id = any (far) and h.lease_until > clock + (h.lease_ms + 1000) * interval '1 millisecond';
+      -- A checkpoint would take a hold for gone whose row somebody else changes while it waits for the row. So its
+      -- organization is locked here too, with those of the lapsed holds: locks that are taken in two steps could wait for
+      -- each other.
+      now_locked := usage_lock(array(
+        select distinct h.organization_id from usage_hold h where h.request_id = any (far || lapsed)));
+      update usage_hold h set lease_until = now_locked + h.lease_ms * interval '1 millisecond'
+      where h.request_id = any (far) and h.lease_until > now_locked + (h.lease_ms + 1000) * interval '1 millisecond';
     end if;
     settled := 0;
     if cardinality(lapsed) > 0 then
-      -- Makes missing partitions before the lock is taken: requests of a node whose clock is far off may need them.
-      perform usage_partition(request_id) from unnest(lapsed) request_id;
       settled := usage_settle_lapsed(lapsed, charge_holds, clock_min, clock_max);
     end if;
   end $$;

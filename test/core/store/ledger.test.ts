@@ -5,6 +5,7 @@ import { noUsage } from "../../../src/core/inference/usage.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
 import {
   type Admit,
+  type LedgerAnswer,
   nanos_max,
   type Recovered,
   type UsageLimits,
@@ -516,6 +517,12 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
     expect((await book.windows(organization, unlimited)).session).toMatchObject({ used: 1000, held: 0 });
   });
 
+  /** Whether a statement waits for somebody else's lock. */
+  const waits = async () => {
+    const waiting = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    return (await store.db.query(waiting)).length > 0;
+  };
+
   // The embedded database has one connection: there, nothing happens while a recovery waits.
   if (name === "postgres")
     test("a hold whose lease was extended while a recovery waited for the organization's lock is left alone", async () => {
@@ -524,13 +531,6 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
       const command = admitOf(organization);
       await admit(command);
       await store.setClock(new Date(noon.getTime() + 60_000));
-      const waits = async () => {
-        const [found] = await store.db.query<{ count: string }>(
-          `select count(*) from pg_locks where locktype = 'advisory' and not granted
-         and database = (select oid from pg_database where datname = current_database())`,
-        );
-        return Number(found?.count) > 0;
-      };
       let recovering: Promise<Recovered> | null = null;
       await (await store.another()).transaction(async (other) => {
         await other.query("select usage_lock(array[$1::uuid])", [uuidOf(organization, "org_")]);
@@ -542,6 +542,22 @@ describe.each(databaseKinds(import.meta.path))("the ledger on %s", (name) => {
         ]);
       });
       expect((await recovering!).settled).toBe(0);
+      expect(await run(settleOf(command, 10))).toMatchObject({ charged: 10 });
+    });
+
+  if (name === "postgres")
+    test("a lease is extended that a sweep shortens at this moment, because the clock was set back", async () => {
+      await recoverTheRest();
+      const command = admitOf(await store.newOrganization());
+      await admit(command);
+      await store.setClock(hours(-6));
+      let extending: Promise<LedgerAnswer> | null = null;
+      await (await store.another()).transaction(async (other) => {
+        await other.query("select usage_recover(100, false, '{}', null)");
+        extending = run(checkpointOf(command, { outputTokens: 1 }));
+        await until(waits, 5_000, "the checkpoint to wait");
+      });
+      expect(await extending!).toEqual({ answer: "extended" });
       expect(await run(settleOf(command, 10))).toMatchObject({ charged: 10 });
     });
 
