@@ -30,6 +30,14 @@ export const protocol: Mutant[] = [
     rule: compaction,
   },
   {
+    name: "an engine's own proof of its last turn goes with those of others",
+    file: "src/core/protocol/refused-field.ts",
+    find: "isEarlier && at === last ? turn : unproven(turn)",
+    replace: "unproven(turn)",
+    caughtBy: ["test/core/upstream/dialects.test.ts > is asked once more without it, with its own"],
+    rule: "docs/design/errors-and-streams.md, Engine failures",
+  },
+  {
     name: "a summary that comes back is dropped",
     file: "src/core/protocol/openai-responses/decode-request.ts",
     find: "      return summaryTurn(unsealCompaction(item.encrypted_content));",

@@ -1,23 +1,35 @@
 /**
- * Fields that Sluice adds to what the caller asked for, and that an engine may refuse: reasoning and opaque values of
- * earlier answers. If a refusal names one of them, the request is sent once more without it. Pure.
+ * Parts of a request that an engine may refuse, and without which it can still answer: fields that Sluice adds to what
+ * the caller asked for (reasoning and opaque values of earlier answers), and proofs of reasoning (signatures, encrypted
+ * reasoning), which may be another maker's. If a refusal names one of them, the request is sent again without it. Pure.
  */
-import type { InferenceRequest } from "../inference/request.ts";
+import type { AssistantPart, InferenceRequest, ReasoningPart, Turn } from "../inference/request.ts";
+import { isCarried } from "./carried.ts";
 import type { Dialect } from "./dialect.ts";
 import { textOf } from "./json.ts";
 import { headOf } from "./overflow.ts";
 import { errorOf } from "./refusal.ts";
 
-/** The dialect without the fields that the refusal names; null if the request had none of those fields. */
-export function withoutRefusedField(
-  dialect: Dialect,
-  { turns }: InferenceRequest,
-  status: number,
-  body: unknown,
-): Dialect | null {
+interface Asked {
+  request: InferenceRequest;
+  dialect: Dialect;
+}
+
+/**
+ * The dialect or the request without what the refusal names; null if it names nothing that the request could do without.
+ */
+export function withoutRefused(asked: Asked, status: number, body: unknown): Partial<Asked> | null {
   if (status !== 400 && status !== 422) return null;
   const error = errorOf(body);
-  const said = `${textOf(error.param)}\n${headOf(error)}`;
+  const said = headOf(error);
+  const dialect = withoutField(asked, `${textOf(error.param)}\n${said}`);
+  if (dialect) return { dialect };
+  const request = namesProof.test(`${textOf(error.code)}\n${said}`) ? withoutProofs(asked.request) : null;
+  return request && { request };
+}
+
+/** The dialect without the fields that the refusal names; null if the request had none of those fields. */
+function withoutField({ dialect, request: { turns } }: Asked, said: string): Dialect | null {
   const isNamed = (field: string) => new RegExp(`(?:^|['"\`.\\]])${field}(?:$|['"\`.\\[\\s])`, "m").test(said);
   const hasThoughts = turns.some(({ parts }) => parts.some(({ kind }) => kind === "reasoning"));
   if (!hasThoughts) return null;
@@ -25,4 +37,38 @@ export function withoutRefusedField(
   const carries = dialect.carries.filter(({ path }) => !isNamed(path[0]!));
   if (out.length === dialect.reasoning.out.length && carries.length === dialect.carries.length) return null;
   return { ...dialect, reasoning: { ...dialect.reasoning, out }, carries };
+}
+
+/** Matches the words in which engines refuse proofs of reasoning. */
+const namesProof = /\bsignature\b|encrypted[ _]content|\bdata\b.{1,3} in .{1,2}redacted_thinking/i;
+
+/**
+ * The request without the proofs before the model's last turn or, if there are none, without any; null if it has none.
+ * The proof of the last turn is kept as long as it can be: signing engines want one before a call whose result follows,
+ * and that one is most likely their own.
+ */
+function withoutProofs(request: InferenceRequest): InferenceRequest | null {
+  const { turns } = request;
+  const last = turns.findLastIndex(({ role }) => role === "assistant");
+  const isEarlier = turns.some((turn, at) => at < last && hasProof(turn));
+  if (!isEarlier && !turns.some(hasProof)) return null;
+  return { ...request, turns: turns.map((turn, at) => (isEarlier && at === last ? turn : unproven(turn))) };
+}
+
+function hasProof(turn: Turn): boolean {
+  return turn.role === "assistant" && turn.parts.some(isProven);
+}
+
+function isProven(part: AssistantPart): part is ReasoningPart {
+  if (part.kind !== "reasoning") return false;
+  return part.encrypted !== undefined || (part.signature !== undefined && !isCarried(part.signature));
+}
+
+function unproven(turn: Turn): Turn {
+  if (turn.role !== "assistant") return turn;
+  const parts = turn.parts.flatMap((part): AssistantPart[] => {
+    if (!isProven(part)) return [part];
+    return part.text === "" ? [] : [{ kind: part.kind, text: part.text }];
+  });
+  return { ...turn, parts };
 }

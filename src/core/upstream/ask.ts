@@ -24,8 +24,8 @@ import {
 } from "./attempt.ts";
 import { type HoldBytes, readJson } from "./engine-json.ts";
 import { type Reply, read_bytes_max } from "./http1/exchange.ts";
-import { engineRefusal } from "./refused.ts";
-import { type Sending, send } from "./send.ts";
+import { sendWithLess } from "./refused.ts";
+import type { Sending } from "./send.ts";
 import { StreamReader } from "./stream-reader.ts";
 
 /**
@@ -44,7 +44,7 @@ export interface EngineQuestion extends Sending {
   gather_ms?: number;
   /**
    * Called when the engine has refused a field that is not essential, with the dialect in which the engine gets the
-   * request a second time.
+   * request the next time.
    */
   refuses?(lesser: Dialect): void;
   /**
@@ -99,17 +99,9 @@ export async function* ask(question: EngineQuestion): AsyncGenerator<InferenceEv
       dog.expect(patience.spare?.after_ms ?? patience.first_part_ms, patience.spare ? spareWait : firstWait);
     const connect_ms = Math.min(patience.connect_ms, patience.total_ms);
     const line = { connect_ms, connected, signal: work };
-    let reply = await send(question, line);
-    answer.reply = reply;
-    let refusal = reply.status === 200 ? null : await engineRefusal(reply, question);
-    if (refusal?.lesser) {
-      const { lesser } = refusal;
-      question.lost?.("refused");
-      question.refuses?.(lesser);
-      reply = await send({ ...question, dialect: lesser, own: null }, line);
-      answer.reply = reply;
-      refusal = reply.status === 200 ? null : await engineRefusal(reply, { ...question, dialect: lesser });
-    }
+    const { reply, refusal } = await sendWithLess(question, line, (made) => {
+      answer.reply = made;
+    });
     if (refusal) {
       told(refusal.end);
       yield [{ type: "response-failed", fault: refusal.fault }];

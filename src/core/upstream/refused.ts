@@ -1,14 +1,15 @@
-/** Reads an engine's refusal, and makes it a fault. */
+/** Reads an engine's refusal, and makes it a fault, or sends the request again without what the engine refuses. */
 import { Fault } from "../inference/fault.ts";
+import type { InferenceRequest } from "../inference/request.ts";
 import type { Dialect } from "../protocol/dialect.ts";
 import { dialects } from "../protocol/dialects.ts";
 import { compact } from "../protocol/json.ts";
-import { withoutRefusedField } from "../protocol/refused-field.ts";
+import { withoutRefused } from "../protocol/refused-field.ts";
 import { type AttemptEnd, kindOfRefusal, retryAfterOf } from "./attempt.ts";
 import { readAtMost } from "./body.ts";
 import { parseLarge } from "./engine-json.ts";
 import type { Reply } from "./http1/exchange.ts";
-import type { Sending } from "./send.ts";
+import { type Line, type Sending, send } from "./send.ts";
 
 /** The most bytes of a refusal that are read. */
 const refusal_bytes_max = 64 * 1024;
@@ -16,11 +17,29 @@ const refusal_bytes_max = 64 * 1024;
 export interface EngineRefusal {
   fault: Fault;
   end: AttemptEnd;
-  /**
-   * The dialect in which the engine may accept the request after all, because it refused only a field that is not
-   * essential; else null.
-   */
-  lesser: Dialect | null;
+  /** The dialect or the request that the engine may accept, if it refused only a part that is not essential; else null. */
+  lesser: { dialect?: Dialect; request?: InferenceRequest } | null;
+}
+
+/**
+ * Sends the request, and again without each part that the engine refuses and that is not essential. `replied` is called
+ * with each reply. A dialect is worth remembering for the engine (`refuses`). A request is not: its proofs are wrong for
+ * this conversation alone.
+ */
+export async function sendWithLess(
+  question: Sending & { refuses?(lesser: Dialect): void },
+  line: Line,
+  replied: (reply: Reply) => void,
+): Promise<{ reply: Reply; refusal: EngineRefusal | null }> {
+  for (let asked: Sending = question; ; ) {
+    const reply = await send(asked, line);
+    replied(reply);
+    const refusal = reply.status === 200 ? null : await engineRefusal(reply, asked);
+    if (!refusal?.lesser) return { reply, refusal };
+    question.lost?.("refused");
+    if (refusal.lesser.dialect) question.refuses?.(refusal.lesser.dialect);
+    asked = { ...asked, ...refusal.lesser, own: null };
+  }
 }
 
 export async function engineRefusal(
@@ -32,7 +51,7 @@ export async function engineRefusal(
   // If an engine's proxy answers in HTML, the text stays unparsed: the status says enough.
   const body = await parseLarge(text).catch(() => text);
   const fault = codec.fault.decode(status, body, dialect);
-  const lesser = withoutRefusedField(dialect, request, status, body);
+  const lesser = withoutRefused({ request, dialect }, status, body);
   const end: AttemptEnd = {
     kind: kindOfRefusal(status, fault),
     status,

@@ -32,7 +32,10 @@ export interface Sending extends UpstreamAsk {
   isFresh?: boolean;
 }
 
-export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "connected" | "signal">): Promise<Reply> {
+/** The deadlines of a request, and the signal that ends it. */
+export type Line = Pick<Post, "connect_ms" | "connected" | "signal">;
+
+export async function send(sending: Sending, line: Line): Promise<Reply> {
   const { client, upstream, codec, request, model, stream, outputTokens_max, instructionsInside, dialect, lost } =
     sending;
   const asked = codec.request.encode(request, { model, stream, outputTokens_max, instructionsInside, dialect, lost });

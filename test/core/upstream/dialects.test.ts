@@ -1,4 +1,7 @@
-/** An engine that refuses an optional field is asked once more without it, and no engine gets half a character. */
+/**
+ * An engine that refuses an optional field or another maker's proof of reasoning is asked once more without it, and no
+ * engine gets half a character.
+ */
 
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
@@ -7,6 +10,7 @@ import type { Loss } from "../../../src/core/protocol/codec.ts";
 import type { Dialect } from "../../../src/core/protocol/dialect.ts";
 import { dialects } from "../../../src/core/protocol/dialects.ts";
 import { ask } from "../../../src/core/upstream/ask.ts";
+import type { UpstreamProtocol } from "../../../src/core/upstream/codecs.ts";
 import { LesserDialects } from "../../../src/core/usage/attempt-request.ts";
 import { saying } from "../../harness/request.ts";
 import { upstreamOf } from "../routing/models.ts";
@@ -21,10 +25,18 @@ const server = Bun.serve({
     asked.push(body);
     const error = refuses(body);
     if (error) return Response.json({ error }, { status: 400 });
-    const message = { role: "assistant", content: "fine" };
-    return Response.json({ choices: [{ index: 0, message, finish_reason: "stop" }] });
+    return Response.json(fine[new URL(request.url).pathname]);
   },
 });
+const message = { type: "message", role: "assistant" };
+const fine: Record<string, object> = {
+  "/v1/chat/completions": { choices: [{ index: 0, message: { ...message, content: "fine" }, finish_reason: "stop" }] },
+  "/v1/messages": { ...message, content: [{ type: "text", text: "fine" }], stop_reason: "end_turn" },
+  "/v1/responses": {
+    ...{ object: "response", status: "completed" },
+    output: [{ ...message, content: [{ type: "output_text", text: "fine", annotations: [] }] }],
+  },
+};
 const engines = engineClient();
 afterAll(() => server.stop(true));
 beforeEach(() => {
@@ -34,15 +46,20 @@ beforeEach(() => {
 const url = `http://127.0.0.1:${server.port}/v1`;
 const upstream = upstreamOf(url);
 
-async function answerTo(request: InferenceRequest, dialect: Dialect, inputBytes = 40) {
+async function answerTo(
+  request: InferenceRequest,
+  dialect: Dialect,
+  { inputBytes = 40, protocol = "openai-chat" as UpstreamProtocol } = {},
+) {
   const losses: Loss[] = [];
   const lesser: Dialect[] = [];
   const events: InferenceEvent[] = [];
-  const asking = question(url, {
+  const more = {
     ...{ client: engines, request, stream: false, inputBytes, dialect },
-    lost: (loss) => void losses.push(loss),
-    refuses: (found) => void lesser.push(found),
-  });
+    lost: (loss: Loss) => void losses.push(loss),
+    refuses: (found: Dialect) => void lesser.push(found),
+  };
+  const asking = question(url, more, protocol);
   for await (const batch of ask(asking)) events.push(...batch);
   return { losses, lesser, last: events.at(-1)! };
 }
@@ -102,6 +119,83 @@ describe("an engine that refuses a thought by its field", () => {
   });
 });
 
+describe("an engine that refuses a proof of reasoning of another maker", () => {
+  const text = "messages.1.content.0: Invalid `signature` in `thinking` block";
+  const encrypted = { message: "The encrypted content gAAA...Rg== could not be verified.", param: null };
+  const cases = [
+    ["signature", "anthropic-messages", dialects.anthropic, { message: text }],
+    [
+      "encrypted",
+      "anthropic-messages",
+      dialects.anthropic,
+      { message: "1: Invalid `data` in `redacted_thinking` block" },
+    ],
+    ["signature", "openai-responses", dialects.openai, encrypted],
+    ["encrypted", "openai-responses", dialects.openai, { message: "no", code: "invalid_encrypted_content" }],
+  ] as const;
+  /** A conversation with a thought of another maker, and in the last turn one with this proof. */
+  const proven = (by: "signature" | "encrypted", last: string) =>
+    saying("hi", {
+      stream: false,
+      turns: [
+        { role: "user", parts: [{ kind: "text", text: "hi" }] },
+        {
+          role: "assistant",
+          parts: [
+            { kind: "reasoning", text: by === "encrypted" ? "" : "Hm.", [by]: "of-another" },
+            { kind: "text", text: "Yes." },
+          ],
+        },
+        { role: "user", parts: [{ kind: "text", text: "go on" }] },
+        {
+          role: "assistant",
+          parts: [
+            { kind: "reasoning", text: "So.", signature: last },
+            { kind: "tool-call", callId: "call_1", toolName: "look", arguments: "{}" },
+          ],
+        },
+        { role: "tool", callId: "call_1", parts: [{ kind: "text", text: "done" }] },
+      ],
+    });
+  const proofsIn = (body: string) => ["of-another", "its-own"].filter((proof) => body.includes(proof));
+
+  test.each(cases)(
+    "(%s, %s) is asked once more without it, with its own of the last turn",
+    async (by, protocol, dialect, error) => {
+      refuses = (body) => (body.includes("of-another") ? error : null);
+      const { last, losses, lesser } = await answerTo(proven(by, "its-own"), dialect, { protocol });
+      expect(last.type).toBe("response-end");
+      expect(asked.map(proofsIn)).toEqual([["of-another", "its-own"], ["its-own"]]);
+      expect(asked[1]).toContain("Yes.");
+      expect(losses).toContain("refused");
+      // Another conversation with the same engine keeps its proofs.
+      expect(lesser).toEqual([]);
+    },
+  );
+
+  test.each(cases)(
+    "(%s, %s) is asked without any if that of the last turn is refused as well",
+    async (by, protocol, dialect, error) => {
+      refuses = (body) => (body.includes("of-another") ? error : null);
+      const { last } = await answerTo(proven(by, "of-another"), dialect, { protocol });
+      expect(last.type).toBe("response-end");
+      expect(asked.map(proofsIn)).toEqual([["of-another"], ["of-another"], []]);
+      expect(asked[2]).toContain("call_1");
+    },
+  );
+
+  test("is not asked again where it names something else, or the request has no proof", async () => {
+    const protocol = "anthropic-messages";
+    refuses = () => ({ message: "messages.3: Expected `thinking` or `redacted_thinking`, but found `tool_use`" });
+    expect((await answerTo(proven("signature", "its-own"), dialects.anthropic, { protocol })).last.type).toBe(
+      "response-failed",
+    );
+    refuses = () => ({ message: text });
+    expect((await answerTo(thoughtful, dialects.anthropic, { protocol })).last.type).toBe("response-failed");
+    expect(asked).toHaveLength(2);
+  });
+});
+
 describe("half a character alone", () => {
   test.each([
     ["in a small request", 40, ""],
@@ -110,7 +204,7 @@ describe("half a character alone", () => {
     refuses = () => null;
     const request = saying(`cut\ud83d here \ude00, whole \ud83d\ude00, written \\ud83d${more}`, { stream: false });
     request.tools = [{ kind: "function", name: "t", description: "cut \udc00", parameters: { type: "object" } }];
-    const { last, losses } = await answerTo(request, dialects.generic, bytes);
+    const { last, losses } = await answerTo(request, dialects.generic, { inputBytes: bytes });
     expect(last.type).toBe("response-end");
     const body = JSON.parse(asked[0]!);
     expect(body.messages[0].content).toBe(`cut\ufffd here \ufffd, whole \ud83d\ude00, written \\ud83d${more}`);
