@@ -30,6 +30,22 @@ export const protocol: Mutant[] = [
     rule: compaction,
   },
   {
+    name: "long numbers in the input of a call that comes back are rounded",
+    file: "src/core/body/read.ts",
+    find: "return parsedWithInputs(text);",
+    replace: "return JSON.parse(text);",
+    caughtBy: ["test/core/body/read.test.ts > the digits of an id"],
+    rule: "docs/design/protocols.md",
+  },
+  {
+    name: "a name that repeats beside a long number goes on as it was written",
+    file: "src/core/body/own-bytes.ts",
+    find: 'name === "rawJSON" || ',
+    replace: "",
+    caughtBy: ["test/core/body/own-bytes.test.ts > with a long number in a call's input"],
+    rule: "docs/design/service.md, The caller's own bytes",
+  },
+  {
     name: "an engine's own proof of its last turn goes with those of others",
     file: "src/core/protocol/refused-field.ts",
     find: "isEarlier && at === last ? turn : unproven(turn)",

@@ -6,6 +6,7 @@
  * Parses the bytes of a body as JSON, strictly UTF-8, bounded in depth. Faults: invalid_json. Pure.
  */
 import { Fault } from "../inference/fault.ts";
+import { parsedWithInputs } from "../protocol/tool-input.ts";
 import { inTurns, type Pause, small_bytes, yieldFor } from "../time/turns.ts";
 import type { BodyItems, UnseenItems } from "./body-items.ts";
 import { isQuick, type Parsed, parseInSteps } from "./json-steps.ts";
@@ -216,7 +217,7 @@ export function parseJsonBody(bytes: Uint8Array): unknown {
     throw noUtf8(cause);
   }
   try {
-    return JSON.parse(text);
+    return parsedWithInputs(text);
   } catch (cause) {
     throw noJson(whereOf(cause), cause);
   }
@@ -259,7 +260,7 @@ function filled(bytes: Uint8Array, shape: BodyScan, items: BodyItems, members: n
   if (!isQuick(read)) return null;
   let value: unknown;
   try {
-    value = JSON.parse(strict.decode(rest));
+    value = parsedWithInputs(strict.decode(rest));
   } catch {
     return null;
   }

@@ -8,6 +8,7 @@ import { isQuick, parseInSteps } from "../body/json-steps.ts";
 import { Gathering, release } from "../body/pieces.ts";
 import { BodyScan, type BodyShape, excessOf, lookingOver, type ShapeLimits } from "../body/scan.ts";
 import { UnreadableAnswer } from "../protocol/codec.ts";
+import { parsedWithInputs } from "../protocol/tool-input.ts";
 import { inTurns, yieldFor } from "../time/turns.ts";
 import { type Reply, unread_bytes_max } from "./http1/exchange.ts";
 
@@ -96,7 +97,7 @@ const lenient = new TextDecoder();
 async function parsed(bytes: Uint8Array, scan: BodyScan | null, text?: string): Promise<unknown> {
   if (scan) assertReadable(scan, answerLimits);
   try {
-    if (scan === null || isQuick(scan)) return JSON.parse(text ?? lenient.decode(bytes));
+    if (scan === null || isQuick(scan)) return parsedWithInputs(text ?? lenient.decode(bytes));
     return (await inTurns(parseInSteps(bytes, { isLenient: true }))).value;
   } catch (cause) {
     throw new UnreadableAnswer("the answer is no JSON", { cause });

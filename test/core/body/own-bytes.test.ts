@@ -10,6 +10,7 @@ import { BodyScan } from "../../../src/core/body/scan.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 import { decodeRequest as decodeMessages } from "../../../src/core/protocol/anthropic-messages/decode-request.ts";
 import { singleForms, type UpstreamCodec } from "../../../src/core/protocol/codec.ts";
+import { parsedWithInputs } from "../../../src/core/protocol/tool-input.ts";
 import { soundText, textOf, type Written, written } from "../../fuzz/json-text.ts";
 import { callers, upstreams, validated } from "../protocol/codecs.ts";
 import { forAll } from "../protocol/for-all.ts";
@@ -137,6 +138,14 @@ describe("a list", () => {
     const { handed, text } = sent(own, { model: "engine", messages: ["a"], tools: ["b"] });
     expect(handed).toEqual(['"tools":["b"]}']);
     expect(text).toBe('{"model":"engine","messages":["a"],"tools":["b"]}');
+  });
+
+  test("with a long number in a call's input is written anew, because a name might repeat beside it", () => {
+    const text = '{"messages":[{"type":"tool_use","input":{"id":1790123456789012345},"name":"metered","name":"read"}]}';
+    const value = parsedWithInputs(text) as Fields;
+    const { handed, text: written } = sent(ownOf(text, [], value), value);
+    expect(handed).toEqual([]);
+    expect(written).toBe('{"messages":[{"type":"tool_use","input":{"id":1790123456789012345},"name":"read"}]}');
   });
 
   test("is handed on once, and when it was let go not at all", () => {

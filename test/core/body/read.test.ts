@@ -3,6 +3,8 @@
  * rest is left to the code that reads and discards bodies.
  */
 import { expect, test } from "bun:test";
+import { BodyItems } from "../../../src/core/body/body-items.ts";
+import { ItemCache } from "../../../src/core/body/item-cache.ts";
 import { readAtOnce } from "../../../src/core/body/pieces.ts";
 import { type BodyLimits, readJson } from "../../../src/core/body/read.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
@@ -84,3 +86,31 @@ test("a small body whose client breaks off is given up at once", async () => {
   const broken = { bytes: () => Promise.reject(new Error("the connection was closed")) } as unknown as Request;
   expect(await readAtOnce(broken, 60_000, () => {})).toBe("broken_off");
 });
+
+test.each([
+  ["small", 0, false],
+  ["scanned", 120_000, false],
+  ["scanned, beside items that were seen before", 120_000, true],
+])(
+  "the digits of an id in the input of a call stay as they were sent, in a body that is %s",
+  async (_, more, isSeen) => {
+    const cache = new ItemCache(16 * 1024 * 1024, 1);
+    const itemsOf = isSeen ? () => new BodyItems(cache, "one", ["messages"]) : null;
+    const sent = async (id: string) => {
+      const call = `{"type":"tool_use","id":"toolu_1","name":"find","input":{"id":${id}}}`;
+      const said = `{"role":"user","content":"${"x".repeat(more)} and more than what is too little to keep"}`;
+      const body = `{"messages":[${said},{"role":"assistant","content":[${call}]}]}`;
+      const headers = { "content-type": "application/json", "content-length": `${body.length}` };
+      const read = await readJson(new Request("http://node/", { method: "POST", headers, body }), limits, () => {}, {
+        itemsOf,
+      });
+      read.keepItems();
+      expect(JSON.stringify(read.value)).toBe(body);
+      return read.unseen;
+    };
+    await sent("1790123456789012345");
+    await sent("1790123456789012345");
+    const unseen = await sent("1790123456789012346");
+    expect(unseen?.messages?.length).toBe(isSeen ? 1 : undefined);
+  },
+);
