@@ -183,6 +183,14 @@ export const identity: Mutant[] = [
     rule: consoleRule,
   },
   {
+    name: "a device gets tokens of a session that has ended at its issuer",
+    file: "src/stores/postgres/browser-sessions.ts",
+    find: `      await db.query(\`delete from device_request d using person p where p.id = d.person_id and \${condition}\`, values);\n`,
+    replace: "",
+    caughtBy: [`${stores} > gets nothing once the session that approved it has ended`],
+    rule: devicesRule,
+  },
+  {
     name: "a form of any origin approves a device",
     file: "src/admin/people/place.ts",
     find: 'if (origins.includes(request.headers.get("origin") ?? "")) return;',

@@ -131,6 +131,8 @@ export function browserSessions(db: Database): BrowserSessions {
 
     async endAtIssuer(ended) {
       const { condition, values } = endedBy(ended);
+      // An approval that its device has not fetched yet has the session of the browser that gave it.
+      await db.query(`delete from device_request d using person p where p.id = d.person_id and ${condition}`, values);
       return (await db.query(`delete from browser_session where ${condition} returning kind`, values)).length;
     },
 

@@ -319,6 +319,21 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
       expect((await store.poll(request.deviceHash)).is).not.toBe("approved");
     });
 
+    test("gets nothing once the session that approved it has ended at the issuer", async () => {
+      const store = deviceRequests(db);
+      const [one, whole, stays] = [await added(), await added(), await added()];
+      const person = await approval();
+      await store.approve(one.userHash, { ...person, issuerSession: "gone" });
+      await store.approve(whole.userHash, person);
+      await store.approve(stays.userHash, { ...(await approval()), issuerSession: "stays" });
+      await browserSessions(db).endAtIssuer({ issuer: "https://other.example", issuerSession: "stays" });
+      await browserSessions(db).endAtIssuer({ issuer, issuerSession: "gone" });
+      expect(await store.poll(one.deviceHash)).toEqual({ is: "unknown" });
+      await browserSessions(db).endAtIssuer({ personId: person.personId });
+      expect(await store.poll(whole.deviceHash)).toEqual({ is: "unknown" });
+      expect((await store.poll(stays.deviceHash)).is).toBe("approved");
+    });
+
     test("has to wait longer if it asks too soon", async () => {
       const request = await added();
       const { poll } = deviceRequests(db);

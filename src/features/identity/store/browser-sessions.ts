@@ -66,6 +66,7 @@ export interface BrowserSessions {
   confirmed(hash: Uint8Array, tokens?: Uint8Array | null): Promise<void>;
   /** Ends a session, and returns it; null if there was none. */
   end(hash: Uint8Array): Promise<BrowserSession | null>;
+  /** Ends sessions, and approvals that no device has fetched yet. Returns how many sessions ended. */
   endAtIssuer(ended: EndedAtIssuer): Promise<number>;
   /** Deletes a number of sessions that are too old. Returns how many. */
   forget(life: SessionLife): Promise<number>;
