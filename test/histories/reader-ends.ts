@@ -2,8 +2,8 @@
 // apart.
 
 import type { Fault } from "../../src/core/inference/fault.ts";
-import type { StreamEnding } from "../../src/core/protocol/codec.ts";
 import { gone, neverBegun } from "../../src/features/responses/current-response.ts";
+import type { StreamEnding } from "../../src/features/responses/endings.ts";
 import { answerLost } from "../../src/features/responses/needs.ts";
 
 /**

@@ -154,7 +154,7 @@ export const kept: Mutant[] = [
   },
   {
     name: "a follower gets events again that it has",
-    file: "src/core/protocol/openai-responses/broken-stream.ts",
+    file: "src/features/responses/written-stream.ts",
     find: "?? Infinity) > number)",
     replace: "?? Infinity) >= number)",
     caughtBy: [`${background} > without a gap`],

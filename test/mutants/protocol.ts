@@ -455,10 +455,10 @@ export const protocol: Mutant[] = [
   },
   {
     name: "a written stream is read only up to a line separator in its text",
-    file: "src/core/protocol/openai-responses/broken-stream.ts",
+    file: "src/features/responses/written-stream.ts",
     find: "(\\{[^\\n]*\\})$/gm",
     replace: "(\\{.*\\})$/gm",
-    caughtBy: ["test/core/protocol/endings.test.ts > stays whole"],
+    caughtBy: ["test/features/responses/endings.test.ts > stays whole"],
     rule: "docs/protocols.md, Repeating a request",
   },
 ];

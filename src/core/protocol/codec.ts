@@ -92,13 +92,6 @@ export interface StreamEncoder extends Transducer<InferenceEvent, SseMessage> {
   heartbeat(): string;
 }
 
-/** Ends a stream that another encoder began, with the protocol's form of a failure. */
-export interface StreamEnding {
-  /** Takes the frames that were already written to the stream, whole and in their order. */
-  saw(frames: string): void;
-  end(fault: Fault, requestId: string): string;
-}
-
 /** Reads an engine's stream. */
 export interface EngineDecoder extends Transducer<EngineEvent, InferenceEvent> {
   /** Whether the decoder uses the data of events of this name. If not, the data need not be parsed. */
@@ -123,10 +116,6 @@ export interface CallerCodec<Wire, Reply> {
   response: { encode(result: Result, wire: Wire, endedAtSeconds?: number): Reply };
   stream: {
     encoder(wire: Wire, context: StreamContext): StreamEncoder;
-    /**
-     * Ends a stream whose encoder is gone, such as that of a node that stopped. `identity`: the identity of the answer.
-     */
-    ending(wire: Wire, identity: ResponseIdentity): StreamEnding;
   };
   fault: { encode(fault: Fault, requestId: string): unknown };
 }

@@ -7,7 +7,7 @@
 import type { InferenceEvent, PartDelta, PartHead } from "../inference/event.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
 import { encodeSse, type SseMessage } from "../sse/decode.ts";
-import type { StreamEncoder, StreamEnding } from "./codec.ts";
+import type { StreamEncoder } from "./codec.ts";
 import { ToolInput } from "./tool-input.ts";
 
 /** A frame without its delta: the whole frame is `before + JSON.stringify(delta) + after`. */
@@ -155,9 +155,4 @@ export function endOf(writer: FrameWriter, fail: (fault: Fault) => void): Pick<S
       return writer.take().map(encodeSse).join("");
     },
   };
-}
-
-/** Ends a stream in a protocol in which the frames of a failure do not depend on what was written before. */
-export function endsBy(failure: (fault: Fault, requestId: string) => SseMessage[]): StreamEnding {
-  return { saw() {}, end: (fault, requestId) => failure(fault, requestId).map(encodeSse).join("") };
 }

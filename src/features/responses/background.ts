@@ -7,17 +7,17 @@ import type { HttpAnswer } from "../../core/http/frame.ts";
 import { json } from "../../core/http/json.ts";
 import type { InferenceEvent } from "../../core/inference/event.ts";
 import { asFault, Fault } from "../../core/inference/fault.ts";
-import type { StreamEnding } from "../../core/protocol/codec.ts";
-import { framesAfter, WrittenStream } from "../../core/protocol/openai-responses/broken-stream.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
 import { passed } from "../../core/time/clock.ts";
 import { currentResponse } from "./current-response.ts";
+import type { StreamEnding } from "./endings.ts";
 import { Follower } from "./follower.ts";
 import type { Keeping } from "./keeping.ts";
 import { available, type KeepingNeeds, poll_ms } from "./needs.ts";
 import type { KeptParts } from "./parts.ts";
 import type { LogName } from "./store/answer-log.ts";
 import type { Kept } from "./store/kept.ts";
+import { framesAfter, WrittenStream } from "./written-stream.ts";
 
 type Events = AsyncGenerator<readonly InferenceEvent[], void, void>;
 

@@ -4,7 +4,6 @@
  */
 import type { Call } from "../../core/http/call.ts";
 import { Fault } from "../../core/inference/fault.ts";
-import { WrittenStream } from "../../core/protocol/openai-responses/broken-stream.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
 import { encodeFailure } from "../../core/protocol/openai-responses/fault.ts";
 import { passed } from "../../core/time/clock.ts";
@@ -20,6 +19,7 @@ import {
 } from "./needs.ts";
 import type { LogName } from "./store/answer-log.ts";
 import type { Kept } from "./store/kept.ts";
+import { WrittenStream } from "./written-stream.ts";
 
 /** The background response that an earlier request with the same idempotency key began. */
 export class EarlierResponse {

@@ -4,10 +4,11 @@
  */
 import type { Call } from "../../core/http/call.ts";
 import type { Fault } from "../../core/inference/fault.ts";
-import type { ResponseIdentity, StreamEnding } from "../../core/protocol/codec.ts";
+import type { ResponseIdentity } from "../../core/protocol/codec.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
 import { passed } from "../../core/time/clock.ts";
 import { cutShort, deleted, endedAsGone, gone, neverBegun } from "./current-response.ts";
+import type { StreamEnding } from "./endings.ts";
 import {
   answerLost,
   available,

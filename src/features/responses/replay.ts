@@ -10,11 +10,12 @@ import { eventStream, type StreamedAnswer } from "../../core/http/stream.ts";
 import type { StreamOwner } from "../../core/http/streamed-body.ts";
 import { asFault } from "../../core/inference/fault.ts";
 import type { Adapter, InferenceWire } from "../../core/operations/adapter.ts";
-import type { ResponseIdentity, StreamEnding } from "../../core/protocol/codec.ts";
+import type { ResponseIdentity } from "../../core/protocol/codec.ts";
 import { comment } from "../../core/sse/decode.ts";
 import { hexOf } from "../../core/store/ids.ts";
 import type { Operation } from "../../core/store/ledger.ts";
 import { EarlierResponse } from "./current-response.ts";
+import { endingOf, type StreamEnding } from "./endings.ts";
 import type { Fate, Follower } from "./follower.ts";
 import { entriesText, type KeepingNeeds } from "./needs.ts";
 
@@ -22,7 +23,7 @@ export async function replay<Wire extends InferenceWire, Reply>(
   dependencies: KeepingNeeds,
   call: Call,
   { principal, earlier, wire }: { principal: Principal; earlier: Follower | EarlierResponse; wire: Wire },
-  { operation, idPrefix, codec }: Adapter<Wire, Reply>,
+  { operation, idPrefix }: Adapter<Wire, Reply>,
 ): Promise<HttpAnswer> {
   call.watchClient();
   dependencies.kept.metrics.replayed();
@@ -31,7 +32,7 @@ export async function replay<Wire extends InferenceWire, Reply>(
   if (earlier instanceof EarlierResponse) return json(200, earlier.response, named);
   const headers = { ...earlier.head.headers, ...named };
   if (!earlier.head.stream) return jsonText(200, earlier.text, headers);
-  const ending = codec.stream.ending(wire, earlier.identity ?? unknownIdentity(earlier, idPrefix, wire));
+  const ending = endingOf({ operation }, wire, earlier.identity ?? unknownIdentity(earlier, idPrefix, wire));
   return replayed(earlier, { headers, heartbeat_ms: dependencies.limits.heartbeat_ms, ending });
 }
 

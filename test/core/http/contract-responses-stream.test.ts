@@ -42,39 +42,11 @@ type Keys = Record<string, unknown>;
 const whole = eventsOf({ type: "response-end", reason: "stop" });
 /** The same answer, with its reasoning as a summary. */
 const summarized = eventsOf({ type: "response-end", reason: "stop" }, { reasoning: { summary: "auto" } });
-const last = whole.length - 1;
 const framed = (events: StreamEvent[]) => events.map(event).join("");
 const numbered = (events: StreamEvent[]) => events.map((each, sequence_number) => ({ ...each, sequence_number }));
 const done = "data: [DONE]\n\n";
 /** The problems found in a stream of these events, with the numbers that they have, and `[DONE]`. */
 const asTheyAre = (events: StreamEvent[]) => problemsOf(framed(events) + done);
-/** The problems found in a stream after a change of its events, which are numbered anew and followed by `[DONE]`. */
-const changed = (change: (events: StreamEvent[]) => StreamEvent[], of = whole) =>
-  asTheyAre(numbered(change(structuredClone(of))));
-/** Whether an event is of this type, which tests name without `response.`. */
-const isOf = (name: string) => (event: StreamEvent) => event.type === `response.${name}`;
-/** The problems after changing some keys of the first event of a type. */
-const rekeyed = (name: string, keys: object, of = whole) =>
-  changed((events) => {
-    const at = events.findIndex(isOf(name));
-    return events.with(at, { ...events[at]!, ...keys });
-  }, of);
-/** The problems after replacing a text wherever it occurs in the JSON of the events. */
-const rewritten = (from: RegExp | string, to: string, of = whole) =>
-  changed((events) => JSON.parse(JSON.stringify(events).replaceAll(from, to)), of);
-/** The problems after changing the status of every completed item, in its event and in the final object. */
-const everyItem = (status: string) => rewritten(/"status":"completed",(?!"error")/g, `"status":"${status}",`);
-const cut = (end: StreamEvent): StreamEvent => ({
-  ...end,
-  type: "response.incomplete",
-  response: { ...end.response!, status: "incomplete", incomplete_details: { reason: "max_output_tokens" } },
-});
-/** The problems after changing keys of the final object. */
-const atTheEnd = (keys: (response: { output: Keys[] }) => object) =>
-  changed((events) =>
-    events.with(last, { ...events[last]!, response: { ...events[last]!.response!, ...keys(events[last]!.response!) } }),
-  );
-
 /** The path of each value in a value: the names and numbers that lead to it. */
 function pathsIn(value: unknown): string[][] {
   if (typeof value !== "object" || value === null) return [[]];
@@ -130,3 +102,15 @@ describe.each([
     }
   });
 });
+
+test.each([
+  ["a stream without [DONE]", "does not end with [DONE]", framed(whole)],
+  ["a stream with two [DONE]", "not an event line and a data line", framed(whole) + done + done],
+  ["something after [DONE]", "does not end with [DONE]", framed(whole) + done + event(whole[1]!)],
+  ["an event without a name", "not an event line and a data line", framed(whole).replace(/^event.*\n/, "") + done],
+  [
+    "an event with another name",
+    "The event 'created' holds a 'response.created'",
+    framed(whole).replace("event: response.created", "event: created") + done,
+  ],
+])("finds %s", (_, says, stream) => expect(problemsOf(stream)).toContainEqual(expect.stringContaining(says)));

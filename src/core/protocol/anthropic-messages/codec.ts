@@ -1,12 +1,11 @@
 /** The codec of Anthropic Messages, for callers and for engines. */
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
-import { endsBy } from "../part-queue.ts";
 import type { Message, MessagesRequest } from "./contract.ts";
 import { decodeRequest, decodingSteps, type MessagesOptions } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
 import { encodeRequest } from "./encode-request.ts";
 import { encodeResponse } from "./encode-response.ts";
-import { failure, streamEncoder } from "./encode-stream.ts";
+import { streamEncoder } from "./encode-stream.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
 import { messagesForms } from "./forms.ts";
 import { unsupportedByMessages } from "./request-refusal.ts";
@@ -19,7 +18,7 @@ export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCo
       remainder: (wire) => ({ ...wire, system: "", messages: [], tools: [] }),
     },
     response: { encode: encodeResponse },
-    stream: { encoder: streamEncoder, ending: () => endsBy(failure) },
+    stream: { encoder: streamEncoder },
     fault: { encode: encodeFault },
   };
 }

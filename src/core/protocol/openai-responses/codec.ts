@@ -1,6 +1,5 @@
 /** The codec of OpenAI Responses, for callers and for engines. */
 import { bearer, type CallerCodec, type UpstreamCodec } from "../codec.ts";
-import { WrittenStream } from "./broken-stream.ts";
 import type { ResponseObject, ResponsesRequest } from "./contract.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
@@ -12,7 +11,6 @@ import { streamEncoder } from "./encode-stream.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
 import { responsesForms } from "./forms.ts";
 import { isCompaction, remainder } from "./references.ts";
-import { begunResponse } from "./response-object.ts";
 
 export const openaiResponsesCaller: CallerCodec<ResponsesRequest, ResponseObject> = {
   request: { decode: decodeRequest, remainder },
@@ -22,7 +20,6 @@ export const openaiResponsesCaller: CallerCodec<ResponsesRequest, ResponseObject
   },
   stream: {
     encoder: (wire, context) => (isCompaction(wire) ? compactionEncoder : streamEncoder)(wire, context),
-    ending: (wire, identity) => new WrittenStream(begunResponse(wire, identity)),
   },
   fault: { encode: encodeFault },
 };

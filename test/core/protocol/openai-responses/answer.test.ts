@@ -7,6 +7,7 @@ import { CustomInput, customArguments, customInputOf } from "../../../../src/cor
 import type { InputItem, ResponseObject } from "../../../../src/core/protocol/openai-responses/contract.ts";
 import { referencesOf, withResolved } from "../../../../src/core/protocol/openai-responses/references.ts";
 import { encodeSse, SseDecoder } from "../../../../src/core/sse/decode.ts";
+import { endingOf } from "../../../../src/features/responses/endings.ts";
 import { historyOf, itemOf, storable } from "../../../../src/features/responses/kept-items.ts";
 import { faultOf } from "../../../harness/faults.ts";
 import { callers, upstreams, validated } from "../codecs.ts";
@@ -275,7 +276,7 @@ describe("the end", () => {
       const encoder = encoderOf(wire);
       const events = [start, ...part(0, text, "whole"), ...part(1, head, ...deltas)];
       const sent = events.slice(0, -1).flatMap((event) => encoder.push(event));
-      const ending = callers.responses.stream.ending(wire, identity);
+      const ending = endingOf({ operation: "responses" }, wire, identity);
       ending.saw(sent.map(encodeSse).join(""));
       const frames = ending.end(new Fault("overloaded", "Busy."), requestId);
       const [failed, end] = frames.trim().split("\n\n");

@@ -7,10 +7,11 @@ import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import type { CallerCodec, UpstreamCodec } from "../../../src/core/protocol/codec.ts";
 import { encodeSse } from "../../../src/core/sse/decode.ts";
-import { callers, upstreams } from "./codecs.ts";
-import { begin, call, over, part, piece, text, writtenBy } from "./events.ts";
-import { grammarProblem } from "./grammar.ts";
-import { bytes, decodedBy } from "./reading.ts";
+import { endingOf } from "../../../src/features/responses/endings.ts";
+import { callers, upstreams } from "../../core/protocol/codecs.ts";
+import { begin, call, over, part, piece, text, writtenBy } from "../../core/protocol/events.ts";
+import { grammarProblem } from "../../core/protocol/grammar.ts";
+import { bytes, decodedBy } from "../../core/protocol/reading.ts";
 
 const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
 const requestId = `req_${"0".repeat(32)}`;
@@ -31,6 +32,8 @@ interface Protocol {
 
 const chatWire = { model: "m", messages: [], stream: true };
 const wires = { chat: chatWire, messages: chatWire, responses: { model: "m", input: "x", stream: true } };
+const operations = { chat: "chat.completions", messages: "messages", responses: "responses" } as const;
+const endingFor = (name: keyof typeof wires) => endingOf({ operation: operations[name] }, { ...wires[name] }, identity);
 const protocolOf = (name: keyof typeof wires) =>
   ({ caller: callers[name], upstream: upstreams[name], wire: wires[name] }) as unknown as Protocol;
 
@@ -49,7 +52,7 @@ for (const name of ["chat", "messages", "responses"] as const)
     expect(frames.length).toBeGreaterThan(4);
     for (let cut = 0; cut <= frames.length; cut++) {
       const sent = frames.slice(0, cut);
-      const ending = protocol.caller.stream.ending(protocol.wire as never, identity);
+      const ending = endingFor(name);
       for (const frame of sent) ending.saw(frame);
       const whole = sent.join("") + ending.end(gone, requestId);
       const events = decodedBy(protocol.upstream, identity, [bytes(whole)]);
@@ -63,7 +66,7 @@ for (const name of ["chat", "messages", "responses"] as const)
 test("responses: the numbers go on without a gap, and one that never began begins first", () => {
   const frames = written(protocolOf("responses"));
   for (let cut = 0; cut <= frames.length; cut++) {
-    const ending = callers.responses.stream.ending(wires.responses as never, identity);
+    const ending = endingFor("responses");
     const sent = frames.slice(0, cut).join("");
     ending.saw(sent);
     const whole = sent + ending.end(gone, requestId);
@@ -85,7 +88,7 @@ test("responses: a text with U+2028 and U+2029, which end lines in JavaScript al
   const sent = writtenBy(encoder, [start, ...part(0, text, ...deltas), over("stop")]).map(encodeSse);
   const frames = sent.filter((frame) => !/response\.completed|\[DONE\]/.test(frame));
   for (const cut of [frames.length, frames.findIndex((frame) => frame.includes("output_text.done"))]) {
-    const ending = stream.ending(wires.responses as never, identity);
+    const ending = endingFor("responses");
     ending.saw(frames.slice(0, cut).join(""));
     const data = ending.end(gone, requestId).split("\n")[1]!.slice("data: ".length);
     const { sequence_number, response } = JSON.parse(data);

@@ -2,13 +2,13 @@
  * Reads a stream that was already written and whose encoder no longer exists, so that the stream can be ended with the
  * right sequence numbers and all its items. Also reports what a background response has delivered.
  */
-import type { Fault } from "../../inference/fault.ts";
-import { encodeSse } from "../../sse/decode.ts";
-import type { StreamEnding } from "../codec.ts";
-import type { JsonObject } from "../json.ts";
-import type { OutputItem, ResponseObject } from "./contract.ts";
-import { encodeFailure } from "./fault.ts";
-import { ResponseWriter } from "./response-writer.ts";
+import type { Fault } from "../../core/inference/fault.ts";
+import type { JsonObject } from "../../core/protocol/json.ts";
+import type { OutputItem, ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
+import { encodeFailure } from "../../core/protocol/openai-responses/fault.ts";
+import { ResponseWriter } from "../../core/protocol/openai-responses/response-writer.ts";
+import { encodeSse } from "../../core/sse/decode.ts";
+import type { StreamEnding } from "./endings.ts";
 
 /** The fields of an event that this file reads. */
 interface WrittenEvent extends JsonObject {
