@@ -374,6 +374,14 @@ export const protocol: Mutant[] = [
     rule: "docs/design/errors-and-streams.md, Context overflow",
   },
   {
+    name: "a word that Gemini adds to a reason hides it",
+    file: "src/core/protocol/answer.ts",
+    find: '.replace(/^((content|function_call)_filter):.*/, "$1")',
+    replace: "",
+    caughtBy: [`${chat} > Gemini`],
+    rule: "docs/engines.md, How answers end",
+  },
+  {
     name: "too many tokens in a minute are told as a full context",
     file: "src/core/protocol/refusal.ts",
     find: "if (status !== 429 && saysContextIsExceeded(error, said))",

@@ -218,7 +218,7 @@ function meaningOf(word: unknown, words: Words): Meaning | undefined {
 
 /**
  * An engine's word in lower case with underscores: `max_tokens` for `FinishReason.MAX_TOKENS`, `max-tokens` and
- * `maxTokens`.
+ * `maxTokens`. Gemini adds its own word to some: `content_filter: PROHIBITED_CONTENT` is `content_filter`.
  */
 function plainOf(word: string): string {
   return word
@@ -227,7 +227,8 @@ function plainOf(word: string): string {
     .replace(/([a-z])([A-Z])/g, "$1_$2")
     .toLowerCase()
     .replace(/[\s-]+/g, "_")
-    .replace(/^(finish_?|stop_)?reason[._]/, "");
+    .replace(/^(finish_?|stop_)?reason[._]/, "")
+    .replace(/^((content|function_call)_filter):.*/, "$1");
 }
 
 /** The engine's word as the log shows it: short and printable. It is not a part of the answer. */

@@ -29,6 +29,6 @@ export const anyEnds: Dialect["finishReasons"] = {
     "timed_out unknown interrupted exception crash preempted disconnected network_error server_error",
   ),
   ...meaning("failed", "internal_error internal_server_error error_toxic rate_limit overloaded out_of_memory oom"),
-  ...meaning("failed", "malformed_function_call unexpected_tool_call malformed_response no_image"),
+  ...meaning("failed", "function_call_filter malformed_function_call unexpected_tool_call malformed_response no_image"),
   ...meaning("failed", "insufficient_system_resource model_error engine_error api_error"),
 };

@@ -237,6 +237,14 @@ describe("text, reasoning and ends", () => {
     });
   });
 
+  test("a finish_reason of Gemini counts without the word that it adds", () => {
+    const ended = (reason: string) => eventsOf(sse(delta({ content: "a" }), delta({}, reason))).at(-1);
+    for (const word of ["PROHIBITED_CONTENT", "SAFETY", "RECITATION", "SOME_NEW_WORD"])
+      expect(ended(`content_filter: ${word}`)).toEqual({ type: "response-end", reason: "content_filter" });
+    for (const word of ["MALFORMED_FUNCTION_CALL", "SOME_NEW_WORD"])
+      expect(ended(`function_call_filter: ${word}`)?.type).toBe("response-failed");
+  });
+
   test("a finish_reason without [DONE] ends it too", () => {
     expect(answerOf(`data: ${JSON.stringify(delta({ content: "hello" }, "stop"))}\n\n`).reason).toBe("stop");
   });
