@@ -53,6 +53,10 @@ for (const file of readdirSync(recordings).filter((name) => name.endsWith(".json
           return expectAnswer(wholeOf(recording, answer, question), want);
         for (const size of [1, 7, 4096, answer.body.length])
           expectAnswer(await streamedOf(recording, answer, question, size), want);
+        if (answer.protocol !== "openai-responses" || !answer.body.includes('"status":"incomplete"')) return;
+        const { max_output_tokens: _, ...body } = question.body;
+        const uncapped = await streamedOf(recording, answer, { ...question, body }, 4096);
+        expect(uncapped.reason).toBe("length");
       });
     }
   });
@@ -66,7 +70,7 @@ function keyOf({ engine }: Recording, { protocol, question }: RecordedAnswer): s
 function contextOf({ dialect }: Recording, { body }: Question) {
   return {
     dialect: dialects[dialect as DialectName],
-    outputTokens_max: Number(body.max_tokens ?? body.max_output_tokens),
+    outputTokens_max: Number(body.max_tokens ?? body.max_output_tokens ?? Number.POSITIVE_INFINITY),
   };
 }
 

@@ -382,6 +382,14 @@ export const protocol: Mutant[] = [
     rule: "docs/engines.md, How answers end",
   },
   {
+    name: "a cut answer that vLLM calls completed is complete",
+    file: "src/core/protocol/openai-responses/decode-stream.ts",
+    find: '    if (status === "incomplete") return this.#incomplete(response);\n',
+    replace: "",
+    caughtBy: [`${responses} > vLLM's response.completed`],
+    rule: "docs/engines.md, How answers end",
+  },
+  {
     name: "too many tokens in a minute are told as a full context",
     file: "src/core/protocol/refusal.ts",
     find: "if (status !== 429 && saysContextIsExceeded(error, said))",

@@ -64,7 +64,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
     const response = isObject(event.response) ? event.response : {};
     switch (type) {
       case "response.completed":
-        return this.#end(response, null);
+        return this.#completed(response);
       case "response.incomplete":
         return this.#incomplete(response);
       case "response.failed":
@@ -78,6 +78,14 @@ class AnswerDecoder extends BaseAnswerDecoder {
         return events.length > 0 ? [...this.started(), ...events] : [];
       }
     }
+  }
+
+  /** Ends an answer as the response's own status says: vLLM sends `response.completed` for every status. */
+  #completed(response: JsonObject): InferenceEvent[] {
+    const status = textOf(response.status);
+    if (status === "incomplete") return this.#incomplete(response);
+    if (status === "failed" || status === "cancelled") return this.fail(decodeFailure(response, this.dialect));
+    return this.#end(response, null);
   }
 
   /** Ends an incomplete answer: its token limit cut it, unless the engine gives another reason. */

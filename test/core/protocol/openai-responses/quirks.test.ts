@@ -381,6 +381,17 @@ describe("ends", () => {
     expect(faultOf(eventsOf(`${call}data: [DONE]\n\n`)).code).toBe("upstream_unavailable");
   });
 
+  test("vLLM's response.completed ends as its response's status says", () => {
+    const ended = (status: string, more: object = {}) =>
+      eventsOf(
+        sse(created, { type: "response.completed", response: { status, output: [fn("f", "c", "{")], ...more } }),
+      );
+    const details = { incomplete_details: { reason: "max_output_tokens" } };
+    expect(folded(ended("incomplete", details)).reason).toBe("length");
+    expect(folded(ended("completed")).reason).toBe("tool_calls");
+    for (const status of ["cancelled", "failed"]) expect(faultOf(ended(status)).code).toBe("upstream_unavailable");
+  });
+
   test("an incomplete answer that broke off is none", () => {
     const response = { output: [], incomplete_details: { reason: "network_error" } };
     const events = eventsOf(sse(created, { type: "response.incomplete", response }));
